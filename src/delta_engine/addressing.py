@@ -1,0 +1,62 @@
+"""How SQL addresses a table: by its three-part name, or by the folder that holds it.
+
+Nothing else knows the difference. Addresses use the lower-case spelling that Unity Catalog stores, so
+that two spellings of a name cannot become two folders.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from delta_engine.models import QualifiedName
+from delta_engine.sql import quote_ident, sql_create_schema
+
+
+class Addressing(Protocol):
+    """The strategy that turns names into SQL."""
+
+    def table(self, name: QualifiedName) -> str:
+        """Return the SQL that addresses a table."""
+        ...
+
+    def create_schema(self, catalog: str, schema: str) -> str | None:
+        """Return the statement that creates a schema, or None where it needs none."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class CatalogAddressing:
+    """Names as the catalog resolves them."""
+
+    def table(self, name: QualifiedName) -> str:
+        """Return the three parts, each quoted."""
+        return ".".join(map(quote_ident, name.key.split(".")))
+
+    def create_schema(self, catalog: str, schema: str) -> str | None:
+        """Return CREATE SCHEMA."""
+        return sql_create_schema(catalog.lower(), schema.lower())
+
+
+@dataclass(frozen=True, slots=True)
+class PathAddressing:
+    """Tables by path: `dev.silver.orders` is the Delta folder `<warehouse>/dev/silver/orders`.
+
+    Args:
+        warehouse: the root folder, absolute.
+    """
+
+    warehouse: Path
+
+    def table(self, name: QualifiedName) -> str:
+        """Return the folder in the form that Delta takes for a table's name."""
+        return f"delta.{quote_ident(str(self.folder(name)))}"
+
+    def create_schema(self, catalog: str, schema: str) -> str | None:  # noqa: ARG002
+        """Return None: a schema is a folder, and comes into being with its first table."""
+        return None
+
+    def folder(self, name: QualifiedName) -> Path:
+        """Return the folder of a table."""
+        return self.warehouse.joinpath(*name.key.split("."))

@@ -1,0 +1,70 @@
+"""Aspects: one room per part of a table, and the explicit list of them.
+
+A new aspect is one module here, one entry in `ASPECTS`, its field in the model and in the observed
+state, and its golden cases. Nothing registers itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import groupby
+from typing import Any
+
+from delta_engine.actions import Action, AlignTable
+from delta_engine.aspects import (
+    column_comments,
+    column_types,
+    columns,
+    nullability,
+    primary_key,
+    table_comment,
+    table_features,
+    table_properties,
+)
+from delta_engine.aspects.aspect import Aspect, Change, Comparison, CreateClauses, RenderContext
+from delta_engine.capabilities import Capabilities
+from delta_engine.models import Table
+
+ASPECTS: tuple[Aspect[Any], ...] = (
+    columns.ASPECT,
+    column_types.ASPECT,
+    nullability.ASPECT,
+    column_comments.ASPECT,
+    table_comment.ASPECT,
+    table_features.ASPECT,
+    table_properties.ASPECT,
+    primary_key.ASPECT,
+)
+
+_ASPECT_OF: dict[type[Action], Aspect[Any]] = {
+    action_type: aspect for aspect in ASPECTS for action_type in aspect.action_types
+}
+
+
+def diff(comparison: Comparison) -> Iterator[Action]:
+    """Yield every action that the table needs, aspect by aspect."""
+    for aspect in ASPECTS:
+        yield from aspect.diff(comparison)
+
+
+def render(align: AlignTable, context: RenderContext) -> Iterator[str]:
+    """Yield the statements of an alignment, in execution order: one call per kind of action."""
+    for action_type, actions in groupby(align.actions, key=type):
+        yield from _ASPECT_OF[action_type].render(list(actions), context)
+
+
+def explain(actions: Iterable[Action]) -> Iterator[Change]:
+    """Yield what each action does, for people."""
+    for action in actions:
+        yield from _ASPECT_OF[type(action)].explain(action)
+
+
+def create_clauses(desired: Table, capabilities: Capabilities) -> CreateClauses:
+    """Return what all aspects contribute to CREATE TABLE, in one piece."""
+    parts = [aspect.create(desired, capabilities) for aspect in ASPECTS]
+    return CreateClauses(
+        columns=tuple(column for part in parts for column in part.columns),
+        constraints=tuple(constraint for part in parts for constraint in part.constraints),
+        comment="".join(part.comment for part in parts),
+        properties={key: value for part in parts for key, value in part.properties.items()},
+    )

@@ -1,0 +1,106 @@
+"""What an aspect is: the shape of one room in this folder, and the words all rooms share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Generic
+
+from delta_engine.actions import SomeAction
+from delta_engine.capabilities import Capabilities
+from delta_engine.models import Column, Table
+from delta_engine.state.states import TableState
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Comparison:
+    """A model beside the table it describes, with their columns paired by name."""
+
+    desired: Table
+    observed: TableState
+    shared: tuple[tuple[Column, Column], ...]
+    added: tuple[Column, ...]
+    dropped: tuple[Column, ...]
+
+    @classmethod
+    def of(cls, desired: Table, observed: TableState) -> Comparison:
+        """Pair the columns of both sides, without regard to case, in the model's order."""
+        by_key = {column.key: column for column in observed.columns}
+        wanted = {column.key for column in desired.columns}
+        return cls(
+            desired=desired,
+            observed=observed,
+            shared=tuple(
+                (column, by_key[column.key]) for column in desired.columns if column.key in by_key
+            ),
+            added=tuple(column for column in desired.columns if column.key not in by_key),
+            dropped=tuple(column for column in observed.columns if column.key not in wanted),
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CreateClauses:
+    """What an aspect contributes to CREATE TABLE."""
+
+    columns: tuple[str, ...] = ()
+    constraints: tuple[str, ...] = ()
+    comment: str = ""
+    properties: Mapping[str, str] = field(default_factory=dict)
+
+
+def no_create_clauses(_desired: Table, _capabilities: Capabilities) -> CreateClauses:
+    """Contribute nothing: for aspects whose part another aspect's clause already says."""
+    return CreateClauses()
+
+
+@dataclass(frozen=True, slots=True)
+class RenderContext:
+    """What statements need besides the actions.
+
+    Args:
+        table: the SQL that addresses the table.
+        capabilities: what the platform can do.
+    """
+
+    table: str
+    capabilities: Capabilities
+
+
+class Sign(Enum):
+    """How a change shows in a tree of changes."""
+
+    ADDED = "+"
+    CHANGED = "~"
+    REMOVED = "-"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """One line that explains an action to a person; None on a side means there is nothing."""
+
+    sign: Sign
+    subject: str
+    observed: str | None = None
+    desired: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Aspect(Generic[SomeAction]):
+    """One part of a table that can be declared, compared and changed.
+
+    Args:
+        name: the aspect's name.
+        action_types: the types of its actions; no two aspects share one.
+        diff: yields the actions that bring the observed side to the desired one; empty when equal.
+        render: turns all actions of one type and table into statements, as few as the platform allows.
+        explain: turns one action into lines for people.
+        create: the aspect's part of CREATE TABLE.
+    """
+
+    name: str
+    action_types: tuple[type[SomeAction], ...]
+    diff: Callable[[Comparison], Iterable[SomeAction]]
+    render: Callable[[Sequence[SomeAction], RenderContext], Iterable[str]]
+    explain: Callable[[SomeAction], Iterable[Change]]
+    create: Callable[[Table, Capabilities], CreateClauses] = no_create_clauses

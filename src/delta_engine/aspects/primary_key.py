@@ -1,0 +1,162 @@
+"""The primary key. Equal means: same name and same columns in the same order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from typing_extensions import assert_never
+
+from delta_engine.actions import Hazard, Phase
+from delta_engine.aspects.aspect import (
+    Aspect,
+    Change,
+    Comparison,
+    CreateClauses,
+    RenderContext,
+    Sign,
+)
+from delta_engine.capabilities import Capabilities, PrimaryKeySupport
+from delta_engine.constraints.naming import build_primary_key_name
+from delta_engine.constraints.stored_keys import PROPERTY_PREFIX, primary_key_property
+from delta_engine.models import PrimaryKey, Table
+from delta_engine.sql import (
+    sql_add_primary_key,
+    sql_drop_constraint,
+    sql_primary_key,
+    sql_set_table_properties,
+    sql_unset_table_properties,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class PrimaryKeyAdd:
+    """Add a primary key to an existing table.
+
+    Args:
+        name: the constraint's name.
+        columns: the columns, in key order.
+        rely: whether the optimizer may trust it.
+        already_not_null: those of its columns that were NOT NULL before this plan.
+    """
+
+    phase: ClassVar[Phase] = Phase.ADD_PRIMARY_KEY
+    hazards: ClassVar[tuple[Hazard, ...]] = ()
+    name: str
+    columns: tuple[str, ...]
+    rely: bool = False
+    already_not_null: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class PrimaryKeyDrop:
+    """Drop the primary key, by the name that the catalog has."""
+
+    phase: ClassVar[Phase] = Phase.DROP_PRIMARY_KEY
+    hazards: ClassVar[tuple[Hazard, ...]] = ()
+    name: str
+    columns: tuple[str, ...]
+
+
+def diff(comparison: Comparison) -> Iterable[PrimaryKeyAdd | PrimaryKeyDrop]:
+    """Yield a drop, an add, both, or nothing."""
+    desired = named_primary_key(comparison.desired)
+    observed = comparison.observed.primary_key
+    if _identity(desired) == _identity(observed):
+        return
+    if observed is not None:
+        yield PrimaryKeyDrop(observed.name or "", observed.columns)
+    if desired is not None:
+        not_null = {column.key for column in comparison.observed.columns if not column.is_nullable}
+        yield PrimaryKeyAdd(
+            desired.name or "",
+            desired.columns,
+            desired.rely,
+            tuple(column for column in desired.columns if column.lower() in not_null),
+        )
+
+
+def named_primary_key(table: Table) -> PrimaryKey | None:
+    """Return a model's key with its name: the declared one, or the derived one."""
+    key = table.primary_key
+    if key is None:
+        return None
+    name = key.name or build_primary_key_name(table.qualified_name, key.columns)
+    return PrimaryKey(key.columns, name, key.rely)
+
+
+def create(desired: Table, capabilities: Capabilities) -> CreateClauses:
+    """Return the key as a constraint clause or as a property, whichever the platform takes."""
+    key = named_primary_key(desired)
+    if key is None:
+        return CreateClauses()
+    match capabilities.primary_keys:
+        case PrimaryKeySupport.CONSTRAINT:
+            clause = sql_primary_key(key.name or "", key.columns, rely=key.rely)
+            return CreateClauses(constraints=(clause,))
+        case PrimaryKeySupport.TABLE_PROPERTY:
+            return CreateClauses(properties=dict([primary_key_property(key.name or "", key)]))
+        case other:
+            assert_never(other)
+
+
+def render(
+    actions: Sequence[PrimaryKeyAdd | PrimaryKeyDrop], context: RenderContext
+) -> Iterable[str]:
+    """Yield one statement per key."""
+    for action in actions:
+        match context.capabilities.primary_keys:
+            case PrimaryKeySupport.CONSTRAINT:
+                yield _constraint_statement(action, context.table)
+            case PrimaryKeySupport.TABLE_PROPERTY:
+                yield _property_statement(action, context.table)
+            case other:
+                assert_never(other)
+
+
+def explain(action: PrimaryKeyAdd | PrimaryKeyDrop) -> Iterable[Change]:
+    """Yield the key's name and columns."""
+    listed = f"({', '.join(action.columns)})"
+    match action:
+        case PrimaryKeyAdd():
+            yield Change(sign=Sign.ADDED, subject=f"primary key {action.name}", desired=listed)
+        case PrimaryKeyDrop():
+            yield Change(sign=Sign.REMOVED, subject=f"primary key {action.name}", observed=listed)
+
+
+def _identity(key: PrimaryKey | None) -> tuple[str, tuple[str, ...]] | None:
+    """Return what makes two keys equal. RELY is left out: no platform lets it be read back."""
+    if key is None:
+        return None
+    return (key.name or "").lower(), tuple(column.lower() for column in key.columns)
+
+
+def _constraint_statement(action: PrimaryKeyAdd | PrimaryKeyDrop, table: str) -> str:
+    match action:
+        case PrimaryKeyAdd(name, columns, rely):
+            return sql_add_primary_key(table, name, columns, rely=rely)
+        case PrimaryKeyDrop(name):
+            return sql_drop_constraint(table, name)
+    assert_never(action)
+
+
+def _property_statement(action: PrimaryKeyAdd | PrimaryKeyDrop, table: str) -> str:
+    match action:
+        case PrimaryKeyAdd(name, columns):
+            return sql_set_table_properties(
+                table, dict([primary_key_property(name, PrimaryKey(columns))])
+            )
+        case PrimaryKeyDrop(name):
+            return sql_unset_table_properties(table, [PROPERTY_PREFIX + name])
+    assert_never(action)
+
+
+ASPECT: Aspect[PrimaryKeyAdd | PrimaryKeyDrop] = Aspect(
+    name="primary key",
+    action_types=(PrimaryKeyAdd, PrimaryKeyDrop),
+    diff=diff,
+    render=render,
+    explain=explain,
+    create=create,
+)

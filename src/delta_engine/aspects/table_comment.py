@@ -1,0 +1,72 @@
+"""The table's comment. The empty string means no comment."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from delta_engine.actions import Hazard, Phase
+from delta_engine.aspects.aspect import (
+    Aspect,
+    Change,
+    Comparison,
+    CreateClauses,
+    RenderContext,
+    Sign,
+)
+from delta_engine.capabilities import Capabilities
+from delta_engine.models import Table
+from delta_engine.sql import sql_set_table_comment
+
+
+@dataclass(frozen=True, slots=True)
+class SetTableComment:
+    """Set or clear the table's comment."""
+
+    phase: ClassVar[Phase] = Phase.SET_TABLE_COMMENT
+    hazards: ClassVar[tuple[Hazard, ...]] = ()
+    desired: str
+    observed: str
+
+    def __post_init__(self) -> None:
+        if self.desired == self.observed:
+            raise ValueError("the table already has this comment")
+
+
+def diff(comparison: Comparison) -> Iterable[SetTableComment]:
+    """Yield an action when the comments differ."""
+    desired, observed = comparison.desired.comment, comparison.observed.table_comment
+    if desired != observed:
+        yield SetTableComment(desired, observed)
+
+
+def create(desired: Table, _capabilities: Capabilities) -> CreateClauses:
+    """Return the COMMENT clause."""
+    return CreateClauses(comment=desired.comment)
+
+
+def render(actions: Sequence[SetTableComment], context: RenderContext) -> Iterable[str]:
+    """Yield COMMENT ON TABLE."""
+    for action in actions:
+        yield sql_set_table_comment(context.table, action.desired)
+
+
+def explain(action: SetTableComment) -> Iterable[Change]:
+    """Yield both comments."""
+    yield Change(
+        sign=Sign.CHANGED,
+        subject="table comment",
+        observed=repr(action.observed),
+        desired=repr(action.desired),
+    )
+
+
+ASPECT: Aspect[SetTableComment] = Aspect(
+    name="table comment",
+    action_types=(SetTableComment,),
+    diff=diff,
+    render=render,
+    explain=explain,
+    create=create,
+)

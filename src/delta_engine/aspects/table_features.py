@@ -1,0 +1,91 @@
+"""Table features: properties that upgrade the table's protocol for good.
+
+They are apart from other properties because they come first (dropping a column needs column mapping),
+and because nobody should switch one on unseen: older readers can no longer read the table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from delta_engine.actions import Hazard, Phase
+from delta_engine.aspects.aspect import Aspect, Change, Comparison, RenderContext, Sign
+from delta_engine.sql import sql_set_table_properties
+
+COLUMN_MAPPING_MODE = "delta.columnMapping.mode"
+_PROTOCOL_VERSIONS = ("delta.minReaderVersion", "delta.minWriterVersion")
+_FEATURE_PREFIX = "delta.feature."
+
+
+@dataclass(frozen=True, slots=True)
+class EnableTableFeature:
+    """Set a property that upgrades the protocol."""
+
+    phase: ClassVar[Phase] = Phase.ENABLE_TABLE_FEATURES
+    hazards: ClassVar[tuple[Hazard, ...]] = (Hazard.PERMANENT_UPGRADE, Hazard.BREAKS_READERS)
+    key: str
+    desired: str
+    observed: str | None
+
+    def __post_init__(self) -> None:
+        if self.desired == self.observed:
+            raise ValueError(f"property {self.key} already has this value")
+
+
+def is_feature_key(key: str) -> bool:
+    """Whether a property belongs to this aspect."""
+    return (
+        key == COLUMN_MAPPING_MODE or key in _PROTOCOL_VERSIONS or key.startswith(_FEATURE_PREFIX)
+    )
+
+
+def diff(comparison: Comparison) -> Iterable[EnableTableFeature]:
+    """Yield what the model asks for, and the column mapping that dropping a column needs."""
+    observed = {COLUMN_MAPPING_MODE: "none", **comparison.observed.table_properties}
+    wanted = {
+        key: value
+        for key, value in comparison.desired.effective_table_properties.items()
+        if is_feature_key(key)
+    }
+    if comparison.dropped and observed[COLUMN_MAPPING_MODE] == "none":
+        wanted[COLUMN_MAPPING_MODE] = "name"
+    for key, value in sorted(wanted.items()):
+        if not _is_satisfied(key, value, observed.get(key)):
+            yield EnableTableFeature(key, value, observed.get(key))
+
+
+def render(actions: Sequence[EnableTableFeature], context: RenderContext) -> Iterable[str]:
+    """Yield one SET TBLPROPERTIES for all of them."""
+    yield sql_set_table_properties(
+        context.table, {action.key: action.desired for action in actions}
+    )
+
+
+def explain(action: EnableTableFeature) -> Iterable[Change]:
+    """Yield the property with both sides."""
+    yield Change(
+        sign=Sign.CHANGED if action.observed else Sign.ADDED,
+        subject=f"table feature {action.key}",
+        observed=action.observed,
+        desired=action.desired,
+    )
+
+
+def _is_satisfied(key: str, desired: str, observed: str | None) -> bool:
+    """Whether the table already has it: protocol versions only rise, and a feature never goes."""
+    if observed is None or desired == observed:
+        return desired == observed
+    if key in _PROTOCOL_VERSIONS and desired.isdecimal() and observed.isdecimal():
+        return int(desired) <= int(observed)
+    return key.startswith(_FEATURE_PREFIX)
+
+
+ASPECT: Aspect[EnableTableFeature] = Aspect(
+    name="table features",
+    action_types=(EnableTableFeature,),
+    diff=diff,
+    render=render,
+    explain=explain,
+)

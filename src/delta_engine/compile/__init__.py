@@ -1,0 +1,1 @@
+"""Compilation: from models and observed state to a plan."""

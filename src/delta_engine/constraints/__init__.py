@@ -1,0 +1,1 @@
+"""Constraints: how they are named."""

@@ -1,0 +1,38 @@
+"""Deterministic constraint names: same table and columns, same name, on every machine."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Sequence
+
+from delta_engine.models import QualifiedName
+
+MAX_NAME_LENGTH = 255
+"""Unity Catalog's limit for object names, in characters."""
+
+_HASH_LENGTH = 12
+
+
+def build_primary_key_name(table: QualifiedName, columns: Sequence[str]) -> str:
+    """Return the derived name of a primary key, such as `pk_dev_silver_orders__id`.
+
+    Lower case, because that is how Unity Catalog stores constraint names. Where letters had to be
+    replaced, or the name would pass 255 characters, a hash of the exact names keeps it unique.
+    """
+    parts = [part.lower() for part in (table.catalog, table.schema, table.table)]
+    exact = "\x1f".join((*parts, *(column.lower() for column in columns)))
+    return _name(f"pk_{'_'.join(parts)}__{'_'.join(columns).lower()}", exact)
+
+
+def build_not_null_check_name(column: str) -> str:
+    """Return the reserved name of the CHECK that stands for NOT NULL where a column cannot be tightened."""
+    return _name(f"delta_engine_not_null_{column.lower()}", column.lower())
+
+
+def _name(readable: str, exact: str) -> str:
+    safe = re.sub(r"[^a-z0-9_]", "_", readable)
+    if safe == readable and len(safe) <= MAX_NAME_LENGTH:
+        return safe
+    digest = hashlib.sha256(exact.encode()).hexdigest()[:_HASH_LENGTH]
+    return f"{safe[: MAX_NAME_LENGTH - _HASH_LENGTH - 1]}_{digest}"

@@ -1,0 +1,42 @@
+"""Runs SQL through a Spark session: classic, Databricks or Spark Connect. SQL only, nothing of the JVM."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from delta_engine.errors import StatementError
+from delta_engine.sql_runner import Row
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+class SparkSqlRunner:
+    """Runs statements in a session.
+
+    Args:
+        spark: the session; several threads may use it.
+    """
+
+    def __init__(self, spark: SparkSession) -> None:
+        self._spark = spark
+
+    def run(self, sql: str) -> Sequence[Row]:
+        """Run one statement and return its rows; see `SqlRunner.run`."""
+        from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+        from pyspark.errors import PySparkException
+
+        try:
+            return [row.asDict() for row in self._spark.sql(sql).collect()]
+        except PySparkException as error:
+            raise StatementError(
+                _without_plan(str(error)), sql=sql, error_class=error.getErrorClass()
+            ) from error
+        except Py4JError as error:  # a Java exception that pyspark has no class for
+            raise StatementError(_without_plan(str(error)), sql=sql, error_class=None) from error
+
+
+def _without_plan(message: str) -> str:
+    """Return Spark's words without the query plan and the JVM's stack that it may append."""
+    return message.split(";\n", 1)[0].split("\n\tat ", 1)[0].strip()

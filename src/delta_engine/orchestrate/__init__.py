@@ -1,0 +1,1 @@
+"""Orchestration: the whole run, from models to a changed catalog."""

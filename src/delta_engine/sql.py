@@ -1,0 +1,200 @@
+"""SQL text: quoting, literals, types, and one pure builder per kind of statement.
+
+Identifiers come in raw and are quoted here and nowhere else. A table comes in as the SQL that addresses
+it (`addressing`), because a table by path is not three quoted parts. Nothing here decides anything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from typing_extensions import assert_never
+
+from delta_engine.types import (
+    ArrayType,
+    AtomicType,
+    CharacterType,
+    DataType,
+    DecimalType,
+    MapType,
+    StructField,
+    StructType,
+    UnsupportedType,
+)
+
+_ESCAPES = str.maketrans({"\\": "\\\\", "'": "\\'", "\n": "\\n", "\r": "\\r", "\t": "\\t"})
+
+
+def quote_ident(name: str) -> str:
+    """Return a raw identifier in backticks, with its own backticks doubled."""
+    return "`" + name.replace("`", "``") + "`"
+
+
+def escape_sql_literal(text: str) -> str:
+    """Return text as it stands between the quotes of a SQL string literal.
+
+    A quote becomes `\\'`, right in every Spark version (`''` means two literals side by side before
+    Spark 4). `${` becomes `$\\{`, which reads back as `${`: Spark substitutes variables inside literals
+    (`spark.sql.variable.substitute`), and serverless does not let that be switched off.
+    """
+    return text.translate(_ESCAPES).replace("${", "$\\{")
+
+
+def sql_literal(text: str) -> str:
+    """Return text as a SQL string literal."""
+    return f"'{escape_sql_literal(text)}'"
+
+
+def sql_data_type(data_type: DataType) -> str:
+    """Return a type as SQL that Spark and Databricks parse."""
+    match data_type:
+        case AtomicType(name):
+            return name
+        case DecimalType(precision, scale):
+            return f"decimal({precision},{scale})"
+        case CharacterType(name, length):
+            return f"{name}({length})"
+        case ArrayType(element):
+            return f"array<{sql_data_type(element)}>"
+        case MapType(key, value):
+            return f"map<{sql_data_type(key)},{sql_data_type(value)}>"
+        case StructType(fields):
+            return f"struct<{', '.join(map(_struct_field, fields))}>"
+        case UnsupportedType(text, reason):
+            raise ValueError(f"type {text!r} has no SQL: {reason}")
+    assert_never(data_type)
+
+
+def sql_column_definition(
+    name: str, data_type: DataType, *, is_nullable: bool = True, comment: str = ""
+) -> str:
+    """Return a column as CREATE TABLE and ADD COLUMNS declare it."""
+    not_null = "" if is_nullable else " NOT NULL"
+    return f"{quote_ident(name)} {sql_data_type(data_type)}{not_null}{_comment(comment)}"
+
+
+def sql_create_schema(catalog: str, schema: str) -> str:
+    """Create a schema."""
+    return f"CREATE SCHEMA {quote_ident(catalog)}.{quote_ident(schema)}"
+
+
+def sql_create_table(
+    table: str,
+    *,
+    columns: Sequence[str],
+    constraints: Sequence[str] = (),
+    comment: str = "",
+    properties: Mapping[str, str],
+) -> str:
+    """Create a Delta table whole, in one statement.
+
+    There is no IF NOT EXISTS: it reports success when somebody else has just made a different table.
+
+    Args:
+        table: the SQL that addresses the table.
+        columns: column definitions, in order.
+        constraints: constraint clauses, after the columns.
+        comment: the table's comment; empty for none.
+        properties: table properties.
+    """
+    body = ",\n  ".join((*columns, *constraints))
+    table_comment = f"\nCOMMENT {sql_literal(comment)}" if comment else ""
+    tblproperties = f"\nTBLPROPERTIES ({_pairs(properties)})" if properties else ""
+    return f"CREATE TABLE {table} (\n  {body}\n)\nUSING delta{table_comment}{tblproperties}"
+
+
+def sql_add_columns(table: str, definitions: Iterable[str]) -> str:
+    """Add columns, all in one statement."""
+    return f"ALTER TABLE {table} ADD COLUMNS ({', '.join(definitions)})"
+
+
+def sql_drop_columns(table: str, names: Iterable[str]) -> str:
+    """Drop columns, all in one statement."""
+    return f"ALTER TABLE {table} DROP COLUMNS ({', '.join(map(quote_ident, names))})"
+
+
+def sql_set_column_comments(table: str, comments: Iterable[tuple[str, str]]) -> str:
+    """Set (name, comment) pairs in one statement; an empty comment clears."""
+    return _alter_columns(table, ((name, f"COMMENT {sql_literal(text)}") for name, text in comments))
+
+
+def sql_set_not_null(table: str, names: Iterable[str]) -> str:
+    """Tighten columns to NOT NULL in one statement; Databricks checks the rows. Not in open Spark."""
+    return _alter_columns(table, ((name, "SET NOT NULL") for name in names))
+
+
+def sql_drop_not_null(table: str, names: Iterable[str]) -> str:
+    """Make columns nullable in one statement."""
+    return _alter_columns(table, ((name, "DROP NOT NULL") for name in names))
+
+
+def sql_change_column_types(table: str, types: Iterable[tuple[str, DataType]]) -> str:
+    """Change (name, type) pairs in one statement."""
+    return _alter_columns(table, ((name, f"TYPE {sql_data_type(kind)}") for name, kind in types))
+
+
+def sql_set_table_comment(table: str, comment: str) -> str:
+    """Set the table's comment; empty clears it (warehouses refuse UNSET)."""
+    return f"COMMENT ON TABLE {table} IS {sql_literal(comment)}"
+
+
+def sql_set_table_properties(table: str, properties: Mapping[str, str]) -> str:
+    """Set properties; those not named stay as they are."""
+    return f"ALTER TABLE {table} SET TBLPROPERTIES ({_pairs(properties)})"
+
+
+def sql_unset_table_properties(table: str, keys: Iterable[str]) -> str:
+    """Remove properties; a key that is not there is no error."""
+    return f"ALTER TABLE {table} UNSET TBLPROPERTIES IF EXISTS ({', '.join(map(sql_literal, keys))})"
+
+
+def sql_primary_key(name: str, columns: Sequence[str], *, rely: bool = False) -> str:
+    """Return the constraint clause of a primary key, for CREATE TABLE and ADD."""
+    trusted = " NOT ENFORCED RELY" if rely else ""
+    listed = ", ".join(map(quote_ident, columns))
+    return f"CONSTRAINT {quote_ident(name)} PRIMARY KEY ({listed}){trusted}"
+
+
+def sql_add_primary_key(table: str, name: str, columns: Sequence[str], *, rely: bool = False) -> str:
+    """Add a primary key to an existing table."""
+    return f"ALTER TABLE {table} ADD {sql_primary_key(name, columns, rely=rely)}"
+
+
+def sql_add_not_null_check(table: str, name: str, column: str) -> str:
+    """Add an enforced check that a column is not null; the platform scans the rows first."""
+    return (
+        f"ALTER TABLE {table} ADD CONSTRAINT {quote_ident(name)} CHECK ({quote_ident(column)} IS NOT NULL)"
+    )
+
+
+def sql_drop_constraint(table: str, name: str, *, if_exists: bool = False) -> str:
+    """Drop a constraint by the spelling the catalog has."""
+    guard = "IF EXISTS " if if_exists else ""
+    return f"ALTER TABLE {table} DROP CONSTRAINT {guard}{quote_ident(name)}"
+
+
+def sql_show_table_properties(table: str) -> str:
+    """List a table's properties as rows of `key` and `value`."""
+    return f"SHOW TBLPROPERTIES {table}"
+
+
+def _comment(text: str) -> str:
+    return f" COMMENT {sql_literal(text)}" if text else ""
+
+
+def _struct_field(field: StructField) -> str:
+    not_null = "" if field.is_nullable else " NOT NULL"
+    return f"{quote_ident(field.name)}: {sql_data_type(field.data_type)}{not_null}{_comment(field.comment)}"
+
+
+def _alter_columns(table: str, changes: Iterable[tuple[str, str]]) -> str:
+    # Several columns in one ALTER COLUMN are one commit. COLUMN stands once: repeating it is a parse
+    # error in Spark 4.1.
+    listed = ", ".join(f"{quote_ident(name)} {change}" for name, change in changes)
+    return f"ALTER TABLE {table} ALTER COLUMN {listed}"
+
+
+def _pairs(properties: Mapping[str, str]) -> str:
+    return ", ".join(
+        f"{sql_literal(key)} = {sql_literal(properties[key])}" for key in sorted(properties)
+    )

@@ -1,0 +1,24 @@
+"""The port through which every statement reaches a platform."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Protocol, TypeAlias
+
+Row: TypeAlias = Mapping[str, object]
+"""One row of a result, by column name."""
+
+
+class SqlRunner(Protocol):
+    """Runs one SQL statement at a time; safe to call from several threads."""
+
+    def run(self, sql: str) -> Sequence[Row]:
+        """Run one statement.
+
+        Returns:
+            The rows, empty for statements that return none.
+
+        Raises:
+            StatementError: the platform refused it.
+        """
+        ...

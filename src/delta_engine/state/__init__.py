@@ -1,0 +1,1 @@
+"""Observed state: what the catalog holds right now, and who reads it."""

@@ -1,0 +1,85 @@
+"""The port through which observed state comes in, and what its implementations share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Protocol, TypeVar
+
+from delta_engine.errors import CatalogReadError, RefusedError, raise_all
+from delta_engine.models import Column, QualifiedName, Table
+from delta_engine.state.states import CatalogState, TableState
+from delta_engine.types import DataType, first_unsupported
+
+Item = TypeVar("Item")
+
+
+class CatalogReader(Protocol):
+    """Reads what exists. It takes from the models where to look, and nothing else."""
+
+    def snapshot(self, models: Sequence[Table]) -> CatalogState:
+        """Return the state of every model's table.
+
+        Raises:
+            CatalogReadError: a table exists but is not a Delta table that can be read whole. A table is
+                never returned with something missing: that would look like a difference.
+            RefusalGroup: several such tables.
+            StatementError: the platform refused a query.
+        """
+        ...
+
+
+def readable_column(
+    table: QualifiedName, name: str, data_type: DataType, *, is_nullable: bool, comment: str
+) -> Column:
+    """Return an observed column.
+
+    Raises:
+        CatalogReadError: its type is one that the engine does not know.
+    """
+    unsupported = first_unsupported(data_type)
+    if unsupported:
+        raise CatalogReadError(
+            f"type {unsupported.text!r} is not one that the engine can manage: {unsupported.reason}",
+            table=str(table),
+            column=name,
+            way_out="Leave this table out of the models.",
+        )
+    return Column(name, data_type, is_nullable, comment)
+
+
+def not_a_delta_table(table: QualifiedName, what: str) -> CatalogReadError:
+    """Return the refusal of something that stands where a Delta table should."""
+    return CatalogReadError(
+        f"it exists, but it is {what}, not a Delta table",
+        table=str(table),
+        way_out="Rename the model, or move what is there out of the way.",
+    )
+
+
+def read_tables(
+    items: Iterable[Item], read: Callable[[Item], tuple[str, TableState]], parallelism: int
+) -> dict[str, TableState]:
+    """Read tables in parallel and return their states by key.
+
+    Args:
+        items: what to read.
+        read: returns a table's key and state.
+        parallelism: how many at once, at most.
+
+    Raises:
+        CatalogReadError: one table could not be read.
+        RefusalGroup: several could not.
+    """
+    refusals: list[RefusedError] = []
+    states: dict[str, TableState] = {}
+    with ThreadPoolExecutor(parallelism, thread_name_prefix="read") as pool:
+        futures = [pool.submit(read, item) for item in items]
+        for future in futures:
+            try:
+                key, state = future.result()
+                states[key] = state
+            except CatalogReadError as refusal:
+                refusals.append(refusal)
+    raise_all(refusals)
+    return states

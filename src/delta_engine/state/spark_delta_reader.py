@@ -1,0 +1,205 @@
+"""Reads plain Spark and Delta, table by table: for the `oss` backend.
+
+Three cheap reads a table: the schema, the properties, and the table's entry in the catalog (which
+alone has the comment). Never DESCRIBE DETAIL: it replays the whole log to count files.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+from delta_engine.addressing import CatalogAddressing, PathAddressing
+from delta_engine.constraints.naming import build_not_null_check_name
+from delta_engine.constraints.stored_keys import PROPERTY_PREFIX, find_primary_key
+from delta_engine.errors import CatalogReadError, StatementError
+from delta_engine.models import Column, PrimaryKey, QualifiedName, Table
+from delta_engine.sql import quote_ident, sql_show_table_properties
+from delta_engine.sql_runner import SqlRunner
+from delta_engine.state.catalog_reader import not_a_delta_table, read_tables, readable_column
+from delta_engine.state.states import ABSENT, CatalogState, TableState
+from delta_engine.types import data_type_from_spark_json
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_CHECK_PREFIX = "delta.constraints."
+_ANY_DELTA_TABLE_HAS = "delta.minReaderVersion"
+
+
+class TableFinder(Protocol):
+    """Tells what exists, before anything is read."""
+
+    def missing_schemas(self, schemas: set[tuple[str, str]]) -> frozenset[tuple[str, str]]:
+        """Return those (catalog, schema) pairs that do not exist."""
+        ...
+
+    def existing(self, tables: Sequence[QualifiedName]) -> list[QualifiedName]:
+        """Return those tables that exist, in the given order."""
+        ...
+
+
+class FolderFinder:
+    """Finds tables by path: a table is a folder with a Delta log, a schema is a folder.
+
+    Args:
+        addressing: where the folders are.
+    """
+
+    def __init__(self, addressing: PathAddressing) -> None:
+        self._addressing = addressing
+
+    def missing_schemas(self, schemas: set[tuple[str, str]]) -> frozenset[tuple[str, str]]:
+        """Return those schemas that have no folder."""
+        warehouse = self._addressing.warehouse
+        return frozenset(pair for pair in schemas if not warehouse.joinpath(*pair).is_dir())
+
+    def existing(self, tables: Sequence[QualifiedName]) -> list[QualifiedName]:
+        """Return those tables that have a Delta log.
+
+        Raises:
+            CatalogReadError: something else is in the folder.
+        """
+        return [table for table in tables if self._exists(table, self._addressing.folder(table))]
+
+    def _exists(self, table: QualifiedName, folder: Path) -> bool:
+        if (folder / "_delta_log").is_dir() and any((folder / "_delta_log").glob("*.json")):
+            return True
+        if folder.exists() and (not folder.is_dir() or any(_data_files(folder))):
+            raise not_a_delta_table(table, f"a folder of other files ({folder})")
+        return False
+
+
+class CatalogFinder:
+    """Finds tables by name: one listing per schema.
+
+    Args:
+        runner: runs the listings.
+    """
+
+    def __init__(self, runner: SqlRunner) -> None:
+        self._runner = runner
+
+    def missing_schemas(self, schemas: set[tuple[str, str]]) -> frozenset[tuple[str, str]]:
+        """Return those schemas that their catalog does not list."""
+        present: set[tuple[str, str]] = set()
+        for catalog in sorted({catalog for catalog, _ in schemas}):
+            rows = self._list(f"SHOW SCHEMAS IN {quote_ident(catalog)}", catalog)
+            present |= {(catalog, str(row["namespace"]).lower()) for row in rows}
+        return frozenset(schemas - present)
+
+    def existing(self, tables: Sequence[QualifiedName]) -> list[QualifiedName]:
+        """Return those tables that their schema lists; the schemas must exist."""
+        present: set[str] = set()
+        for catalog, schema in sorted({_schema_of(table) for table in tables}):
+            rows = self._list(
+                f"SHOW TABLES IN {quote_ident(catalog)}.{quote_ident(schema)}", catalog
+            )
+            present |= {f"{catalog}.{schema}.{row['tableName']}".lower() for row in rows}
+        return [table for table in tables if table.key in present]
+
+    def _list(self, sql: str, catalog: str) -> Sequence[Mapping[str, object]]:
+        try:
+            return self._runner.run(sql)
+        except StatementError as error:
+            raise CatalogReadError(
+                f"catalog {catalog!r} cannot be listed: {error.message.splitlines()[0]}",
+                way_out="Correct the catalog's name, or configure it in backend.spark.",
+            ) from error
+
+
+class SparkDeltaReader:
+    """Reads Delta tables through a Spark session.
+
+    Args:
+        spark: the session.
+        runner: runs the statements.
+        addressing: how tables are addressed.
+        parallelism: how many tables to read at once, at most.
+    """
+
+    def __init__(
+        self,
+        spark: SparkSession,
+        runner: SqlRunner,
+        addressing: PathAddressing | CatalogAddressing,
+        *,
+        parallelism: int = 4,
+    ) -> None:
+        self._spark = spark
+        self._runner = runner
+        self._addressing = addressing
+        self._parallelism = parallelism
+        self._finder: TableFinder = (
+            FolderFinder(addressing)
+            if isinstance(addressing, PathAddressing)
+            else CatalogFinder(runner)
+        )
+
+    def snapshot(self, models: Sequence[Table]) -> CatalogState:
+        """Return the state of every model's table; see `CatalogReader.snapshot`."""
+        names = [model.qualified_name for model in models]
+        missing = self._finder.missing_schemas({_schema_of(name) for name in names})
+        existing = self._finder.existing(
+            [name for name in names if _schema_of(name) not in missing]
+        )
+        states = {name.key: ABSENT for name in names}
+        states |= read_tables(existing, self._read, self._parallelism)
+        return CatalogState(tables=states, missing_schemas=missing)
+
+    def _read(self, table: QualifiedName) -> tuple[str, TableState]:
+        address = self._addressing.table(table)
+        properties = {
+            str(row["key"]): str(row["value"])
+            for row in self._runner.run(sql_show_table_properties(address))
+        }
+        if _ANY_DELTA_TABLE_HAS not in properties:
+            raise not_a_delta_table(table, "a view or a table of another format")
+        return table.key, TableState(
+            columns=self._columns(table, address, properties),
+            table_comment=self._spark.catalog.getTable(address).description or "",
+            table_properties=_visible(properties),
+            primary_key=_primary_key(table, properties),
+        )
+
+    def _columns(
+        self, table: QualifiedName, address: str, properties: Mapping[str, str]
+    ) -> tuple[Column, ...]:
+        return tuple(
+            readable_column(
+                table,
+                field.name,
+                data_type_from_spark_json(field.dataType.jsonValue(), field.metadata),
+                is_nullable=field.nullable and not _has_not_null_check(field.name, properties),
+                comment=str(field.metadata.get("comment", "")),
+            )
+            for field in self._spark.table(address).schema
+        )
+
+
+def _schema_of(name: QualifiedName) -> tuple[str, str]:
+    return name.catalog.lower(), name.schema.lower()
+
+
+def _data_files(folder: Path) -> list[Path]:
+    return [path for path in folder.iterdir() if path.name != "_delta_log"]
+
+
+def _has_not_null_check(column: str, properties: Mapping[str, str]) -> bool:
+    return _CHECK_PREFIX + build_not_null_check_name(column) in properties
+
+
+def _visible(properties: Mapping[str, str]) -> dict[str, str]:
+    """Leave out what the engine stores in properties and reads back as keys and NOT NULL."""
+    hidden = (PROPERTY_PREFIX, _CHECK_PREFIX + "delta_engine_")
+    return {key: value for key, value in properties.items() if not key.startswith(hidden)}
+
+
+def _primary_key(table: QualifiedName, properties: Mapping[str, str]) -> PrimaryKey | None:
+    try:
+        return find_primary_key(properties)
+    except ValueError as error:
+        raise CatalogReadError(
+            str(error), table=str(table), way_out="Unset that property, and run again."
+        ) from error

@@ -1,0 +1,62 @@
+"""Immutable observed state: tables as the catalog has them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+from delta_engine.models import Column, PrimaryKey, QualifiedName, read_only
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableState:
+    """One table as it is.
+
+    Args:
+        exists: False for a table that is not there; everything else is then empty.
+        columns: the columns in order, types canonical.
+        table_comment: empty for none.
+        table_properties: all properties that the platform shows, its own included.
+        primary_key: the key with its name as the catalog spells it.
+    """
+
+    exists: bool = True
+    columns: tuple[Column, ...] = ()
+    table_comment: str = ""
+    table_properties: Mapping[str, str] = field(default_factory=dict)
+    primary_key: PrimaryKey | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "table_properties", read_only(self.table_properties))
+
+    def column(self, name: str) -> Column | None:
+        """Return a column by name, without regard to case."""
+        return next((column for column in self.columns if column.key == name.lower()), None)
+
+
+ABSENT = TableState(exists=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CatalogState:
+    """A snapshot: the state of every table that was asked for.
+
+    Args:
+        tables: states by the tables' `QualifiedName.key`.
+        missing_schemas: (catalog, schema) pairs, in lower case, that models need and nobody created.
+    """
+
+    tables: Mapping[str, TableState]
+    missing_schemas: frozenset[tuple[str, str]] = frozenset()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "tables", MappingProxyType(dict(self.tables)))
+
+    def table(self, name: QualifiedName) -> TableState:
+        """Return one table's state; absent if nothing was found.
+
+        Raises:
+            KeyError: the snapshot was not asked for this table.
+        """
+        return self.tables[name.key]

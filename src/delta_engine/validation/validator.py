@@ -1,0 +1,75 @@
+"""The validator: runs the rules, and stops at the first refusal or lists them all."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import ClassVar
+
+from delta_engine.actions import TablePlan
+from delta_engine.errors import InvalidModelError, UnsafePlanError
+from delta_engine.models import Table
+from delta_engine.policy import Policy
+from delta_engine.validation import rules
+from delta_engine.validation.rules import ModelRule, PlanRule
+
+
+class PlanValidator:
+    """Checks models and plans against rules.
+
+    Args:
+        policy: what the target allows beyond the harmless.
+        model_rules: the checks of models.
+        plan_rules: the checks of plans.
+    """
+
+    DEFAULT_MODEL_RULES: ClassVar[tuple[ModelRule, ...]] = (
+        rules.ValidTableNames(),
+        rules.UniqueTables(),
+        rules.TablesHaveColumns(),
+        rules.ValidColumnNames(),
+        rules.DuplicateColumnNames(),
+        rules.PrimaryKeyColumnsNotNull(),
+        rules.ReadableProperties(),
+    )
+    DEFAULT_PLAN_RULES: ClassVar[tuple[PlanRule, ...]] = (
+        rules.CreatePrimaryKeyColumnsNotNull(),
+        rules.NoAddNotNullColumns(),
+        rules.NoColumnTypeChanges(),
+        rules.NoColumnMappingModeChange(),
+        rules.PrimaryKeyAddMustNotMakeColumnsNullable(),
+        rules.PrimaryKeyNewColumnsMustBeSetNotNull(),
+        rules.PrimaryKeyExistingColumnsMustBeSetNotNull(),
+        rules.NoUnallowedColumnDrops(),
+        rules.NoUnallowedSchemas(),
+    )
+
+    def __init__(
+        self,
+        policy: Policy | None = None,
+        *,
+        model_rules: Sequence[ModelRule] = DEFAULT_MODEL_RULES,
+        plan_rules: Sequence[PlanRule] = DEFAULT_PLAN_RULES,
+    ) -> None:
+        self._policy = policy or Policy()
+        self._model_rules = tuple(model_rules)
+        self._plan_rules = tuple(plan_rules)
+
+    def validate_models(self, models: Sequence[Table]) -> None:
+        """Raise the first `InvalidModelError`, if there is one."""
+        for violation in self.model_violations(models):
+            raise violation
+
+    def validate_plan(self, plan: TablePlan) -> None:
+        """Raise the first `UnsafePlanError`, if there is one."""
+        for violation in self.plan_violations(plan):
+            raise violation
+
+    def model_violations(self, models: Sequence[Table]) -> Iterator[InvalidModelError]:
+        """Yield every violation, rule by rule."""
+        for rule in self._model_rules:
+            yield from rule.check(models)
+
+    def plan_violations(self, plan: TablePlan) -> Iterator[UnsafePlanError]:
+        """Yield every violation, rule by rule."""
+        for rule in self._plan_rules:
+            yield from rule.check(plan, self._policy)
