@@ -83,7 +83,7 @@ class CatalogReadError(RefusedError):
     """A table that exists but cannot be read as a Delta table that the engine may manage."""
 
 
-class RefusalGroup(DeltaEngineError):  # noqa: N818 - a group of errors, as ExceptionGroup is
+class RefusalGroup(DeltaEngineError):
     """Several refusals at once, in the order they were found."""
 
     def __init__(self, refusals: Sequence[RefusedError]) -> None:

@@ -18,7 +18,7 @@ class DestructiveKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Allowance:
-    """Consent to one kind of change, for the tables that a glob over `catalog.schema.table` matches."""
+    """Consent to one kind of change, for the tables that a glob matches (`matches_any`)."""
 
     kind: DestructiveKind
     tables: str = "*"
@@ -47,11 +47,16 @@ class Policy:
     def allows(self, kind: DestructiveKind, table: QualifiedName) -> bool:
         """Whether this kind of change is allowed on this table."""
         return any(
-            allowance.kind is kind and matches_any(table, [allowance.tables])
-            for allowance in self.allow
+            allowance.kind is kind and matches_any(table, [allowance.tables]) for allowance in self.allow
         )
 
 
 def matches_any(table: QualifiedName, globs: Iterable[str]) -> bool:
-    """Whether a table's dotted name matches one of the globs, without regard to case."""
-    return any(fnmatchcase(table.key, glob.lower()) for glob in globs)
+    """Whether one of the globs matches a table, without regard to case.
+
+    A glob is held against the whole name, `catalog.schema.table`, and against its shorter forms,
+    `schema.table` and `table`.
+    """
+    parts = table.key.split(".")
+    names = [".".join(parts[start:]) for start in range(len(parts))]
+    return any(fnmatchcase(name, glob.lower()) for glob in globs for name in names)

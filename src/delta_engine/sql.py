@@ -162,9 +162,7 @@ def sql_add_primary_key(table: str, name: str, columns: Sequence[str], *, rely: 
 
 def sql_add_not_null_check(table: str, name: str, column: str) -> str:
     """Add an enforced check that a column is not null; the platform scans the rows first."""
-    return (
-        f"ALTER TABLE {table} ADD CONSTRAINT {quote_ident(name)} CHECK ({quote_ident(column)} IS NOT NULL)"
-    )
+    return f"ALTER TABLE {table} ADD CONSTRAINT {quote_ident(name)} CHECK ({quote_ident(column)} IS NOT NULL)"
 
 
 def sql_drop_constraint(table: str, name: str, *, if_exists: bool = False) -> str:
@@ -195,6 +193,4 @@ def _alter_columns(table: str, changes: Iterable[tuple[str, str]]) -> str:
 
 
 def _pairs(properties: Mapping[str, str]) -> str:
-    return ", ".join(
-        f"{sql_literal(key)} = {sql_literal(properties[key])}" for key in sorted(properties)
-    )
+    return ", ".join(f"{sql_literal(key)} = {sql_literal(properties[key])}" for key in sorted(properties))

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import TYPE_CHECKING, Protocol, TypeAlias, Union
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 if TYPE_CHECKING:
     from sqlglot import exp
@@ -87,23 +87,23 @@ class UnsupportedType:
     reason: str
 
 
-DataType: TypeAlias = Union[
-    AtomicType, DecimalType, CharacterType, ArrayType, MapType, StructType, UnsupportedType
-]
+DataType: TypeAlias = (
+    AtomicType | DecimalType | CharacterType | ArrayType | MapType | StructType | UnsupportedType
+)
 
-SparkJson: TypeAlias = Union[str, Mapping[str, object]]
+SparkJson: TypeAlias = str | Mapping[str, object]
 """A type as Spark writes it into a schema: a name, or an object with a `type` of its own."""
 
 
 class SparkDataType(Protocol):
     """What is needed of a pyspark `DataType`, so that pyspark need not be imported."""
 
-    def jsonValue(self) -> str | dict[str, object]: ...  # noqa: N802 - pyspark's spelling
+    def jsonValue(self) -> str | dict[str, object]: ...
 
-    def simpleString(self) -> str: ...  # noqa: N802
+    def simpleString(self) -> str: ...
 
 
-TypeLike: TypeAlias = Union[DataType, str, SparkDataType]
+TypeLike: TypeAlias = DataType | str | SparkDataType
 
 
 def to_data_type(value: TypeLike) -> DataType:
@@ -157,9 +157,7 @@ def parse_data_type(text: str) -> DataType:
     return unknown
 
 
-def data_type_from_spark_json(
-    value: object, metadata: Mapping[str, object] | None = None
-) -> DataType:
+def data_type_from_spark_json(value: object, metadata: Mapping[str, object] | None = None) -> DataType:
     """Return the canonical form of a type in Spark's schema JSON.
 
     Args:

@@ -31,9 +31,7 @@ class Comparison:
         return cls(
             desired=desired,
             observed=observed,
-            shared=tuple(
-                (column, by_key[column.key]) for column in desired.columns if column.key in by_key
-            ),
+            shared=tuple((column, by_key[column.key]) for column in desired.columns if column.key in by_key),
             added=tuple(column for column in desired.columns if column.key not in by_key),
             dropped=tuple(column for column in observed.columns if column.key not in wanted),
         )

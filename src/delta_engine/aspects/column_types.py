@@ -36,9 +36,7 @@ def diff(comparison: Comparison) -> Iterable[ColumnTypeChange]:
 
 def render(actions: Sequence[ColumnTypeChange], context: RenderContext) -> Iterable[str]:
     """Yield one ALTER COLUMN for all columns."""
-    yield sql_change_column_types(
-        context.table, [(action.name, action.desired) for action in actions]
-    )
+    yield sql_change_column_types(context.table, [(action.name, action.desired) for action in actions])
 
 
 def explain(action: ColumnTypeChange) -> Iterable[Change]:

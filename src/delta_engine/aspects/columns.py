@@ -77,13 +77,9 @@ def explain(action: ColumnAdd | ColumnDrop) -> Iterable[Change]:
     """Yield the column with its type."""
     match action:
         case ColumnAdd(desired):
-            yield Change(
-                sign=Sign.ADDED, subject=f"column {desired.name}", desired=_describe(desired)
-            )
+            yield Change(sign=Sign.ADDED, subject=f"column {desired.name}", desired=_describe(desired))
         case ColumnDrop(observed):
-            yield Change(
-                sign=Sign.REMOVED, subject=f"column {observed.name}", observed=_describe(observed)
-            )
+            yield Change(sign=Sign.REMOVED, subject=f"column {observed.name}", observed=_describe(observed))
 
 
 def _definition(column: Column) -> str:

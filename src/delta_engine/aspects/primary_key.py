@@ -101,9 +101,7 @@ def create(desired: Table, capabilities: Capabilities) -> CreateClauses:
             assert_never(other)
 
 
-def render(
-    actions: Sequence[PrimaryKeyAdd | PrimaryKeyDrop], context: RenderContext
-) -> Iterable[str]:
+def render(actions: Sequence[PrimaryKeyAdd | PrimaryKeyDrop], context: RenderContext) -> Iterable[str]:
     """Yield one statement per key."""
     for action in actions:
         match context.capabilities.primary_keys:
@@ -144,9 +142,7 @@ def _constraint_statement(action: PrimaryKeyAdd | PrimaryKeyDrop, table: str) ->
 def _property_statement(action: PrimaryKeyAdd | PrimaryKeyDrop, table: str) -> str:
     match action:
         case PrimaryKeyAdd(name, columns):
-            return sql_set_table_properties(
-                table, dict([primary_key_property(name, PrimaryKey(columns))])
-            )
+            return sql_set_table_properties(table, dict([primary_key_property(name, PrimaryKey(columns))]))
         case PrimaryKeyDrop(name):
             return sql_unset_table_properties(table, [PROPERTY_PREFIX + name])
     assert_never(action)

@@ -36,9 +36,7 @@ class EnableTableFeature:
 
 def is_feature_key(key: str) -> bool:
     """Whether a property belongs to this aspect."""
-    return (
-        key == COLUMN_MAPPING_MODE or key in _PROTOCOL_VERSIONS or key.startswith(_FEATURE_PREFIX)
-    )
+    return key == COLUMN_MAPPING_MODE or key in _PROTOCOL_VERSIONS or key.startswith(_FEATURE_PREFIX)
 
 
 def diff(comparison: Comparison) -> Iterable[EnableTableFeature]:
@@ -58,9 +56,7 @@ def diff(comparison: Comparison) -> Iterable[EnableTableFeature]:
 
 def render(actions: Sequence[EnableTableFeature], context: RenderContext) -> Iterable[str]:
     """Yield one SET TBLPROPERTIES for all of them."""
-    yield sql_set_table_properties(
-        context.table, {action.key: action.desired for action in actions}
-    )
+    yield sql_set_table_properties(context.table, {action.key: action.desired for action in actions})
 
 
 def explain(action: EnableTableFeature) -> Iterable[Change]:

@@ -30,9 +30,7 @@ def delta_jars() -> list[Path]:
     """
     delta, spark = _installed("delta-spark"), _installed("pyspark")
     artifact = f"delta-spark_{'.'.join(spark.split('.')[:2])}_2.13"
-    jars = cached_jars(
-        f"delta-spark-{delta}-spark-{spark}", ["-dependency", "io.delta", artifact, delta]
-    )
+    jars = cached_jars(f"delta-spark-{delta}-spark-{spark}", ["-dependency", "io.delta", artifact, delta])
     return [jar for jar in jars if jar.name.startswith(_OWN_GROUPS)]
 
 

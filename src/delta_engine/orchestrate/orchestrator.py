@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from delta_engine.actions import TablePlan
 from delta_engine.compile.planner import TablePlanner
-from delta_engine.errors import raise_all
+from delta_engine.errors import UnsafePlanError, raise_all
 from delta_engine.execute.action_runner import ActionRunner, TableOutcome
 from delta_engine.models import Table
 from delta_engine.state.catalog_reader import CatalogReader
@@ -57,16 +57,18 @@ class Orchestrator:
         return self.apply(plan)
 
     def plan_tables(self, tables: Sequence[Table]) -> TablePlan:
-        """Return the validated plan for the models, without changing anything.
+        """Return what has to be done, before the plan rules have judged it; changes nothing.
 
         Raises:
-            InvalidModelError, CatalogReadError, UnsafePlanError: as `sync_tables` does.
+            InvalidModelError, CatalogReadError: as `sync_tables` does.
             RefusalGroup: several of them; unlike `sync_tables`, all are collected.
         """
         raise_all(self._validator.model_violations(tables))
-        plan = self._planner.plan(tables, self._reader.snapshot(tables))
-        raise_all(self._validator.plan_violations(plan))
-        return plan
+        return self._planner.plan(tables, self._reader.snapshot(tables))
+
+    def refusals(self, plan: TablePlan) -> tuple[UnsafePlanError, ...]:
+        """Return why the plan must not be applied; empty if it may."""
+        return tuple(self._validator.plan_violations(plan))
 
     def apply(
         self, plan: TablePlan, on_outcome: Callable[[TableOutcome], None] | None = None

@@ -93,9 +93,7 @@ class CatalogFinder:
         """Return those tables that their schema lists; the schemas must exist."""
         present: set[str] = set()
         for catalog, schema in sorted({_schema_of(table) for table in tables}):
-            rows = self._list(
-                f"SHOW TABLES IN {quote_ident(catalog)}.{quote_ident(schema)}", catalog
-            )
+            rows = self._list(f"SHOW TABLES IN {quote_ident(catalog)}.{quote_ident(schema)}", catalog)
             present |= {f"{catalog}.{schema}.{row['tableName']}".lower() for row in rows}
         return [table for table in tables if table.key in present]
 
@@ -132,18 +130,14 @@ class SparkDeltaReader:
         self._addressing = addressing
         self._parallelism = parallelism
         self._finder: TableFinder = (
-            FolderFinder(addressing)
-            if isinstance(addressing, PathAddressing)
-            else CatalogFinder(runner)
+            FolderFinder(addressing) if isinstance(addressing, PathAddressing) else CatalogFinder(runner)
         )
 
     def snapshot(self, models: Sequence[Table]) -> CatalogState:
         """Return the state of every model's table; see `CatalogReader.snapshot`."""
         names = [model.qualified_name for model in models]
         missing = self._finder.missing_schemas({_schema_of(name) for name in names})
-        existing = self._finder.existing(
-            [name for name in names if _schema_of(name) not in missing]
-        )
+        existing = self._finder.existing([name for name in names if _schema_of(name) not in missing])
         states = {name.key: ABSENT for name in names}
         states |= read_tables(existing, self._read, self._parallelism)
         return CatalogState(tables=states, missing_schemas=missing)
@@ -151,8 +145,7 @@ class SparkDeltaReader:
     def _read(self, table: QualifiedName) -> tuple[str, TableState]:
         address = self._addressing.table(table)
         properties = {
-            str(row["key"]): str(row["value"])
-            for row in self._runner.run(sql_show_table_properties(address))
+            str(row["key"]): str(row["value"]) for row in self._runner.run(sql_show_table_properties(address))
         }
         if _ANY_DELTA_TABLE_HAS not in properties:
             raise not_a_delta_table(table, "a view or a table of another format")

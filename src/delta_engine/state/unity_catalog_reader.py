@@ -84,9 +84,7 @@ WHERE schema_name IN ({_literals(wanted)})"""
                 way_out="Create it, ask for USE CATALOG on it, or correct the variable that names it.",
             ) from error
 
-    def _tables(
-        self, catalog: str, schemas: set[str], names: Sequence[QualifiedName]
-    ) -> list[_Found]:
+    def _tables(self, catalog: str, schemas: set[str], names: Sequence[QualifiedName]) -> list[_Found]:
         view = f"{quote_ident(catalog)}.information_schema"
         within = f"table_schema IN ({_literals(schemas)})"
         tables = self._by_table(

@@ -213,9 +213,7 @@ class NoAddNotNullColumns:
     def check(self, plan: TablePlan, policy: Policy) -> Iterator[UnsafePlanError]:  # noqa: ARG002
         """Refuse added columns that are NOT NULL."""
         for align in plan.align_tables:
-            names = [
-                add.desired.name for add in align.of_type(ColumnAdd) if not add.desired.is_nullable
-            ]
+            names = [add.desired.name for add in align.of_type(ColumnAdd) if not add.desired.is_nullable]
             if names:
                 yield _plan_refusal(
                     align,
@@ -359,9 +357,7 @@ def _unfit_key_columns(model: Table) -> tuple[list[str], list[str]]:
     by_key = {column.key: column for column in model.columns}
     names = model.primary_key.columns
     missing = [name for name in names if name.lower() not in by_key]
-    nullable = [
-        name for name in names if name.lower() in by_key and by_key[name.lower()].is_nullable
-    ]
+    nullable = [name for name in names if name.lower() in by_key and by_key[name.lower()].is_nullable]
     return missing, nullable
 
 
@@ -371,13 +367,9 @@ def _added_keys(plan: TablePlan) -> Iterator[tuple[AlignTable, PrimaryKeyAdd]]:
             yield align, key
 
 
-def _untightened(
-    align: AlignTable, columns: Sequence[str], which: str
-) -> Iterator[UnsafePlanError]:
+def _untightened(align: AlignTable, columns: Sequence[str], which: str) -> Iterator[UnsafePlanError]:
     tightened = {
-        change.name.lower()
-        for change in align.of_type(ColumnNullabilityChange)
-        if not change.make_nullable
+        change.name.lower() for change in align.of_type(ColumnNullabilityChange) if not change.make_nullable
     }
     names = [column for column in columns if column.lower() not in tightened]
     if names:
@@ -393,6 +385,4 @@ def _plan_refusal(
     action: CreateTable | AlignTable, reason: str, column: str | None = None, way_out: str = ""
 ) -> UnsafePlanError:
     location = action.desired.location if isinstance(action, CreateTable) else None
-    return UnsafePlanError(
-        reason, table=str(action.table), column=column, location=location, way_out=way_out
-    )
+    return UnsafePlanError(reason, table=str(action.table), column=column, location=location, way_out=way_out)

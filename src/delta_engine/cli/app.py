@@ -1,0 +1,153 @@
+"""The `delta-engine` command. Heavy imports wait until a command needs them."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Annotated, Any, Optional
+
+import typer
+
+from delta_engine.cli.context import Context, ExitCode
+from delta_engine.errors import DeltaEngineError
+
+USAGE_ERROR: Any = typer.BadParameter.__base__
+"""What wrong options raise. Typer carries its own copy of click and exports only this subclass."""
+
+EPILOG = (
+    "Exit codes: 0 done, or nothing to do · 1 failed · 2 changes pending (plan --detailed-exitcode) · "
+    "3 refused: invalid model or config, unsafe plan, wrong usage · 5 applied in part"
+)
+
+app = typer.Typer(
+    help="Declarative schema management for Delta Lake tables on Unity Catalog.",
+    epilog=EPILOG,
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+Tables = Annotated[
+    Optional[list[str]],  # noqa: UP045 - typer reads annotations at run time, also on Python 3.10
+    typer.Option(
+        "--table",
+        "-t",
+        metavar="GLOB",
+        help="Only tables that match: catalog.schema.table, schema.table or table. Repeatable.",
+    ),
+]
+Allow = Annotated[
+    Optional[list[str]],  # noqa: UP045
+    typer.Option(
+        metavar="KIND[:GLOB]",
+        help="Allow a destructive kind of change in this run: drop_column. Repeatable.",
+    ),
+]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON document instead.")]
+Sql = Annotated[bool, typer.Option("--sql", help="Print the exact statements too.")]
+
+
+@app.callback()
+def main_options(
+    ctx: typer.Context,
+    env: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option(
+            "--env",
+            "-e",
+            envvar="DELTA_ENGINE_ENV",
+            help="The environment: a file of that name in the configuration folder.",
+        ),
+    ] = None,
+    conf_dir: Annotated[
+        Path, typer.Option("--conf-dir", metavar="DIR", help="The configuration folder.")
+    ] = Path("conf"),
+    version: Annotated[bool, typer.Option("--version", help="Print the version and exit.")] = False,
+) -> None:
+    """Declarative schema management for Delta Lake tables on Unity Catalog.
+
+    Declare tables in conf/models, look at `plan`, and let `sync` bring the catalog there.
+    """
+    if version:
+        from importlib.metadata import version as installed
+
+        typer.echo(f"delta-engine {installed('delta-engine')}")
+        raise typer.Exit
+    ctx.obj = Context(environment=env, conf_dir=conf_dir)
+
+
+@app.command(epilog="Example: delta-engine init retail && cd retail && delta-engine -e local sync")
+def init(
+    directory: Annotated[Path, typer.Argument(metavar="[DIR]", help="Where to.")] = Path(),
+) -> None:
+    """Make a working project: configuration, a model, and the bundle."""
+    from delta_engine.cli.init import init_project
+
+    init_project(directory)
+
+
+@app.command(epilog="Example: delta-engine -e dev validate")
+def validate(ctx: typer.Context, table: Tables = None) -> None:
+    """Check configuration and models. Needs no Spark and no network."""
+    from delta_engine.cli.commands import validate_models
+
+    validate_models(ctx.obj, table or ())
+
+
+@app.command(epilog="Example: delta-engine -e dev plan -t 'silver.*' --sql")
+def plan(
+    ctx: typer.Context,
+    table: Tables = None,
+    allow: Allow = None,
+    json: Json = False,
+    sql: Sql = False,
+    detailed_exitcode: Annotated[
+        bool, typer.Option("--detailed-exitcode", help="Exit with 2 when changes are pending.")
+    ] = False,
+) -> None:
+    """Show what sync would do. Changes nothing."""
+    from delta_engine.cli.commands import show_plan
+
+    show_plan(ctx.obj, table or (), allow or (), as_json=json, with_sql=sql, detailed=detailed_exitcode)
+
+
+@app.command(epilog="Example: delta-engine -e prod sync --yes --allow drop_column:silver.orders")
+def sync(
+    ctx: typer.Context,
+    table: Tables = None,
+    allow: Allow = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Show the plan and its statements, and stop.")
+    ] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    json: Json = False,
+) -> None:
+    """Bring the catalog to the models: plan, check, ask on a terminal, apply."""
+    from delta_engine.cli.commands import sync_models
+
+    sync_models(ctx.obj, table or (), allow or (), dry_run=dry_run, yes=yes, as_json=json)
+
+
+def main() -> None:
+    """Run the command line and exit with a code of `ExitCode`."""
+    try:
+        code = app(standalone_mode=False, prog_name="delta-engine")
+    except USAGE_ERROR as error:
+        error.show()  # not click's own exit code 2, which means pending changes here
+        code = ExitCode.REFUSED
+    except (typer.Abort, KeyboardInterrupt):
+        code = ExitCode.INTERRUPTED
+    except DeltaEngineError as error:
+        from delta_engine.cli.errors import report_error
+
+        code = report_error(error)
+    except BrokenPipeError:  # the reader of a pipe, such as head, has gone
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        code = ExitCode.FAILED
+    sys.exit(int(code or 0))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,158 @@
+"""The commands themselves: each loads a project, calls the orchestrator, and prints."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+
+import typer
+from rich.console import Console
+from rich.text import Text
+
+from delta_engine.actions import TablePlan
+from delta_engine.cli.context import Context, ExitCode
+from delta_engine.cli.plan_view import print_plan, print_statements
+from delta_engine.errors import raise_all
+from delta_engine.execute.action_runner import ApplyFailedError, OutcomeKind, TableOutcome
+from delta_engine.orchestrate.project import (
+    Project,
+    load_project,
+    open_backend,
+    orchestrator,
+    rendered_statements,
+)
+from delta_engine.report.plan_document import plan_document
+from delta_engine.report.plan_tree import counted, plan_summary
+from delta_engine.report.run_summary import sync_summary
+
+_COLOURS = {OutcomeKind.CREATED: "green", OutcomeKind.CHANGED: "yellow", OutcomeKind.FAILED: "red"}
+
+
+def validate_models(context: Context, tables: Sequence[str]) -> None:
+    """Load and check; say how many models there are."""
+    project = _load(context, tables)
+    environment = project.settings.environment
+    typer.echo(f"{environment}: configuration and {counted(len(project.models), 'model')} are valid")
+
+
+def show_plan(
+    context: Context,
+    tables: Sequence[str],
+    allow: Sequence[str],
+    *,
+    as_json: bool,
+    with_sql: bool,
+    detailed: bool,
+) -> None:
+    """Show the plan, also when it is refused; the refusals go to stderr."""
+    project = _load(context, tables, allow)
+    with _status("reading the catalog …"):
+        backend = open_backend(project.settings)
+        engine = orchestrator(project.settings, backend)
+        plan = engine.plan_tables(project.models)
+    statements = rendered_statements(plan, backend) if as_json or with_sql else {}
+    _show(plan, project, statements, as_json=as_json, with_sql=with_sql)
+    raise_all(engine.refusals(plan))
+    if detailed and plan:
+        raise typer.Exit(ExitCode.PENDING)
+
+
+def sync_models(
+    context: Context,
+    tables: Sequence[str],
+    allow: Sequence[str],
+    *,
+    dry_run: bool,
+    yes: bool,
+    as_json: bool,
+) -> None:
+    """Plan, show, ask, apply."""
+    project = _load(context, tables, allow)
+    with _status("reading the catalog …"):
+        backend = open_backend(project.settings)
+        engine = orchestrator(project.settings, backend)
+        plan = engine.plan_tables(project.models)
+    if dry_run or not as_json:
+        statements = rendered_statements(plan, backend) if dry_run else {}
+        _show(plan, project, statements, as_json=as_json, with_sql=dry_run)
+    raise_all(engine.refusals(plan))
+    if dry_run:
+        return
+    if plan and not yes and sys.stdin.isatty() and sys.stdout.isatty():
+        typer.confirm("Apply these changes?", abort=True, err=True)
+    with _progress(plan) as on_outcome:
+        outcomes = _apply(lambda: engine.apply(plan, on_outcome), project, as_json=as_json)
+    if as_json:
+        _print_summary(project, outcomes)
+    elif plan:
+        statement_count = sum(outcome.statements for outcome in outcomes)
+        typer.echo(f"applied: {counted(len(outcomes), 'table')}, {counted(statement_count, 'statement')}")
+
+
+def _load(context: Context, tables: Sequence[str], allow: Sequence[str] = ()) -> Project:
+    return load_project(context.conf_dir, context.require_environment(), tables=tables, allow=allow)
+
+
+def _show(
+    plan: TablePlan,
+    project: Project,
+    statements: Mapping[str, Sequence[str]],
+    *,
+    as_json: bool,
+    with_sql: bool,
+) -> None:
+    environment = project.settings.environment
+    if as_json:
+        typer.echo(plan_document(plan, environment=environment, statements=statements))
+        return
+    print_plan(plan)
+    if with_sql:
+        print_statements(statements)
+    typer.echo(f"{environment}: {plan_summary(plan)} ({counted(len(project.models), 'model')})")
+
+
+def _apply(
+    apply: Callable[[], tuple[TableOutcome, ...]], project: Project, *, as_json: bool
+) -> tuple[TableOutcome, ...]:
+    try:
+        return apply()
+    except ApplyFailedError as error:
+        if as_json:
+            _print_summary(project, error.outcomes)
+        raise
+
+
+def _print_summary(project: Project, outcomes: Sequence[TableOutcome]) -> None:
+    summary = sync_summary(project.settings.environment, outcomes, models=len(project.models))
+    typer.echo(summary.as_json())
+
+
+@contextmanager
+def _status(message: str) -> Iterator[None]:
+    """Show that something goes on, on a terminal."""
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield
+        return
+    with console.status(message):
+        yield
+
+
+@contextmanager
+def _progress(plan: TablePlan) -> Iterator[Callable[[TableOutcome], None]]:
+    """Yield what to call as each table is done: a bar on a terminal, and a line per table anywhere."""
+    from rich.progress import MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    console = Console(stderr=True, highlight=False)
+    columns = (TextColumn("applying"), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+        task = bar.add_task("tables", total=len(tuple(plan.table_actions())))
+
+        def on_outcome(outcome: TableOutcome) -> None:
+            word = Text(outcome.kind.value, _COLOURS[outcome.kind])
+            count = counted(outcome.statements, "statement")
+            console.print(Text.assemble(word, f" {outcome.table} ({count})"), soft_wrap=True)
+            bar.advance(task)
+
+        yield on_outcome

@@ -1,0 +1,37 @@
+"""Prints a plan: a coloured tree on a terminal, the same lines plainly elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from rich.console import Console
+from rich.text import Text
+from rich.tree import Tree
+
+from delta_engine.actions import TablePlan
+from delta_engine.aspects.aspect import Sign
+from delta_engine.report.plan_tree import Branch, plan_branches
+
+_COLOURS = {Sign.ADDED: "green", Sign.CHANGED: "yellow", Sign.REMOVED: "red"}
+
+
+def print_plan(plan: TablePlan) -> None:
+    """Print the tree of changes to stdout; nothing for an empty plan."""
+    console = Console(highlight=False, soft_wrap=True)
+    for branch in plan_branches(plan):
+        console.print(_tree(branch))
+
+
+def print_statements(statements: Mapping[str, Sequence[str]]) -> None:
+    """Print statements as a SQL script, as they are: no wrapping, no colours."""
+    console = Console(highlight=False, soft_wrap=True)
+    for sql in (sql for group in statements.values() for sql in group):
+        console.print(Text(f"{sql};\n"))
+
+
+def _tree(branch: Branch) -> Tree:
+    colour = _COLOURS[branch.sign]
+    tree = Tree(Text.assemble((branch.sign.value, f"bold {colour}"), f" {branch.text}"))
+    for leaf in branch.leaves:
+        tree.children.append(_tree(leaf))
+    return tree

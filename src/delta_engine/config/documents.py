@@ -1,0 +1,182 @@
+"""YAML documents that remember where everything stands, so that errors can say file and line."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+import msgspec
+
+from delta_engine.errors import ConfigError, SourceLocation
+
+DocumentPath = tuple[str | int, ...]
+"""Where a value stands in a document: keys and list positions from the root."""
+
+Shape = TypeVar("Shape", bound=msgspec.Struct)
+
+MAX_NODES = 1_000_000
+"""More nodes than this are an alias bomb, not a configuration."""
+
+MAX_DEPTH = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A parsed YAML file.
+
+    Args:
+        file: the file as the user knows it.
+        value: plain Python data; None for an empty file.
+        lines: the line of every key and list item, counted from 1.
+        scalars: every scalar as it was written, without its quotes.
+    """
+
+    file: str
+    value: Any
+    lines: Mapping[DocumentPath, int]
+    scalars: Mapping[DocumentPath, str]
+
+    def location(self, path: DocumentPath) -> SourceLocation:
+        """Return where a value stands, or the nearest thing around it."""
+        while path and path not in self.lines:
+            path = path[:-1]
+        return SourceLocation(self.file, self.lines.get(path, 1))
+
+    def error(self, path: DocumentPath, reason: str, way_out: str = "") -> ConfigError:
+        """Return a refusal of what stands at a path."""
+        return ConfigError(reason, location=self.location(path), way_out=way_out)
+
+    def texts(self, path: DocumentPath, values: Mapping[str, object]) -> dict[str, str]:
+        """Return a mapping's values as text: `true` and `7` are "true" and "7", `1.10` stays "1.10".
+
+        Raises:
+            ConfigError: a value is not a scalar.
+        """
+        found: dict[str, str] = {}
+        for key, value in values.items():
+            place = (*path, key)
+            if value is None or isinstance(value, (dict, list)):
+                raise self.error(place, f"{key!r} must be a text", "Write it in quotes.")
+            raw = self.scalars[place]
+            found[key] = raw.lower() if isinstance(value, bool) else raw
+        return found
+
+    def convert(self, path: DocumentPath, value: object, shape: type[Shape]) -> Shape:
+        """Return a part of the document in a declared shape.
+
+        Raises:
+            ConfigError: an unknown key (with a suggestion), a missing one, or a value of a wrong kind.
+        """
+        self._refuse_unknown_keys(path, value, shape)
+        try:
+            return msgspec.convert(value, shape)
+        except msgspec.ValidationError as error:
+            reason, _, inner = str(error).partition(" - at `$")
+            raise self.error((*path, *_parse_path(inner.rstrip("`"))), reason) from None
+
+    def _refuse_unknown_keys(self, path: DocumentPath, value: object, shape: type) -> None:
+        if not isinstance(value, dict):
+            return
+        fields = {field.encode_name: field for field in msgspec.structs.fields(shape)}
+        for key, item in value.items():
+            if key not in fields:
+                reason, way_out = unknown("key", str(key), fields)
+                raise self.error((*path, str(key)), reason, way_out)
+            for nested in _struct_types(fields[key].type):
+                parts = dict(enumerate(item)) if isinstance(item, list) else {None: item}
+                for position, part in parts.items():
+                    inner = (*path, key) if position is None else (*path, key, position)
+                    self._refuse_unknown_keys(inner, part, nested)
+
+
+def read_document(path: Path, shown_as: str | None = None) -> Document:
+    """Read a YAML file.
+
+    Args:
+        path: the file.
+        shown_as: the file's name in messages; its path by default.
+
+    Raises:
+        ConfigError: it cannot be read, is not UTF-8, is not YAML, or names a key twice.
+    """
+    from ruamel.yaml import YAML
+    from ruamel.yaml.error import MarkedYAMLError, YAMLError
+
+    file = shown_as or str(path)
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"it cannot be read: {error}", location=SourceLocation(file)) from None
+    yaml = YAML(typ="safe", pure=True)
+    try:
+        root = yaml.compose(text)
+        lines, scalars = _index(root, file)
+        value = yaml.constructor.construct_document(root) if root is not None else None
+    except MarkedYAMLError as error:
+        line = error.problem_mark.line + 1 if error.problem_mark else 1
+        reason = f"it is not valid YAML: {error.problem or error.context}"
+        raise ConfigError(reason, location=SourceLocation(file, line)) from None
+    except (YAMLError, ValueError, RecursionError) as error:
+        reason = f"it is not valid YAML: {error}"
+        raise ConfigError(reason, location=SourceLocation(file)) from None
+    return Document(file, value, lines, scalars)
+
+
+def unknown(what: str, name: str, known: Iterable[str]) -> tuple[str, str]:
+    """Return the reason and the way out for a name that is not among the known ones."""
+    choices = sorted(known)
+    close = difflib.get_close_matches(name, choices, n=1)
+    way_out = f"Did you mean {close[0]!r}?" if close else f"Known: {', '.join(choices)}."
+    return f"unknown {what} {name!r}", way_out
+
+
+def _index(root: Any, file: str) -> tuple[dict[DocumentPath, int], dict[DocumentPath, str]]:
+    """Walk the node tree once and note lines and scalars by path."""
+    lines: dict[DocumentPath, int] = {}
+    scalars: dict[DocumentPath, str] = {}
+    pending: list[tuple[DocumentPath, Any]] = [] if root is None else [((), root)]
+    while pending:
+        path, node = pending.pop()
+        if len(lines) > MAX_NODES or len(path) > MAX_DEPTH:
+            raise ConfigError("it is too large or too deep", location=SourceLocation(file))
+        lines.setdefault(path, node.start_mark.line + 1)
+        match node.id:
+            case "scalar":
+                scalars[path] = node.value
+            case "sequence":
+                pending += [((*path, i), item) for i, item in enumerate(node.value)]
+            case "mapping":
+                for key, item in node.value:
+                    inner = (*path, str(key.value))
+                    if inner in lines:
+                        raise ConfigError(
+                            f"key {key.value!r} stands here twice",
+                            location=SourceLocation(file, key.start_mark.line + 1),
+                        )
+                    lines[inner] = key.start_mark.line + 1
+                    pending.append((inner, item))
+    return lines, scalars
+
+
+def _struct_types(annotation: object) -> list[type]:
+    """Return the struct types within an annotation such as `list[Column]` or `list[str] | Key | None`."""
+    if isinstance(annotation, type) and issubclass(annotation, msgspec.Struct):
+        return [annotation]
+    return [found for part in getattr(annotation, "__args__", ()) for found in _struct_types(part)]
+
+
+_STEP: Callable[[str], list[tuple[str, str]]] = re.compile(r"\.([^.\[]+)|\[(\d+|\.\.\.)\]").findall
+
+
+def _parse_path(text: str) -> DocumentPath:
+    """Read msgspec's path (`.columns[2].name`); a position it does not know ends the path."""
+    steps: list[str | int] = []
+    for key, position in _STEP(text):
+        if position == "...":
+            break
+        steps.append(key or int(position))
+    return tuple(steps)

@@ -1,0 +1,187 @@
+"""Loads the models that a configuration names: YAML files and Python attributes, as the same `Table`."""
+
+from __future__ import annotations
+
+import glob
+import importlib
+import sys
+import traceback
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from delta_engine.config.documents import Document, read_document
+from delta_engine.config.settings import Settings
+from delta_engine.config.variables import fill_in
+from delta_engine.errors import ConfigError, RefusalGroup, RefusedError, SourceLocation, raise_all
+from delta_engine.models import Column, PrimaryKey, Table
+
+
+class _Column(msgspec.Struct):
+    name: str
+    type: str
+    nullable: bool = True
+    comment: str = ""
+
+
+class _PrimaryKey(msgspec.Struct):
+    columns: list[str]
+    name: str | None = None
+    rely: bool = False
+
+
+class _Table(msgspec.Struct):
+    catalog: str
+    schema: str
+    name: str
+    columns: list[_Column]
+    comment: str = ""
+    properties: dict[str, Any] = msgspec.field(default_factory=dict)
+    primary_key: list[str] | _PrimaryKey | None = None
+
+
+def load_models(settings: Settings) -> tuple[Table, ...]:
+    """Return every model of an environment, variables filled in, in the order of the configuration.
+
+    Raises:
+        ConfigError, InvalidModelError: one model or file is refused.
+        RefusalGroup: several are; all are collected.
+    """
+    refusals: list[RefusedError] = []
+    models: list[Table] = []
+    for reference in settings.python_models:
+        models += _collected(_python_models(reference, settings), refusals)
+    for pattern in settings.yaml_models:
+        for path in _matching_files(pattern, settings):
+            models += _collected(_yaml_models(path, settings), refusals)
+    filled = list(_collected(_filled_in(models, settings), refusals))
+    raise_all(refusals)
+    return tuple(filled)
+
+
+def _collected(models: Iterator[Table | RefusedError], refusals: list[RefusedError]) -> Iterator[Table]:
+    """Yield the models; refusals, yielded or raised, go to the list."""
+    try:
+        for found in models:
+            if isinstance(found, RefusedError):
+                refusals.append(found)
+            else:
+                yield found
+    except RefusedError as refusal:
+        refusals.append(refusal)
+    except RefusalGroup as group:
+        refusals.extend(group.refusals)
+
+
+def _filled_in(models: Sequence[Table], settings: Settings) -> Iterator[Table | RefusedError]:
+    for model in models:
+        try:
+            yield fill_in(
+                replace(model, default_table_properties=settings.default_table_properties),
+                settings.variables,
+            )
+        except RefusedError as refusal:
+            yield refusal
+
+
+def _matching_files(pattern: str, settings: Settings) -> list[Path]:
+    found = sorted(
+        settings.project_dir / name
+        for name in glob.glob(pattern, root_dir=settings.project_dir, recursive=True)
+    )
+    if not found:
+        raise ConfigError(
+            f"no model file matches {pattern!r}",
+            location=settings.location,
+            way_out=f"The pattern is relative to {settings.project_dir}.",
+        )
+    return found
+
+
+def _yaml_models(path: Path, settings: Settings) -> Iterator[Table | RefusedError]:
+    document = read_document(path, _shown(path, settings.project_dir))
+    match document.value:
+        case {"tables": [*tables]} if len(document.value) == 1:
+            pass
+        case _:
+            raise document.error((), "a model file holds one key, tables, with a list of tables under it")
+    for position, value in enumerate(tables):
+        try:
+            yield _yaml_table(document, position, value)
+        except RefusedError as refusal:
+            yield refusal
+
+
+def _yaml_table(document: Document, position: int, value: object) -> Table:
+    path = ("tables", position)
+    table = document.convert(path, value, _Table)
+    key = table.primary_key
+    return Table(
+        table.catalog,
+        table.schema,
+        table.name,
+        [
+            Column(
+                column.name,
+                column.type,
+                column.nullable,
+                column.comment,
+                location=document.location((*path, "columns", index)),
+            )
+            for index, column in enumerate(table.columns)
+        ],
+        table.comment,
+        document.texts((*path, "properties"), table.properties),
+        PrimaryKey(key.columns, key.name, key.rely) if isinstance(key, _PrimaryKey) else key,
+        location=document.location(path),
+    )
+
+
+def _python_models(reference: str, settings: Settings) -> Iterator[Table | RefusedError]:
+    module_name, _, attribute = reference.partition(":")
+    if not module_name or not attribute:
+        raise ConfigError(f"{reference!r} is not of the form module:attribute", location=settings.location)
+    project = str(settings.project_dir)
+    if project not in sys.path:
+        sys.path.insert(0, project)
+    try:
+        declared = getattr(importlib.import_module(module_name), attribute)
+        tables = declared(settings.variables) if callable(declared) else declared
+    except (RefusedError, RefusalGroup):
+        raise
+    except Exception as error:
+        raise ConfigError(
+            f"loading the models {reference!r} failed: {type(error).__name__}: {error}",
+            location=_origin(error) or settings.location,
+        ) from error
+    yield from _checked_tables(tables, reference, settings)
+
+
+def _checked_tables(tables: object, reference: str, settings: Settings) -> Iterable[Table]:
+    if not isinstance(tables, Iterable):
+        tables = [tables]
+    for table in tables:
+        if not isinstance(table, Table):
+            raise ConfigError(
+                f"{reference!r} gives a {type(table).__name__}, not a Table",
+                location=settings.location,
+            )
+        location = table.location
+        if location:
+            shown = _shown(Path(location.file), settings.project_dir)
+            table = replace(table, location=SourceLocation(shown, location.line))  # noqa: PLW2901
+        yield table
+
+
+def _shown(path: Path, project_dir: Path) -> str:
+    """Return a path as the user knows it: relative to the project, if it is inside."""
+    return str(path.relative_to(project_dir)) if path.is_relative_to(project_dir) else str(path)
+
+
+def _origin(error: Exception) -> SourceLocation | None:
+    frames = traceback.extract_tb(error.__traceback__)
+    own = [frame for frame in frames if "importlib" not in frame.filename]
+    return SourceLocation(own[-1].filename, own[-1].lineno) if own else None

@@ -1,0 +1,173 @@
+"""Settings: what `conf/<environment>.yml` says, checked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import msgspec
+
+from delta_engine.config.documents import Document, read_document, unknown
+from delta_engine.config.variables import substitute
+from delta_engine.errors import ConfigError, SourceLocation
+from delta_engine.models import read_only
+from delta_engine.policy import Allowance, Policy
+
+
+class _Backend(msgspec.Struct):
+    type: Literal["databricks", "oss"]
+    names: Literal["path", "catalog"] = "path"
+    warehouse: str = ".delta-engine/warehouse"
+    spark: dict[str, Any] = msgspec.field(default_factory=dict)
+
+
+class _Models(msgspec.Struct):
+    python: list[str] = msgspec.field(default_factory=list)
+    yaml: list[str] = msgspec.field(default_factory=list)
+
+
+class _Policy(msgspec.Struct):
+    allow: list[str] = msgspec.field(default_factory=list)
+    create_schemas: bool = False
+
+
+class _Apply(msgspec.Struct):
+    parallelism: Annotated[int, msgspec.Meta(ge=1, le=64)] = 4
+
+
+class _Defaults(msgspec.Struct):
+    table_properties: dict[str, Any] = msgspec.field(default_factory=dict)
+
+
+class _Config(msgspec.Struct):
+    environment: str
+    backend: _Backend
+    models: _Models
+    variables: dict[str, Any] = msgspec.field(default_factory=dict)
+    policy: _Policy = msgspec.field(default_factory=_Policy)
+    apply: _Apply = msgspec.field(default_factory=_Apply)
+    defaults: _Defaults = msgspec.field(default_factory=_Defaults)
+
+
+class BackendType(Enum):
+    """The platforms there are, with the two ways of naming tables on plain Spark."""
+
+    DATABRICKS = "databricks"
+    EMBEDDED = "oss, tables by path"
+    CATALOG = "oss, names as Spark resolves them"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """One environment's configuration.
+
+    Args:
+        environment: its name.
+        project_dir: the folder that holds the configuration's folder; relative paths start here.
+        backend: what runs SQL.
+        warehouse: the root folder of tables by path, absolute.
+        spark: extra Spark settings.
+        variables: what `${name}` stands for.
+        python_models: `module:attribute` references.
+        yaml_models: globs, relative to the project folder.
+        default_table_properties: properties that every model gets unless it says otherwise.
+        policy: what is allowed.
+        parallelism: how many tables to read or change at once.
+        location: the configuration file.
+    """
+
+    environment: str
+    project_dir: Path
+    backend: BackendType
+    warehouse: Path
+    spark: Mapping[str, str]
+    variables: Mapping[str, str]
+    python_models: tuple[str, ...]
+    yaml_models: tuple[str, ...]
+    default_table_properties: Mapping[str, str]
+    policy: Policy
+    parallelism: int
+    location: SourceLocation
+
+
+def load_settings(conf_dir: Path, environment: str) -> Settings:
+    """Read `<conf_dir>/<environment>.yml`.
+
+    Raises:
+        ConfigError: there is no such file, or it says something it may not.
+    """
+    path = conf_dir / f"{environment}.yml"
+    if environment not in environments(conf_dir):
+        reason, way_out = unknown("environment", environment, environments(conf_dir))
+        if not environments(conf_dir):
+            way_out = "`delta-engine init` makes a project."
+        raise ConfigError(f"{reason}: {path} does not exist", way_out=way_out)
+    document = read_document(path)
+    if not isinstance(document.value, dict):
+        raise document.error((), "a configuration is a mapping of keys")
+    config = document.convert((), document.value, _Config)
+    if config.environment != environment:
+        raise document.error(
+            ("environment",),
+            f"the file is for {environment!r}, but says environment: {config.environment!r}",
+            "Name both alike.",
+        )
+    return _settings(document, config, conf_dir.absolute().parent)
+
+
+def environments(conf_dir: Path) -> list[str]:
+    """Return the environments that have a configuration file, sorted."""
+    return sorted(path.stem for path in conf_dir.glob("*.yml"))
+
+
+def _settings(document: Document, config: _Config, project_dir: Path) -> Settings:
+    variables = document.texts(("variables",), config.variables)
+
+    def fill(path: tuple[str | int, ...], text: str) -> str:
+        return substitute(text, variables, document.location(path))
+
+    def fill_all(path: tuple[str | int, ...], texts: list[str]) -> tuple[str, ...]:
+        return tuple(fill((*path, i), text) for i, text in enumerate(texts))
+
+    def fill_mapping(path: tuple[str | int, ...], values: dict[str, Any]) -> Mapping[str, str]:
+        texts = document.texts(path, values)
+        return read_only({key: fill((*path, key), text) for key, text in texts.items()})
+
+    return Settings(
+        environment=config.environment,
+        project_dir=project_dir,
+        backend=_backend_type(config.backend),
+        warehouse=project_dir / fill(("backend", "warehouse"), config.backend.warehouse),
+        spark=fill_mapping(("backend", "spark"), config.backend.spark),
+        variables=read_only(variables),
+        python_models=fill_all(("models", "python"), config.models.python),
+        yaml_models=fill_all(("models", "yaml"), config.models.yaml),
+        default_table_properties=fill_mapping(
+            ("defaults", "table_properties"), config.defaults.table_properties
+        ),
+        policy=Policy(
+            allow=_allowances(document, config.policy.allow),
+            create_schemas=config.policy.create_schemas,
+        ),
+        parallelism=config.apply.parallelism,
+        location=document.location(()),
+    )
+
+
+def _backend_type(backend: _Backend) -> BackendType:
+    if backend.type == "databricks":
+        return BackendType.DATABRICKS
+    return BackendType.CATALOG if backend.names == "catalog" else BackendType.EMBEDDED
+
+
+def _allowances(document: Document, texts: list[str]) -> tuple[Allowance, ...]:
+    allowances = []
+    for position, text in enumerate(texts):
+        try:
+            allowances.append(Allowance.parse(text))
+        except ValueError as error:
+            raise document.error(("policy", "allow", position), str(error)) from None
+    return tuple(allowances)

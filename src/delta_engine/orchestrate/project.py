@@ -1,0 +1,143 @@
+"""A project: the settings and models of one environment, and the orchestrator that runs them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from typing_extensions import assert_never
+
+from delta_engine.actions import TablePlan
+from delta_engine.backends import (
+    Backend,
+    catalog_backend,
+    databricks_backend,
+    embedded_backend,
+)
+from delta_engine.config.documents import unknown
+from delta_engine.config.model_files import load_models
+from delta_engine.config.settings import BackendType, Settings, load_settings
+from delta_engine.errors import ConfigError, raise_all
+from delta_engine.execute.action_runner import ActionRunner
+from delta_engine.execute.recording_sql_runner import RecordingSqlRunner
+from delta_engine.models import Table
+from delta_engine.orchestrate.orchestrator import Orchestrator
+from delta_engine.policy import Allowance, Policy, matches_any
+from delta_engine.validation.validator import PlanValidator
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Project:
+    """One environment, loaded and checked, before anything is read from a platform."""
+
+    settings: Settings
+    models: tuple[Table, ...]
+
+
+def load_project(
+    conf_dir: Path,
+    environment: str,
+    *,
+    tables: Sequence[str] = (),
+    allow: Sequence[str] = (),
+) -> Project:
+    """Load and check settings and models. Needs no Spark and no network.
+
+    Args:
+        conf_dir: the folder with the environments' configurations.
+        environment: which one.
+        tables: globs that select models; all by default.
+        allow: destructive kinds to allow in this run, as `policy.allow` has them.
+
+    Raises:
+        ConfigError, InvalidModelError: something is refused.
+        RefusalGroup: several things are.
+    """
+    settings = load_settings(conf_dir, environment)
+    settings = replace(settings, policy=_widened(settings.policy, allow))
+    models = load_models(settings)
+    raise_all(PlanValidator(settings.policy).model_violations(models))
+    return Project(settings=settings, models=_selected(models, tables))
+
+
+def open_backend(settings: Settings, spark: SparkSession | None = None) -> Backend:
+    """Open the backend that the settings name.
+
+    Args:
+        settings: the environment's.
+        spark: the session to use; one is opened if there is none.
+
+    Raises:
+        MissingDependencyError: what the backend needs is not installed.
+    """
+    from delta_engine.execute.spark_sessions import open_databricks_session, open_local_session
+
+    parallelism = settings.parallelism
+    scratch = settings.project_dir / ".delta-engine"
+    match settings.backend:
+        case BackendType.DATABRICKS:
+            from delta_engine.execute.spark_sql_runner import SparkSqlRunner
+
+            runner = SparkSqlRunner(spark or open_databricks_session())
+            return databricks_backend(runner, parallelism=parallelism)
+        case BackendType.EMBEDDED:
+            session = spark or open_local_session(settings.spark, scratch=scratch)
+            return embedded_backend(session, settings.warehouse, parallelism=parallelism)
+        case BackendType.CATALOG:
+            session = spark or open_local_session(settings.spark, scratch=scratch)
+            return catalog_backend(session, parallelism=parallelism)
+        case other:
+            assert_never(other)
+
+
+def orchestrator(settings: Settings, backend: Backend) -> Orchestrator:
+    """Return the pipeline over a backend."""
+    return Orchestrator(
+        reader=backend.reader,
+        action_runner=ActionRunner(
+            backend.runner,
+            backend.addressing,
+            backend.capabilities,
+            parallelism=settings.parallelism,
+        ),
+        validator=PlanValidator(settings.policy),
+    )
+
+
+def rendered_statements(plan: TablePlan, backend: Backend) -> Mapping[str, Sequence[str]]:
+    """Return the exact SQL of a plan, by table key; schemas stand under the empty key.
+
+    The very executors that apply plans render them here, into a recording runner.
+    """
+    recorded: dict[str, Sequence[str]] = {}
+    parts = [("", TablePlan(create_schemas=plan.create_schemas))]
+    parts += [(action.table.key, TablePlan((action,))) for action in plan.create_tables]
+    parts += [(action.table.key, TablePlan((), (action,))) for action in plan.align_tables]
+    for key, part in parts:
+        recorder = RecordingSqlRunner()
+        ActionRunner(recorder, backend.addressing, backend.capabilities, parallelism=1).apply(part)
+        recorded[key] = recorder.statements
+    return recorded
+
+
+def _widened(policy: Policy, allow: Sequence[str]) -> Policy:
+    try:
+        return replace(policy, allow=(*policy.allow, *map(Allowance.parse, allow)))
+    except ValueError as error:
+        raise ConfigError(f"--allow: {error}") from None
+
+
+def _selected(models: tuple[Table, ...], globs: Sequence[str]) -> tuple[Table, ...]:
+    for glob in globs:
+        if not any(matches_any(model.qualified_name, [glob]) for model in models):
+            names = [str(model.qualified_name) for model in models]
+            reason, way_out = unknown("table", glob, names)
+            raise ConfigError(reason, way_out=way_out)
+    if not globs:
+        return models
+    return tuple(model for model in models if matches_any(model.qualified_name, globs))

@@ -1,0 +1,83 @@
+"""A plan as a versioned JSON document, for machines."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from delta_engine import aspects
+from delta_engine.actions import Action, AlignTable, CreateTable, TablePlan
+from delta_engine.aspects.aspect import Change
+from delta_engine.aspects.primary_key import named_primary_key
+from delta_engine.models import Table
+from delta_engine.sql import sql_data_type
+
+FORMAT = "delta-engine/plan"
+VERSION = 1
+
+
+def plan_document(plan: TablePlan, *, environment: str, statements: Mapping[str, Sequence[str]]) -> str:
+    """Return a plan as one JSON document. Same plan, same bytes.
+
+    Args:
+        plan: the plan.
+        environment: what it was made for.
+        statements: the exact SQL by table key.
+    """
+    document = {
+        "format": FORMAT,
+        "version": VERSION,
+        "environment": environment,
+        "has_changes": bool(plan),
+        "create_schemas": [str(schema) for schema in plan.create_schemas],
+        "tables": [
+            {**_table(action), "statements": list(statements.get(action.table.key, ()))}
+            for action in plan.table_actions()
+        ],
+    }
+    return json.dumps(document, indent=2, ensure_ascii=False)
+
+
+def _table(action: CreateTable | AlignTable) -> dict[str, Any]:
+    match action:
+        case CreateTable(desired):
+            return {"table": str(action.table), "change": "create", "desired": _model(desired)}
+        case AlignTable(table, actions):
+            return {"table": str(table), "change": "align", "actions": list(map(_action, actions))}
+
+
+def _model(model: Table) -> dict[str, Any]:
+    key = named_primary_key(model)
+    return {
+        "columns": [
+            {
+                "name": column.name,
+                "type": sql_data_type(column.data_type),
+                "nullable": column.is_nullable,
+                "comment": column.comment,
+            }
+            for column in model.columns
+        ],
+        "comment": model.comment,
+        "properties": dict(model.effective_table_properties),
+        "primary_key": key and {"name": key.name, "columns": list(key.columns), "rely": key.rely},
+    }
+
+
+def _action(action: Action) -> dict[str, Any]:
+    return {
+        "phase": action.phase.value,
+        "action": type(action).__name__,
+        "hazards": [hazard.value for hazard in action.hazards],
+        "changes": [_change(change) for change in aspects.explain([action])],
+    }
+
+
+def _change(change: Change) -> dict[str, str | None]:
+    return {
+        "sign": change.sign.value,
+        "subject": change.subject,
+        "observed": change.observed,
+        "desired": change.desired,
+    }

@@ -1,0 +1,94 @@
+"""A plan as a tree of lines, for people. Colours are the terminal's business (`cli`)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from delta_engine import aspects
+from delta_engine.actions import Action, AlignTable, CreateTable, TablePlan
+from delta_engine.aspects.aspect import Change, Sign
+from delta_engine.aspects.primary_key import named_primary_key
+from delta_engine.models import Table
+from delta_engine.sql import sql_data_type
+
+
+@dataclass(frozen=True, slots=True)
+class Branch:
+    """A line of the tree with the lines below it."""
+
+    sign: Sign
+    text: str
+    leaves: tuple[Branch, ...] = ()
+
+
+def plan_branches(plan: TablePlan) -> Iterator[Branch]:
+    """Yield a branch per schema and table, sorted by name."""
+    for schema in plan.create_schemas:
+        yield Branch(Sign.ADDED, f"schema {schema}")
+    for action in plan.table_actions():
+        match action:
+            case CreateTable(desired):
+                yield Branch(Sign.ADDED, str(action.table), tuple(_created(desired)))
+            case AlignTable(table, actions):
+                yield Branch(Sign.CHANGED, str(table), tuple(_changed(actions)))
+
+
+def plan_summary(plan: TablePlan) -> str:
+    """Return one line that counts what the plan does."""
+    if not plan:
+        return "no changes"
+    hazards = Counter(
+        hazard.value for align in plan.align_tables for action in align.actions for hazard in action.hazards
+    )
+    parts = [
+        f"{counted(len(found), noun)} to {verb}"
+        for found, noun, verb in (
+            (plan.create_schemas, "schema", "create"),
+            (plan.create_tables, "table", "create"),
+            (plan.align_tables, "table", "change"),
+        )
+        if found
+    ]
+    parts += [f"{count} × {hazard}" for hazard, count in sorted(hazards.items())]
+    return ", ".join(parts)
+
+
+def counted(number: int, noun: str) -> str:
+    """Return a number with its noun, such as `1 table` and `2 tables`."""
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
+def _created(model: Table) -> Iterator[Branch]:
+    width = max(len(column.name) for column in model.columns)
+    for column in model.columns:
+        not_null = " NOT NULL" if not column.is_nullable else ""
+        comment = f"  {column.comment!r}" if column.comment else ""
+        kind = sql_data_type(column.data_type)
+        yield Branch(Sign.ADDED, f"{column.name:<{width}}  {kind}{not_null}{comment}")
+    key = named_primary_key(model)
+    if key:
+        yield Branch(Sign.ADDED, f"primary key {key.name} ({', '.join(key.columns)})")
+    if model.comment:
+        yield Branch(Sign.ADDED, f"table comment {model.comment!r}")
+    for name, value in model.effective_table_properties.items():
+        yield Branch(Sign.ADDED, f"property {name} = {value!r}")
+
+
+def _changed(actions: tuple[Action, ...]) -> Iterator[Branch]:
+    for action in actions:
+        hazards = ", ".join(hazard.value for hazard in action.hazards)
+        note = f"  [{hazards}]" if hazards else ""
+        for change in aspects.explain([action]):
+            yield Branch(change.sign, _describe(change) + note)
+
+
+def _describe(change: Change) -> str:
+    match change.observed, change.desired:
+        case None, str(desired):
+            return f"{change.subject}: {desired}"
+        case str(observed), None:
+            return f"{change.subject}: {observed}"
+        case observed, desired:
+            return f"{change.subject}: {observed} → {desired}"

@@ -1,0 +1,93 @@
+"""What a run did, as counts and as one JSON document: for job tasks and for `--json`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+from delta_engine.actions import CreateTable, TablePlan
+from delta_engine.execute.action_runner import OutcomeKind, TableOutcome
+
+FORMAT = "delta-engine/job-summary"
+VERSION = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobSummary:
+    """The result of one task.
+
+    Args:
+        task: `sync` or `drift_report`.
+        environment: the environment it ran for.
+        counts: tables by what became of them.
+        tables: what became of each table that was touched, or is pending, by qualified name.
+        failures: the platform's message by qualified name.
+    """
+
+    task: str
+    environment: str
+    counts: Mapping[str, int]
+    tables: Mapping[str, str] = field(default_factory=dict)
+    failures: Mapping[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for name in ("counts", "tables", "failures"):
+            object.__setattr__(self, name, MappingProxyType(dict(getattr(self, name))))
+
+    def as_json(self) -> str:
+        """Return the summary as one JSON document with a versioned format."""
+        return json.dumps(
+            {
+                "format": FORMAT,
+                "version": VERSION,
+                "task": self.task,
+                "environment": self.environment,
+                "counts": dict(self.counts),
+                "tables": dict(self.tables),
+                "failures": dict(self.failures),
+            },
+            indent=2,
+            ensure_ascii=False,
+        )
+
+
+def sync_summary(environment: str, outcomes: Iterable[TableOutcome], *, models: int) -> JobSummary:
+    """Return what a sync did.
+
+    Args:
+        environment: the environment.
+        outcomes: what became of each table of the plan.
+        models: how many models there are.
+    """
+    done = list(outcomes)
+    counts = {kind.value: sum(one.kind is kind for one in done) for kind in OutcomeKind}
+    return JobSummary(
+        task="sync",
+        environment=environment,
+        counts={
+            **counts,
+            "unchanged": models - len(done),
+            "statements": sum(one.statements for one in done),
+        },
+        tables={str(one.table): one.kind.value for one in done},
+        failures={str(one.table): one.failure.message for one in done if one.failure},
+    )
+
+
+def pending_summary(task: str, environment: str, plan: TablePlan) -> JobSummary:
+    """Return what a plan would do: pending changes, none of them applied."""
+    actions = list(plan.table_actions())
+    return JobSummary(
+        task=task,
+        environment=environment,
+        counts={
+            "pending": len(actions),
+            "create": len(plan.create_tables),
+            "change": len(plan.align_tables),
+        },
+        tables={
+            str(action.table): "create" if isinstance(action, CreateTable) else "change" for action in actions
+        },
+    )
