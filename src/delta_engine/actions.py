@@ -7,10 +7,11 @@ live with their aspect (`delta_engine.aspects`); here is what all of them have i
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum, unique
 from typing import ClassVar, Protocol, TypeVar
 
+from delta_engine.errors import SourceLocation
 from delta_engine.models import QualifiedName, Table
 
 
@@ -79,10 +80,20 @@ class CreateTable:
         """The table's name."""
         return self.desired.qualified_name
 
+    @property
+    def location(self) -> SourceLocation | None:
+        """Where the model was declared."""
+        return self.desired.location
+
 
 @dataclass(frozen=True, slots=True)
 class AlignTable:
     """Change an existing table until it matches its model.
+
+    Args:
+        table: the table's name, as the model has it.
+        actions: at least one; put into the order of their phases.
+        location: where the model was declared, for messages.
 
     The guide's parts (`add_columns`, `change_nullability`, …) are the phases: `align.in_phase(…)`. They
     are not fields, so that a new aspect does not have to edit this class (docs/decisions/0002).
@@ -90,6 +101,7 @@ class AlignTable:
 
     table: QualifiedName
     actions: tuple[Action, ...]
+    location: SourceLocation | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         if not self.actions:

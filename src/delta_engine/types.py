@@ -150,7 +150,7 @@ def parse_data_type(text: str) -> DataType:
     match create:
         case exp.Create(
             this=exp.Schema(expressions=[exp.ColumnDef(kind=exp.DataType() as kind, constraints=[])])
-        ) if not (kind.comments or create.comments or create.this.comments):
+        ) if not any(node.comments for node in create.walk()):
             return _from_sqlglot(kind, text)
         case exp.Create(this=exp.Schema(expressions=[exp.ColumnDef(constraints=[_, *_])])):
             return UnsupportedType(text, "a type stands alone, without COLLATE, NOT NULL or DEFAULT")
@@ -232,6 +232,8 @@ def _from_sqlglot(node: exp.Expression | None, text: str) -> DataType:
 
     if not isinstance(node, exp.DataType) or not isinstance(node.this, exp.DType):
         return UnsupportedType(text, "Delta tables cannot store it")
+    if {name for name, value in node.args.items() if value} - {"this", "expressions", "nested"}:
+        return UnsupportedType(text, "a type takes no COLLATE or other clause")
     kind = node.this.name
     parameters = node.expressions
     match kind, parameters:
@@ -310,8 +312,8 @@ def _integer(parameter: exp.Expression) -> int:
 
 def _decimal(parameters: Sequence[int], text: str) -> DataType:
     # Spark's defaults: decimal is decimal(10,0), decimal(p) is decimal(p,0).
-    precision, scale = (*parameters, *(10, 0)[len(parameters) :])
-    if not (1 <= precision <= 38 and 0 <= scale <= precision):
+    precision, scale, *rest = (*parameters, *(10, 0)[len(parameters) :])
+    if rest or not (1 <= precision <= 38 and 0 <= scale <= precision):
         return UnsupportedType(text, "decimal takes a precision of 1 to 38 and a scale up to it")
     return DecimalType(precision, scale)
 

@@ -33,7 +33,7 @@ class TablePlanner:
                 continue
             actions = tuple(aspects.diff(Comparison.of(model, observed)))
             if actions:
-                aligns.append(AlignTable(model.qualified_name, actions))
+                aligns.append(AlignTable(model.qualified_name, actions, model.location))
         return TablePlan(
             create_tables=tuple(creates),
             align_tables=tuple(aligns),

@@ -1,1 +1,1 @@
-"""Configuration: one file per environment, and the models it names. The edge where untrusted text comes in."""
+"""Configuration: one file per environment, and the models it names. Untrusted text comes in here."""

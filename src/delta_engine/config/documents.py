@@ -76,7 +76,9 @@ class Document:
             return msgspec.convert(value, shape)
         except msgspec.ValidationError as error:
             reason, _, inner = str(error).partition(" - at `$")
-            raise self.error((*path, *_parse_path(inner.rstrip("`"))), reason) from None
+            inner = inner.rstrip("`").lstrip(".")
+            where = f"{inner}: " if inner else ""
+            raise self.error((*path, *_parse_path(f".{inner}")), where + reason) from None
 
     def _refuse_unknown_keys(self, path: DocumentPath, value: object, shape: type) -> None:
         if not isinstance(value, dict):

@@ -88,10 +88,8 @@ def _filled_in(models: Sequence[Table], settings: Settings) -> Iterator[Table | 
 
 
 def _matching_files(pattern: str, settings: Settings) -> list[Path]:
-    found = sorted(
-        settings.project_dir / name
-        for name in glob.glob(pattern, root_dir=settings.project_dir, recursive=True)
-    )
+    names = glob.glob(pattern, root_dir=settings.project_dir, recursive=True)  # noqa: PTH207 - may be absolute
+    found = sorted(settings.project_dir / name for name in names)
     if not found:
         raise ConfigError(
             f"no model file matches {pattern!r}",
@@ -112,6 +110,7 @@ def _yaml_models(path: Path, settings: Settings) -> Iterator[Table | RefusedErro
         try:
             yield _yaml_table(document, position, value)
         except RefusedError as refusal:
+            refusal.table = refusal.table or _declared_name(value)
             yield refusal
 
 
@@ -138,6 +137,13 @@ def _yaml_table(document: Document, position: int, value: object) -> Table:
         PrimaryKey(key.columns, key.name, key.rely) if isinstance(key, _PrimaryKey) else key,
         location=document.location(path),
     )
+
+
+def _declared_name(value: object) -> str | None:
+    """Return the name of a table whose declaration is refused, as far as it can be made out."""
+    if not isinstance(value, dict):
+        return None
+    return ".".join(str(value.get(part, "?")) for part in ("catalog", "schema", "name"))
 
 
 def _python_models(reference: str, settings: Settings) -> Iterator[Table | RefusedError]:

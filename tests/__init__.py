@@ -1,0 +1,1 @@
+"""Tests. Unit tests mirror `src` and need neither Spark nor network."""

@@ -1,0 +1,68 @@
+"""Short ways to say models and states in tests."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from delta_engine.capabilities import DATABRICKS, OPEN_SOURCE, Capabilities
+from delta_engine.models import Column, PrimaryKey, QualifiedName, Table
+from delta_engine.state.states import CatalogState, TableState
+
+ORDERS = QualifiedName("dev", "silver", "orders")
+
+BACKENDS: Mapping[str, Capabilities] = {"databricks": DATABRICKS, "oss": OPEN_SOURCE}
+
+
+def orders(
+    *columns: Column,
+    comment: str = "",
+    properties: Mapping[str, str] | None = None,
+    primary_key: PrimaryKey | Sequence[str] | None = None,
+    name: str = "orders",
+) -> Table:
+    """Return a model of dev.silver.orders, with one column `id bigint` unless columns are given."""
+    return Table(
+        "dev", "silver", name, columns or (Column("id", "bigint"),), comment, properties, primary_key
+    )
+
+
+def observed(
+    *columns: Column,
+    comment: str = "",
+    properties: Mapping[str, str] | None = None,
+    primary_key: PrimaryKey | None = None,
+) -> TableState:
+    """Return an existing table's state, with one column `id bigint` unless columns are given."""
+    return TableState(
+        columns=columns or (Column("id", "bigint"),),
+        table_comment=comment,
+        table_properties=properties or {},
+        primary_key=primary_key,
+    )
+
+
+def catalog_of(models: Sequence[Table], *states: TableState) -> CatalogState:
+    """Return a snapshot that pairs models with states, in order."""
+    return CatalogState(
+        tables={
+            model.qualified_name.key: state for model, state in zip(models, states, strict=True)
+        }
+    )
+
+
+WORKED_MODEL = Table(
+    catalog_name="dev",
+    schema_name="silver",
+    table_name="orders",
+    columns=[
+        Column("id", "bigint", is_nullable=False, comment="Order ID"),
+        Column("created_ts", "timestamp", comment="Creation time"),
+        Column("amount", "decimal(18,2)", comment="Order total"),
+    ],
+    comment="Orders table",
+    table_properties={"delta.autoOptimize.optimizeWrite": "true"},
+    primary_key=("id",),
+)
+"""The design guide's worked example (§12)."""
+
+WORKED_STATE = observed(Column("id", "bigint"), Column("created_ts", "timestamp"))

@@ -1,0 +1,1 @@
+ALTER TABLE `dev`.`silver`.`orders` ADD COLUMNS (`b` string COMMENT 'it\'s new', `c` map<string,int>);

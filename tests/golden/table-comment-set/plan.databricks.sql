@@ -1,0 +1,1 @@
+COMMENT ON TABLE `dev`.`silver`.`orders` IS 'Orders $\{x}';

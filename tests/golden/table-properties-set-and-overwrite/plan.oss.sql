@@ -1,0 +1,1 @@
+ALTER TABLE `dev`.`silver`.`orders` SET TBLPROPERTIES ('a.b' = 'it\'s', 'delta.appendOnly' = 'true', 'n' = '7');

@@ -1,0 +1,135 @@
+"""A Unity Catalog in miniature: Spark's reference catalog, with an `information_schema` beside it.
+
+Spark's own parser and analyzer judge every statement. What the reference catalog lacks is emulated
+after sqlglot has parsed it: SET NOT NULL, which Spark's analyzer refuses for every catalog.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import sqlglot
+from sqlglot import exp
+
+from delta_engine.execute.spark_sql_runner import SparkSqlRunner
+from delta_engine.sql import sql_data_type, sql_literal
+from delta_engine.sql_runner import Row
+from delta_engine.types import data_type_from_spark_json
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+VIEWS = {
+    "schemata": "catalog_name STRING, schema_name STRING",
+    "tables": "table_catalog STRING, table_schema STRING, table_name STRING, table_type STRING, "
+    "data_source_format STRING, comment STRING",
+    "columns": "table_catalog STRING, table_schema STRING, table_name STRING, column_name STRING, "
+    "ordinal_position INT, is_nullable STRING, full_data_type STRING, comment STRING",
+    "table_constraints": "constraint_catalog STRING, constraint_schema STRING, constraint_name STRING, "
+    "table_catalog STRING, table_schema STRING, table_name STRING, constraint_type STRING",
+    "key_column_usage": "constraint_catalog STRING, constraint_schema STRING, constraint_name STRING, "
+    "table_catalog STRING, table_schema STRING, table_name STRING, column_name STRING, "
+    "ordinal_position INT",
+}
+"""The documented columns of the views, as far as the reader uses them."""
+
+_PRIMARY_KEY = re.compile(r"PRIMARY KEY \((?P<columns>.*?)\)")
+
+
+class MiniatureUnityCatalog:
+    """Runs statements in the reference catalog and keeps its `information_schema` up to date.
+
+    Args:
+        spark: a session that has the reference catalog under the given name.
+        catalog: the catalog's name.
+    """
+
+    def __init__(self, spark: SparkSession, catalog: str) -> None:
+        self._spark = spark
+        self._catalog = catalog
+        self._runner = SparkSqlRunner(spark)
+        self._not_null: set[tuple[str, str]] = set()
+        self._is_stale = True
+        self.statements: list[str] = []
+        self.foreign_tables: list[tuple[str, str, str]] = []
+        self._runner.run(f"CREATE SCHEMA {catalog}.information_schema")
+        for view, columns in VIEWS.items():
+            self._runner.run(f"CREATE TABLE {catalog}.information_schema.{view} ({columns})")
+
+    def run(self, sql: str) -> Sequence[Row]:
+        """Run one statement, and let the views follow."""
+        self.statements.append(sql)
+        if "information_schema" in sql:
+            self._refresh()
+            return self._runner.run(sql)
+        if sql.startswith("SHOW "):
+            return self._runner.run(sql)
+        self._is_stale = True
+        if "SET NOT NULL" in sql:
+            self._tighten(sql)
+            return ()
+        return self._runner.run(sql)
+
+    def clear(self) -> None:
+        """Drop everything."""
+        for row in self._runner.run(f"SHOW SCHEMAS IN {self._catalog}"):
+            self._runner.run(f"DROP SCHEMA {self._catalog}.{row['namespace']} CASCADE")
+
+    def _tighten(self, sql: str) -> None:
+        alter = sqlglot.parse_one(sql, dialect="databricks")
+        assert isinstance(alter, exp.Alter), f"not understood: {sql}"
+        table = ".".join(part.name for part in alter.this.parts)
+        names = re.findall(r"(?:COLUMN |, )`(.+?)` SET NOT NULL", sql)
+        assert names
+        self._not_null |= {(table, name.lower()) for name in names}
+
+    def _refresh(self) -> None:
+        if not self._is_stale:
+            return
+        rows: dict[str, list[tuple[object, ...]]] = {view: [] for view in VIEWS}
+        for row in self._runner.run(f"SHOW SCHEMAS IN {self._catalog}"):
+            schema = str(row["namespace"])
+            if schema != "information_schema":
+                rows["schemata"].append((self._catalog, schema))
+                for table in self._runner.run(f"SHOW TABLES IN {self._catalog}.{schema}"):
+                    self._describe(schema, str(table["tableName"]), rows)
+        for schema, name, kind in self.foreign_tables:
+            rows["tables"].append((self._catalog, schema, name, kind, "UNKNOWN", None))
+        for view, values in rows.items():
+            target = f"{self._catalog}.information_schema.{view}"
+            self._runner.run(f"TRUNCATE TABLE {target}")
+            if values:
+                listed = ", ".join(f"({', '.join(map(_literal, value))})" for value in values)
+                self._runner.run(f"INSERT INTO {target} VALUES {listed}")
+        self._is_stale = False
+
+    def _describe(self, schema: str, name: str, rows: dict[str, list[tuple[object, ...]]]) -> None:
+        table = f"{self._catalog}.{schema}.{name}"
+        place = (self._catalog, schema, name)
+        described = self._runner.run(f"DESCRIBE TABLE EXTENDED {table}")
+        details = {str(row["col_name"]): str(row["data_type"]) for row in described}
+        rows["tables"].append((*place, "MANAGED", details["Provider"].upper(), details["Comment"] or None))
+        for position, field in enumerate(self._spark.table(table).schema, start=1):
+            is_nullable = field.nullable and (table, field.name.lower()) not in self._not_null
+            kind = data_type_from_spark_json(field.dataType.jsonValue(), field.metadata)
+            rows["columns"].append(
+                (*place, field.name, position, "YES" if is_nullable else "NO", sql_data_type(kind))
+                + (field.metadata.get("comment"),)
+            )
+        for constraint, text in details.items():
+            key = _PRIMARY_KEY.match(text)
+            if key:
+                owner = (self._catalog, schema, constraint)
+                rows["table_constraints"].append((*owner, *place, "PRIMARY KEY"))
+                for position, column in enumerate(key["columns"].split(", "), start=1):
+                    rows["key_column_usage"].append(
+                        (*owner, *place, column.strip("`").upper(), position)
+                    )
+
+
+def _literal(value: object) -> str:
+    if value is None:
+        return "NULL"
+    return str(value) if isinstance(value, int) else sql_literal(str(value))

@@ -1,0 +1,66 @@
+"""Every golden case: the plan, the exact SQL of every backend, and the refusals.
+
+`pytest tests/unit/test_golden.py --rewrite-golden` writes what is found; read the diff before committing.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from delta_engine.addressing import CatalogAddressing
+from delta_engine.aspects import ASPECTS
+from delta_engine.execute.action_runner import ActionRunner
+from delta_engine.execute.recording_sql_runner import RecordingSqlRunner
+from delta_engine.report.plan_document import plan_document
+from delta_engine.validation.validator import PlanValidator
+from tests.builders import BACKENDS
+from tests.golden_cases import GoldenCase, golden_cases
+
+
+@pytest.mark.parametrize("case", golden_cases(), ids=lambda case: case.folder.name)
+def test_golden_case(case: GoldenCase, request: pytest.FixtureRequest) -> None:
+    plan = case.plan()
+    found = {"plan.json": plan_document(plan, environment="test", statements={}) + "\n"}
+    refusals = "".join(f"{refusal}\n" for refusal in PlanValidator().plan_violations(plan))
+    if refusals:
+        found["refusal.txt"] = refusals
+    for backend, capabilities in BACKENDS.items() if plan else ():
+        recorder = RecordingSqlRunner()
+        ActionRunner(recorder, CatalogAddressing(), capabilities, parallelism=1).apply(plan)
+        found[f"plan.{backend}.sql"] = "".join(f"{sql};\n" for sql in recorder.statements)
+    if request.config.getoption("--rewrite-golden"):
+        assert not os.environ.get("CI"), "golden files are never rewritten in CI"
+        _rewrite(case.folder, found)
+    assert found == {path.name: path.read_text("utf-8") for path in _outputs(case.folder)}
+
+
+@pytest.mark.parametrize("case", golden_cases(), ids=lambda case: case.folder.name)
+def test_a_plan_is_the_same_whatever_the_order_of_properties(case: GoldenCase) -> None:
+    state = case.state
+    backwards = dict(reversed(state.table_properties.items()))
+    assert list(type(state)(table_properties=backwards).table_properties) == sorted(backwards)
+
+
+def test_every_action_type_has_a_golden_case() -> None:
+    planned = {
+        type(action).__name__
+        for case in golden_cases()
+        for align in case.plan().align_tables
+        for action in align.actions
+    }
+    declared = {action.__name__ for aspect in ASPECTS for action in aspect.action_types}
+    assert planned == declared
+
+
+def _outputs(folder: Path) -> list[Path]:
+    return [path for path in folder.iterdir() if path.name.startswith(("plan.", "refusal."))]
+
+
+def _rewrite(folder: Path, found: dict[str, str]) -> None:
+    for path in _outputs(folder):
+        path.unlink()
+    for name, text in found.items():
+        (folder / name).write_text(text, "utf-8")
