@@ -87,6 +87,8 @@ class Document:
         for key, item in value.items():
             if key not in fields:
                 reason, way_out = unknown("key", str(key), fields)
+                if item is None and str(key).endswith(")"):  # {type: decimal(18,2)} is two keys
+                    way_out = 'A comma ends a value here: write it in quotes, as in "decimal(18,2)".'
                 raise self.error((*path, str(key)), reason, way_out)
             for nested in _struct_types(fields[key].type):
                 parts = dict(enumerate(item)) if isinstance(item, list) else {None: item}

@@ -59,6 +59,12 @@ def load_models(settings: Settings) -> tuple[Table, ...]:
             models += _collected(_yaml_models(path, settings), refusals)
     filled = list(_collected(_filled_in(models, settings), refusals))
     raise_all(refusals)
+    if not filled:
+        raise ConfigError(
+            "it names no models",
+            location=settings.location,
+            way_out="List them under models.yaml or models.python.",
+        )
     return tuple(filled)
 
 
@@ -189,5 +195,7 @@ def _shown(path: Path, project_dir: Path) -> str:
 
 def _origin(error: Exception) -> SourceLocation | None:
     frames = traceback.extract_tb(error.__traceback__)
-    own = [frame for frame in frames if "importlib" not in frame.filename]
-    return SourceLocation(own[-1].filename, own[-1].lineno) if own else None
+    users = [
+        frame for frame in frames if frame.filename != __file__ and "importlib" not in frame.filename
+    ]
+    return SourceLocation(users[-1].filename, users[-1].lineno) if users else None

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import msgspec
 
@@ -18,8 +18,8 @@ from delta_engine.policy import Allowance, Policy
 
 
 class _Backend(msgspec.Struct):
-    type: Literal["databricks", "oss"]
-    names: Literal["path", "catalog"] = "path"
+    type: str
+    names: str = "path"
     warehouse: str = ".delta-engine/warehouse"
     spark: dict[str, Any] = msgspec.field(default_factory=dict)
 
@@ -139,7 +139,7 @@ def _settings(document: Document, config: _Config, project_dir: Path) -> Setting
     return Settings(
         environment=config.environment,
         project_dir=project_dir,
-        backend=_backend_type(config.backend),
+        backend=_backend_type(document, config.backend),
         warehouse=project_dir / fill(("backend", "warehouse"), config.backend.warehouse),
         spark=fill_mapping(("backend", "spark"), config.backend.spark),
         variables=read_only(variables),
@@ -157,10 +157,26 @@ def _settings(document: Document, config: _Config, project_dir: Path) -> Setting
     )
 
 
-def _backend_type(backend: _Backend) -> BackendType:
-    if backend.type == "databricks":
-        return BackendType.DATABRICKS
-    return BackendType.CATALOG if backend.names == "catalog" else BackendType.EMBEDDED
+_BACKENDS = {
+    ("databricks", "path"): BackendType.DATABRICKS,
+    ("oss", "path"): BackendType.EMBEDDED,
+    ("oss", "catalog"): BackendType.CATALOG,
+}
+
+
+def _backend_type(document: Document, backend: _Backend) -> BackendType:
+    for field, value, position in (("type", backend.type, 0), ("names", backend.names, 1)):
+        known = {choice[position] for choice in _BACKENDS}
+        if value not in known:
+            reason, way_out = unknown(f"backend {field}", value, known)
+            raise document.error(("backend", field), reason, way_out)
+    given = document.value["backend"]
+    for key in ("names", "warehouse", "spark"):
+        if backend.type == "databricks" and key in given:
+            raise document.error(
+                ("backend", key), f"{key} is for type: oss only", "Remove it, or change the type."
+            )
+    return _BACKENDS[backend.type, backend.names]
 
 
 def _allowances(document: Document, texts: list[str]) -> tuple[Allowance, ...]:

@@ -43,7 +43,7 @@ class PlanRule(Protocol):
 class ValidTableNames:
     """Catalog, schema and table names follow Unity Catalog's rules (docs: "Names", object names)."""
 
-    _FORBIDDEN = re.compile(r"[\s./`\x00-\x1f\x7f]|\$\{")
+    _FORBIDDEN = re.compile(r"[\s./`\x00-\x1f\x7f-\x9f]|\$\{")
 
     def check(self, models: Sequence[Table]) -> Iterator[InvalidModelError]:
         """Refuse empty and over-long names, and characters that Unity Catalog does not store."""
@@ -103,7 +103,7 @@ class ValidColumnNames:
     are refused with them because readers trip over them.
     """
 
-    _NEVER = re.compile(r"[\x00-\x1f\x7f]|\$\{")
+    _NEVER = re.compile(r"[\x00-\x1f\x7f-\x9f]|\$\{")
     _NEEDS_MAPPING = re.compile(r"[ ,;{}()=.`]")
 
     def check(self, models: Sequence[Table]) -> Iterator[InvalidModelError]:
@@ -145,6 +145,13 @@ class PrimaryKeyColumnsNotNull:
         for model in models:
             if model.primary_key is None:
                 continue
+            if not model.primary_key.columns:
+                yield InvalidModelError(
+                    "its primary key has no columns",
+                    table=str(model.qualified_name),
+                    location=model.location,
+                    way_out="Name them, or leave the key out.",
+                )
             missing, nullable = _unfit_key_columns(model)
             repeated = [
                 name

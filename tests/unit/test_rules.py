@@ -1,0 +1,304 @@
+"""Every rule, passing and failing, with its message."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import pytest
+
+from delta_engine.actions import Action, AlignTable, CreateSchema, CreateTable, TablePlan
+from delta_engine.aspects.column_types import ColumnTypeChange
+from delta_engine.aspects.columns import ColumnAdd, ColumnDrop
+from delta_engine.aspects.nullability import ColumnNullabilityChange
+from delta_engine.aspects.primary_key import PrimaryKeyAdd
+from delta_engine.aspects.table_features import EnableTableFeature
+from delta_engine.errors import InvalidModelError, SourceLocation, UnsafePlanError
+from delta_engine.models import Column, PrimaryKey, Table
+from delta_engine.policy import Allowance, Policy
+from delta_engine.types import AtomicType
+from delta_engine.validation import rules
+from delta_engine.validation.rules import ModelRule, PlanRule
+from delta_engine.validation.validator import PlanValidator
+from tests.builders import ORDERS
+
+HERE = SourceLocation("models.yml", 7)
+ID = Column("id", "bigint", is_nullable=False)
+
+
+def model(*columns: Column, table: str = "orders", **rest: object) -> Table:
+    """Return a model that was declared at `models.yml:7`."""
+    return Table("dev", "silver", table, columns, location=HERE, **rest)  # type: ignore[arg-type]
+
+
+MODEL_CASES: list[tuple[ModelRule, list[Table], str]] = [
+    (
+        rules.ValidTableNames(),
+        [model(ID, table="or ders")],
+        "models.yml:7: table dev.silver.or ders: table name 'or ders' has a character that is not allowed "
+        "here: ' '. Use letters, digits and underscores.",
+    ),
+    (
+        rules.ValidTableNames(),
+        [model(ID, table="a`b")],
+        "models.yml:7: table dev.silver.a`b: table name 'a`b' has a character that is not allowed here: '`'. "
+        "Use letters, digits and underscores.",
+    ),
+    (
+        rules.ValidTableNames(),
+        [model(ID, table="a.b")],
+        "models.yml:7: table dev.silver.a.b: table name 'a.b' has a character that is not allowed here: '.'. "
+        "Use letters, digits and underscores.",
+    ),
+    (
+        rules.ValidTableNames(),
+        [model(ID, table="")],
+        "models.yml:7: table dev.silver.: table name '' is empty. Use letters, digits and underscores.",
+    ),
+    (
+        rules.ValidTableNames(),
+        [model(ID, table="t" * 256)],
+        f"models.yml:7: table dev.silver.{'t' * 256}: table name '{'t' * 256}' is longer than 255 characters. "
+        "Use letters, digits and underscores.",
+    ),
+    (
+        rules.UniqueTables(),
+        [model(ID), model(ID, table="ORDERS")],
+        "models.yml:7: table dev.silver.ORDERS: it is declared twice, first at models.yml:7. "
+        "Remove one of the two.",
+    ),
+    (
+        rules.TablesHaveColumns(),
+        [model()],
+        "models.yml:7: table dev.silver.orders: it has no columns. Declare at least one.",
+    ),
+    (
+        rules.ValidColumnNames(),
+        [model(Column("a b", "int"))],
+        "models.yml:7: table dev.silver.orders, column a b: its name has a character that Delta stores only "
+        "with column mapping. Rename it, or set the property delta.columnMapping.mode: name.",
+    ),
+    (
+        rules.ValidColumnNames(),
+        [model(Column("a\x00", "int"))],
+        "models.yml:7: table dev.silver.orders, column a\x00: its name has a character that is not allowed "
+        "here: '\\x00'. Rename it.",
+    ),
+    (
+        rules.ValidColumnNames(),
+        [model(Column("", "int"))],
+        "models.yml:7: table dev.silver.orders: its name is empty. Rename it.",
+    ),
+    (
+        rules.DuplicateColumnNames(),
+        [model(ID, Column("ID", "int"))],
+        "models.yml:7: table dev.silver.orders, column ID: the table has this column twice (names compare "
+        "without case). Rename or remove one of the two.",
+    ),
+    (
+        rules.PrimaryKeyColumnsNotNull(),
+        [model(ID, primary_key=["nope", "x"])],
+        "models.yml:7: table dev.silver.orders, column nope: primary key columns (nope, x) are not columns of "
+        "the table. Declare them, or correct the key.",
+    ),
+    (
+        rules.PrimaryKeyColumnsNotNull(),
+        [model(ID, Column("b", "int"), primary_key=["id", "B"])],
+        "models.yml:7: table dev.silver.orders, column B: primary key columns (B) are nullable. Declare them "
+        "with nullable: false (is_nullable=False).",
+    ),
+    (
+        rules.PrimaryKeyColumnsNotNull(),
+        [model(ID, primary_key=["id", "ID"])],
+        "models.yml:7: table dev.silver.orders, column id: primary key columns (id) stand in it twice. "
+        "Name each column once.",
+    ),
+    (
+        rules.PrimaryKeyColumnsNotNull(),
+        [model(ID, primary_key=PrimaryKey([]))],
+        "models.yml:7: table dev.silver.orders: its primary key has no columns. Name them, or leave the key out.",
+    ),
+    (
+        rules.ReadableProperties(),
+        [model(ID, table_properties={"my.Password": "x"})],
+        "models.yml:7: table dev.silver.orders: property 'my.Password' cannot be managed: Spark hides the "
+        "values of such keys. Rename or remove it. Credentials never belong into a property.",
+    ),
+    (
+        rules.ReadableProperties(),
+        [model(ID, table_properties={"delta.constraints.x": "a > 1"})],
+        "models.yml:7: table dev.silver.orders: property 'delta.constraints.x' is how constraints are stored, "
+        "not a property to set. Rename or remove it. Credentials never belong into a property.",
+    ),
+]
+
+FINE = [
+    model(ID, Column("größe", "int"), primary_key=["ID"], table_properties={"a.b": "c"}),
+    model(
+        Column("a b.c`d", "int"),
+        table="straße",
+        table_properties={"delta.columnMapping.mode": "name"},
+    ),
+]
+
+
+@pytest.mark.parametrize(("rule", "models", "message"), MODEL_CASES)
+def test_a_model_rule_refuses(rule: ModelRule, models: list[Table], message: str) -> None:
+    assert [str(refusal) for refusal in rule.check(models)] == [message]
+
+
+@pytest.mark.parametrize("rule", PlanValidator.DEFAULT_MODEL_RULES, ids=lambda r: type(r).__name__)
+def test_a_model_rule_passes_good_models(rule: ModelRule) -> None:
+    assert list(rule.check(FINE)) == []
+
+
+def aligned(*actions: Action) -> TablePlan:
+    """Return a plan that aligns dev.silver.orders, declared at `models.yml:7`."""
+    return TablePlan(align_tables=(AlignTable(ORDERS, actions, HERE),))
+
+
+def tightened(*names: str) -> Iterable[ColumnNullabilityChange]:
+    """Return changes to NOT NULL."""
+    return [ColumnNullabilityChange(name, make_nullable=False) for name in names]
+
+
+PLAN_CASES: list[tuple[PlanRule, TablePlan, str, TablePlan]] = [
+    (
+        rules.CreatePrimaryKeyColumnsNotNull(),
+        TablePlan((CreateTable(model(Column("id", "int"), primary_key=["id"])),)),
+        "models.yml:7: table dev.silver.orders, column id: primary key columns (id) are nullable.",
+        TablePlan((CreateTable(model(ID, primary_key=["id"])),)),
+    ),
+    (
+        rules.CreatePrimaryKeyColumnsNotNull(),
+        TablePlan((CreateTable(model(ID, primary_key=["x"])),)),
+        "models.yml:7: table dev.silver.orders, column x: primary key columns (x) do not exist.",
+        TablePlan((CreateTable(model(ID)),)),
+    ),
+    (
+        rules.NoAddNotNullColumns(),
+        aligned(ColumnAdd(ID), ColumnAdd(Column("b", "int", is_nullable=False))),
+        "models.yml:7: table dev.silver.orders, column id: new columns (id, b) would be NOT NULL on an "
+        "existing table. Add them nullable, backfill, then tighten to NOT NULL.",
+        aligned(ColumnAdd(Column("b", "int"))),
+    ),
+    (
+        rules.NoColumnTypeChanges(),
+        aligned(ColumnTypeChange("id", AtomicType("bigint"), AtomicType("int"))),
+        "models.yml:7: table dev.silver.orders, column id: its type would change from int to bigint. Declare "
+        "it as int, or add a column of the new type, backfill it, and drop this one.",
+        aligned(ColumnAdd(Column("b", "int"))),
+    ),
+    (
+        rules.NoColumnMappingModeChange(),
+        aligned(EnableTableFeature("delta.columnMapping.mode", "none", "name")),
+        "models.yml:7: table dev.silver.orders: delta.columnMapping.mode would change from name to none, which "
+        "rewrites the table. Declare delta.columnMapping.mode: name, or leave it out.",
+        aligned(EnableTableFeature("delta.columnMapping.mode", "name", "none")),
+    ),
+    (
+        rules.PrimaryKeyAddMustNotMakeColumnsNullable(),
+        aligned(PrimaryKeyAdd("pk", ("id",)), ColumnNullabilityChange("ID", make_nullable=True)),
+        "models.yml:7: table dev.silver.orders, column id: primary key columns (id) would become nullable. "
+        "Keep them NOT NULL.",
+        aligned(PrimaryKeyAdd("pk", ("id",)), *tightened("id")),
+    ),
+    (
+        rules.PrimaryKeyNewColumnsMustBeSetNotNull(),
+        aligned(PrimaryKeyAdd("pk", ("id",)), ColumnAdd(Column("ID", "int"))),
+        "models.yml:7: table dev.silver.orders, column id: new primary key columns (id) would not be NOT NULL. "
+        "Tighten them in the same plan.",
+        aligned(PrimaryKeyAdd("pk", ("id",)), ColumnAdd(Column("ID", "int")), *tightened("id")),
+    ),
+    (
+        rules.PrimaryKeyExistingColumnsMustBeSetNotNull(),
+        aligned(PrimaryKeyAdd("pk", ("a", "b", "c"), already_not_null=("B",)), *tightened("C")),
+        "models.yml:7: table dev.silver.orders, column a: existing primary key columns (a) would not be NOT "
+        "NULL. Tighten them in the same plan.",
+        aligned(PrimaryKeyAdd("pk", ("a", "b"), already_not_null=("A",)), *tightened("b")),
+    ),
+    (
+        rules.NoUnallowedColumnDrops(),
+        aligned(ColumnDrop(ID), ColumnDrop(Column("b", "int"))),
+        "models.yml:7: table dev.silver.orders, column id: columns (id, b) exist but are not in the model, and "
+        "would be dropped with their data. Declare them, or allow it: --allow drop_column:dev.silver.orders "
+        "for one run, policy.allow: [drop_column] for the target.",
+        aligned(ColumnAdd(ID)),
+    ),
+    (
+        rules.NoUnallowedSchemas(),
+        TablePlan(create_schemas=(CreateSchema("dev", "silver"),)),
+        "schema dev.silver does not exist or is not visible to you. Create it, correct the models, or set "
+        "policy.create_schemas: true.",
+        TablePlan(),
+    ),
+]
+
+
+@pytest.mark.parametrize(("rule", "bad", "message", "good"), PLAN_CASES)
+def test_a_plan_rule_refuses_and_passes(
+    rule: PlanRule, bad: TablePlan, message: str, good: TablePlan
+) -> None:
+    assert [str(refusal) for refusal in rule.check(bad, Policy())] == [message]
+    assert list(rule.check(good, Policy())) == []
+
+
+@pytest.mark.parametrize(
+    ("allowed", "is_refused"),
+    [
+        ("drop_column", False),
+        ("drop_column:dev.silver.*", False),
+        ("drop_column:SILVER.orders", False),
+        ("drop_column:orders", False),
+        ("drop_column:prod.*", True),
+        ("drop_column:order", True),
+    ],
+)
+def test_the_policy_allows_drops_by_kind_and_table(allowed: str, is_refused: bool) -> None:
+    policy = Policy(allow=(Allowance.parse(allowed),))
+    refusals = list(rules.NoUnallowedColumnDrops().check(aligned(ColumnDrop(ID)), policy))
+    assert bool(refusals) is is_refused
+
+
+def test_an_unknown_kind_cannot_be_allowed() -> None:
+    with pytest.raises(ValueError, match="'drop_everything' is not one of: drop_column"):
+        Allowance.parse("drop_everything:*")
+
+
+def test_the_policy_allows_schemas() -> None:
+    plan = TablePlan(create_schemas=(CreateSchema("dev", "silver"),))
+    assert list(rules.NoUnallowedSchemas().check(plan, Policy(create_schemas=True))) == []
+
+
+def test_every_default_rule_has_a_case() -> None:
+    covered = {type(case[0]) for case in (*MODEL_CASES, *PLAN_CASES)}
+    defaults = {*PlanValidator.DEFAULT_MODEL_RULES, *PlanValidator.DEFAULT_PLAN_RULES}
+    assert {type(rule) for rule in defaults} == covered
+
+
+def test_the_validator_fails_fast_with_the_first_violation() -> None:
+    with pytest.raises(InvalidModelError, match="it has no columns"):
+        PlanValidator().validate_models([model(ID, ID, table="t"), model()])
+    with pytest.raises(UnsafePlanError, match="would be NOT NULL"):
+        PlanValidator().validate_plan(aligned(ColumnDrop(Column("b", "int")), ColumnAdd(ID)))
+
+
+def test_the_validator_can_list_all_violations() -> None:
+    plan = aligned(ColumnDrop(Column("b", "int")), ColumnAdd(ID))
+    assert len(list(PlanValidator().plan_violations(plan))) == 2
+
+
+def test_the_validator_passes_what_is_fine() -> None:
+    validator = PlanValidator()
+    validator.validate_models(FINE)
+    validator.validate_plan(TablePlan())
+    assert list(validator.model_violations(FINE)) == []
+
+
+def test_rules_can_be_added() -> None:
+    class NoFloats:
+        def check(self, models: Iterable[Table]) -> Iterable[InvalidModelError]:
+            return [InvalidModelError("no floats") for _ in models]
+
+    validator = PlanValidator(model_rules=(*PlanValidator.DEFAULT_MODEL_RULES, NoFloats()))
+    with pytest.raises(InvalidModelError, match="no floats"):
+        validator.validate_models(FINE)
