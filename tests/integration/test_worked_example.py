@@ -59,12 +59,8 @@ def test_the_worked_example_converges(make_backend: Callable[[], tuple[Backend, 
     engine = engine_over(backend)
 
     (align,) = engine.plan_tables([model]).align_tables
-    assert align.of_type(ColumnAdd) == (
-        ColumnAdd(Column("amount", "decimal(18,2)", comment="Order total")),
-    )
-    assert align.of_type(ColumnNullabilityChange) == (
-        ColumnNullabilityChange("id", make_nullable=False),
-    )
+    assert align.of_type(ColumnAdd) == (ColumnAdd(Column("amount", "decimal(18,2)", comment="Order total")),)
+    assert align.of_type(ColumnNullabilityChange) == (ColumnNullabilityChange("id", make_nullable=False),)
     name = model.qualified_name
     key_name = f"pk_{name.catalog}_{name.schema}_{name.table}__id"
     assert align.of_type(PrimaryKeyAdd) == (PrimaryKeyAdd(key_name, ("id",)),)

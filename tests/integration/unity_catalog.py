@@ -110,7 +110,9 @@ class MiniatureUnityCatalog:
         place = (self._catalog, schema, name)
         described = self._runner.run(f"DESCRIBE TABLE EXTENDED {table}")
         details = {str(row["col_name"]): str(row["data_type"]) for row in described}
-        rows["tables"].append((*place, "MANAGED", details["Provider"].upper(), details.get("Comment") or None))
+        rows["tables"].append(
+            (*place, "MANAGED", details["Provider"].upper(), details.get("Comment") or None)
+        )
         for position, field in enumerate(self._spark.table(table).schema, start=1):
             is_nullable = field.nullable and (table, field.name.lower()) not in self._not_null
             kind = data_type_from_spark_json(field.dataType.jsonValue(), field.metadata)
@@ -124,9 +126,7 @@ class MiniatureUnityCatalog:
                 owner = (self._catalog, schema, constraint)
                 rows["table_constraints"].append((*owner, *place, "PRIMARY KEY"))
                 for position, column in enumerate(key["columns"].split(", "), start=1):
-                    rows["key_column_usage"].append(
-                        (*owner, *place, column.strip("`").upper(), position)
-                    )
+                    rows["key_column_usage"].append((*owner, *place, column.strip("`").upper(), position))
 
 
 def _literal(value: object) -> str:

@@ -8,7 +8,7 @@ from delta_engine import sql
 from delta_engine.types import parse_data_type
 
 T = "`dev`.`silver`.`orders`"
-AWKWARD = "it's a \\ back\\nslash\nnew ${x} line 🎉 \"q\" -- /* */ ;\t\r"
+AWKWARD = 'it\'s a \\ back\\nslash\nnew ${x} line 🎉 "q" -- /* */ ;\t\r'
 
 
 @pytest.mark.parametrize(
@@ -42,9 +42,7 @@ def test_create_table_is_one_statement_with_everything_in_it() -> None:
         sql.sql_create_table(
             T,
             columns=[
-                sql.sql_column_definition(
-                    "id", parse_data_type("bigint"), is_nullable=False, comment="it's"
-                ),
+                sql.sql_column_definition("id", parse_data_type("bigint"), is_nullable=False, comment="it's"),
                 sql.sql_column_definition("b c", parse_data_type("array<int>")),
             ],
             constraints=[sql.sql_primary_key("pk", ["id"])],

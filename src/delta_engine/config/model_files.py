@@ -195,7 +195,5 @@ def _shown(path: Path, project_dir: Path) -> str:
 
 def _origin(error: Exception) -> SourceLocation | None:
     frames = traceback.extract_tb(error.__traceback__)
-    users = [
-        frame for frame in frames if frame.filename != __file__ and "importlib" not in frame.filename
-    ]
+    users = [frame for frame in frames if frame.filename != __file__ and "importlib" not in frame.filename]
     return SourceLocation(users[-1].filename, users[-1].lineno) if users else None

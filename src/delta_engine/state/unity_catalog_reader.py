@@ -31,13 +31,13 @@ _NO_SUCH_CATALOG = frozenset(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Found:
-    """What the bulk queries say about one existing table."""
+class _Rows:
+    """What the bulk queries returned about one existing table."""
 
     name: QualifiedName
-    comment: str
-    columns: tuple[Column, ...]
-    primary_key: PrimaryKey | None
+    table: Row
+    columns: Sequence[Row]
+    primary_key: Sequence[Row]
 
 
 class UnityCatalogReader:
@@ -58,7 +58,7 @@ class UnityCatalogReader:
         by_catalog: dict[str, list[QualifiedName]] = defaultdict(list)
         for model in models:
             by_catalog[model.catalog_name.lower()].append(model.qualified_name)
-        found: list[_Found] = []
+        found: list[_Rows] = []
         missing: set[tuple[str, str]] = set()
         for catalog, names in sorted(by_catalog.items()):
             schemas = {name.schema.lower() for name in names}
@@ -67,7 +67,7 @@ class UnityCatalogReader:
             if present:
                 found += self._tables(catalog, present, names)
         states = {model.qualified_name.key: ABSENT for model in models}
-        states |= read_tables(found, self._with_properties, self._parallelism)
+        states |= read_tables(found, self._read, self._parallelism)
         return CatalogState(tables=states, missing_schemas=frozenset(missing))
 
     def _schemas(self, catalog: str, wanted: set[str]) -> set[str]:
@@ -84,7 +84,7 @@ WHERE schema_name IN ({_literals(wanted)})"""
                 way_out="Create it, ask for USE CATALOG on it, or correct the variable that names it.",
             ) from error
 
-    def _tables(self, catalog: str, schemas: set[str], names: Sequence[QualifiedName]) -> list[_Found]:
+    def _tables(self, catalog: str, schemas: set[str], names: Sequence[QualifiedName]) -> list[_Rows]:
         view = f"{quote_ident(catalog)}.information_schema"
         within = f"table_schema IN ({_literals(schemas)})"
         tables = self._by_table(
@@ -111,7 +111,16 @@ JOIN {view}.key_column_usage AS k
 WHERE c.constraint_type = 'PRIMARY KEY' AND c.{within}
 ORDER BY k.table_schema, k.table_name, k.ordinal_position"""
         )
-        return [_found(name, tables, columns, keys) for name in wanted]
+        return [
+            _Rows(
+                name=name,
+                table=tables[key][0],
+                columns=columns.get(key, ()),
+                primary_key=keys.get(key, ()),
+            )
+            for name in wanted
+            for key in [_key(name.schema, name.table)]
+        ]
 
     def _by_table(self, sql: str) -> Mapping[tuple[str, str], list[Row]]:
         grouped: dict[tuple[str, str], list[Row]] = defaultdict(list)
@@ -119,37 +128,25 @@ ORDER BY k.table_schema, k.table_name, k.ordinal_position"""
             grouped[_key(str(row["table_schema"]), str(row["table_name"]))].append(row)
         return dict(grouped)
 
-    def _with_properties(self, found: _Found) -> tuple[str, TableState]:
-        rows = self._runner.run(sql_show_table_properties(self._addressing.table(found.name)))
-        return found.name.key, TableState(
-            columns=found.columns,
-            table_comment=found.comment,
-            table_properties={str(row["key"]): str(row["value"]) for row in rows},
-            primary_key=found.primary_key,
+    def _read(self, rows: _Rows) -> tuple[str, TableState]:
+        _require_whole_delta_table(rows)
+        properties = self._runner.run(sql_show_table_properties(self._addressing.table(rows.name)))
+        return rows.name.key, TableState(
+            columns=tuple(_column(rows.name, row) for row in rows.columns),
+            table_comment=_text(rows.table["comment"]),
+            table_properties={str(row["key"]): str(row["value"]) for row in properties},
+            primary_key=_primary_key(rows.primary_key, rows.columns),
         )
 
 
-def _found(
-    name: QualifiedName,
-    tables: Mapping[tuple[str, str], list[Row]],
-    columns: Mapping[tuple[str, str], list[Row]],
-    keys: Mapping[tuple[str, str], list[Row]],
-) -> _Found:
-    key = _key(name.schema, name.table)
-    table = tables[key][0]
-    kind, source_format = str(table["table_type"]), str(table["data_source_format"])
+def _require_whole_delta_table(rows: _Rows) -> None:
+    kind, source_format = str(rows.table["table_type"]), str(rows.table["data_source_format"])
     if kind not in _MANAGEABLE or source_format.upper() != "DELTA":
-        raise not_a_delta_table(name, f"{kind} in the format {source_format}")
-    if not columns.get(key):
+        raise not_a_delta_table(rows.name, f"{kind} in the format {source_format}")
+    if not rows.columns:
         raise CatalogReadError(
-            "its columns are not visible to you", table=str(name), way_out="Ask for SELECT on it."
+            "its columns are not visible to you", table=str(rows.name), way_out="Ask for SELECT on it."
         )
-    return _Found(
-        name=name,
-        comment=_text(table["comment"]),
-        columns=tuple(_column(name, row) for row in columns[key]),
-        primary_key=_primary_key(keys.get(key, ()), columns[key]),
-    )
 
 
 def _column(table: QualifiedName, row: Row) -> Column:
@@ -162,16 +159,15 @@ def _column(table: QualifiedName, row: Row) -> Column:
     )
 
 
-def _primary_key(rows: Iterable[Row], columns: Iterable[Row]) -> PrimaryKey | None:
+def _primary_key(rows: Sequence[Row], columns: Sequence[Row]) -> PrimaryKey | None:
     """Build the key; its columns take the spelling of the table's columns, joined without case."""
     spelling = {str(row["column_name"]).lower(): str(row["column_name"]) for row in columns}
-    ordered = list(rows)
-    if not ordered:
+    if not rows:
         return None
-    names = [str(row["column_name"]) for row in ordered]
+    names = [str(row["column_name"]) for row in rows]
     return PrimaryKey(
         (spelling.get(name.lower(), name) for name in names),
-        name=str(ordered[0]["constraint_name"]),
+        name=str(rows[0]["constraint_name"]),
     )
 
 

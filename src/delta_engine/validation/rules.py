@@ -391,4 +391,6 @@ def _untightened(align: AlignTable, columns: Sequence[str], which: str) -> Itera
 def _plan_refusal(
     action: CreateTable | AlignTable, reason: str, column: str | None = None, way_out: str = ""
 ) -> UnsafePlanError:
-    return UnsafePlanError(reason, table=str(action.table), column=column, location=action.location, way_out=way_out)
+    return UnsafePlanError(
+        reason, table=str(action.table), column=column, location=action.location, way_out=way_out
+    )

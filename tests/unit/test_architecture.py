@@ -1,0 +1,39 @@
+"""What must hold for the package as a whole."""
+
+from __future__ import annotations
+
+import dataclasses
+import subprocess
+import sys
+
+import pytest
+
+import delta_engine
+from delta_engine.aspects import ASPECTS
+
+
+@pytest.mark.parametrize(
+    "module", ["delta_engine", "delta_engine.cli.app", "delta_engine.job", "delta_engine.cli.commands"]
+)
+def test_importing_imports_neither_spark_nor_the_parser(module: str) -> None:
+    code = f"import {module}, sys; print([m for m in ('pyspark', 'delta', 'sqlglot') if m in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_the_public_names_exist() -> None:
+    assert [name for name in delta_engine.__all__ if not hasattr(delta_engine, name)] == []
+
+
+def test_actions_are_frozen_and_slotted() -> None:
+    for aspect in ASPECTS:
+        for action in aspect.action_types:
+            assert dataclasses.is_dataclass(action)
+            assert action.__dataclass_params__.frozen  # type: ignore[attr-defined]
+            assert hasattr(action, "__slots__")
+
+
+def test_no_two_aspects_share_an_action_or_a_name() -> None:
+    types = [action for aspect in ASPECTS for action in aspect.action_types]
+    assert len(set(types)) == len(types)
+    assert len({aspect.name for aspect in ASPECTS}) == len(ASPECTS)

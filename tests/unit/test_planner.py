@@ -1,0 +1,80 @@
+"""The planner: whole plans."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+
+from delta_engine.actions import AlignTable, CreateSchema, CreateTable, TablePlan
+from delta_engine.aspects.column_comments import ColumnComment, SetColumnComments
+from delta_engine.aspects.columns import ColumnAdd
+from delta_engine.aspects.nullability import ColumnNullabilityChange
+from delta_engine.aspects.primary_key import PrimaryKeyAdd
+from delta_engine.aspects.table_comment import SetTableComment
+from delta_engine.aspects.table_properties import PropertyChange, SetTableProperties
+from delta_engine.compile.planner import TablePlanner
+from delta_engine.models import Column
+from delta_engine.report.plan_document import plan_document
+from delta_engine.state.states import ABSENT, CatalogState
+from tests.builders import ORDERS, WORKED_MODEL, WORKED_STATE, catalog_of, observed, orders
+
+
+def test_the_worked_example() -> None:
+    plan = TablePlanner().plan([WORKED_MODEL], catalog_of([WORKED_MODEL], WORKED_STATE))
+    assert plan == TablePlan(
+        align_tables=(
+            AlignTable(
+                ORDERS,
+                (
+                    ColumnAdd(Column("amount", "decimal(18,2)", comment="Order total")),
+                    ColumnNullabilityChange("id", make_nullable=False),
+                    PrimaryKeyAdd("pk_dev_silver_orders__id", ("id",)),
+                    SetColumnComments(
+                        (
+                            ColumnComment("id", "Order ID", ""),
+                            ColumnComment("created_ts", "Creation time", ""),
+                        )
+                    ),
+                    SetTableComment("Orders table", ""),
+                    SetTableProperties((PropertyChange("delta.autoOptimize.optimizeWrite", "true", None),)),
+                ),
+            ),
+        )
+    )
+
+
+def test_absent_tables_are_created_and_equal_ones_left_out() -> None:
+    models = [orders(name="c"), orders(name="b"), orders(name="a", comment="x")]
+    plan = TablePlanner().plan(models, catalog_of(models, ABSENT, observed(), observed()))
+    assert plan.create_tables == (CreateTable(models[0]),)
+    assert plan.align_tables == (AlignTable(models[2].qualified_name, (SetTableComment("x", ""),)),)
+    assert [str(action.table) for action in plan.table_actions()] == ["dev.silver.a", "dev.silver.c"]
+    assert plan
+    assert not TablePlan()
+
+
+def test_missing_schemas_are_created_in_order() -> None:
+    state = CatalogState(tables={}, missing_schemas=frozenset({("dev", "b"), ("dev", "a")}))
+    assert TablePlanner().plan([], state).create_schemas == (
+        CreateSchema("dev", "a"),
+        CreateSchema("dev", "b"),
+    )
+
+
+def test_the_same_input_gives_the_same_bytes_in_any_order() -> None:
+    properties = {"b": "2", "a": "1", "c": "3"}
+    documents = set()
+    for keys in itertools.permutations(properties):
+        shuffled = {key: properties[key] for key in keys}
+        models = [orders(name="x", properties=shuffled), orders(name="y", properties=shuffled)]
+        states = [observed(properties={"z": "1", "a": "0"}), ABSENT]
+        for some, their in ((models, states), (models[::-1], states[::-1])):
+            plan = TablePlanner().plan(some, catalog_of(some, *their))
+            documents.add(plan_document(plan, environment="dev", statements={}))
+    assert len(documents) == 1
+
+
+def test_a_snapshot_that_misses_a_model_is_an_error() -> None:
+    with pytest.raises(KeyError):
+        TablePlanner().plan([orders()], CatalogState(tables={}))
