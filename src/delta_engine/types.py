@@ -7,7 +7,7 @@ whoever knows the table refuses by name. Spelling a type as SQL is the business 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Protocol, TypeAlias
@@ -174,21 +174,56 @@ def data_type_from_spark_json(value: object, metadata: Mapping[str, object] | No
 
 def first_unsupported(data_type: DataType) -> UnsupportedType | None:
     """Return the first part of a type that Delta cannot store, or None."""
-    match data_type:
-        case UnsupportedType():
-            return data_type
-        case ArrayType(element):
-            return first_unsupported(element)
-        case MapType(key, value):
-            return first_unsupported(key) or first_unsupported(value)
-        case StructType(fields):
-            return next(filter(None, (first_unsupported(field.data_type) for field in fields)), None)
-    return None
+    return next((part for part in _parts(data_type) if isinstance(part, UnsupportedType)), None)
+
+
+def forgotten_clause(data_type: DataType) -> tuple[str, str] | None:
+    """Return the (field, clause) of a nested NOT NULL or COMMENT that would not be kept, or None.
+
+    Delta refuses NOT NULL within arrays and maps (`DELTA_NESTED_NOT_NULL_CONSTRAINT`). Spark forgets NOT
+    NULL and comments of nested fields in a column that has CHAR or VARCHAR inside (measured on 4.1.1).
+    """
+    has_lengths = any(isinstance(part, CharacterType) for part in _parts(data_type))
+    return _forgotten(data_type, not_null=has_lengths, comments=has_lengths)
 
 
 def is_same_type(one: DataType, other: DataType) -> bool:
     """Whether two types are equal; the names of struct fields compare without case, as in Spark."""
     return one == other or _folded(one) == _folded(other)
+
+
+def _parts(data_type: DataType) -> Iterator[DataType]:
+    """Yield a type and every type inside it."""
+    yield data_type
+    match data_type:
+        case ArrayType(element):
+            yield from _parts(element)
+        case MapType(key, value):
+            yield from _parts(key)
+            yield from _parts(value)
+        case StructType(fields):
+            for field in fields:
+                yield from _parts(field.data_type)
+
+
+def _forgotten(data_type: DataType, *, not_null: bool, comments: bool) -> tuple[str, str] | None:
+    match data_type:
+        case ArrayType(element):
+            return _forgotten(element, not_null=True, comments=comments)
+        case MapType(key, value):
+            return _forgotten(key, not_null=True, comments=comments) or _forgotten(
+                value, not_null=True, comments=comments
+            )
+        case StructType(fields):
+            for field in fields:
+                if not_null and not field.is_nullable:
+                    return field.name, "NOT NULL"
+                if comments and field.comment:
+                    return field.name, "COMMENT"
+                inner = _forgotten(field.data_type, not_null=not_null, comments=comments)
+                if inner:
+                    return inner
+    return None
 
 
 def _folded(data_type: DataType) -> DataType:

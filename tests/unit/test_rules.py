@@ -16,7 +16,7 @@ from delta_engine.errors import InvalidModelError, SourceLocation, UnsafePlanErr
 from delta_engine.models import Column, PrimaryKey, Table
 from delta_engine.policy import Allowance, Policy
 from delta_engine.types import AtomicType
-from delta_engine.validation import rules
+from delta_engine.validation import model_rules, plan_rules
 from delta_engine.validation.rules import ModelRule, PlanRule
 from delta_engine.validation.validator import PlanValidator
 from tests.builders import ORDERS
@@ -32,99 +32,113 @@ def model(*columns: Column, table: str = "orders", **rest: object) -> Table:
 
 MODEL_CASES: list[tuple[ModelRule, list[Table], str]] = [
     (
-        rules.ValidTableNames(),
+        model_rules.ValidTableNames(),
         [model(ID, table="or ders")],
         "models.yml:7: table dev.silver.or ders: table name 'or ders' has a character that is not allowed "
         "here: ' '. Use letters, digits and underscores.",
     ),
     (
-        rules.ValidTableNames(),
+        model_rules.ValidTableNames(),
         [model(ID, table="a`b")],
         "models.yml:7: table dev.silver.a`b: table name 'a`b' has a character that is not allowed here: '`'. "
         "Use letters, digits and underscores.",
     ),
     (
-        rules.ValidTableNames(),
+        model_rules.ValidTableNames(),
         [model(ID, table="a.b")],
         "models.yml:7: table dev.silver.a.b: table name 'a.b' has a character that is not allowed here: '.'. "
         "Use letters, digits and underscores.",
     ),
     (
-        rules.ValidTableNames(),
+        model_rules.ValidTableNames(),
         [model(ID, table="")],
         "models.yml:7: table dev.silver.: table name '' is empty. Use letters, digits and underscores.",
     ),
     (
-        rules.ValidTableNames(),
+        model_rules.ValidTableNames(),
         [model(ID, table="t" * 256)],
         f"models.yml:7: table dev.silver.{'t' * 256}: table name '{'t' * 256}' is longer than 255 characters. "
         "Use letters, digits and underscores.",
     ),
     (
-        rules.UniqueTables(),
+        model_rules.UniqueTables(),
         [model(ID), model(ID, table="ORDERS")],
         "models.yml:7: table dev.silver.ORDERS: it is declared twice, first at models.yml:7. "
         "Remove one of the two.",
     ),
     (
-        rules.TablesHaveColumns(),
+        model_rules.TablesHaveColumns(),
         [model()],
         "models.yml:7: table dev.silver.orders: it has no columns. Declare at least one.",
     ),
     (
-        rules.ValidColumnNames(),
+        model_rules.ValidColumnNames(),
         [model(Column("a b", "int"))],
         "models.yml:7: table dev.silver.orders, column a b: its name has a character that Delta stores only "
         "with column mapping. Rename it, or set the property delta.columnMapping.mode: name.",
     ),
     (
-        rules.ValidColumnNames(),
+        model_rules.ValidColumnNames(),
         [model(Column("a\x00", "int"))],
         "models.yml:7: table dev.silver.orders, column a\x00: its name has a character that is not allowed "
         "here: '\\x00'. Rename it.",
     ),
     (
-        rules.ValidColumnNames(),
+        model_rules.ValidColumnNames(),
         [model(Column("", "int"))],
         "models.yml:7: table dev.silver.orders: its name is empty. Rename it.",
     ),
     (
-        rules.DuplicateColumnNames(),
+        model_rules.DuplicateColumnNames(),
         [model(ID, Column("ID", "int"))],
         "models.yml:7: table dev.silver.orders, column ID: the table has this column twice (names compare "
         "without case). Rename or remove one of the two.",
     ),
     (
-        rules.PrimaryKeyColumnsNotNull(),
+        model_rules.PrimaryKeyColumnsNotNull(),
         [model(ID, primary_key=["nope", "x"])],
         "models.yml:7: table dev.silver.orders, column nope: primary key columns (nope, x) are not columns of "
         "the table. Declare them, or correct the key.",
     ),
     (
-        rules.PrimaryKeyColumnsNotNull(),
+        model_rules.PrimaryKeyColumnsNotNull(),
         [model(ID, Column("b", "int"), primary_key=["id", "B"])],
         "models.yml:7: table dev.silver.orders, column B: primary key columns (B) are nullable. Declare them "
         "with nullable: false (is_nullable=False).",
     ),
     (
-        rules.PrimaryKeyColumnsNotNull(),
+        model_rules.PrimaryKeyColumnsNotNull(),
         [model(ID, primary_key=["id", "ID"])],
         "models.yml:7: table dev.silver.orders, column id: primary key columns (id) stand in it twice. "
         "Name each column once.",
     ),
     (
-        rules.PrimaryKeyColumnsNotNull(),
+        model_rules.PrimaryKeyColumnsNotNull(),
         [model(ID, primary_key=PrimaryKey([]))],
         "models.yml:7: table dev.silver.orders: its primary key has no columns. Name them, or leave the key out.",
     ),
     (
-        rules.ReadableProperties(),
+        model_rules.KeepsNestedClauses(),
+        [model(Column("a", "array<struct<x: int NOT NULL>>"))],
+        "models.yml:7: table dev.silver.orders, column a: its field x cannot have NOT NULL: NOT NULL is not kept "
+        "within arrays and maps, and neither it nor COMMENT in a column with char or varchar inside. Leave "
+        "NOT NULL out there.",
+    ),
+    (
+        model_rules.KeepsNestedClauses(),
+        [model(Column("a", "struct<x: struct<y: int COMMENT 'c'>, z: map<string,char(3)>>"))],
+        "models.yml:7: table dev.silver.orders, column a: its field y cannot have COMMENT: NOT NULL is not kept "
+        "within arrays and maps, and neither it nor COMMENT in a column with char or varchar inside. Leave "
+        "COMMENT out there.",
+    ),
+    (
+        model_rules.ReadableProperties(),
         [model(ID, table_properties={"my.Password": "x"})],
         "models.yml:7: table dev.silver.orders: property 'my.Password' cannot be managed: Spark hides the "
         "values of such keys. Rename or remove it. Credentials never belong into a property.",
     ),
     (
-        rules.ReadableProperties(),
+        model_rules.ReadableProperties(),
         [model(ID, table_properties={"delta.constraints.x": "a > 1"})],
         "models.yml:7: table dev.silver.orders: property 'delta.constraints.x' is how constraints are stored, "
         "not a property to set. Rename or remove it. Credentials never belong into a property.",
@@ -132,7 +146,8 @@ MODEL_CASES: list[tuple[ModelRule, list[Table], str]] = [
 ]
 
 FINE = [
-    model(ID, Column("größe", "int"), primary_key=["ID"], table_properties={"a.b": "c"}),
+    model(ID, Column("n", "struct<x: int NOT NULL, y: struct<z: int NOT NULL>>")),
+    model(ID, Column("größe", "int"), table="t2", primary_key=["ID"], table_properties={"a.b": "c"}),
     model(
         Column("a b.c`d", "int"),
         table="straße",
@@ -163,61 +178,61 @@ def tightened(*names: str) -> Iterable[ColumnNullabilityChange]:
 
 PLAN_CASES: list[tuple[PlanRule, TablePlan, str, TablePlan]] = [
     (
-        rules.CreatePrimaryKeyColumnsNotNull(),
+        plan_rules.CreatePrimaryKeyColumnsNotNull(),
         TablePlan((CreateTable(model(Column("id", "int"), primary_key=["id"])),)),
         "models.yml:7: table dev.silver.orders, column id: primary key columns (id) are nullable.",
         TablePlan((CreateTable(model(ID, primary_key=["id"])),)),
     ),
     (
-        rules.CreatePrimaryKeyColumnsNotNull(),
+        plan_rules.CreatePrimaryKeyColumnsNotNull(),
         TablePlan((CreateTable(model(ID, primary_key=["x"])),)),
         "models.yml:7: table dev.silver.orders, column x: primary key columns (x) do not exist.",
         TablePlan((CreateTable(model(ID)),)),
     ),
     (
-        rules.NoAddNotNullColumns(),
+        plan_rules.NoAddNotNullColumns(),
         aligned(ColumnAdd(ID), ColumnAdd(Column("b", "int", is_nullable=False))),
         "models.yml:7: table dev.silver.orders, column id: new columns (id, b) would be NOT NULL on an "
         "existing table. Add them nullable, backfill, then tighten to NOT NULL.",
         aligned(ColumnAdd(Column("b", "int"))),
     ),
     (
-        rules.NoColumnTypeChanges(),
+        plan_rules.NoColumnTypeChanges(),
         aligned(ColumnTypeChange("id", AtomicType("bigint"), AtomicType("int"))),
         "models.yml:7: table dev.silver.orders, column id: its type would change from int to bigint. Declare "
         "it as int, or add a column of the new type, backfill it, and drop this one.",
         aligned(ColumnAdd(Column("b", "int"))),
     ),
     (
-        rules.NoColumnMappingModeChange(),
+        plan_rules.NoColumnMappingModeChange(),
         aligned(EnableTableFeature("delta.columnMapping.mode", "none", "name")),
         "models.yml:7: table dev.silver.orders: delta.columnMapping.mode would change from name to none, which "
         "rewrites the table. Declare delta.columnMapping.mode: name, or leave it out.",
         aligned(EnableTableFeature("delta.columnMapping.mode", "name", "none")),
     ),
     (
-        rules.PrimaryKeyAddMustNotMakeColumnsNullable(),
+        plan_rules.PrimaryKeyAddMustNotMakeColumnsNullable(),
         aligned(PrimaryKeyAdd("pk", ("id",)), ColumnNullabilityChange("ID", make_nullable=True)),
         "models.yml:7: table dev.silver.orders, column id: primary key columns (id) would become nullable. "
         "Keep them NOT NULL.",
         aligned(PrimaryKeyAdd("pk", ("id",)), *tightened("id")),
     ),
     (
-        rules.PrimaryKeyNewColumnsMustBeSetNotNull(),
+        plan_rules.PrimaryKeyNewColumnsMustBeSetNotNull(),
         aligned(PrimaryKeyAdd("pk", ("id",)), ColumnAdd(Column("ID", "int"))),
         "models.yml:7: table dev.silver.orders, column id: new primary key columns (id) would not be NOT NULL. "
         "Tighten them in the same plan.",
         aligned(PrimaryKeyAdd("pk", ("id",)), ColumnAdd(Column("ID", "int")), *tightened("id")),
     ),
     (
-        rules.PrimaryKeyExistingColumnsMustBeSetNotNull(),
+        plan_rules.PrimaryKeyExistingColumnsMustBeSetNotNull(),
         aligned(PrimaryKeyAdd("pk", ("a", "b", "c"), already_not_null=("B",)), *tightened("C")),
         "models.yml:7: table dev.silver.orders, column a: existing primary key columns (a) would not be NOT "
         "NULL. Tighten them in the same plan.",
         aligned(PrimaryKeyAdd("pk", ("a", "b"), already_not_null=("A",)), *tightened("b")),
     ),
     (
-        rules.NoUnallowedColumnDrops(),
+        plan_rules.NoUnallowedColumnDrops(),
         aligned(ColumnDrop(ID), ColumnDrop(Column("b", "int"))),
         "models.yml:7: table dev.silver.orders, column id: columns (id, b) exist but are not in the model, and "
         "would be dropped with their data. Declare them, or allow it: --allow drop_column:dev.silver.orders "
@@ -225,7 +240,7 @@ PLAN_CASES: list[tuple[PlanRule, TablePlan, str, TablePlan]] = [
         aligned(ColumnAdd(ID)),
     ),
     (
-        rules.NoUnallowedSchemas(),
+        plan_rules.NoUnallowedSchemas(),
         TablePlan(create_schemas=(CreateSchema("dev", "silver"),)),
         "schema dev.silver does not exist or is not visible to you. Create it, correct the models, or set "
         "policy.create_schemas: true.",
@@ -255,7 +270,7 @@ def test_a_plan_rule_refuses_and_passes(
 )
 def test_the_policy_allows_drops_by_kind_and_table(allowed: str, is_refused: bool) -> None:
     policy = Policy(allow=(Allowance.parse(allowed),))
-    refusals = list(rules.NoUnallowedColumnDrops().check(aligned(ColumnDrop(ID)), policy))
+    refusals = list(plan_rules.NoUnallowedColumnDrops().check(aligned(ColumnDrop(ID)), policy))
     assert bool(refusals) is is_refused
 
 
@@ -266,7 +281,7 @@ def test_an_unknown_kind_cannot_be_allowed() -> None:
 
 def test_the_policy_allows_schemas() -> None:
     plan = TablePlan(create_schemas=(CreateSchema("dev", "silver"),))
-    assert list(rules.NoUnallowedSchemas().check(plan, Policy(create_schemas=True))) == []
+    assert list(plan_rules.NoUnallowedSchemas().check(plan, Policy(create_schemas=True))) == []
 
 
 def test_every_default_rule_has_a_case() -> None:

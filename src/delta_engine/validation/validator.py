@@ -22,26 +22,8 @@ class PlanValidator:
         plan_rules: the checks of plans.
     """
 
-    DEFAULT_MODEL_RULES: ClassVar[tuple[ModelRule, ...]] = (
-        rules.ValidTableNames(),
-        rules.UniqueTables(),
-        rules.TablesHaveColumns(),
-        rules.ValidColumnNames(),
-        rules.DuplicateColumnNames(),
-        rules.PrimaryKeyColumnsNotNull(),
-        rules.ReadableProperties(),
-    )
-    DEFAULT_PLAN_RULES: ClassVar[tuple[PlanRule, ...]] = (
-        rules.CreatePrimaryKeyColumnsNotNull(),
-        rules.NoAddNotNullColumns(),
-        rules.NoColumnTypeChanges(),
-        rules.NoColumnMappingModeChange(),
-        rules.PrimaryKeyAddMustNotMakeColumnsNullable(),
-        rules.PrimaryKeyNewColumnsMustBeSetNotNull(),
-        rules.PrimaryKeyExistingColumnsMustBeSetNotNull(),
-        rules.NoUnallowedColumnDrops(),
-        rules.NoUnallowedSchemas(),
-    )
+    DEFAULT_MODEL_RULES: ClassVar[tuple[ModelRule, ...]] = rules.DEFAULT_MODEL_RULES
+    DEFAULT_PLAN_RULES: ClassVar[tuple[PlanRule, ...]] = rules.DEFAULT_PLAN_RULES
 
     def __init__(
         self,

@@ -2,7 +2,7 @@ CREATE TABLE `dev`.`silver`.`orders` (
   `id` bigint NOT NULL COMMENT 'Order ID',
   `created_ts` timestamp COMMENT 'Creation time',
   `amount` decimal(18,2) COMMENT 'Order total',
-  `lines` array<struct<`sku`: varchar(20) NOT NULL COMMENT 'stock unit', `n`: int>>,
+  `lines` array<struct<`sku`: string COMMENT 'stock unit', `n`: int>>,
   CONSTRAINT `pk_dev_silver_orders__id` PRIMARY KEY (`id`)
 )
 USING delta

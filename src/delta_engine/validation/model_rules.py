@@ -1,0 +1,223 @@
+"""The default rules for models: what may be declared, before anything is read."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from delta_engine.aspects.table_features import COLUMN_MAPPING_MODE
+from delta_engine.constraints.naming import MAX_NAME_LENGTH
+from delta_engine.constraints.stored_keys import PROPERTY_PREFIX
+from delta_engine.errors import InvalidModelError
+from delta_engine.models import Column, Table
+from delta_engine.types import forgotten_clause
+
+
+class ValidTableNames:
+    """Catalog, schema and table names follow Unity Catalog's rules (docs: "Names", object names)."""
+
+    _FORBIDDEN = re.compile(r"[\s./`\x00-\x1f\x7f-\x9f]|\$\{")
+
+    def check(self, models: Sequence[Table]) -> Iterator[InvalidModelError]:
+        """Refuse empty and over-long names, and characters that Unity Catalog does not store."""
+        for model in models:
+            for part, name in (
+                ("catalog", model.catalog_name),
+                ("schema", model.schema_name),
+                ("table", model.table_name),
+            ):
+                reason = _name_problem(name, self._FORBIDDEN)
+                if reason:
+                    yield InvalidModelError(
+                        f"{part} name {name!r} {reason}",
+                        table=str(model.qualified_name),
+                        location=model.location,
+                        way_out="Use letters, digits and underscores.",
+                    )
+
+
+class UniqueTables:
+    """No two models describe one table; names compare as Unity Catalog stores them, in lower case."""
+
+    def check(self, models: Sequence[Table]) -> Iterator[InvalidModelError]:
+        """Refuse the second and every further model of a table."""
+        first: dict[str, Table] = {}
+        for model in models:
+            earlier = first.setdefault(model.qualified_name.key, model)
+            if earlier is not model:
+                place = f" at {earlier.location}" if earlier.location else ""
+                yield InvalidModelError(
+                    f"it is declared twice, first{place}",
+                    table=str(model.qualified_name),
+                    location=model.location,
+                    way_out="Remove one of the two.",
+                )
+
+
+class TablesHaveColumns:
+    """A table needs at least one column."""
+
+    def check(self, models: Sequence[Table]) -> Iterator[InvalidModelError]:
+        """Refuse tables without columns."""
+        for model in models:
+            if not model.columns:
+                yield InvalidModelError(
+                    "it has no columns",
+                    table=str(model.qualified_name),
+                    location=model.location,
+                    way_out="Declare at least one.",
+                )
+
+
+class ValidColumnNames:
+    """Column names are ones that Delta can store.
+
+    Without column mapping Delta refuses ` ,;{}()=` and white space, as Parquet does; dots and backticks
+    are refused with them because readers trip over them.
+    """
+
+    _NEVER = re.compile(r"[\x00-\x1f\x7f-\x9f]|\$\{")
+    _NEEDS_MAPPING = re.compile(r"[ ,;{}()=.`]")
+
+    def check(self, models: Sequence[Table]) -> Iterator[InvalidModelError]:
+        """Refuse names that cannot be stored, or cannot without column mapping."""
+        for model in models:
+            mode = model.effective_table_properties.get(COLUMN_MAPPING_MODE, "none")
+            for column in model.columns:
+                reason, way_out = _name_problem(column.name, self._NEVER), "Rename it."
+                if not reason and mode == "none" and self._NEEDS_MAPPING.search(column.name):
+                    reason = "has a character that Delta stores only with column mapping"
+                    way_out = f"Rename it, or set the property {COLUMN_MAPPING_MODE}: name."
+                if reason:
+                    yield _column_refusal(model, column, f"its name {reason}", way_out)
+
+
+class DuplicateColumnNames:
+    """Column names are unique without regard to case."""
+
+    def check(self, models: Sequence[Table]) -> Iterator[InvalidModelError]:
+        """Refuse every column whose name an earlier column has."""
+        for model in models:
+            seen: set[str] = set()
+            for column in model.columns:
+                if column.key in seen:
+                    yield _column_refusal(
+                        model,
+                        column,
+                        "the table has this column twice (names compare without case)",
+                        "Rename or remove one of the two.",
+                    )
+                seen.add(column.key)
+
+
+class PrimaryKeyColumnsNotNull:
+    """The columns of a primary key exist, once each, and are NOT NULL."""
+
+    def check(self, models: Sequence[Table]) -> Iterator[InvalidModelError]:
+        """Refuse keys over absent, repeated or nullable columns."""
+        for model in models:
+            if model.primary_key is None:
+                continue
+            if not model.primary_key.columns:
+                yield InvalidModelError(
+                    "its primary key has no columns",
+                    table=str(model.qualified_name),
+                    location=model.location,
+                    way_out="Name them, or leave the key out.",
+                )
+            missing, nullable = unfit_key_columns(model)
+            repeated = [
+                name
+                for name, count in Counter(map(str.lower, model.primary_key.columns)).items()
+                if count > 1
+            ]
+            for columns, reason, way_out in (
+                (missing, "are not columns of the table", "Declare them, or correct the key."),
+                (repeated, "stand in it twice", "Name each column once."),
+                (nullable, "are nullable", "Declare them with nullable: false (is_nullable=False)."),
+            ):
+                if columns:
+                    yield InvalidModelError(
+                        f"primary key columns ({', '.join(columns)}) {reason}",
+                        table=str(model.qualified_name),
+                        column=columns[0],
+                        location=model.location,
+                        way_out=way_out,
+                    )
+
+
+class ReadableProperties:
+    """Property keys are ones whose value can be read back, and not the engine's own.
+
+    SHOW TBLPROPERTIES blanks out the values of keys that look like secrets (`spark.redaction.regex`) or
+    addresses (`spark.sql.redaction.options.regex`): they could never be compared.
+    """
+
+    _REDACTED = re.compile(r"secret|password|token|access[.]?key|url", re.IGNORECASE)
+
+    def check(self, models: Sequence[Table]) -> Iterator[InvalidModelError]:
+        """Refuse keys that Spark redacts and keys under the engine's prefixes."""
+        for model in models:
+            for key in model.effective_table_properties:
+                reason = ""
+                if self._REDACTED.search(key):
+                    reason = "cannot be managed: Spark hides the values of such keys"
+                elif key.lower().startswith((PROPERTY_PREFIX, "delta.constraints.")):
+                    reason = "is how constraints are stored, not a property to set"
+                if reason:
+                    yield InvalidModelError(
+                        f"property {key!r} {reason}",
+                        table=str(model.qualified_name),
+                        location=model.location,
+                        way_out="Rename or remove it. Credentials never belong into a property.",
+                    )
+
+
+class KeepsNestedClauses:
+    """NOT NULL and COMMENT on a field inside a column stand only where the platform keeps them."""
+
+    def check(self, models: Sequence[Table]) -> Iterator[InvalidModelError]:
+        """Refuse what Delta refuses or Spark forgets."""
+        for model in models:
+            for column in model.columns:
+                forgotten = forgotten_clause(column.data_type)
+                if forgotten:
+                    field, clause = forgotten
+                    yield _column_refusal(
+                        model,
+                        column,
+                        f"its field {field} cannot have {clause}: NOT NULL is not kept within arrays and "
+                        "maps, and neither it nor COMMENT in a column with char or varchar inside",
+                        f"Leave {clause} out there.",
+                    )
+
+
+def unfit_key_columns(model: Table) -> tuple[list[str], list[str]]:
+    """Return the columns of a model's key that are (missing, nullable)."""
+    if model.primary_key is None:
+        return [], []
+    by_key = {column.key: column for column in model.columns}
+    names = model.primary_key.columns
+    missing = [name for name in names if name.lower() not in by_key]
+    nullable = [name for name in names if name.lower() in by_key and by_key[name.lower()].is_nullable]
+    return missing, nullable
+
+
+def _name_problem(name: str, forbidden: re.Pattern[str]) -> str:
+    if not name:
+        return "is empty"
+    if len(name) > MAX_NAME_LENGTH:
+        return f"is longer than {MAX_NAME_LENGTH} characters"
+    found = forbidden.search(name)
+    return f"has a character that is not allowed here: {found[0]!r}" if found else ""
+
+
+def _column_refusal(model: Table, column: Column, reason: str, way_out: str) -> InvalidModelError:
+    return InvalidModelError(
+        reason,
+        table=str(model.qualified_name),
+        column=column.name,
+        location=column.location or model.location,
+        way_out=way_out,
+    )

@@ -1,0 +1,182 @@
+"""The default rules for plans: what may be done, before any of it runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from delta_engine.actions import AlignTable, CreateTable, TablePlan
+from delta_engine.aspects.column_types import ColumnTypeChange
+from delta_engine.aspects.columns import ColumnAdd, ColumnDrop
+from delta_engine.aspects.nullability import ColumnNullabilityChange
+from delta_engine.aspects.primary_key import PrimaryKeyAdd
+from delta_engine.aspects.table_features import COLUMN_MAPPING_MODE, EnableTableFeature
+from delta_engine.errors import UnsafePlanError
+from delta_engine.policy import DestructiveKind, Policy
+from delta_engine.sql import sql_data_type
+from delta_engine.validation.model_rules import unfit_key_columns
+
+
+class CreatePrimaryKeyColumnsNotNull:
+    """A table that is created with a primary key has its columns, all NOT NULL."""
+
+    def check(self, plan: TablePlan, policy: Policy) -> Iterator[UnsafePlanError]:  # noqa: ARG002
+        """Refuse CREATE with a key over absent or nullable columns."""
+        for create in plan.create_tables:
+            missing, nullable = unfit_key_columns(create.desired)
+            for columns, reason in ((missing, "do not exist"), (nullable, "are nullable")):
+                if columns:
+                    yield _plan_refusal(
+                        create, f"primary key columns ({', '.join(columns)}) {reason}", columns[0]
+                    )
+
+
+class NoAddNotNullColumns:
+    """An existing table gets no new NOT NULL column: its rows would have no value there."""
+
+    def check(self, plan: TablePlan, policy: Policy) -> Iterator[UnsafePlanError]:  # noqa: ARG002
+        """Refuse added columns that are NOT NULL."""
+        for align in plan.align_tables:
+            names = [add.desired.name for add in align.of_type(ColumnAdd) if not add.desired.is_nullable]
+            if names:
+                yield _plan_refusal(
+                    align,
+                    f"new columns ({', '.join(names)}) would be NOT NULL on an existing table",
+                    names[0],
+                    "Add them nullable, backfill, then tighten to NOT NULL.",
+                )
+
+
+class NoColumnTypeChanges:
+    """The type of an existing column is not changed in place."""
+
+    def check(self, plan: TablePlan, policy: Policy) -> Iterator[UnsafePlanError]:  # noqa: ARG002
+        """Refuse every change of type."""
+        for align in plan.align_tables:
+            for change in align.of_type(ColumnTypeChange):
+                observed, desired = sql_data_type(change.observed), sql_data_type(change.desired)
+                yield _plan_refusal(
+                    align,
+                    f"its type would change from {observed} to {desired}",
+                    change.name,
+                    f"Declare it as {observed}, or add a column of the new type, backfill it, and "
+                    "drop this one.",
+                )
+
+
+class NoColumnMappingModeChange:
+    """Column mapping is switched on once, and never off or over: that rewrites every data file."""
+
+    def check(self, plan: TablePlan, policy: Policy) -> Iterator[UnsafePlanError]:  # noqa: ARG002
+        """Refuse leaving the modes `name` and `id`."""
+        for align in plan.align_tables:
+            for feature in align.of_type(EnableTableFeature):
+                if feature.key == COLUMN_MAPPING_MODE and feature.observed != "none":
+                    yield _plan_refusal(
+                        align,
+                        f"{COLUMN_MAPPING_MODE} would change from {feature.observed} to "
+                        f"{feature.desired}, which rewrites the table",
+                        way_out=f"Declare {COLUMN_MAPPING_MODE}: {feature.observed}, or leave it out.",
+                    )
+
+
+class PrimaryKeyAddMustNotMakeColumnsNullable:
+    """A plan does not loosen a column and put a primary key over it."""
+
+    def check(self, plan: TablePlan, policy: Policy) -> Iterator[UnsafePlanError]:  # noqa: ARG002
+        """Refuse keys over columns that the same plan makes nullable."""
+        for align, key in _added_keys(plan):
+            loosened = {
+                change.name.lower()
+                for change in align.of_type(ColumnNullabilityChange)
+                if change.make_nullable
+            }
+            columns = [column for column in key.columns if column.lower() in loosened]
+            if columns:
+                yield _plan_refusal(
+                    align,
+                    f"primary key columns ({', '.join(columns)}) would become nullable",
+                    columns[0],
+                    "Keep them NOT NULL.",
+                )
+
+
+class PrimaryKeyNewColumnsMustBeSetNotNull:
+    """A new column under a new primary key is tightened in the same plan."""
+
+    def check(self, plan: TablePlan, policy: Policy) -> Iterator[UnsafePlanError]:  # noqa: ARG002
+        """Refuse keys over added columns that stay nullable."""
+        for align, key in _added_keys(plan):
+            added = {add.desired.key for add in align.of_type(ColumnAdd)}
+            yield from _untightened(align, [c for c in key.columns if c.lower() in added], "new")
+
+
+class PrimaryKeyExistingColumnsMustBeSetNotNull:
+    """An existing column under a new primary key is NOT NULL already, or tightened in the same plan."""
+
+    def check(self, plan: TablePlan, policy: Policy) -> Iterator[UnsafePlanError]:  # noqa: ARG002
+        """Refuse keys over existing columns that stay nullable."""
+        for align, key in _added_keys(plan):
+            fine = {add.desired.key for add in align.of_type(ColumnAdd)}
+            fine |= {column.lower() for column in key.already_not_null}
+            columns = [column for column in key.columns if column.lower() not in fine]
+            yield from _untightened(align, columns, "existing")
+
+
+class NoUnallowedColumnDrops:
+    """Dropping a column loses its data: only where the target's policy, or the command, allows it."""
+
+    def check(self, plan: TablePlan, policy: Policy) -> Iterator[UnsafePlanError]:
+        """Refuse drops without consent."""
+        kind = DestructiveKind.DROP_COLUMN
+        for align in plan.align_tables:
+            names = [drop.observed.name for drop in align.of_type(ColumnDrop)]
+            if names and not policy.allows(kind, align.table):
+                yield _plan_refusal(
+                    align,
+                    f"columns ({', '.join(names)}) exist but are not in the model, and would be dropped "
+                    "with their data",
+                    names[0],
+                    f"Declare them, or allow it: --allow {kind.value}:{align.table} for one run, "
+                    f"policy.allow: [{kind.value}] for the target.",
+                )
+
+
+class NoUnallowedSchemas:
+    """Schemas are created only where the target's configuration says so."""
+
+    def check(self, plan: TablePlan, policy: Policy) -> Iterator[UnsafePlanError]:
+        """Refuse missing schemas without consent."""
+        if not policy.create_schemas:
+            for schema in plan.create_schemas:
+                yield UnsafePlanError(
+                    f"schema {schema} does not exist or is not visible to you",
+                    way_out="Create it, correct the models, or set policy.create_schemas: true.",
+                )
+
+
+def _added_keys(plan: TablePlan) -> Iterator[tuple[AlignTable, PrimaryKeyAdd]]:
+    for align in plan.align_tables:
+        for key in align.of_type(PrimaryKeyAdd):
+            yield align, key
+
+
+def _untightened(align: AlignTable, columns: Sequence[str], which: str) -> Iterator[UnsafePlanError]:
+    tightened = {
+        change.name.lower() for change in align.of_type(ColumnNullabilityChange) if not change.make_nullable
+    }
+    names = [column for column in columns if column.lower() not in tightened]
+    if names:
+        yield _plan_refusal(
+            align,
+            f"{which} primary key columns ({', '.join(names)}) would not be NOT NULL",
+            names[0],
+            "Tighten them in the same plan.",
+        )
+
+
+def _plan_refusal(
+    action: CreateTable | AlignTable, reason: str, column: str | None = None, way_out: str = ""
+) -> UnsafePlanError:
+    return UnsafePlanError(
+        reason, table=str(action.table), column=column, location=action.location, way_out=way_out
+    )

@@ -1,0 +1,261 @@
+"""What is declared is what is read back: types, texts, and whole models, on real Delta."""
+
+from __future__ import annotations
+
+import itertools
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+
+from delta_engine.backends import databricks_backend, embedded_backend
+from delta_engine.errors import CatalogReadError, InvalidModelError, RefusedError
+from delta_engine.models import Column, Table
+from delta_engine.sql import sql_data_type
+from delta_engine.types import first_unsupported, parse_data_type, to_data_type
+from tests.integration.test_worked_example import engine_over
+from tests.integration.unity_catalog import MiniatureUnityCatalog
+from tests.strategies import models
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.integration
+
+EVERY_TYPE = [
+    "boolean",
+    "tinyint",
+    "smallint",
+    "int",
+    "bigint",
+    "float",
+    "double",
+    "decimal(38,18)",
+    "string",
+    "char(3)",
+    "varchar(40)",
+    "binary",
+    "date",
+    "timestamp",
+    "timestamp_ntz",
+    "variant",
+    "void",
+    "array<varchar(3)>",
+    "map<string,array<decimal(3,1)>>",
+    "struct<a: int NOT NULL COMMENT 'it\\'s', b: array<struct<c: date, d: timestamp_ntz>>>",
+    "array<struct<a: char(2), b: map<varchar(3),int>>>",
+]
+
+AWKWARD = [
+    "it's",
+    "a \\ b \\n \\' \\\\",
+    "line\nline\r\ttab",
+    "${x} $\\{y} $${z}",
+    "🎉 ünï",
+    '"q" `b` -- /* */ ;',
+    "%_\\%",
+]
+
+
+@pytest.fixture
+def warehouse(tmp_path: Path) -> Path:
+    """Return a warehouse with the schema dev.silver."""
+    (tmp_path / "dev" / "silver").mkdir(parents=True)
+    return tmp_path
+
+
+def test_every_type_round_trips(spark: SparkSession, warehouse: Path) -> None:
+    model = Table(
+        "dev",
+        "silver",
+        "every_type",
+        [Column(f"c{n}", text) for n, text in enumerate(EVERY_TYPE)],
+    )
+    backend = embedded_backend(spark, warehouse)
+    engine_over(backend).sync_tables([model])
+    assert backend.reader.snapshot([model]).table(model.qualified_name).columns == model.columns
+    assert not engine_over(backend).plan_tables([model])
+
+
+def test_pyspark_types_and_sql_types_are_the_same(spark: SparkSession) -> None:
+    from pyspark.sql.types import DataType as SparkType
+    from pyspark.sql.types import StringType
+
+    for text in EVERY_TYPE:
+        if "char" not in text:
+            spark_type = SparkType.fromDDL(sql_data_type(parse_data_type(text)))
+            assert to_data_type(spark_type) == parse_data_type(text)
+    assert first_unsupported(to_data_type(StringType("UTF8_LCASE")))  # type: ignore[call-arg]
+
+
+def test_awkward_texts_round_trip_everywhere(spark: SparkSession, warehouse: Path) -> None:
+    model = Table(
+        "dev",
+        "silver",
+        "awkward",
+        [Column(f"c{n}", "int", comment=text) for n, text in enumerate(AWKWARD)],
+        comment=" | ".join(AWKWARD),
+        table_properties={f"k{text}": text for text in AWKWARD},
+    )
+    backend = embedded_backend(spark, warehouse)
+    engine = engine_over(backend)
+    spark.sql(f"CREATE TABLE {backend.addressing.table(model.qualified_name)} (c0 int) USING delta")
+    engine.sync_tables([model])  # through ALTER
+    assert not engine.plan_tables([model])
+    created = Table("dev", "silver", "awkward2", model.columns, model.comment, model.table_properties)
+    engine.sync_tables([created])  # through CREATE
+    for table in (model, created):
+        state = backend.reader.snapshot([table]).table(table.qualified_name)
+        assert [column.comment for column in state.columns] == AWKWARD
+        assert state.table_comment == model.comment
+        assert {f"k{text}": text for text in AWKWARD}.items() <= dict(state.table_properties).items()
+
+
+def test_awkward_texts_round_trip_with_substitution_on(spark: SparkSession, warehouse: Path) -> None:
+    """Serverless does not let variable substitution be switched off: the literals must stand it."""
+    spark.conf.set("spark.sql.variable.substitute", "true")
+    try:
+        test_awkward_texts_round_trip_everywhere(spark, warehouse)
+    finally:
+        spark.conf.set("spark.sql.variable.substitute", "false")
+
+
+def test_awkward_column_names_need_column_mapping_and_then_work(spark: SparkSession, warehouse: Path) -> None:
+    columns = [Column(name, "int", is_nullable=False) for name in ("a b", "c.d", "e`f", "g,h;{}()=")]
+    mapped = {"delta.columnMapping.mode": "name"}
+    plain = Table("dev", "silver", "names", [Column("x", "int")], table_properties=mapped)
+    model = Table("dev", "silver", "names", columns, table_properties=mapped, primary_key=["c.d", "e`f"])
+    backend = embedded_backend(spark, warehouse)
+    engine = engine_over(backend)
+    with pytest.raises(InvalidModelError, match="only with column mapping"):
+        engine.sync_tables([Table("dev", "silver", "names", columns)])
+    engine.sync_tables([model])
+    assert not engine.plan_tables([model])
+    loosened = Table(
+        "dev", "silver", "names", [Column(c.name, "int") for c in columns], table_properties=mapped
+    )
+    engine.sync_tables([loosened])
+    assert not engine.plan_tables([loosened])
+    engine.sync_tables([model])  # tightened again, now by CHECK
+    assert not engine.plan_tables([model])
+    engine.apply(engine.plan_tables([plain]))
+    assert not engine.plan_tables([plain])
+
+
+def test_a_dropped_column_that_a_check_tightened(spark: SparkSession, warehouse: Path) -> None:
+    backend = embedded_backend(spark, warehouse)
+    engine = engine_over(backend)
+
+    def table(*columns: Column) -> Table:
+        return Table("dev", "silver", "t", columns)
+
+    engine.sync_tables([table(Column("a", "int"), Column("b", "int"))])
+    engine.sync_tables([table(Column("a", "int"), Column("b", "int", is_nullable=False))])
+    engine.apply(engine.plan_tables([table(Column("a", "int"))]))
+    assert not engine.plan_tables([table(Column("a", "int"))])
+
+
+_numbers = itertools.count()
+
+
+ON_A_PLATFORM = (Phase.explicit, Phase.generate)
+"""Shrinking a failure would run for minutes; the laws without a platform find small examples."""
+
+
+@settings(
+    max_examples=12,
+    phases=ON_A_PLATFORM,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+@given(models(), models())
+def test_any_two_models_converge_on_real_delta(
+    spark: SparkSession, tmp_path: Path, a: Table, b: Table
+) -> None:
+    folder = tmp_path / str(next(_numbers))
+    (folder / "dev" / "silver").mkdir(parents=True)
+    backend = embedded_backend(spark, folder)
+    engine = engine_over(backend)
+    try:
+        engine.sync_tables([a])
+        assert not engine.plan_tables([a])
+        engine.sync_tables([b])
+    except RefusedError:
+        return  # the rules refuse it before anything runs: nothing to converge
+    assert not engine.plan_tables([b])
+
+
+@settings(
+    max_examples=6,
+    phases=ON_A_PLATFORM,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+@given(models(), models())
+def test_any_two_models_converge_on_unity_catalog(
+    unity_catalog: MiniatureUnityCatalog, a: Table, b: Table
+) -> None:
+    unity_catalog.run("DROP TABLE IF EXISTS dev.silver.orders")
+    engine = engine_over(databricks_backend(unity_catalog))
+    engine.sync_tables([a])
+    assert not engine.plan_tables([a])
+    try:
+        engine.sync_tables([b])
+    except RefusedError:
+        return
+    assert not engine.plan_tables([b])
+
+
+@pytest.mark.parametrize(
+    ("statement", "message"),
+    [
+        ("CREATE VIEW {t} AS SELECT 1 AS id", "it is a view or a table of another format"),
+        ("CREATE TABLE {t} (id INT) USING parquet", "it is a view or a table of another format"),
+        (
+            "CREATE TABLE {t} (id INT) USING delta TBLPROPERTIES ('delta_engine.constraint.x' = 'nonsense')",
+            "holds no constraint that the engine has written: 'nonsense'. Unset that property",
+        ),
+    ],
+)
+def test_what_is_no_manageable_table_is_refused(spark: SparkSession, statement: str, message: str) -> None:
+    from delta_engine.backends import catalog_backend
+
+    spark.sql("CREATE SCHEMA IF NOT EXISTS spark_catalog.refused")
+    try:
+        spark.sql(statement.format(t="spark_catalog.refused.t"))
+        model = Table("spark_catalog", "refused", "t", [Column("id", "int")])
+        with pytest.raises(CatalogReadError) as caught:
+            engine_over(catalog_backend(spark)).plan_tables([model])
+        assert message in str(caught.value)
+    finally:
+        spark.sql("DROP SCHEMA spark_catalog.refused CASCADE")
+
+
+def test_a_schema_by_name_is_created_when_allowed(spark: SparkSession) -> None:
+    from delta_engine.backends import catalog_backend
+
+    model = Table("spark_catalog", "made", "t", [Column("id", "int")], comment="first")
+    engine = engine_over(catalog_backend(spark))
+    plan = engine.plan_tables([model])
+    assert [str(refusal) for refusal in engine.refusals(plan)] == [
+        "schema spark_catalog.made does not exist or is not visible to you. Create it, correct the models, "
+        "or set policy.create_schemas: true."
+    ]
+    try:
+        engine.apply(plan)
+        assert not engine.plan_tables([model])
+        changed = Table("spark_catalog", "made", "t", [Column("id", "int")], comment="second")
+        engine.sync_tables([changed])  # Delta's comment counts, not the one of Spark's catalog
+        assert not engine.plan_tables([changed])
+    finally:
+        spark.sql("DROP SCHEMA spark_catalog.made CASCADE")
+
+
+def test_a_catalog_that_does_not_exist(spark: SparkSession, unity_catalog: MiniatureUnityCatalog) -> None:
+    from delta_engine.backends import catalog_backend
+
+    model = Table("nowhere", "silver", "t", [Column("id", "int")])
+    for backend in (databricks_backend(unity_catalog), catalog_backend(spark)):
+        with pytest.raises(CatalogReadError, match="catalog 'nowhere'"):
+            engine_over(backend).plan_tables([model])

@@ -1,0 +1,93 @@
+"""What a plan's actions do to an observed state, without a platform: the meaning of every action."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from delta_engine.actions import Action, AlignTable, CreateTable, TablePlan
+from delta_engine.aspects.column_comments import SetColumnComments
+from delta_engine.aspects.column_types import ColumnTypeChange
+from delta_engine.aspects.columns import ColumnAdd, ColumnDrop
+from delta_engine.aspects.nullability import ColumnNullabilityChange
+from delta_engine.aspects.primary_key import PrimaryKeyAdd, PrimaryKeyDrop, named_primary_key
+from delta_engine.aspects.table_comment import SetTableComment
+from delta_engine.aspects.table_features import EnableTableFeature
+from delta_engine.aspects.table_properties import SetTableProperties
+from delta_engine.models import Column, PrimaryKey
+from delta_engine.state.states import CatalogState, TableState
+
+
+def simulate(plan: TablePlan, state: CatalogState) -> CatalogState:
+    """Return the state after a plan."""
+    tables = dict(state.tables)
+    for action in plan.table_actions():
+        match action:
+            case CreateTable():
+                tables[action.table.key] = created(action)
+            case AlignTable():
+                for part in action.actions:
+                    tables[action.table.key] = after(part, tables[action.table.key])
+    return CatalogState(tables=tables)
+
+
+def created(create: CreateTable) -> TableState:
+    """Return the state of a table that was just created."""
+    model = create.desired
+    return TableState(
+        columns=model.columns,
+        table_comment=model.comment,
+        table_properties=model.effective_table_properties,
+        primary_key=named_primary_key(model),
+    )
+
+
+def after(action: Action, state: TableState) -> TableState:
+    """Return the state after one action; fails where the platform would."""
+    match action:
+        case ColumnAdd(desired):
+            assert state.column(desired.name) is None
+            return replace(state, columns=(*state.columns, desired))
+        case ColumnDrop(observed):
+            key = state.primary_key
+            assert key is None or observed.key not in map(str.lower, key.columns)
+            assert state.table_properties.get("delta.columnMapping.mode", "none") != "none"
+            assert len(state.columns) > 1
+            return replace(state, columns=tuple(c for c in state.columns if c.key != observed.key))
+        case ColumnTypeChange(name, desired):
+            return _with_column(state, name, data_type=desired)
+        case ColumnNullabilityChange(name, make_nullable):
+            return _with_column(state, name, is_nullable=make_nullable)
+        case SetColumnComments(comments):
+            for comment in comments:
+                state = _with_column(state, comment.name, comment=comment.desired)
+            return state
+        case SetTableComment(desired):
+            return replace(state, table_comment=desired)
+        case SetTableProperties(properties):
+            found = {change.key: change.desired for change in properties}
+            return replace(state, table_properties={**state.table_properties, **found})
+        case EnableTableFeature(key, desired):
+            return replace(state, table_properties={**state.table_properties, key: desired})
+        case PrimaryKeyAdd(name, columns):
+            assert state.primary_key is None
+            assert all(not _column(state, column).is_nullable for column in columns)
+            return replace(state, primary_key=PrimaryKey(columns, name))
+        case PrimaryKeyDrop(name):
+            assert state.primary_key is not None
+            assert state.primary_key.name == name
+            return replace(state, primary_key=None)
+    raise AssertionError(f"the simulation does not know {action}")
+
+
+def _column(state: TableState, name: str) -> Column:
+    column = state.column(name)
+    assert column is not None
+    return column
+
+
+def _with_column(state: TableState, name: str, **changes: object) -> TableState:
+    changed = replace(_column(state, name), **changes)  # type: ignore[arg-type]
+    return replace(
+        state,
+        columns=tuple(changed if column.key == changed.key else column for column in state.columns),
+    )
