@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Mapping
 
 from hypothesis import strategies as st
 
@@ -19,7 +19,20 @@ from delta_engine.types import (
     forgotten_clause,
 )
 
-ATOMS = "boolean tinyint smallint int bigint float double string binary date timestamp timestamp_ntz".split()
+ATOMS = [
+    "boolean",
+    "tinyint",
+    "smallint",
+    "int",
+    "bigint",
+    "float",
+    "double",
+    "string",
+    "binary",
+    "date",
+    "timestamp",
+    "timestamp_ntz",
+]
 
 texts = st.text(
     st.characters(exclude_categories=["Cs"], exclude_characters="\x00"), max_size=30
@@ -27,11 +40,13 @@ texts = st.text(
     ["", "it's", "${x}", "$\\{x}", "\\", "\\'", "a\nb\tc\r", "🎉", "'", '"`', "--", "\\n", "%_\\%"]
 )
 
-names = st.sampled_from("a b c d e F g_h ä".split())
+NAMES = ["a", "b", "c", "d", "e", "F", "g_h", "ä"]
+
+names = st.sampled_from(NAMES)
 
 
 @st.composite
-def decimals(draw: Callable[..., int]) -> DecimalType:
+def decimals(draw: st.DrawFn) -> DecimalType:
     """Draw a legal decimal."""
     precision = draw(st.integers(1, 38))
     return DecimalType(precision, draw(st.integers(0, precision)))
@@ -74,30 +89,36 @@ table_properties = st.fixed_dictionaries(
 )
 
 
+kept_types = data_types.filter(lambda found: forgotten_clause(found) is None)
+
+
 @st.composite
-def models(
-    draw: Callable[..., object],
-    *,
-    types: st.SearchStrategy[DataType] = data_types.filter(lambda found: forgotten_clause(found) is None),
-) -> Table:
-    """Draw a valid model of dev.silver.orders. A column of one name always has one type."""
-    columns: list[Column] = draw(  # type: ignore[assignment]
-        st.lists(
-            st.builds(Column, names, types, st.booleans(), texts),
-            min_size=1,
-            max_size=6,
-            unique_by=lambda column: column.key,
-        )
-    )
+def models(draw: st.DrawFn, *, types: Mapping[str, DataType] | None = None) -> Table:
+    """Draw a valid model of dev.silver.orders.
+
+    Args:
+        draw: hypothesis's own.
+        types: the type of each column by name; any by default.
+    """
+    columns = []
+    for name in draw(st.lists(names, min_size=1, max_size=6, unique_by=str.lower)):
+        data_type = types[name] if types else draw(kept_types)
+        columns.append(Column(name, data_type, draw(st.booleans()), draw(texts)))
     required = [column.name for column in columns if not column.is_nullable]
-    key = draw(st.none() | st.permutations(required).map(lambda found: found[: len(found) // 2 + 1]))
-    named = draw(st.sampled_from([None, "my_key"]))
+    key = draw(st.permutations(required))[: len(required) // 2 + 1] if draw(st.booleans()) else []
     return Table(
         "dev",
         "silver",
         "orders",
         columns,
-        draw(texts),  # type: ignore[arg-type]
-        draw(table_properties),  # type: ignore[arg-type]
-        PrimaryKey(key, named) if key else None,  # type: ignore[arg-type]
+        draw(texts),
+        draw(table_properties),
+        PrimaryKey(key, draw(st.sampled_from([None, "my_key"]))) if key else None,
     )
+
+
+@st.composite
+def successive_models(draw: st.DrawFn) -> tuple[Table, Table]:
+    """Draw two models of one table whose columns of one name have one type."""
+    types = {name: draw(kept_types) for name in NAMES}
+    return draw(models(types=types)), draw(models(types=types))

@@ -31,10 +31,10 @@ def quote_ident(name: str) -> str:
 
 
 def escape_sql_literal(text: str) -> str:
-    """Return text as it stands between the quotes of a SQL string literal.
+    r"""Return text as it stands between the quotes of a SQL string literal.
 
-    A quote becomes `\\'`, right in every Spark version (`''` means two literals side by side before
-    Spark 4). `${` becomes `$\\{`, which reads back as `${`: Spark substitutes variables inside literals
+    A quote becomes `\'`, right in every Spark version (`''` means two literals side by side before
+    Spark 4). `${` becomes `$\{`, which reads back as `${`: Spark substitutes variables inside literals
     (`spark.sql.variable.substitute`), and serverless does not let that be switched off.
     """
     return text.translate(_ESCAPES).replace("${", "$\\{")

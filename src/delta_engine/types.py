@@ -96,11 +96,15 @@ SparkJson: TypeAlias = str | Mapping[str, object]
 
 
 class SparkDataType(Protocol):
-    """What is needed of a pyspark `DataType`, so that pyspark need not be imported."""
+    """What is needed of a pyspark `DataType`, in pyspark's spelling, so that pyspark need not be imported."""
 
-    def jsonValue(self) -> str | dict[str, object]: ...
+    def jsonValue(self) -> str | dict[str, object]:  # noqa: N802
+        """Return the type in Spark's schema JSON."""
+        ...
 
-    def simpleString(self) -> str: ...
+    def simpleString(self) -> str:  # noqa: N802
+        """Return the type as short text."""
+        ...
 
 
 TypeLike: TypeAlias = DataType | str | SparkDataType

@@ -70,7 +70,7 @@ def test_n_tables_take_n_statements_on_databricks(unity_catalog: MiniatureUnityC
 
 
 def test_sparks_parser_accepts_every_golden_statement(spark: SparkSession) -> None:
-    parser = spark._jsparkSession.sessionState().sqlParser()  # type: ignore[attr-defined]
+    parser = spark._jsparkSession.sessionState().sqlParser()
     scripts = sorted(FOLDER.glob("*/plan.*.sql"))
     statements = [sql for path in scripts for sql in re.split(r";\n", path.read_text("utf-8")) if sql]
     assert len(statements) > 50

@@ -116,10 +116,9 @@ class MiniatureUnityCatalog:
         for position, field in enumerate(self._spark.table(table).schema, start=1):
             is_nullable = field.nullable and (table, field.name.lower()) not in self._not_null
             kind = data_type_from_spark_json(field.dataType.jsonValue(), field.metadata)
-            rows["columns"].append(
-                (*place, field.name, position, "YES" if is_nullable else "NO", sql_data_type(kind))
-                + (field.metadata.get("comment"),)
-            )
+            nullable = "YES" if is_nullable else "NO"
+            comment = field.metadata.get("comment")
+            rows["columns"].append((*place, field.name, position, nullable, sql_data_type(kind), comment))
         for constraint, text in details.items():
             key = _PRIMARY_KEY.match(text)
             if key:

@@ -37,13 +37,6 @@ def test_golden_case(case: GoldenCase, request: pytest.FixtureRequest) -> None:
     assert found == {path.name: path.read_text("utf-8") for path in _outputs(case.folder)}
 
 
-@pytest.mark.parametrize("case", golden_cases(), ids=lambda case: case.folder.name)
-def test_a_plan_is_the_same_whatever_the_order_of_properties(case: GoldenCase) -> None:
-    state = case.state
-    backwards = dict(reversed(state.table_properties.items()))
-    assert list(type(state)(table_properties=backwards).table_properties) == sorted(backwards)
-
-
 def test_every_action_type_has_a_golden_case() -> None:
     planned = {
         type(action).__name__

@@ -197,7 +197,7 @@ def test_two_stored_keys_are_an_error() -> None:
 
 
 def test_several_unreadable_tables_are_all_named() -> None:
-    rows = [
+    rows: list[Row] = [
         {
             "table_schema": "silver",
             "table_name": name,

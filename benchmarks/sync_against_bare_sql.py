@@ -1,0 +1,181 @@
+"""Times the engine against the bare SQL it saves people from writing, on local Delta.
+
+40 tables × 21 commented columns: created, read when nothing is to do, and all comments changed. Both
+sides run in the same Spark session at the same parallelism, in turn, and the medians are compared. The
+no-op is read cold: each reading is a new process that has seen none of the tables.
+
+    python benchmarks/sync_against_bare_sql.py
+"""
+
+from __future__ import annotations
+
+import json
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+from rich.table import Table as Grid
+
+from delta_engine.addressing import PathAddressing
+from delta_engine.backends import embedded_backend
+from delta_engine.capabilities import OPEN_SOURCE
+from delta_engine.compile.planner import TablePlanner
+from delta_engine.execute.action_runner import ActionRunner
+from delta_engine.execute.recording_sql_runner import RecordingSqlRunner
+from delta_engine.execute.spark_sessions import open_local_session
+from delta_engine.models import Column, Table
+from delta_engine.orchestrate.orchestrator import Orchestrator
+from delta_engine.state.states import ABSENT, CatalogState, TableState
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+TABLES, COLUMNS, PARALLELISM = 40, 21, 4
+WARM_UPS, ROUNDS = 2, 5
+TARGET = 1.3
+
+
+def main() -> None:
+    """Measure everything and print a table of seconds and ratios."""
+    if len(sys.argv) == 4:
+        print(json.dumps(_cold_reading(sys.argv[1], Path(sys.argv[2]), Path(sys.argv[3]))))
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        results = measure(Path(folder))
+    grid = Grid(
+        "work", "engine, s", "bare SQL, s", "ratio", "at most", title=f"{TABLES} tables × {COLUMNS} columns"
+    )
+    for work, (engine, bare) in results.items():
+        ratio = statistics.median(engine) / statistics.median(bare)
+        grid.add_row(work, _spread(engine), _spread(bare), f"{ratio:.2f}", str(TARGET))
+    Console().print(grid)
+
+
+def measure(folder: Path) -> dict[str, tuple[list[float], list[float]]]:
+    """Return the seconds of (engine, bare SQL) by kind of work, warm-ups left out."""
+    spark = open_local_session({}, scratch=folder / "scratch")
+    create: tuple[list[float], list[float]] = ([], [])
+    change: tuple[list[float], list[float]] = ([], [])
+    for number in range(WARM_UPS + ROUNDS):
+        ours, theirs = _warehouse(folder / f"engine{number}"), _warehouse(folder / f"bare{number}")
+        sync = _engine(spark, ours)
+        for series, desired, observed in ((create, models(), None), (change, models("new"), models())):
+            statements = _statements(desired, observed, theirs)
+            seconds = (
+                _timed(lambda desired=desired: sync(desired)),
+                _timed(lambda statements=statements: _run_all(spark, statements)),
+            )
+            if number >= WARM_UPS:
+                series[0].append(seconds[0])
+                series[1].append(seconds[1])
+    spark.stop()
+    last = folder / f"engine{WARM_UPS + ROUNDS - 1}"
+    cold = [
+        tuple(_cold_process(side, last, folder / f"engine{0}") for side in ("engine", "bare"))
+        for _ in range(ROUNDS)
+    ]
+    return {
+        "create": create,
+        "change all comments": change,
+        "no-op, cold": ([pair[0] for pair in cold], [pair[1] for pair in cold]),
+    }
+
+
+def models(wording: str = "old") -> list[Table]:
+    """Return the tables."""
+    return [
+        Table(
+            "dev",
+            "silver",
+            f"t{number}",
+            [Column(f"c{index}", "bigint", comment=f"{wording} {index}") for index in range(COLUMNS)],
+            comment=f"table {number}",
+            table_properties={"team": "retail"},
+        )
+        for number in range(TABLES)
+    ]
+
+
+def _engine(spark: SparkSession, warehouse: Path) -> Callable[[list[Table]], object]:
+    backend = embedded_backend(spark, warehouse, parallelism=PARALLELISM)
+    runner = ActionRunner(backend.runner, backend.addressing, backend.capabilities, parallelism=PARALLELISM)
+    return Orchestrator(reader=backend.reader, action_runner=runner).sync_tables
+
+
+def _statements(desired: list[Table], observed: list[Table] | None, warehouse: Path) -> list[str]:
+    """Return the statements by hand: rendered ahead, so that only running them is timed."""
+    states = (
+        [TableState(columns=t.columns, table_comment=t.comment, table_properties=t.table_properties)
+         for t in observed]
+        if observed
+        else [ABSENT] * len(desired)
+    )  # fmt: skip
+    state = CatalogState(tables={t.qualified_name.key: s for t, s in zip(desired, states, strict=True)})
+    recorder = RecordingSqlRunner()
+    plan = TablePlanner().plan(desired, state)
+    ActionRunner(recorder, PathAddressing(warehouse), OPEN_SOURCE, parallelism=1).apply(plan)
+    return recorder.statements
+
+
+def _cold_process(side: str, warehouse: Path, other: Path) -> float:
+    command = [sys.executable, __file__, side, str(warehouse), str(other)]
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    return float(json.loads(done.stdout))
+
+
+def _cold_reading(side: str, warehouse: Path, other: Path) -> float:
+    """Warm the JVM on other tables, then read these for the first time."""
+    with tempfile.TemporaryDirectory() as scratch:
+        spark = open_local_session({}, scratch=Path(scratch))
+        read = _no_op if side == "engine" else _bare_reading
+        read(spark, other)
+        return _timed(lambda: read(spark, warehouse))
+
+
+def _no_op(spark: SparkSession, warehouse: Path) -> None:
+    if _engine(spark, warehouse)(models("new")):
+        raise AssertionError("there was something to do")
+
+
+def _bare_reading(spark: SparkSession, warehouse: Path) -> None:
+    def read(address: str) -> None:
+        spark.table(address).schema  # noqa: B018 - reading it is the work
+        spark.sql(f"SHOW TBLPROPERTIES {address}").collect()
+
+    addressing = PathAddressing(warehouse)
+    _in_parallel(read, [addressing.table(model.qualified_name) for model in models()])
+
+
+def _run_all(spark: SparkSession, statements: list[str]) -> None:
+    _in_parallel(lambda sql: spark.sql(sql).collect(), statements)
+
+
+def _in_parallel(work: Callable[[str], object], items: Iterable[str]) -> None:
+    with ThreadPoolExecutor(PARALLELISM) as pool:
+        list(pool.map(work, items))
+
+
+def _timed(work: Callable[[], object]) -> float:
+    start = time.perf_counter()
+    work()
+    return time.perf_counter() - start
+
+
+def _warehouse(folder: Path) -> Path:
+    (folder / "dev" / "silver").mkdir(parents=True)
+    return folder
+
+
+def _spread(seconds: list[float]) -> str:
+    return f"{statistics.median(seconds):.2f} ({min(seconds):.2f}-{max(seconds):.2f})"
+
+
+if __name__ == "__main__":
+    main()

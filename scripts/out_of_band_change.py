@@ -1,0 +1,31 @@
+"""Changes tables of the embedded warehouse with plain SQL, as somebody in a hurry would."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from delta_engine.config.settings import load_settings
+from delta_engine.orchestrate.project import open_backend
+
+PROJECT = Path(__file__).resolve().parents[1]
+
+CHANGES = (
+    "ALTER TABLE {silver}/orders` ALTER COLUMN o_orderdate COMMENT 'when??'",
+    "ALTER TABLE {silver}/customer` ALTER COLUMN c_custkey DROP NOT NULL",
+    "COMMENT ON TABLE {silver}/customer` IS 'do not touch'",
+    "ALTER TABLE {silver}/region` SET TBLPROPERTIES ('delta.deletedFileRetentionDuration' = 'interval 2 days')",
+)
+
+
+def main() -> None:
+    """Run the changes, and say what they are."""
+    settings = load_settings(PROJECT / "conf", "local")
+    runner = open_backend(settings).runner
+    silver = f"delta.`{settings.warehouse / 'dev' / 'silver'}"
+    for change in CHANGES:
+        print(change.format(silver="delta.`…/dev/silver"))
+        runner.run(change.format(silver=silver))
+
+
+if __name__ == "__main__":
+    main()
