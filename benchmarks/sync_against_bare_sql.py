@@ -17,6 +17,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -69,8 +70,8 @@ def measure(folder: Path) -> dict[str, tuple[list[float], list[float]]]:
         for series, desired, observed in ((create, models(), None), (change, models("new"), models())):
             statements = _statements(desired, observed, theirs)
             seconds = (
-                _timed(lambda desired=desired: sync(desired)),
-                _timed(lambda statements=statements: _run_all(spark, statements)),
+                _timed(partial(sync, desired)),
+                _timed(partial(_run_all, spark, statements)),
             )
             if number >= WARM_UPS:
                 series[0].append(seconds[0])

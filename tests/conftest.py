@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
+
+from tests.commandline import CommandLine
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -10,3 +14,43 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--rewrite-golden", action="store_true", help="write what is found into the golden files"
     )
+
+
+@pytest.fixture
+def delta_engine(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> CommandLine:
+    """Return the command line."""
+    monkeypatch.delenv("DELTA_ENGINE_ENV", raising=False)
+    return CommandLine(monkeypatch, capsys)
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Work in a project with one table, dev.silver.orders, for the embedded backend."""
+    (tmp_path / "conf" / "models").mkdir(parents=True)
+    (tmp_path / "conf" / "local.yml").write_text(CONFIG)
+    (tmp_path / "conf" / "models" / "orders.yml").write_text(ORDERS)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+CONFIG = """\
+environment: local
+backend: {type: oss}
+variables: {catalog: dev}
+models: {yaml: ["conf/models/*.yml"]}
+policy: {create_schemas: true}
+"""
+
+ORDERS = """\
+tables:
+  - catalog: ${catalog}
+    schema: silver
+    name: orders
+    comment: Orders table
+    columns:
+      - {name: id, type: bigint, nullable: false, comment: Order ID}
+      - {name: created_ts, type: timestamp, comment: Creation time}
+      - {name: amount, type: "decimal(18,2)", comment: Order total}
+    properties: {delta.autoOptimize.optimizeWrite: "true"}
+    primary_key: [id]
+"""

@@ -13,7 +13,7 @@ from delta_engine.report.run_summary import JobSummary, pending_summary, sync_su
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["JobSummary", "run_drift_report", "run_sync"]
+__all__ = ["JobSummary", "run_drift_report", "run_sync", "words"]
 
 
 def run_sync(
@@ -60,3 +60,8 @@ def run_drift_report(
     project = load_project(Path(conf_dir), environment, tables=tables)
     engine = orchestrator(project.settings, open_backend(project.settings, spark))
     return pending_summary("drift_report", environment, engine.plan_tables(project.models))
+
+
+def words(text: str) -> tuple[str, ...]:
+    """Return the parts of a comma-separated widget value; empty for an empty one."""
+    return tuple(part.strip() for part in text.split(",") if part.strip())

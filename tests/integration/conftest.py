@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 from delta_engine.execute.local_jars import cached_jars
 from delta_engine.execute.spark_sessions import open_local_session
-from tests.integration.counting import CountingSqlRunner
 from tests.integration.unity_catalog import MiniatureUnityCatalog
 
 if TYPE_CHECKING:
@@ -49,12 +46,6 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
 
 
 @pytest.fixture
-def counting(spark: SparkSession) -> CountingSqlRunner:
-    """Return a runner that counts what it runs."""
-    return CountingSqlRunner(spark)
-
-
-@pytest.fixture
 def unity_catalog(spark: SparkSession) -> Iterator[MiniatureUnityCatalog]:
     """Return an empty Unity Catalog in miniature, with the schema dev.silver."""
     catalog = MiniatureUnityCatalog(spark, "dev")
@@ -62,12 +53,3 @@ def unity_catalog(spark: SparkSession) -> Iterator[MiniatureUnityCatalog]:
     catalog.statements.clear()
     yield catalog
     catalog.clear()
-
-
-@pytest.fixture
-def in_folder(tmp_path: Path) -> Iterator[Path]:
-    """Work in a temporary folder."""
-    before = Path.cwd()
-    os.chdir(tmp_path)
-    yield tmp_path
-    os.chdir(before)

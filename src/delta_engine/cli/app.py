@@ -49,6 +49,15 @@ Json = Annotated[bool, typer.Option("--json", help="Print one JSON document inst
 Sql = Annotated[bool, typer.Option("--sql", help="Print the exact statements too.")]
 
 
+def print_version(wanted: bool) -> None:
+    """Print the version and stop, if that is wanted."""
+    if wanted:
+        from importlib.metadata import version
+
+        typer.echo(f"delta-engine {version('delta-engine')}")
+        raise typer.Exit
+
+
 @app.callback()
 def main_options(
     ctx: typer.Context,
@@ -64,17 +73,15 @@ def main_options(
     conf_dir: Annotated[
         Path, typer.Option("--conf-dir", metavar="DIR", help="The configuration folder.")
     ] = Path("conf"),
-    version: Annotated[bool, typer.Option("--version", help="Print the version and exit.")] = False,
+    _version: Annotated[
+        bool,
+        typer.Option("--version", is_eager=True, callback=print_version, help="Print the version and exit."),
+    ] = False,
 ) -> None:
     """Declarative schema management for Delta Lake tables on Unity Catalog.
 
     Declare tables in conf/models, look at `plan`, and let `sync` bring the catalog there.
     """
-    if version:
-        from importlib.metadata import version as installed
-
-        typer.echo(f"delta-engine {installed('delta-engine')}")
-        raise typer.Exit
     ctx.obj = Context(environment=env, conf_dir=conf_dir)
 
 

@@ -1,0 +1,186 @@
+"""The command line on real Delta, as a user of a laptop works with it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from delta_engine.execute.spark_sql_runner import SparkSqlRunner
+from delta_engine.sql_runner import Row
+from tests.commandline import CommandLine
+from tests.integration.counting import READS
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.integration
+
+
+@pytest.fixture
+def changes(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Return a list that gets every statement that changes something."""
+    seen: list[str] = []
+    run = SparkSqlRunner.run
+
+    def recording(self: SparkSqlRunner, sql: str) -> Sequence[Row]:
+        if not sql.startswith(READS):
+            seen.append(sql)
+        return run(self, sql)
+
+    monkeypatch.setattr(SparkSqlRunner, "run", recording)
+    return seen
+
+
+@pytest.fixture
+def orders(spark: SparkSession, project: Path) -> str:
+    """Return the address of dev.silver.orders in the project's warehouse."""
+    return f"delta.`{project}/.delta-engine/warehouse/dev/silver/orders`"
+
+
+def test_sync_twice(
+    spark: SparkSession, delta_engine: CommandLine, project: Path, changes: list[str]
+) -> None:
+    first = delta_engine("-e", "local", "sync")
+    assert first.code == 0
+    assert first.stderr == "created dev.silver.orders (1 statement)\n"
+    assert first.stdout.endswith(
+        "local: 1 schema to create, 1 table to create (1 model)\napplied: 1 table, 1 statement\n"
+    )
+    assert len(changes) == 1
+
+    second = delta_engine("-e", "local", "sync")
+    assert (second.code, second.stdout, second.stderr) == (0, "local: no changes (1 model)\n", "")
+    assert len(changes) == 1
+
+
+def test_a_plan_changes_nothing_and_says_so_by_its_exit_code(
+    spark: SparkSession, delta_engine: CommandLine, project: Path, changes: list[str], orders: str
+) -> None:
+    assert delta_engine("-e", "local", "plan").code == 0
+    pending = delta_engine("-e", "local", "plan", "--detailed-exitcode", "--sql")
+    assert pending.code == 2
+    assert "CREATE TABLE delta.`" in pending.stdout
+    assert changes == []
+    assert not (project / ".delta-engine" / "warehouse").exists()
+
+    delta_engine("-e", "local", "sync")
+    assert delta_engine("-e", "local", "plan", "--detailed-exitcode").code == 0
+    spark.sql(f"COMMENT ON TABLE {orders} IS 'by hand'")
+    drifted = delta_engine("-e", "local", "plan", "--detailed-exitcode")
+    assert drifted.code == 2
+    assert "~ table comment: 'by hand' → 'Orders table'" in drifted.stdout
+
+
+def test_json_documents(spark: SparkSession, delta_engine: CommandLine, project: Path) -> None:
+    plan = json.loads(delta_engine("-e", "local", "plan", "--json").stdout)
+    assert (plan["format"], plan["version"], plan["has_changes"]) == ("delta-engine/plan", 1, True)
+    assert plan["tables"][0]["statements"][0].startswith("CREATE TABLE")
+    dry = json.loads(delta_engine("-e", "local", "sync", "--dry-run", "--json").stdout)
+    assert dry == plan
+    summary = json.loads(delta_engine("-e", "local", "sync", "--json").stdout)
+    assert summary["counts"] == {
+        "created": 1,
+        "changed": 0,
+        "failed": 0,
+        "unchanged": 0,
+        "statements": 1,
+    }
+    assert json.loads(delta_engine("-e", "local", "plan", "--json").stdout)["tables"] == []
+
+
+def test_a_dropped_column_needs_consent(
+    spark: SparkSession, delta_engine: CommandLine, project: Path, changes: list[str], orders: str
+) -> None:
+    delta_engine("-e", "local", "sync")
+    spark.sql(f"ALTER TABLE {orders} ADD COLUMNS (extra INT)")
+    changes.clear()
+
+    refused = delta_engine("-e", "local", "sync")
+    assert refused.code == 3
+    assert "- column extra: int  [loses data]" in refused.stdout
+    assert refused.stderr.startswith(
+        "refused: conf/models/orders.yml:2: table dev.silver.orders, column extra: columns (extra) exist"
+    )
+    assert changes == []
+
+    allowed = delta_engine("-e", "local", "sync", "--allow", "drop_column:silver.orders")
+    assert allowed.code == 0
+    assert delta_engine("-e", "local", "plan", "--detailed-exitcode").code == 0
+
+
+def test_a_missing_schema_needs_consent(
+    spark: SparkSession, delta_engine: CommandLine, project: Path
+) -> None:
+    config = project / "conf" / "local.yml"
+    config.write_text(config.read_text().replace("create_schemas: true", "create_schemas: false"))
+    result = delta_engine("-e", "local", "sync")
+    assert result.code == 3
+    assert "schema dev.silver does not exist" in result.stderr
+    assert not (project / ".delta-engine" / "warehouse").exists()
+
+
+def test_something_else_in_the_tables_place(
+    spark: SparkSession, delta_engine: CommandLine, project: Path
+) -> None:
+    folder = project / ".delta-engine" / "warehouse" / "dev" / "silver" / "orders"
+    spark.range(3).write.parquet(str(folder))
+    result = delta_engine("-e", "local", "sync")
+    assert result.code == 3
+    assert "table dev.silver.orders: it exists, but it is a folder of other files" in result.stderr
+
+
+def test_an_unreadable_type_names_table_and_column(
+    spark: SparkSession, delta_engine: CommandLine, project: Path, orders: str
+) -> None:
+    spark.conf.set("spark.databricks.delta.schema.typeCheck.enabled", "false")
+    try:
+        spark.sql(f"CREATE TABLE {orders} (span INTERVAL DAY TO SECOND) USING delta")
+    finally:
+        spark.conf.unset("spark.databricks.delta.schema.typeCheck.enabled")
+    result = delta_engine("-e", "local", "plan")
+    assert result.code == 3
+    assert "refused: table dev.silver.orders, column span: type 'interval day to second'" in result.stderr
+
+
+def test_one_failed_table_leaves_the_others_applied(
+    spark: SparkSession, delta_engine: CommandLine, project: Path, orders: str
+) -> None:
+    delta_engine("-e", "local", "sync")
+    spark.sql(f"ALTER TABLE {orders} ALTER COLUMN id DROP NOT NULL")
+    spark.sql(f"INSERT INTO {orders} VALUES (NULL, NULL, NULL)")
+    lines = (project / "conf" / "models" / "orders.yml").read_text().replace("name: orders", "name: lines")
+    (project / "conf" / "models" / "lines.yml").write_text(lines)
+
+    result = delta_engine("-e", "local", "sync", "--json")
+    assert result.code == 5
+    summary = json.loads(result.stdout)
+    assert summary["tables"] == {"dev.silver.lines": "created", "dev.silver.orders": "failed"}
+    assert "DELTA_NEW_CHECK_CONSTRAINT_VIOLATION" in summary["failures"]["dev.silver.orders"]
+    assert "failed: 1 of 2 tables failed:" in result.stderr
+
+    spark.sql(f"DELETE FROM {orders} WHERE id IS NULL")
+    assert delta_engine("-e", "local", "sync").code == 0
+    assert delta_engine("-e", "local", "plan", "--detailed-exitcode").code == 0
+
+
+def test_on_a_terminal_sync_asks(
+    spark: SparkSession, delta_engine: CommandLine, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import sys
+
+    for stream in (sys.stdin, sys.stdout):
+        monkeypatch.setattr(stream, "isatty", lambda: True, raising=False)
+    monkeypatch.setattr("typer.confirm", _refuse)
+    result = delta_engine("-e", "local", "sync")
+    assert result.code == 130
+    assert not (project / ".delta-engine" / "warehouse").exists()
+
+
+def _refuse(_question: str, **_options: object) -> None:
+    import typer
+
+    raise typer.Abort

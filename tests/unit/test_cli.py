@@ -1,0 +1,216 @@
+"""The command line, as far as it needs no Spark: usage, errors, exit codes, and how plans look."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from delta_engine.actions import AlignTable, CreateSchema, CreateTable, TablePlan
+from delta_engine.aspects.columns import ColumnDrop
+from delta_engine.aspects.table_comment import SetTableComment
+from delta_engine.cli import commands
+from delta_engine.cli.context import ExitCode
+from delta_engine.cli.errors import report_error
+from delta_engine.cli.plan_view import print_plan, print_statements
+from delta_engine.errors import DeltaEngineError, MissingDependencyError, StatementError
+from delta_engine.execute.action_runner import ApplyFailedError, OutcomeKind, TableOutcome
+from delta_engine.models import Column
+from delta_engine.report.plan_tree import plan_summary
+from delta_engine.report.run_summary import pending_summary, sync_summary
+from tests.builders import ORDERS, WORKED_MODEL
+from tests.bundle.bundle_checks import problems
+from tests.commandline import CommandLine
+
+PLAN = TablePlan(
+    (CreateTable(WORKED_MODEL),),
+    (AlignTable(ORDERS, (SetTableComment("new [red]", ""), ColumnDrop(Column("a", "int", False, "x")))),),
+    (CreateSchema("dev", "silver"),),
+)
+
+
+@pytest.mark.parametrize("command", [[], ["init"], ["validate"], ["plan"], ["sync"]])
+def test_help_teaches(delta_engine: CommandLine, command: list[str]) -> None:
+    result = delta_engine(*command, "--help")
+    assert result.code == 0
+    assert "Example: " in result.stdout or "Exit codes: " in result.stdout
+
+
+def test_help_is_quick() -> None:
+    command = [sys.executable, "-m", "delta_engine.cli.app", "--help"]
+    seconds = []
+    for _ in range(5):
+        start = time.perf_counter()
+        subprocess.run(command, check=True, capture_output=True)
+        seconds.append(time.perf_counter() - start)
+    assert min(seconds) < 0.3
+
+
+def test_version(delta_engine: CommandLine) -> None:
+    result = delta_engine("--version")
+    assert (result.code, result.stdout) == (0, "delta-engine 0.1.0\n")
+
+
+def test_validate(delta_engine: CommandLine, project: Path) -> None:
+    result = delta_engine("-e", "local", "validate")
+    assert (result.code, result.stderr) == (0, "")
+    assert result.stdout == "local: configuration and 1 model are valid\n"
+
+
+def test_the_environment_may_come_from_outside(
+    delta_engine: CommandLine, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DELTA_ENGINE_ENV", "local")
+    assert delta_engine("validate").code == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "Usage: "),
+        (["nope"], "No such command 'nope'"),
+        (["plan", "--nope"], "No such option: --nope"),
+        (
+            ["validate"],
+            "refused: no environment was named. Name one of local with -e, or set DELTA_ENGINE_ENV.",
+        ),
+        (["--conf-dir", "x", "validate"], "refused: no environment was named. x has no configuration: "),
+        (["-e", "locla", "validate"], "Did you mean 'local'?"),
+        (
+            ["-e", "local", "validate", "-t", "nope"],
+            "refused: unknown table 'nope'. Known: dev.silver.orders.",
+        ),
+        (["-e", "local", "plan", "--allow", "x"], "refused: --allow: 'x' is not one of: drop_column."),
+    ],
+)
+def test_refusals_exit_with_3(
+    delta_engine: CommandLine, project: Path, arguments: list[str], message: str
+) -> None:
+    result = delta_engine(*arguments)
+    assert result.code == ExitCode.REFUSED
+    assert message in result.stdout + result.stderr
+    assert "Traceback" not in result.stderr
+
+
+def test_all_refusals_are_printed(delta_engine: CommandLine, project: Path) -> None:
+    (project / "conf" / "models" / "a.yml").write_text("x")
+    (project / "conf" / "models" / "b.yml").write_text("y")
+    result = delta_engine("-e", "local", "validate")
+    assert result.code == ExitCode.REFUSED
+    assert result.stderr.count("refused: ") == 2
+    assert result.stdout == ""
+
+
+def test_init_makes_a_project_that_is_valid(
+    delta_engine: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    result = delta_engine("init", "retail")
+    assert result.code == 0
+    assert result.stdout.endswith("next: cd retail && delta-engine -e local plan\n")
+    monkeypatch.chdir(tmp_path / "retail")
+    for environment in ("local", "dev", "stage", "prod"):
+        assert delta_engine("-e", environment, "validate").code == 0
+    assert problems(tmp_path / "retail") == []
+    assert (tmp_path / "retail" / ".gitignore").is_file()
+    again = delta_engine("init")
+    assert again.code == ExitCode.REFUSED
+    assert "these files exist already: " in again.stderr
+
+
+def test_a_plan_is_a_tree(capsys: pytest.CaptureFixture[str]) -> None:
+    print_plan(PLAN)
+    print_statements({"": ["CREATE SCHEMA `dev`.`silver`"], "t": ["A\n  [b]"]})
+    assert capsys.readouterr().out == (
+        "+ schema dev.silver\n"
+        "+ dev.silver.orders\n"
+        "├── + id          bigint NOT NULL  'Order ID'\n"
+        "├── + created_ts  timestamp  'Creation time'\n"
+        "├── + amount      decimal(18,2)  'Order total'\n"
+        "├── + primary key pk_dev_silver_orders__id (id)\n"
+        "├── + table comment 'Orders table'\n"
+        "└── + property delta.autoOptimize.optimizeWrite = 'true'\n"
+        "~ dev.silver.orders\n"
+        "├── - column a: int NOT NULL 'x'  [loses data]\n"
+        "└── ~ table comment: '' → 'new [red]'\n"
+        "CREATE SCHEMA `dev`.`silver`;\n\n"
+        "A\n  [b];\n\n"
+    )
+
+
+def test_a_plan_has_a_summary() -> None:
+    assert plan_summary(TablePlan()) == "no changes"
+    assert plan_summary(PLAN) == ("1 schema to create, 1 table to create, 1 table to change, 1 × loses data")
+
+
+def outcome(name: str, kind: OutcomeKind, statements: int) -> TableOutcome:
+    """Return what became of a table."""
+    from delta_engine.execute.ddl import InterruptedStatementsError
+
+    failure = None
+    if kind is OutcomeKind.FAILED:
+        cause = StatementError("no", sql="ALTER", error_class="X")
+        failure = InterruptedStatementsError(cause, statements)
+    table = type(ORDERS)("dev", "silver", name)
+    return TableOutcome(table=table, kind=kind, statements=statements, failure=failure)
+
+
+FAILED = outcome("a", OutcomeKind.FAILED, 0)
+CHANGED = outcome("b", OutcomeKind.CHANGED, 2)
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "text"),
+    [
+        (
+            ApplyFailedError((FAILED, CHANGED)),
+            ExitCode.PARTIAL,
+            "failed: 1 of 2 tables failed:\ntable dev.silver.a: no",
+        ),
+        (ApplyFailedError((FAILED,)), ExitCode.FAILED, "failed: 1 of 1 tables failed:"),
+        (MissingDependencyError("install [it]"), ExitCode.FAILED, "failed: install [it]\n"),
+    ],
+)
+def test_failures_have_their_exit_codes(
+    capsys: pytest.CaptureFixture[str], error: DeltaEngineError, code: ExitCode, text: str
+) -> None:
+    assert report_error(error) is code
+    assert capsys.readouterr().err.startswith(text)
+
+
+def test_summaries_count() -> None:
+    summary = sync_summary("dev", [FAILED, CHANGED], models=5)
+    assert dict(summary.counts) == {
+        "created": 0,
+        "changed": 1,
+        "failed": 1,
+        "unchanged": 3,
+        "statements": 2,
+    }
+    assert '"dev.silver.a": "no"' in summary.as_json()
+    assert dict(pending_summary("drift_report", "dev", PLAN).counts) == {
+        "pending": 2,
+        "create": 1,
+        "change": 1,
+    }
+
+
+def test_an_interrupt_exits_with_130(
+    delta_engine: CommandLine, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*_arguments: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(commands, "load_project", interrupted)
+    monkeypatch.setattr(commands, "_load", interrupted)
+    assert delta_engine("-e", "local", "validate").code == ExitCode.INTERRUPTED
+
+
+def test_init_says_when_it_cannot_write(delta_engine: CommandLine, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    result = delta_engine("init", str(tmp_path / "file"))
+    assert result.code == ExitCode.REFUSED
+    assert "the project cannot be written" in result.stderr
