@@ -181,6 +181,21 @@ def first_unsupported(data_type: DataType) -> UnsupportedType | None:
     return next((part for part in _parts(data_type) if isinstance(part, UnsupportedType)), None)
 
 
+def uses_type(data_type: DataType, name: str) -> bool:
+    """Whether a type without parameters stands anywhere in a type."""
+    return any(part == AtomicType(name) for part in _parts(data_type))
+
+
+def has_not_null_field(data_type: DataType) -> bool:
+    """Whether a field anywhere inside a type is NOT NULL."""
+    return any(
+        not field.is_nullable
+        for part in _parts(data_type)
+        if isinstance(part, StructType)
+        for field in part.fields
+    )
+
+
 def forgotten_clause(data_type: DataType) -> tuple[str, str] | None:
     """Return the (field, clause) of a nested NOT NULL or COMMENT that would not be kept, or None.
 

@@ -30,9 +30,8 @@ def test_the_wheel(tmp_path: Path) -> None:
     assert "delta_engine/py.typed" in names
 
     made = tmp_path / "made"
-    code = f"from pathlib import Path; from delta_engine.cli.init import init_project; init_project(Path({str(made)!r}))"
     subprocess.run(
-        [sys.executable, "-c", code],
+        [sys.executable, "-m", "delta_engine.cli.app", "init", str(made)],
         check=True,
         capture_output=True,
         cwd=tmp_path,

@@ -67,9 +67,10 @@ class MiniatureUnityCatalog:
         if sql.startswith("SHOW "):
             return self._runner.run(sql)
         self._is_stale = True
-        if "SET NOT NULL" in sql:
-            self._tighten(sql)
-            return ()
+        if sql.startswith(("CREATE TABLE", "DROP TABLE")):
+            self._not_null.clear()
+        if " NOT NULL" in sql and sql.startswith("ALTER TABLE"):
+            return self._change_nullability(sql)
         return self._runner.run(sql)
 
     def clear(self) -> None:
@@ -77,13 +78,21 @@ class MiniatureUnityCatalog:
         for row in self._runner.run(f"SHOW SCHEMAS IN {self._catalog}"):
             self._runner.run(f"DROP SCHEMA {self._catalog}.{row['namespace']} CASCADE")
 
-    def _tighten(self, sql: str) -> None:
+    def _change_nullability(self, sql: str) -> Sequence[Row]:
         alter = sqlglot.parse_one(sql, dialect="databricks")
-        assert isinstance(alter, exp.Alter), f"not understood: {sql}"
-        table = ".".join(part.name for part in alter.this.parts)
-        names = re.findall(r"(?:COLUMN |, )`(.+?)` SET NOT NULL", sql)
-        assert names
-        self._not_null |= {(table, name.lower()) for name in names}
+        table, changes = sql.removeprefix("ALTER TABLE ").replace("`", "").split(" ALTER COLUMN ")
+        assert isinstance(alter, (exp.Alter, exp.Command)), f"not understood: {sql}"
+        loosened = set()
+        for change in changes.split(", "):
+            name, _, verb = change.partition(" ")
+            assert verb in ("SET NOT NULL", "DROP NOT NULL"), f"not understood: {sql}"
+            place = (table, name.lower())
+            if verb == "SET NOT NULL":
+                self._not_null.add(place)
+            else:
+                self._not_null.discard(place)
+                loosened.add(name)
+        return self._runner.run(sql) if loosened else ()
 
     def _refresh(self) -> None:
         if not self._is_stale:

@@ -197,6 +197,13 @@ PLAN_CASES: list[tuple[PlanRule, TablePlan, str, TablePlan]] = [
         aligned(ColumnAdd(Column("b", "int"))),
     ),
     (
+        plan_rules.NoAddNotNullColumns(),
+        aligned(ColumnAdd(Column("b", "struct<x: struct<y: int NOT NULL>>"))),
+        "models.yml:7: table dev.silver.orders, column b: new columns (b) have NOT NULL fields inside, on an "
+        "existing table. Leave NOT NULL out there.",
+        aligned(ColumnAdd(Column("b", "struct<x: struct<y: int>>"))),
+    ),
+    (
         plan_rules.NoColumnTypeChanges(),
         aligned(ColumnTypeChange("id", AtomicType("bigint"), AtomicType("int"))),
         "models.yml:7: table dev.silver.orders, column id: its type would change from int to bigint. Declare "

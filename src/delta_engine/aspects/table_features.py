@@ -13,10 +13,18 @@ from typing import ClassVar
 from delta_engine.actions import Hazard, Phase
 from delta_engine.aspects.aspect import Aspect, Change, Comparison, RenderContext, Sign
 from delta_engine.sql import sql_set_table_properties
+from delta_engine.types import uses_type
 
 COLUMN_MAPPING_MODE = "delta.columnMapping.mode"
 _PROTOCOL_VERSIONS = ("delta.minReaderVersion", "delta.minWriterVersion")
 _FEATURE_PREFIX = "delta.feature."
+
+_FEATURES_OF_TYPES = {
+    "timestamp_ntz": "delta.feature.timestampNtz",
+    "variant": "delta.feature.variantType",
+}
+"""What an existing table needs before it can get a column of such a type; new tables get it themselves.
+Older tables have `variantType-preview`, which counts as well."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +48,7 @@ def is_feature_key(key: str) -> bool:
 
 
 def diff(comparison: Comparison) -> Iterable[EnableTableFeature]:
-    """Yield what the model asks for, and the column mapping that dropping a column needs."""
+    """Yield what the model asks for, and what its dropped and added columns need."""
     observed = {COLUMN_MAPPING_MODE: "none", **comparison.observed.table_properties}
     wanted = {
         key: value
@@ -49,6 +57,10 @@ def diff(comparison: Comparison) -> Iterable[EnableTableFeature]:
     }
     if comparison.dropped and observed[COLUMN_MAPPING_MODE] == "none":
         wanted[COLUMN_MAPPING_MODE] = "name"
+    for type_name, feature in _FEATURES_OF_TYPES.items():
+        has_feature = any(key.startswith(feature) for key in (*observed, *wanted))
+        if not has_feature and any(uses_type(added.data_type, type_name) for added in comparison.added):
+            wanted[feature] = "supported"
     for key, value in sorted(wanted.items()):
         if not _is_satisfied(key, value, observed.get(key)):
             yield EnableTableFeature(key, value, observed.get(key))

@@ -12,12 +12,16 @@ from delta_engine.actions import TablePlan
 from delta_engine.aspects.aspect import Sign
 from delta_engine.report.plan_tree import Branch, plan_branches
 
+_ANY_WIDTH = 100_000
+
 _COLOURS = {Sign.ADDED: "green", Sign.CHANGED: "yellow", Sign.REMOVED: "red"}
 
 
 def print_plan(plan: TablePlan) -> None:
     """Print the tree of changes to stdout; nothing for an empty plan."""
-    console = Console(highlight=False, soft_wrap=True)
+    console = Console(highlight=False)
+    if not console.is_terminal:
+        console = Console(highlight=False, width=_ANY_WIDTH)  # a tree is cut at its console's width
     for branch in plan_branches(plan):
         console.print(_tree(branch))
 

@@ -13,6 +13,7 @@ from delta_engine.aspects.table_features import COLUMN_MAPPING_MODE, EnableTable
 from delta_engine.errors import UnsafePlanError
 from delta_engine.policy import DestructiveKind, Policy
 from delta_engine.sql import sql_data_type
+from delta_engine.types import has_not_null_field
 from delta_engine.validation.model_rules import unfit_key_columns
 
 
@@ -31,18 +32,30 @@ class CreatePrimaryKeyColumnsNotNull:
 
 
 class NoAddNotNullColumns:
-    """An existing table gets no new NOT NULL column: its rows would have no value there."""
+    """An existing table gets no new NOT NULL column: its rows would have no value there.
+
+    Delta refuses it for fields inside a new column as well (`DELTA_OPERATION_NOT_ALLOWED`).
+    """
 
     def check(self, plan: TablePlan, policy: Policy) -> Iterator[UnsafePlanError]:  # noqa: ARG002
-        """Refuse added columns that are NOT NULL."""
+        """Refuse added columns that are NOT NULL, or have a field that is."""
         for align in plan.align_tables:
-            names = [add.desired.name for add in align.of_type(ColumnAdd) if not add.desired.is_nullable]
-            if names:
+            added = [add.desired for add in align.of_type(ColumnAdd)]
+            required = [column.name for column in added if not column.is_nullable]
+            if required:
                 yield _plan_refusal(
                     align,
-                    f"new columns ({', '.join(names)}) would be NOT NULL on an existing table",
-                    names[0],
+                    f"new columns ({', '.join(required)}) would be NOT NULL on an existing table",
+                    required[0],
                     "Add them nullable, backfill, then tighten to NOT NULL.",
+                )
+            nested = [column.name for column in added if has_not_null_field(column.data_type)]
+            if nested:
+                yield _plan_refusal(
+                    align,
+                    f"new columns ({', '.join(nested)}) have NOT NULL fields inside, on an existing table",
+                    nested[0],
+                    "Leave NOT NULL out there.",
                 )
 
 
