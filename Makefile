@@ -2,7 +2,8 @@
 
 SHELL := /bin/sh
 BIN := .venv/bin
-READY := .venv/ready
+PIN := $(BIN)/uv pip compile --quiet --universal --python-version 3.10 --generate-hashes --no-emit-index-url \
+	--no-emit-find-links --custom-compile-command "make requirements"
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo test check format bench wheel requirements clean
@@ -10,37 +11,35 @@ READY := .venv/ready
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' Makefile
 
-setup: $(READY) ## set everything up: .venv/ with the CLI in it, and Delta's jars
-
-$(READY): requirements/dev.txt pyproject.toml scripts/setup.sh
+setup: ## set everything up: .venv/ with the CLI in it, and Delta's jars
 	@sh scripts/setup.sh
 
-demo: $(READY) ## sync the example into an embedded warehouse, and repair an out-of-band change
+demo: setup ## sync the example into an embedded warehouse, and repair an out-of-band change
 	@sh scripts/demo.sh
 
-test: $(READY) ## pass the tests, with real Spark and Delta
+test: setup ## pass the tests, with real Spark and Delta
 	@$(BIN)/python -m pytest --cov --cov-report=term
 
-check: $(READY) ## lint, types and layers
+check: setup ## lint, types and layers
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
 
-format: $(READY) ## format the code
+format: setup ## format the code
 	@$(BIN)/ruff check --fix .
 	@$(BIN)/ruff format .
 
-bench: $(READY) ## time the engine against the bare SQL statements
+bench: setup ## time the engine against the bare SQL statements
 	@$(BIN)/python benchmarks/sync_against_bare_sql.py
 
-wheel: $(READY) ## build the wheel into dist/
+wheel: setup ## build the wheel into dist/
 	@$(BIN)/python -m build --wheel --no-isolation
 
-requirements: $(READY) ## pin requirements/dev.txt anew
-	@$(BIN)/python -m pip install --quiet uv
-	@$(BIN)/uv pip compile --quiet --universal --python-version 3.10 --generate-hashes --no-header \
-		--no-emit-index-url --no-emit-find-links --upgrade requirements/dev.in -o requirements/dev.txt
+requirements: setup ## pin requirements/ anew
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check uv==0.13.8
+	@$(PIN) --upgrade requirements/dev.in --output-file requirements/dev.txt
+	@$(PIN) --constraint requirements/dev.txt requirements/build.in --output-file requirements/build.txt
 
 clean: ## remove .venv/, the embedded warehouse and what tools leave behind
 	@rm -rf .venv .delta-engine dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache \

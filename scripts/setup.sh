@@ -1,6 +1,7 @@
 #!/bin/sh
 # Sets up .venv/ with the pinned requirements and the CLI, and fetches Delta's jars once.
-# Safe to interrupt: .venv/ready appears last, and without it the next run starts over where it must.
+# .venv/ready is written last and says what the setup was made of. A further call that finds the same is
+# done at once; after a change it installs what changed; a half-made or moved .venv is made anew.
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -9,44 +10,69 @@ refuse() {
     exit 1
 }
 
+# Prints the real interpreter, not a shim or a .venv that is about to go, and its version.
+describe_python() {
+    "$1" -c 'import sys; print(getattr(sys, "_base_executable", sys.executable)); print(*sys.version_info[:2], sep=".")
+sys.exit(sys.version_info < (3, 10))' 2>/dev/null
+}
+
 find_python() {
-    for candidate in ${PYTHON:-} python3 python3.13 python3.12 python3.11 python3.10; do
-        if "$candidate" -c 'import sys; sys.exit(sys.version_info < (3, 10))' 2>/dev/null; then
-            echo "$candidate"
-            return
-        fi
+    if [ -n "${PYTHON:-}" ]; then
+        describe_python "$PYTHON" && return
+        refuse "PYTHON=$PYTHON is not Python 3.10 or newer: $install_python"
+    fi
+    for candidate in python3 python3.13 python3.12 python3.11 python3.10; do
+        ! describe_python "$candidate" >/dev/null || { describe_python "$candidate" && return; }
     done
+    refuse "Python 3.10 or newer is missing: $install_python"
 }
 
-java_version() {
-    # "17.0.15" is 17, and "1.8.0_412" is 8
-    "$1" -version 2>&1 | sed -n 's/.*version "\(1\.\)\{0,1\}\([0-9]*\).*/\2/p' | head -n 1
+check_java() {
+    java=java
+    [ -z "${JAVA_HOME:-}" ] || java=$JAVA_HOME/bin/java
+    # "17.0.15" is 17, and "1.8.0_412" is 8; macOS has a java that only says that there is none
+    version=$("$java" -version 2>&1 | sed -n 's/.*version "\(1\.\)\{0,1\}\([0-9]*\).*/\2/p' | head -n 1)
+    case "$version" in
+        17 | 18 | 19 | 20 | 21) ;;
+        "") refuse "Java 17 to 21 is missing${JAVA_HOME:+ (JAVA_HOME is $JAVA_HOME)}: $install_java" ;;
+        *) refuse "Spark needs Java 17 to 21, and $java is Java $version: $install_java" ;;
+    esac
 }
 
-python=$(find_python)
-[ -n "$python" ] || refuse "Python 3.10 or newer is missing: install it (Debian: apt-get install python3 python3-venv; macOS: brew install python)"
-"$python" -c 'import venv, ensurepip' 2>/dev/null || refuse "Python's venv module is missing: install it (Debian: apt-get install python3-venv)"
+install() {
+    .venv/bin/python -m pip install --quiet --disable-pip-version-check "$@"
+}
 
-java=java
-[ -z "${JAVA_HOME:-}" ] || java="$JAVA_HOME/bin/java"
-install_java="install a JDK 17 (Debian: apt-get install openjdk-17-jdk-headless; macOS: brew install openjdk@17) or point JAVA_HOME at one"
-command -v "$java" >/dev/null 2>&1 || refuse "Java is missing: $install_java"
-version=$(java_version "$java")
-case "$version" in
-    17 | 18 | 19 | 2[01]) ;;
-    *) refuse "Spark needs Java 17 to 21, and this is ${version:-unknown} ($java): $install_java" ;;
-esac
+install_python="install it (Debian: apt-get install python3 python3-venv; macOS: brew install python@3.13), or name one with PYTHON="
+install_java="install a JDK 17 (Debian: apt-get install openjdk-17-jdk-headless; macOS: brew install openjdk@17), or set JAVA_HOME to one"
+
+found=$(find_python)
+python=$(echo "$found" | sed -n 1p)
+python_version=$(echo "$found" | sed -n 2p)
+"$python" -c 'import venv, ensurepip' 2>/dev/null ||
+    refuse "the venv module of Python $python_version is missing: install it (Debian: apt-get install python3-venv)"
+check_java
+
+place="Python $python_version in $(pwd -P)"
+inputs=$(cat requirements/build.txt requirements/dev.txt pyproject.toml scripts/setup.sh | cksum)
+ready=$(cat .venv/ready 2>/dev/null) || ready=
+if [ "$ready" = "$place, $inputs" ] && .venv/bin/python -c '' 2>/dev/null; then
+    exit 0
+fi
 
 rm -f .venv/ready
-# A folder that was moved, or a half-made one, has a python that does not start from here.
-if ! [ "$(.venv/bin/python -c 'import sys; print(sys.prefix)' 2>/dev/null)" = "$(pwd -P)/.venv" ] ||
-    ! head -n 1 .venv/bin/pip 2>/dev/null | grep -qF "$(pwd -P)/.venv/bin/"; then
-    rm -rf .venv
-    echo "setup: creating .venv with $("$python" --version)"
-    "$python" -m venv .venv
-fi
+case "$ready" in
+    "$place, "*) ;;
+    *)
+        echo "setup: creating .venv with Python $python_version"
+        rm -rf .venv
+        "$python" -m venv .venv
+        ;;
+esac
 echo "setup: installing the pinned requirements"
-.venv/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/dev.txt
-.venv/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+# pyspark comes as source alone: it is built with pinned tools, not with whatever pip would fetch to build it.
+install --require-hashes --requirement requirements/build.txt
+install --require-hashes --no-build-isolation --use-pep517 --requirement requirements/dev.txt
+install --no-deps --no-build-isolation --editable .
 .venv/bin/python -m delta_engine.execute.local_jars
-touch .venv/ready
+echo "$place, $inputs" >.venv/ready

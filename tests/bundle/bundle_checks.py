@@ -1,221 +1,228 @@
-"""Judges the bundle without the Databricks CLI: what it deploys, target by target, and what is wrong with it.
-
-A bundle's job has the fields of the Jobs API, so databricks-sdk's typed classes find every unknown, misspelt
-or mistyped field: what they read and write back must be what was there. The rest is plain to check.
-"""
+"""Judges the bundle without the Databricks CLI: what it deploys, target by target, and what is wrong with it."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
-from copy import deepcopy
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
-from databricks.sdk.service.jobs import JobSettings
-from ruamel.yaml import YAML
+from databricks.sdk.service.jobs import JobPermissionLevel
 
 from delta_engine.config.settings import environments
+from tests.bundle.bundle_files import REFERENCE, USER, deployed, load, read, texts
+from tests.bundle.jobs_api import field_problems
+from tests.bundle.quartz import is_quartz
 
-REFERENCE = re.compile(r"\$\{([^}]+)\}")
-WORKSPACE = {
-    "workspace.current_user.userName": "someone@example.com",
-    "workspace.file_path": "/Workspace/files",
+# https://docs.databricks.com/aws/en/dev-tools/bundles/reference
+_TARGET_KEYS = {
+    "artifacts",
+    "permissions",
+    "presets",
+    "resources",
+    "run_as",
+    "sync",
+    "variables",
+    "workspace",
 }
-QUARTZ = re.compile(r"(\S+ ){5}\S+( \S+)?")
+_KEYS = {
+    "databricks.yml": {"bundle", "include", "experimental", "targets", *_TARGET_KEYS},
+    "an included file": {"targets", *_TARGET_KEYS},
+    "a target": {"default", "mode", "bundle", "git", *_TARGET_KEYS},
+    "an artifact": {"build", "dynamic_version", "executable", "files", "path", "type"},
+    "a variable": {"default", "description", "lookup", "type"},
+}
+_BUNDLE_LEVELS = {"CAN_MANAGE", "CAN_RUN", "CAN_VIEW"}
+_JOB_LEVELS = {level.value for level in JobPermissionLevel}
+_PRINCIPALS = {"group_name", "service_principal_name", "user_name"}
 
 
 def problems(root: Path) -> list[str]:
     """Return everything that is wrong with the bundle in a folder; empty if nothing is."""
     bundle = load(root)
-    found = [*_include_problems(root, bundle), *_variable_problems(root, bundle)]
+    found = [*_file_problems(root, bundle), *_bundle_problems(bundle), *_variable_problems(bundle)]
     for target in bundle["targets"]:
-        found += _target_problems(root, bundle, target)
+        found += [f"{target}: {problem}" for problem in _target_problems(root, bundle, target)]
     return found
 
 
-def load(root: Path) -> dict[str, Any]:
-    """Return databricks.yml with its included files merged in, as the CLI sees it."""
-    bundle = _read(root / "databricks.yml")
+def _file_problems(root: Path, bundle: Mapping[str, Any]) -> Iterator[str]:
+    yield from _key_problems("databricks.yml", "databricks.yml", read(root / "databricks.yml"))
     for pattern in bundle["include"]:
-        for path in sorted(root.glob(pattern)):
-            for key, value in _read(path).items():
-                _merge(bundle.setdefault(key, {}), value)
-    return bundle
-
-
-def deployed(bundle: Mapping[str, Any], target: str) -> dict[str, Any]:
-    """Return the bundle for one target with its references filled in; unknown ones stay."""
-    merged = deepcopy(dict(bundle))
-    settings = merged.pop("targets")[target]
-    values = {name: variable.get("default") for name, variable in merged["variables"].items()}
-    values |= settings.pop("variables", {})
-    _merge(merged, settings)
-    known = {f"var.{name}": value for name, value in values.items()}
-    known |= {"bundle.name": merged["bundle"]["name"], "bundle.target": target, **WORKSPACE}
-    del merged["variables"]
-    filled: dict[str, Any] = _fill(merged, known)
-    return filled
-
-
-def _target_problems(root: Path, bundle: Mapping[str, Any], target: str) -> Iterator[str]:
-    found = deployed(bundle, target)
-    for place, text in _texts(found):
-        for reference in REFERENCE.findall(text):
-            yield f"{target}: {place}: ${{{reference}}} is not defined"
-    if target not in environments(root / "conf"):
-        yield f"{target}: there is no conf/{target}.yml"
-    if found.get("workspace", {}).get("host"):
-        yield f"{target}: a host does not belong into the bundle"
-    yield from _mode_problems(found, target)
-    for name, job in found.get("resources", {}).get("jobs", {}).items():
-        for problem in _job_problems(root, job):
-            yield f"{target}: job {name}: {problem}"
-
-
-def _mode_problems(found: Mapping[str, Any], target: str) -> Iterator[str]:
-    mode = found.get("mode")
-    if mode not in ("development", "production"):
-        yield f"{target}: mode is {mode!r}"
-    if mode == "production":
-        for key in ("permissions", "run_as"):
-            if not found.get(key):
-                yield f"{target}: production needs {key}"
-        root_path = found.get("workspace", {}).get("root_path", "")
-        if not root_path or WORKSPACE["workspace.current_user.userName"] in root_path:
-            yield f"{target}: production needs a root_path of its own"
-        if found.get("default"):
-            yield f"{target}: production must not be the default"
-
-
-def _job_problems(root: Path, job: dict[str, Any]) -> Iterator[str]:
-    # Permissions belong to the bundle, not to the Jobs API's settings.
-    settings = {key: value for key, value in job.items() if key != "permissions"}
-    try:
-        understood = JobSettings.from_dict(settings).as_dict()
-    except (AttributeError, KeyError, TypeError, ValueError) as error:
-        yield f"the Jobs API does not understand it: {error}"
-        return
-    yield from _differences("", settings, understood)
-    tasks = {task["task_key"]: task for task in job["tasks"]}
-    graph = {key: [d["task_key"] for d in task.get("depends_on", ())] for key, task in tasks.items()}
-    for key, needed in graph.items():
-        for name in set(needed) - set(tasks):
-            yield f"task {key} depends on {name}, which is not there"
-    try:
-        TopologicalSorter(graph).prepare()
-    except CycleError:
-        yield "its tasks depend on each other in a circle"
-    declared = {environment["environment_key"] for environment in job.get("environments", ())}
-    for key, task in tasks.items():
-        if task.get("environment_key") not in declared:
-            yield f"task {key} has the environment {task.get('environment_key')!r}, which is not there"
-        path = task.get("notebook_task", {}).get("notebook_path", "")
-        notebook = root / "resources" / path
-        if not notebook.is_file():
-            yield f"task {key}: {path} is not there"
-        else:
-            yield from _widget_problems(key, notebook, job)
-    for environment in job.get("environments", ()):
-        if "../dist/*.whl" not in environment["spec"].get("dependencies", ()):
-            yield f"environment {environment['environment_key']} lacks the wheel"
-    if job.get("max_concurrent_runs") != 1:
-        yield "two runs at once are possible"
-    cron = job.get("schedule", {}).get("quartz_cron_expression")
-    if cron is not None and not QUARTZ.fullmatch(cron):
-        yield f"{cron!r} is no Quartz expression"
-
-
-def _widget_problems(task: str, notebook: Path, job: Mapping[str, Any]) -> Iterator[str]:
-    widgets = set(re.findall(r'widgets\.(?:text|dropdown)\("(\w+)"', notebook.read_text("utf-8")))
-    parameters = {parameter["name"] for parameter in job.get("parameters", ())}
-    for name in sorted(widgets - parameters):
-        yield f"task {task} reads the parameter {name}, which is not there"
-
-
-def _include_problems(root: Path, bundle: Mapping[str, Any]) -> Iterator[str]:
-    for pattern in bundle["include"]:
-        if not list(root.glob(pattern)):
+        paths = sorted(root.glob(pattern))
+        if not paths:
             yield f"include {pattern} matches no file"
+        for path in paths:
+            yield from _key_problems(path.relative_to(root).as_posix(), "an included file", read(path))
 
 
-def _variable_problems(root: Path, bundle: Mapping[str, Any]) -> Iterator[str]:
-    text = "".join(str(place) + value for place, value in _texts(bundle))
+def _bundle_problems(bundle: Mapping[str, Any]) -> Iterator[str]:
+    if "uuid" in bundle["bundle"]:  # a skeleton has none: each project's is its own
+        try:
+            UUID(bundle["bundle"]["uuid"])
+        except ValueError:
+            yield "bundle.uuid is no UUID"
+    for name, artifact in bundle["artifacts"].items():
+        yield from _key_problems(f"artifact {name}", "an artifact", artifact)
+        if artifact.get("type") != "whl" or not artifact.get("build"):
+            yield f"artifact {name} builds no wheel"
+    for name, target in bundle["targets"].items():
+        yield from _key_problems(f"target {name}", "a target", target)
+    defaults = [name for name, target in bundle["targets"].items() if target.get("default")]
+    if len(defaults) != 1:
+        yield f"the default target is {' and '.join(defaults) or 'not there'}"
+
+
+def _variable_problems(bundle: Mapping[str, Any]) -> Iterator[str]:
+    text = "".join(value for _, value in texts(bundle))
     for name, variable in bundle["variables"].items():
+        yield from _key_problems(f"variable {name}", "a variable", variable)
         if f"${{var.{name}}}" not in text:
             yield f"variable {name} is not used"
         if "default" not in variable:
             yield f"variable {name} has no default"
         if not variable.get("description"):
             yield f"variable {name} has no description"
+    for target, settings in bundle["targets"].items():
+        for name in settings.get("variables", {}).keys() - bundle["variables"].keys():
+            yield f"{target}: variable {name} is not defined"
 
 
-def _differences(place: str, given: Any, understood: Any) -> Iterator[str]:
-    """Yield where two documents differ, `1` and `"1"` and `True` included."""
-    match given, understood:
-        case dict(), dict():
-            for key in given.keys() | understood.keys():
-                if key not in understood:
-                    yield f"{place}{key} is no field of the Jobs API"
-                else:
-                    yield from _differences(f"{place}{key}.", given.get(key), understood[key])
-        case list(), list() if len(given) == len(understood):
-            for position, (one, other) in enumerate(zip(given, understood, strict=True)):
-                yield from _differences(f"{place}{position}.", one, other)
-        case _ if type(given) is not type(understood) or given != understood:
-            yield f"{place[:-1]} is {given!r}, understood as {understood!r}"
-    yield from _mistyped(place, given)
+def _key_problems(place: str, kind: str, document: Mapping[str, Any]) -> Iterator[str]:
+    for key in sorted(document.keys() - _KEYS[kind]):
+        yield f"{place}: {key} does not belong into {kind}"
 
 
-_NUMBERS = ("max_concurrent_runs", "timeout_seconds", "value", "max_retries", "min_retry_interval_millis")
-_FLAGS = ("enabled", "no_alert_for_skipped_runs", "retry_on_timeout")
+def _target_problems(root: Path, bundle: Mapping[str, Any], target: str) -> Iterator[str]:
+    found = deployed(bundle, target)
+    for place, text in texts(found):
+        for reference in REFERENCE.findall(text):
+            yield f"{place}: ${{{reference}}} is not defined"
+    if target not in environments(root / "conf"):
+        yield f"there is no conf/{target}.yml"
+    if found.get("workspace", {}).get("host"):
+        yield "a host does not belong into the bundle"
+    permissions = found.get("permissions", [])
+    yield from _permission_problems(permissions, _BUNDLE_LEVELS)
+    yield from _mode_problems(found)
+    for name, job in found.get("resources", {}).get("jobs", {}).items():
+        for problem in (*_job_problems(root, job), *_overlaps(permissions, job.get("permissions", []))):
+            yield f"job {name}: {problem}"
 
 
-def _mistyped(place: str, given: Any) -> Iterator[str]:
-    """Yield scalars that the SDK passes through without looking: it checks names, not kinds."""
-    if not isinstance(given, dict):
+def _mode_problems(found: Mapping[str, Any]) -> Iterator[str]:
+    mode = found.get("mode")
+    if mode not in ("development", "production"):
+        yield f"mode is {mode!r}"
+    if mode != "production":
         return
-    for key, value in given.items():
-        if isinstance(value, (dict, list)):
+    if not found.get("permissions"):
+        yield "production needs permissions"
+    if not found.get("run_as"):
+        yield "production needs run_as"
+    elif found["run_as"].keys() != {"service_principal_name"}:
+        yield "production must run as a service principal"
+    root_path = found.get("workspace", {}).get("root_path", "")
+    if not root_path or USER in root_path:
+        yield "production needs a root_path of its own"
+    if root_path.startswith(("/Workspace/Shared/", "/Shared/")):
+        yield f"everybody may write to the root_path {root_path}"
+    if found.get("default"):
+        yield "production must not be the default"
+    for name, job in found.get("resources", {}).get("jobs", {}).items():
+        if job.get("schedule", {}).get("pause_status") == "PAUSED":
+            yield f"production must not pause the job {name}"
+
+
+def _permission_problems(permissions: Iterable[Mapping[str, str]], levels: set[str]) -> Iterator[str]:
+    for one in permissions:
+        if len(one.keys() & _PRINCIPALS) != 1 or one.keys() - _PRINCIPALS != {"level"}:
+            yield f"one permission has {' and '.join(one)}, not one principal and a level"
+        elif one["level"] not in levels:
+            yield f"{one['level']} is no level of permission there"
+
+
+def _overlaps(of_bundle: Iterable[Mapping[str, str]], of_job: Iterable[Mapping[str, str]]) -> Iterator[str]:
+    """Yield who is named in both places: the CLI refuses that, or lets the job's level win."""
+    named = [
+        {(key, value) for one in side for key, value in one.items() if key != "level"}
+        for side in (of_bundle, of_job)
+    ]
+    for _, name in sorted(named[0] & named[1]):
+        yield f"the bundle's permissions name {name} already"
+
+
+def _job_problems(root: Path, job: Mapping[str, Any]) -> Iterator[str]:
+    # Permissions belong to the bundle, not to the Jobs API's settings.
+    understood = list(field_problems({key: value for key, value in job.items() if key != "permissions"}))
+    yield from understood
+    yield from _permission_problems(job.get("permissions", ()), _JOB_LEVELS)
+    if not any(problem.startswith("the Jobs API") for problem in understood):
+        yield from _task_problems(root, job)
+    if job.get("max_concurrent_runs") != 1:
+        yield "two runs at once are possible"
+    schedule = job.get("schedule")
+    if schedule is not None:
+        if not is_quartz(schedule.get("quartz_cron_expression", "")):
+            yield f"{schedule.get('quartz_cron_expression')!r} is no Quartz expression"
+        if schedule.get("timezone_id") != "UTC":
+            yield "its schedule is not in UTC"
+
+
+def _task_problems(root: Path, job: Mapping[str, Any]) -> Iterator[str]:
+    tasks = {task["task_key"]: task for task in job["tasks"]}
+    yield from _repeated("task", [task["task_key"] for task in job["tasks"]])
+    yield from _graph_problems(
+        {key: [needed["task_key"] for needed in task.get("depends_on", ())] for key, task in tasks.items()}
+    )
+    declared = [environment["environment_key"] for environment in job.get("environments", ())]
+    yield from _repeated("environment", declared)
+    for key, task in tasks.items():
+        if task.get("environment_key") not in declared:
+            yield f"task {key} has the environment {task.get('environment_key')!r}, which is not there"
+    for environment in job.get("environments", ()):
+        if "../dist/*.whl" not in environment["spec"].get("dependencies", ()):
+            yield f"environment {environment['environment_key']} lacks the wheel"
+        if not environment["spec"].get("environment_version"):
+            yield f"environment {environment['environment_key']} has no environment_version"
+    yield from _notebook_problems(root, job)
+
+
+def _graph_problems(graph: Mapping[str, Sequence[str]]) -> Iterator[str]:
+    for key, needed in graph.items():
+        for name in sorted(set(needed) - set(graph)):
+            yield f"task {key} depends on {name}, which is not there"
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError:
+        yield "its tasks depend on each other in a circle"
+
+
+def _notebook_problems(root: Path, job: Mapping[str, Any]) -> Iterator[str]:
+    parameters = [parameter["name"] for parameter in job.get("parameters", ())]
+    yield from _repeated("parameter", parameters)
+    read_by_tasks: set[str] = set()
+    for task in job["tasks"]:
+        place = f"task {task['task_key']}"
+        path = task.get("notebook_task", {}).get("notebook_path", "")
+        if not (root / "resources" / path).is_file():
+            yield f"{place}: {path or 'its notebook'} is not there"
             continue
-        expected = int if key in _NUMBERS else bool if key in _FLAGS else str
-        if type(value) is not expected:
-            yield f"{place}{key} is {value!r}, not {expected.__name__}"
+        source = (root / "resources" / path).read_text("utf-8")
+        if not source.startswith("# Databricks notebook source\n"):
+            yield f"{place}: {path} is no notebook"
+        widgets = set(re.findall(r'widgets\.(?:text|dropdown)\("(\w+)"', source))
+        read_by_tasks |= widgets
+        for name in sorted(widgets - set(parameters)):
+            yield f"{place} reads the parameter {name}, which is not there"
+    for name in sorted(set(parameters) - read_by_tasks):
+        yield f"the parameter {name} is read by no task"
 
 
-def _read(path: Path) -> dict[str, Any]:
-    document: dict[str, Any] = YAML(typ="safe", pure=True).load(path.read_text("utf-8"))
-    return document
-
-
-def _merge(into: dict[str, Any], other: Mapping[str, Any]) -> None:
-    for key, value in other.items():
-        if isinstance(value, dict) and isinstance(into.get(key), dict):
-            _merge(into[key], value)
-        else:
-            into[key] = value
-
-
-def _fill(value: Any, known: Mapping[str, Any]) -> Any:
-    if isinstance(value, dict):
-        return {key: _fill(item, known) for key, item in value.items()}
-    if isinstance(value, list):
-        return [_fill(item, known) for item in value]
-    if isinstance(value, str):
-        whole = REFERENCE.fullmatch(value)
-        if whole and whole[1] in known:
-            return _fill(known[whole[1]], known)
-        return REFERENCE.sub(lambda found: str(known.get(found[1], found[0])), value)
-    return value
-
-
-def _texts(value: Any, place: str = "") -> Iterator[tuple[str, str]]:
-    if isinstance(value, dict):
-        for key, item in value.items():
-            yield from _texts(item, f"{place}.{key}" if place else str(key))
-    elif isinstance(value, list):
-        for position, item in enumerate(value):
-            yield from _texts(item, f"{place}[{position}]")
-    elif isinstance(value, str):
-        yield place, value
+def _repeated(kind: str, names: Iterable[str]) -> Iterator[str]:
+    for name, times in Counter(names).items():
+        if times > 1:
+            yield f"the {kind} {name} is there {times} times"

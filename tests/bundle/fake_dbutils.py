@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -19,32 +20,49 @@ class FakeDbutils:
     """
 
     def __init__(self, parameters: Mapping[str, str]) -> None:
-        self._values = dict(parameters)
-        self.task_values: dict[str, object] = {}
-        self.widgets = self
-        self.jobs = self
-        self.taskValues = self
-        self.notebook = self
+        self.widgets = _Widgets(parameters)
+        self.jobs = _Jobs()
+        self.notebook = _Notebook()
 
-    def text(self, name: str, default: str) -> None:
+
+class _Widgets:
+    def __init__(self, parameters: Mapping[str, str]) -> None:
+        self._parameters = dict(parameters)
+        self._values: dict[str, str] = {}
+
+    def text(self, name: str, defaultValue: str, label: str = "") -> None:  # noqa: N803 - its real name
         """Declare a text widget."""
-        self._values.setdefault(name, default)
+        self._values[name] = self._parameters.get(name, defaultValue)
 
-    def dropdown(self, name: str, default: str, choices: Sequence[str]) -> None:
+    def dropdown(self, name: str, defaultValue: str, choices: Sequence[str], label: str = "") -> None:  # noqa: N803
         """Declare a widget with choices."""
-        assert default in choices
-        self._values.setdefault(name, default)
+        assert defaultValue in choices
+        self.text(name, defaultValue, label)
 
     def get(self, name: str) -> str:
         """Return a declared widget's value."""
         return self._values[name]
 
-    def set(self, *, key: str, value: object) -> None:
-        """Hand a value to later tasks."""
-        self.task_values[key] = value
 
+class _Jobs:
+    def __init__(self) -> None:
+        self.taskValues = _TaskValues()
+
+
+class _TaskValues:
+    def __init__(self) -> None:
+        self.values: dict[str, object] = {}
+
+    def set(self, key: str, value: object) -> None:
+        """Hand a value to later tasks; it must be one that JSON can hold, in at most 48 KiB."""
+        assert len(json.dumps(value)) <= 48 * 1024
+        self.values[key] = value
+
+
+class _Notebook:
     def exit(self, value: str) -> None:
-        """Stop the notebook."""
+        """Stop the notebook; only a string comes back to the job."""
+        assert isinstance(value, str)
         raise NotebookExit(value)
 
 
@@ -55,8 +73,9 @@ def run_notebook(path: Path, spark: Any, parameters: Mapping[str, str]) -> tuple
         The exit value and the task values.
     """
     dbutils = FakeDbutils(parameters)
+    names = {"__name__": "__main__", "dbutils": dbutils, "spark": spark}
     try:
-        exec(compile(path.read_text("utf-8"), str(path), "exec"), {"dbutils": dbutils, "spark": spark})
+        exec(compile(path.read_text("utf-8"), str(path), "exec"), names)
     except NotebookExit as stopped:
-        return str(stopped), dbutils.task_values
+        return str(stopped), dbutils.jobs.taskValues.values
     raise AssertionError(f"{path.name} ended without an exit value")

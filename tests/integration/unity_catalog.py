@@ -1,7 +1,8 @@
 """A Unity Catalog in miniature: Spark's reference catalog, with an `information_schema` beside it.
 
 Spark's own parser and analyzer judge every statement. What the reference catalog lacks is emulated
-after sqlglot has parsed it: SET NOT NULL, which Spark's analyzer refuses for every catalog.
+after its form was checked: SET NOT NULL, which Spark's analyzer refuses for every catalog, and the plain
+DROP CONSTRAINT, which the catalog takes without doing it.
 """
 
 from __future__ import annotations
@@ -71,7 +72,11 @@ class MiniatureUnityCatalog:
             self._not_null.clear()
         if " NOT NULL" in sql and sql.startswith("ALTER TABLE"):
             return self._change_nullability(sql)
-        return self._runner.run(sql)
+        rows = self._runner.run(sql)
+        if " DROP CONSTRAINT `" in sql:
+            # The reference catalog accepts this form and keeps the constraint; the long form drops it.
+            self._runner.run(sql.replace(" DROP CONSTRAINT ", " DROP CONSTRAINT IF EXISTS ") + " CASCADE")
+        return rows
 
     def clear(self) -> None:
         """Drop everything."""

@@ -1,0 +1,95 @@
+"""Reads a bundle as the Databricks CLI does: includes merged in, a target laid over, references filled in.
+
+It judges nothing: what cannot be filled in stays, for `bundle_checks` to find.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from copy import deepcopy
+from pathlib import Path
+from typing import Any
+
+from ruamel.yaml import YAML
+
+REFERENCE = re.compile(r"\$\{([^}]+)\}")
+USER = "someone@example.com"
+
+
+def load(root: Path) -> dict[str, Any]:
+    """Return databricks.yml with its included files merged in."""
+    bundle = read(root / "databricks.yml")
+    for pattern in bundle["include"]:
+        for path in sorted(root.glob(pattern)):
+            _merge(bundle, {key: value for key, value in read(path).items() if key != "include"})
+    return bundle
+
+
+def read(path: Path) -> dict[str, Any]:
+    """Return one YAML document; a key that is there twice is an error."""
+    document: dict[str, Any] = YAML(typ="safe", pure=True).load(path.read_text("utf-8"))
+    return document
+
+
+def deployed(bundle: Mapping[str, Any], target: str) -> dict[str, Any]:
+    """Return the bundle for one target with its references filled in; unknown ones stay."""
+    merged = deepcopy(dict(bundle))
+    settings = merged.pop("targets")[target]
+    variables = merged.pop("variables", {})
+    values = {name: variable.get("default") for name, variable in variables.items()}
+    values |= settings.pop("variables", {})
+    _merge(merged, settings)
+    root_path = merged.get("workspace", {}).get("root_path", "")
+    known = {f"var.{name}": value for name, value in values.items()} | {
+        "bundle.name": merged["bundle"]["name"],
+        "bundle.target": target,
+        "workspace.current_user.userName": USER,
+        "workspace.root_path": root_path,
+        "workspace.file_path": f"{root_path}/files",
+    }
+    for kind, resources in merged.get("resources", {}).items():
+        known |= {f"resources.{kind}.{name}.id": f"<id of {name}>" for name in resources}
+    filled: dict[str, Any] = _fill(merged, known)
+    return filled
+
+
+def texts(value: Any, place: str = "") -> Iterator[tuple[str, str]]:
+    """Yield every string of a document with its place."""
+    if isinstance(value, dict):
+        for key, item in value.items():
+            yield from texts(item, f"{place}.{key}" if place else str(key))
+    elif isinstance(value, list):
+        for position, item in enumerate(value):
+            yield from texts(item, f"{place}[{position}]")
+    elif isinstance(value, str):
+        yield place, value
+
+
+def _merge(into: dict[str, Any], other: Mapping[str, Any]) -> None:
+    for key, value in other.items():
+        if isinstance(value, dict) and isinstance(into.get(key), dict):
+            _merge(into[key], value)
+        else:
+            into[key] = value
+
+
+def _fill(value: Any, known: Mapping[str, Any]) -> Any:
+    if isinstance(value, dict):
+        return {key: _fill(item, known) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_fill(item, known) for item in value]
+    if isinstance(value, str):
+        whole = REFERENCE.fullmatch(value)
+        if whole:
+            return _look_up(whole, known)
+        return REFERENCE.sub(lambda part: str(_look_up(part, known)), value)
+    return value
+
+
+def _look_up(reference: re.Match[str], known: Mapping[str, Any]) -> Any:
+    name = reference[1]
+    if name not in known:
+        return reference[0]
+    # Without itself: a variable that refers back to itself stays, instead of never ending.
+    return _fill(known[name], {key: value for key, value in known.items() if key != name})

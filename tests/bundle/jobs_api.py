@@ -1,0 +1,64 @@
+"""Compares a job's settings with databricks-sdk's typed classes for the Jobs API.
+
+What the classes read and write back must be what was there: that finds unknown and misspelt fields, and
+values outside an enum. They pass scalars through unseen, so the kinds come from their annotations.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import is_dataclass
+from enum import Enum
+from types import NoneType
+from typing import Any, Union, get_args, get_origin, get_type_hints
+
+from databricks.sdk.service.jobs import JobSettings
+
+
+def field_problems(settings: Mapping[str, Any]) -> Iterator[str]:
+    """Yield every field that the Jobs API would not understand as it is meant."""
+    yield from _kinds("", settings, JobSettings)
+    try:
+        understood = JobSettings.from_dict(dict(settings)).as_dict()
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        yield f"the Jobs API does not understand it: {error}"
+        return
+    yield from _differences("", settings, understood)
+
+
+def _kinds(place: str, given: Any, hint: Any) -> Iterator[str]:
+    """Yield values that are not of the annotated kind, down to the scalars."""
+    if get_origin(hint) is Union:
+        (hint,) = (one for one in get_args(hint) if one is not NoneType)
+    origin = get_origin(hint) or hint
+    expected: Any = dict if is_dataclass(origin) else str if issubclass(origin, Enum) else origin
+    if type(given) is not expected:
+        yield f"{place.rstrip('.')} is {given!r}, not {expected.__name__}"
+    elif issubclass(origin, Enum):
+        if given not in {member.value for member in origin}:
+            yield f"{place.rstrip('.')} is {given!r}, not a {origin.__name__}"
+    elif origin is list:
+        for position, one in enumerate(given):
+            yield from _kinds(f"{place}{position}.", one, get_args(hint)[0])
+    elif origin is dict:
+        for key, one in given.items():
+            yield from _kinds(f"{place}{key}.", one, get_args(hint)[1])
+    elif is_dataclass(origin):
+        fields = get_type_hints(origin)
+        for key in given.keys() & fields.keys():
+            yield from _kinds(f"{place}{key}.", given[key], fields[key])
+
+
+def _differences(place: str, given: Any, understood: Any) -> Iterator[str]:
+    match given, understood:
+        case dict(), dict():
+            for key, value in given.items():
+                if key not in understood:
+                    yield f"{place}{key} does not survive the Jobs API"
+                else:
+                    yield from _differences(f"{place}{key}.", value, understood[key])
+        case list(), list() if len(given) == len(understood):
+            for position, (one, other) in enumerate(zip(given, understood, strict=True)):
+                yield from _differences(f"{place}{position}.", one, other)
+        case _ if given != understood:
+            yield f"{place.rstrip('.')} is {given!r}, understood as {understood!r}"

@@ -1,0 +1,148 @@
+"""The notebooks call the engine with what the job passes, target by target, and hand over what it answers."""
+
+from __future__ import annotations
+
+import inspect
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import delta_engine.job
+from delta_engine.errors import DeltaEngineError
+from delta_engine.job import JobSummary
+from tests.bundle.bundle_files import deployed, load
+from tests.bundle.fake_dbutils import FakeDbutils, run_notebook
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+ROOT = Path(__file__).parents[2]
+NOTEBOOKS = ROOT / "notebooks"
+SPARK = object()  # the notebooks only hand it on
+
+
+class RecordingJob:
+    """Takes the place of `delta_engine.job`'s functions and answers with what it was given."""
+
+    def __init__(self) -> None:
+        self.calls: list[dict[str, Any]] = []
+
+    def run_sync(
+        self,
+        *,
+        environment: str,
+        conf_dir: str,
+        spark: SparkSession,
+        allow: Sequence[str] = (),
+        tables: Sequence[str] = (),
+        dry_run: bool = False,
+    ) -> JobSummary:
+        self.calls.append({key: value for key, value in locals().items() if key != "self"})
+        return JobSummary(task="sync", environment=environment, counts={"created": 2, "failed": 0})
+
+    def run_drift_report(
+        self, *, environment: str, conf_dir: str, spark: SparkSession, tables: Sequence[str] = ()
+    ) -> JobSummary:
+        self.calls.append({key: value for key, value in locals().items() if key != "self"})
+        return JobSummary(task="drift_report", environment=environment, counts={"pending": 1})
+
+
+@pytest.fixture
+def job(monkeypatch: pytest.MonkeyPatch) -> RecordingJob:
+    recording = RecordingJob()
+    for name in ("run_sync", "run_drift_report"):
+        fake, real = getattr(recording, name), getattr(delta_engine.job, name)
+        assert inspect.signature(fake) == inspect.signature(real)
+        monkeypatch.setattr(delta_engine.job, name, fake)
+    return recording
+
+
+@pytest.mark.parametrize("path", sorted(NOTEBOOKS.iterdir()), ids=lambda path: str(path.name))
+def test_a_notebook_is_thin_and_in_databricks_format(path: Path) -> None:
+    lines = path.read_text("utf-8").splitlines()
+    assert lines[0] == "# Databricks notebook source"
+    assert lines.count("# COMMAND ----------") == 3
+    assert len(lines) < 40
+
+
+@pytest.mark.parametrize("target", ["dev", "stage", "prod"])
+def test_every_task_of_every_job_calls_the_engine(job: RecordingJob, target: str) -> None:
+    found = deployed(load(ROOT), target)
+    conf_dir = f"{found['workspace']['root_path']}/files/conf"
+    expected = {"environment": target, "conf_dir": conf_dir, "spark": SPARK, "tables": ()}
+    summaries = [
+        _run(task, settings) for settings in found["resources"]["jobs"].values() for task in settings["tasks"]
+    ]
+    assert [(summary["task"], summary["environment"]) for summary in summaries] == [
+        ("sync", target),
+        ("drift_report", target),
+        ("drift_report", target),
+    ]
+    assert job.calls == [{**expected, "allow": (), "dry_run": False}, expected, expected]
+
+
+def test_parameters_given_for_one_run_reach_the_engine(job: RecordingJob) -> None:
+    given = {
+        "environment": "stage",
+        "conf_dir": "/Workspace/conf",
+        "tables": "stage.silver.*, stage.gold.orders",
+        "allow": "drop_column:stage.silver.orders,drop_table",
+        "dry_run": "true",
+    }
+    text, values = run_notebook(NOTEBOOKS / "sync.py", SPARK, given)
+    assert job.calls == [
+        {
+            "environment": "stage",
+            "conf_dir": "/Workspace/conf",
+            "spark": SPARK,
+            "tables": ("stage.silver.*", "stage.gold.orders"),
+            "allow": ("drop_column:stage.silver.orders", "drop_table"),
+            "dry_run": True,
+        }
+    ]
+    assert values == json.loads(text)["counts"] == {"created": 2, "failed": 0}
+
+
+@pytest.mark.parametrize(
+    ("name", "more"), [("sync.py", {"allow": (), "dry_run": True}), ("drift_report.py", {})]
+)
+def test_opened_by_hand_a_notebook_changes_nothing(
+    job: RecordingJob, name: str, more: dict[str, Any]
+) -> None:
+    run_notebook(NOTEBOOKS / name, SPARK, {})
+    assert job.calls == [{"environment": "dev", "conf_dir": "../conf", "spark": SPARK, "tables": (), **more}]
+
+
+@pytest.mark.parametrize("text", ["True", "yes", ""])
+def test_only_a_plain_false_makes_sync_apply(job: RecordingJob, text: str) -> None:
+    run_notebook(NOTEBOOKS / "sync.py", SPARK, {"dry_run": text})
+    assert job.calls[0]["dry_run"] is True
+
+
+@pytest.mark.parametrize(
+    ("name", "function"), [("sync.py", "run_sync"), ("drift_report.py", "run_drift_report")]
+)
+def test_an_error_fails_the_task(monkeypatch: pytest.MonkeyPatch, name: str, function: str) -> None:
+    def fail(**_: object) -> JobSummary:
+        raise DeltaEngineError("no such environment")
+
+    monkeypatch.setattr(delta_engine.job, function, fail)
+    with pytest.raises(DeltaEngineError, match="no such environment"):
+        run_notebook(NOTEBOOKS / name, SPARK, {})
+
+
+def test_the_fake_knows_only_declared_widgets() -> None:
+    with pytest.raises(KeyError):
+        FakeDbutils({"environment": "dev"}).widgets.get("environment")
+
+
+def _run(task: dict[str, Any], settings: dict[str, Any]) -> dict[str, Any]:
+    parameters = {parameter["name"]: parameter["default"] for parameter in settings["parameters"]}
+    path = ROOT / "resources" / task["notebook_task"]["notebook_path"]
+    text, values = run_notebook(path, SPARK, parameters)
+    summary: dict[str, Any] = json.loads(text)
+    assert values == summary["counts"]
+    return summary
