@@ -6,22 +6,26 @@ Importing this package imports neither pyspark nor anything else that is slow.
 
 from __future__ import annotations
 
-from delta_engine.actions import AlignTable, CreateTable, TablePlan
-from delta_engine.compile.planner import TablePlanner
-from delta_engine.errors import (
-    CatalogReadError,
-    ConfigError,
-    DeltaEngineError,
-    InvalidModelError,
-    UnsafePlanError,
-)
-from delta_engine.execute.action_runner import ActionRunner, ApplyFailedError
-from delta_engine.models import Column, PrimaryKey, Table
-from delta_engine.orchestrate.orchestrator import Orchestrator
-from delta_engine.policy import Policy
-from delta_engine.state.catalog_reader import CatalogReader
-from delta_engine.state.states import CatalogState, TableState
-from delta_engine.validation.validator import PlanValidator
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from delta_engine.actions import AlignTable, CreateTable, TablePlan
+    from delta_engine.compile.planner import TablePlanner
+    from delta_engine.errors import (
+        CatalogReadError,
+        ConfigError,
+        DeltaEngineError,
+        InvalidModelError,
+        UnsafePlanError,
+    )
+    from delta_engine.execute.action_runner import ActionRunner, ApplyFailedError
+    from delta_engine.models import Column, PrimaryKey, Table
+    from delta_engine.orchestrate.orchestrator import Orchestrator
+    from delta_engine.policy import Policy
+    from delta_engine.state.catalog_reader import CatalogReader
+    from delta_engine.state.states import CatalogState, TableState
+    from delta_engine.validation.validator import PlanValidator
 
 __version__ = "0.1.0"
 
@@ -47,3 +51,33 @@ __all__ = [
     "TableState",
     "UnsafePlanError",
 ]
+
+_HOMES = {
+    "ActionRunner": "delta_engine.execute.action_runner",
+    "AlignTable": "delta_engine.actions",
+    "ApplyFailedError": "delta_engine.execute.action_runner",
+    "CatalogReadError": "delta_engine.errors",
+    "CatalogReader": "delta_engine.state.catalog_reader",
+    "CatalogState": "delta_engine.state.states",
+    "Column": "delta_engine.models",
+    "ConfigError": "delta_engine.errors",
+    "CreateTable": "delta_engine.actions",
+    "DeltaEngineError": "delta_engine.errors",
+    "InvalidModelError": "delta_engine.errors",
+    "Orchestrator": "delta_engine.orchestrate.orchestrator",
+    "PlanValidator": "delta_engine.validation.validator",
+    "Policy": "delta_engine.policy",
+    "PrimaryKey": "delta_engine.models",
+    "Table": "delta_engine.models",
+    "TablePlan": "delta_engine.actions",
+    "TablePlanner": "delta_engine.compile.planner",
+    "TableState": "delta_engine.state.states",
+    "UnsafePlanError": "delta_engine.errors",
+}
+
+
+def __getattr__(name: str) -> object:
+    """Import a public name when it is first used, so that the command line starts at once."""
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(_HOMES[name]), name)

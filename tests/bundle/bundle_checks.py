@@ -65,7 +65,7 @@ def _bundle_problems(bundle: Mapping[str, Any]) -> Iterator[str]:
             UUID(bundle["bundle"]["uuid"])
         except ValueError:
             yield "bundle.uuid is no UUID"
-    for name, artifact in bundle["artifacts"].items():
+    for name, artifact in bundle.get("artifacts", {}).items():
         yield from _key_problems(f"artifact {name}", "an artifact", artifact)
         if artifact.get("type") != "whl" or not artifact.get("build"):
             yield f"artifact {name} builds no wheel"

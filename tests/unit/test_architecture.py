@@ -23,6 +23,7 @@ def test_importing_imports_neither_spark_nor_the_parser(module: str) -> None:
 
 def test_the_public_names_exist() -> None:
     assert [name for name in delta_engine.__all__ if not hasattr(delta_engine, name)] == []
+    assert not hasattr(delta_engine, "nope")
 
 
 def test_actions_are_frozen_and_slotted() -> None:

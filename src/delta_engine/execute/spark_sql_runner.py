@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from delta_engine.errors import StatementError
 from delta_engine.sql_runner import Row
 
 if TYPE_CHECKING:
+    from pyspark.errors import PySparkException
     from pyspark.sql import SparkSession
 
 
@@ -30,11 +31,15 @@ class SparkSqlRunner:
         try:
             return [row.asDict() for row in self._spark.sql(sql).collect()]
         except PySparkException as error:
-            raise StatementError(
-                _without_plan(str(error)), sql=sql, error_class=error.getErrorClass()
-            ) from error
+            raise StatementError(_without_plan(str(error)), sql=sql, error_class=_condition(error)) from error
         except Py4JError as error:  # a Java exception that pyspark has no class for
             raise StatementError(_without_plan(str(error)), sql=sql, error_class=None) from error
+
+
+def _condition(error: PySparkException) -> str | None:
+    """Return the error condition, by the method's name of Spark 4 or of Spark 3."""
+    get: Callable[[], str | None] = getattr(error, "getCondition", None) or error.getErrorClass
+    return get()
 
 
 def _without_plan(message: str) -> str:
