@@ -45,7 +45,7 @@ def after(action: Action, state: TableState) -> TableState:
     """Return the state after one action; fails where the platform would."""
     match action:
         case ColumnAdd(desired):
-            assert state.column(desired.name) is None
+            assert all(column.key != desired.key for column in state.columns)
             return replace(state, columns=(*state.columns, desired))
         case ColumnDrop(observed):
             key = state.primary_key
@@ -80,8 +80,7 @@ def after(action: Action, state: TableState) -> TableState:
 
 
 def _column(state: TableState, name: str) -> Column:
-    column = state.column(name)
-    assert column is not None
+    (column,) = (column for column in state.columns if column.key == name.lower())
     return column
 
 

@@ -25,15 +25,23 @@ class SparkSqlRunner:
 
     def run(self, sql: str) -> Sequence[Row]:
         """Run one statement and return its rows; see `SqlRunner.run`."""
-        from py4j.protocol import Py4JError  # type: ignore[import-untyped]
         from pyspark.errors import PySparkException
 
         try:
             return [row.asDict() for row in self._spark.sql(sql).collect()]
         except PySparkException as error:
             raise StatementError(_without_plan(str(error)), sql=sql, error_class=_condition(error)) from error
-        except Py4JError as error:  # a Java exception that pyspark has no class for
+        except _java_errors() as error:
             raise StatementError(_without_plan(str(error)), sql=sql, error_class=None) from error
+
+
+def _java_errors() -> tuple[type[Exception], ...]:
+    """Return what Java exceptions come as for which pyspark has no class; nothing where there is no JVM."""
+    try:
+        from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+    except ImportError:
+        return ()
+    return (Py4JError,)
 
 
 def _condition(error: PySparkException) -> str | None:

@@ -30,10 +30,6 @@ class TableState:
     def __post_init__(self) -> None:
         object.__setattr__(self, "table_properties", read_only(self.table_properties))
 
-    def column(self, name: str) -> Column | None:
-        """Return a column by name, without regard to case."""
-        return next((column for column in self.columns if column.key == name.lower()), None)
-
 
 ABSENT = TableState(exists=False)
 
