@@ -12,6 +12,7 @@ PROJECT = Path(__file__).resolve().parents[1]
 CHANGES = (
     "ALTER TABLE {silver}/orders` ALTER COLUMN o_orderdate COMMENT 'when??'",
     "ALTER TABLE {silver}/customer` ALTER COLUMN c_custkey DROP NOT NULL",
+    "ALTER TABLE {silver}/customer` DROP CONSTRAINT IF EXISTS delta_engine_not_null_c_custkey",
     "COMMENT ON TABLE {silver}/customer` IS 'do not touch'",
     "ALTER TABLE {silver}/region` SET TBLPROPERTIES ('delta.deletedFileRetentionDuration' = 'interval 2 days')",
 )

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
+from delta_engine.addressing import PathAddressing
 from delta_engine.capabilities import DATABRICKS, OPEN_SOURCE, Capabilities
 from delta_engine.models import Column, PrimaryKey, QualifiedName, Table
 from delta_engine.state.states import CatalogState, TableState
@@ -46,6 +48,11 @@ def catalog_of(models: Sequence[Table], *states: TableState) -> CatalogState:
     return CatalogState(
         tables={model.qualified_name.key: state for model, state in zip(models, states, strict=True)}
     )
+
+
+def address_of_orders(project: Path) -> str:
+    """Return the SQL that addresses dev.silver.orders in a project's embedded warehouse."""
+    return PathAddressing(project / ".delta-engine" / "warehouse").table(ORDERS)
 
 
 WORKED_MODEL = Table(

@@ -33,11 +33,12 @@ def delta_engine(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[
 @pytest.fixture
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Work in a project with one table, dev.silver.orders, for the embedded backend."""
-    (tmp_path / "conf" / "models").mkdir(parents=True)
-    (tmp_path / "conf" / "local.yml").write_text(CONFIG)
-    (tmp_path / "conf" / "models" / "orders.yml").write_text(ORDERS)
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
+    folder = tmp_path / "it's a `project`"
+    (folder / "conf" / "models").mkdir(parents=True)
+    (folder / "conf" / "local.yml").write_text(CONFIG)
+    (folder / "conf" / "models" / "orders.yml").write_text(ORDERS)
+    monkeypatch.chdir(folder)
+    return folder
 
 
 CONFIG = """\

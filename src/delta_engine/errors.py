@@ -111,6 +111,10 @@ class MissingDependencyError(DeltaEngineError):
     """An optional package, or the Java that Spark needs, is not installed."""
 
 
+class SparkStartError(DeltaEngineError):
+    """A local Spark session could not be started."""
+
+
 def raise_all(refusals: Iterable[RefusedError]) -> None:
     """Raise what was collected: one refusal as itself, several as a `RefusalGroup`, none not at all."""
     collected = tuple(refusals)

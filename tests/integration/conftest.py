@@ -39,7 +39,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
             "spark.sql.catalog.dev": REFERENCE_CATALOG,
             "spark.driver.memory": "2g",
         },
-        scratch=tmp_path_factory.mktemp("spark"),
+        scratch=tmp_path_factory.mktemp("it's a spark"),
     )
     yield session
     session.stop()

@@ -11,6 +11,7 @@ import pytest
 
 from delta_engine.execute.spark_sql_runner import SparkSqlRunner
 from delta_engine.sql_runner import Row
+from tests.builders import address_of_orders
 from tests.commandline import CommandLine
 from tests.integration.counting import READS
 
@@ -38,7 +39,7 @@ def changes(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 @pytest.fixture
 def orders(spark: SparkSession, project: Path) -> str:
     """Return the address of dev.silver.orders in the project's warehouse."""
-    return f"delta.`{project}/.delta-engine/warehouse/dev/silver/orders`"
+    return address_of_orders(project)
 
 
 def test_sync_twice(

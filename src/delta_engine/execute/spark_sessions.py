@@ -9,13 +9,15 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from delta_engine.errors import MissingDependencyError
+from delta_engine.errors import MissingDependencyError, SparkStartError
 from delta_engine.execute.local_jars import delta_jars, java
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _NEVER_MATCHES = "(?!)"
+
+_LOG_VARIABLE = "DELTA_ENGINE_SPARK_LOG"
 
 _LOCAL_SETTINGS = {
     "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
@@ -43,9 +45,12 @@ def open_local_session(settings: Mapping[str, str], *, scratch: Path) -> SparkSe
 
     Raises:
         MissingDependencyError: pyspark, Delta's jars or Java is missing.
+        SparkStartError: Java did not start.
     """
     jars = ",".join(map(str, delta_jars()))
     java()
+    import pyspark
+    from pyspark.errors import PySparkRuntimeError
     from pyspark.sql import SparkSession
 
     scratch.mkdir(parents=True, exist_ok=True)
@@ -53,7 +58,7 @@ def open_local_session(settings: Mapping[str, str], *, scratch: Path) -> SparkSe
         **_LOCAL_SETTINGS,
         "spark.jars": jars,
         "spark.sql.warehouse.dir": str(scratch / "spark-warehouse"),
-        "spark.driver.extraJavaOptions": f"-Dderby.system.home={scratch}",
+        "spark.driver.extraJavaOptions": f'-Dderby.system.home="{scratch}"',
         "spark.log.level": "ERROR",
         **settings,
     }
@@ -62,8 +67,15 @@ def open_local_session(settings: Mapping[str, str], *, scratch: Path) -> SparkSe
     builder = SparkSession.builder.master("local[*]").appName("delta-engine")
     for key, value in wanted.items():
         builder = builder.config(key, value)
-    with _quiet_launch():
-        session = builder.getOrCreate()
+    # Another Spark's SPARK_HOME would be started instead of the one that the jars were fetched for.
+    os.environ["SPARK_HOME"] = str(Path(pyspark.__file__).parent)
+    try:
+        with _quiet_launch():
+            session = builder.getOrCreate()
+    except PySparkRuntimeError as error:
+        raise SparkStartError(
+            f"Spark could not be started: {error} Set {_LOG_VARIABLE}=1 to see what Java says."
+        ) from error
     session.sparkContext.setLogLevel("ERROR")
     return session
 
@@ -98,7 +110,7 @@ def _quiet_launch() -> Iterator[None]:
     The JVM inherits file descriptor 2 when it starts; it is pointed at the null device for that moment
     unless the user asks to see it with DELTA_ENGINE_SPARK_LOG=1.
     """
-    if os.environ.get("DELTA_ENGINE_SPARK_LOG"):
+    if os.environ.get(_LOG_VARIABLE):
         yield
         return
     sys.stderr.flush()
