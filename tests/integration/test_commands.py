@@ -58,6 +58,20 @@ def test_sync_twice(
     assert len(changes) == 1
 
 
+def test_names_as_spark_resolves_them(spark: SparkSession, delta_engine: CommandLine, project: Path) -> None:
+    config = project / "conf" / "local.yml"
+    text = config.read_text().replace("type: oss", "type: oss, names: catalog")
+    config.write_text(text.replace("catalog: dev", "catalog: spark_catalog"))
+    models = project / "conf" / "models" / "orders.yml"
+    models.write_text(models.read_text().replace("schema: silver", "schema: by_name"))
+    try:
+        assert delta_engine("-e", "local", "sync").code == 0
+        assert spark.catalog.tableExists("spark_catalog.by_name.orders")
+        assert delta_engine("-e", "local", "plan", "--detailed-exitcode").code == 0
+    finally:
+        spark.sql("DROP SCHEMA IF EXISTS spark_catalog.by_name CASCADE")
+
+
 def test_a_plan_changes_nothing_and_says_so_by_its_exit_code(
     spark: SparkSession, delta_engine: CommandLine, project: Path, changes: list[str], orders: str
 ) -> None:

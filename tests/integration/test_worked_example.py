@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from chispa import assert_df_equality
 from chispa.schema_comparer import assert_schema_equality
 
 from delta_engine.aspects.columns import ColumnAdd
@@ -98,6 +99,20 @@ def test_not_null_is_enforced_after_tightening(spark: SparkSession, tmp_path: Pa
     with pytest.raises(Exception, match="DELTA_VIOLATE_CONSTRAINT_WITH_VALUES"):
         spark.sql(f"INSERT INTO {address} VALUES (NULL, current_timestamp(), 2.5)")
     assert spark.table(address).count() == 1
+
+
+def test_the_rows_stay(spark: SparkSession, tmp_path: Path) -> None:
+    (tmp_path / "dev" / "silver").mkdir(parents=True)
+    backend = embedded_backend(spark, tmp_path)
+    address = backend.addressing.table(WORKED_MODEL.qualified_name)
+    spark.sql(f"CREATE TABLE {address} (id BIGINT, created_ts TIMESTAMP) USING delta")
+    spark.sql(f"INSERT INTO {address} VALUES (1, TIMESTAMP '2026-01-01'), (2, NULL)")
+    before = spark.table(address).selectExpr("*", "CAST(NULL AS DECIMAL(18,2)) AS amount")
+    expected = spark.createDataFrame(before.collect(), before.schema)
+    engine_over(backend).sync_tables([WORKED_MODEL])
+    assert_df_equality(
+        spark.table(address), expected, ignore_nullable=True, ignore_metadata=True, ignore_row_order=True
+    )
 
 
 def test_the_schema_is_the_one_declared(spark: SparkSession, tmp_path: Path) -> None:

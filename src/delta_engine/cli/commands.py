@@ -11,10 +11,12 @@ from rich.console import Console
 from rich.text import Text
 
 from delta_engine.actions import TablePlan
+from delta_engine.backends import Backend
 from delta_engine.cli.context import Context, ExitCode
 from delta_engine.cli.plan_view import print_plan, print_statements
 from delta_engine.errors import raise_all
 from delta_engine.execute.action_runner import ApplyFailedError, OutcomeKind, TableOutcome
+from delta_engine.orchestrate.orchestrator import Orchestrator
 from delta_engine.orchestrate.project import (
     Project,
     load_project,
@@ -46,11 +48,7 @@ def show_plan(
     detailed: bool,
 ) -> None:
     """Show the plan, also when it is refused; the refusals go to stderr."""
-    project = _load(context, tables, allow)
-    with _status("reading the catalog …"):
-        backend = open_backend(project.settings)
-        engine = orchestrator(project.settings, backend)
-        plan = engine.plan_tables(project.models)
+    project, backend, engine, plan = _plan(context, tables, allow)
     statements = rendered_statements(plan, backend) if as_json or with_sql else {}
     _show(plan, project, statements, as_json=as_json, with_sql=with_sql)
     raise_all(engine.refusals(plan))
@@ -68,12 +66,10 @@ def sync_models(
     as_json: bool,
 ) -> None:
     """Plan, show, ask, apply."""
-    project = _load(context, tables, allow)
-    with _status("reading the catalog …"):
-        backend = open_backend(project.settings)
-        engine = orchestrator(project.settings, backend)
-        plan = engine.plan_tables(project.models)
-    if dry_run or not as_json:
+    project, backend, engine, plan = _plan(context, tables, allow)
+    if as_json and not dry_run:
+        print_plan(plan, to_stderr=True)  # stdout is for the one document at the end
+    else:
         statements = rendered_statements(plan, backend) if dry_run else {}
         _show(plan, project, statements, as_json=as_json, with_sql=dry_run)
     raise_all(engine.refusals(plan))
@@ -88,6 +84,16 @@ def sync_models(
     elif plan:
         statement_count = sum(outcome.statements for outcome in outcomes)
         typer.echo(f"applied: {counted(len(outcomes), 'table')}, {counted(statement_count, 'statement')}")
+
+
+def _plan(
+    context: Context, tables: Sequence[str], allow: Sequence[str]
+) -> tuple[Project, Backend, Orchestrator, TablePlan]:
+    project = _load(context, tables, allow)
+    with _status("reading the catalog …"):
+        backend = open_backend(project.settings)
+        engine = orchestrator(project.settings, backend)
+        return project, backend, engine, engine.plan_tables(project.models)
 
 
 def _load(context: Context, tables: Sequence[str], allow: Sequence[str] = ()) -> Project:

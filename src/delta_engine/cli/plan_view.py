@@ -17,11 +17,13 @@ _ANY_WIDTH = 100_000
 _COLOURS = {Sign.ADDED: "green", Sign.CHANGED: "yellow", Sign.REMOVED: "red"}
 
 
-def print_plan(plan: TablePlan) -> None:
-    """Print the tree of changes to stdout; nothing for an empty plan."""
-    console = Console(highlight=False)
+def print_plan(plan: TablePlan, *, to_stderr: bool = False) -> None:
+    """Print the tree of changes; nothing for an empty plan."""
+    console = Console(highlight=False, stderr=to_stderr)
     if not console.is_terminal:
-        console = Console(highlight=False, width=_ANY_WIDTH)  # a tree is cut at its console's width
+        console = Console(
+            highlight=False, stderr=to_stderr, width=_ANY_WIDTH
+        )  # a tree is cut at its console's width
     for branch in plan_branches(plan):
         console.print(_tree(branch))
 
