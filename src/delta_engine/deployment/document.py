@@ -1,0 +1,181 @@
+"""The deployment state, version 1: the document's classes. They are the published schema's one source.
+
+What the fields mean is the business of docs/deployment-state.md. A document is a value: `msgspec.structs.replace`
+makes the next one.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import Annotated, Final
+
+import msgspec
+
+from delta_engine.deployment.definitions import TableDefinition
+from delta_engine.deployment.lock_record import Moment
+from delta_engine.deployment.open_struct import OpenStruct
+
+VERSION: Final = 1
+SCHEMA_URI: Final = "urn:delta-engine:deployment-state:v1"
+KEPT_WRITE_IDS: Final = 20
+"""How many earlier write ids a document remembers: a save whose answer was lost is recognised by its own,
+even after others have saved on top of it."""
+
+Checksum = Annotated[str, msgspec.Meta(pattern="^sha256:[0-9a-f]{64}$")]
+Count = Annotated[int, msgspec.Meta(ge=0)]
+
+
+class ResourceType(Enum):
+    """What a resource is."""
+
+    TABLE = "table"
+    SCHEMA = "schema"
+
+
+class Status(Enum):
+    """What is known of a resource."""
+
+    HEALTHY = "healthy"  # as it was last applied
+    DEGRADED = "degraded"  # applied in part
+    FAILED = "failed"  # nothing of the last change could be applied
+    UNKNOWN = "unknown"  # a run that was changing it ended without a word
+    MISSING = "missing"  # applied once, and not there any more
+    DRIFTED = "drifted"  # somebody changed it
+    UNMANAGED = "unmanaged"  # stands in a managed schema and is in no model
+
+
+class Difference(OpenStruct, frozen=True, kw_only=True):
+    """One field in which a resource differs from what was applied; None on a side: it is not there."""
+
+    field: str
+    expected: str | None
+    actual: str | None
+
+
+class ResourceMetadata(OpenStruct, frozen=True, kw_only=True):
+    """What there is to say about one resource. All of it is optional; schemas have next to nothing.
+
+    Args:
+        definition: the table as it was last applied, whole. Only an apply replaces it.
+        delta_table_id: Delta's id of the table then; another id is another table of that name.
+        delta_version: the table's version after the apply; later ones are other people's, or data.
+        schema_checksum: of names, types and NOT NULL as applied.
+        actual_checksum: of the same as found, where they differ.
+        drift: how the table differs from its definition.
+        sync_error: why the status is what it is.
+        sync_warning: for resources that nobody declared.
+    """
+
+    definition: TableDefinition | None = None
+    delta_table_id: str | None = None
+    delta_version: Count | None = None
+    schema_checksum: Checksum | None = None
+    actual_checksum: Checksum | None = None
+    drift: tuple[Difference, ...] = ()
+    sync_error: str | None = None
+    sync_warning: str | None = None
+
+
+class Resource(OpenStruct, frozen=True, kw_only=True):
+    """One table or schema.
+
+    Args:
+        type: what it is.
+        id: its qualified name, as declared.
+        deployed_at: when it was last applied; None for what nobody applied.
+        deployed_by: by whom.
+        config_checksum: SHA-256 of the canonical model; None for what has no model.
+        status: what is known of it.
+        metadata: the rest.
+        dependencies: the keys of the resources it needs.
+    """
+
+    type: ResourceType
+    id: str
+    deployed_at: Moment | None
+    deployed_by: str | None
+    config_checksum: Checksum | None
+    status: Status
+    metadata: ResourceMetadata
+    dependencies: tuple[str, ...]
+
+
+class EnvironmentRecord(OpenStruct, frozen=True, kw_only=True):
+    """The environment that the document is about; values of variables that name secrets are blanked."""
+
+    name: str
+    host: str
+    variables: dict[str, str]
+
+
+class ApplyActions(OpenStruct, frozen=True, kw_only=True):
+    """How many tables and schemas the last apply touched."""
+
+    added: Count
+    changed: Count
+    destroyed: Count
+
+
+class Checkpoint(OpenStruct, frozen=True, kw_only=True):
+    """How far the last apply came with one table.
+
+    Args:
+        resource: the table's key.
+        status: what became of it.
+        statements_done: how many of its statements ran to the end.
+        statement: the one that failed, if one did.
+        error: what the platform said about it.
+    """
+
+    resource: str
+    status: Status
+    statements_done: Count
+    statement: str | None = None
+    error: str | None = None
+
+
+class ApplyRecord(OpenStruct, frozen=True, kw_only=True):
+    """What the last apply did; the duration is in seconds."""
+
+    last_apply_duration: float | None
+    last_apply_actions: ApplyActions
+    warnings: tuple[str, ...]
+    checkpoints: tuple[Checkpoint, ...]
+
+
+class DeploymentState(OpenStruct, frozen=True, kw_only=True):
+    """What this engine last applied in one environment.
+
+    Args:
+        schema_uri: names the JSON schema.
+        version: the format's major version.
+        serial: counts the saves.
+        state_id: the document's identity, made once; `lineage` changes with every deployed commit.
+        write_id: made anew for every save.
+        recent_write_ids: those of the latest earlier saves, newest first.
+        lineage: the commit of the deployed configuration, `git:…`, or `unknown`.
+        engine_version: of the engine that saved it.
+        platform_version: of what it deployed to.
+        created_at: when the first document was made.
+        updated_at: when this one was.
+        synced_at: when it was last compared with the catalog.
+        environment: what it is about.
+        resources: by key, `table.<catalog>.<schema>.<table>` and `schema.<catalog>.<schema>`, lower case.
+        metadata: what the last apply did.
+    """
+
+    schema_uri: str = msgspec.field(name="$schema")
+    version: Annotated[int, msgspec.Meta(ge=VERSION, le=VERSION)]
+    serial: Count
+    state_id: str
+    write_id: str
+    recent_write_ids: tuple[str, ...]
+    lineage: str
+    engine_version: str
+    platform_version: str
+    created_at: Moment
+    updated_at: Moment
+    synced_at: Moment | None = None
+    environment: EnvironmentRecord
+    resources: dict[str, Resource]
+    metadata: ApplyRecord

@@ -1,0 +1,79 @@
+"""What a lock says about its holder."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated
+
+import msgspec
+
+from delta_engine.deployment.errors import CorruptStateError
+
+Moment = Annotated[datetime, msgspec.Meta(tz=True)]
+"""A point in time; in documents always UTC."""
+
+
+class LockHolder(msgspec.Struct, frozen=True, kw_only=True):
+    """Who holds a lock.
+
+    Args:
+        who: the user or service principal.
+        host: the machine.
+        pid: the process there.
+        since: when it took the lock, by its own clock.
+        operation: what it does, such as `sync`.
+        run_url: where to watch it; empty if there is no such place.
+    """
+
+    who: str
+    host: str
+    pid: int
+    since: Moment
+    operation: str
+    run_url: str = ""
+
+    def __str__(self) -> str:
+        watch = f", {self.run_url}" if self.run_url else ""
+        since = self.since.isoformat(timespec="seconds")
+        return f"{self.who} on {self.host} (process {self.pid}), {self.operation} since {since}{watch}"
+
+
+class LockRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """The state of a lock. It is overwritten, never deleted.
+
+    Args:
+        lock_id: made anew by whoever takes it.
+        fence: counts the holders; survives releases.
+        beat: counts the renewals of this holder.
+        lease_seconds: how long a beat is good for.
+        released: whether the holder gave it back.
+        holder: who has it, or had it last.
+    """
+
+    lock_id: str
+    fence: int
+    beat: int
+    lease_seconds: float
+    released: bool
+    holder: LockHolder
+
+
+def encode_lock_record(record: LockRecord) -> bytes:
+    """Return a record as JSON."""
+    return msgspec.json.encode(record)
+
+
+def decode_lock_record(data: bytes, where: str) -> LockRecord:
+    """Read a record.
+
+    Raises:
+        CorruptStateError: it is not one.
+    """
+    try:
+        return msgspec.json.decode(data, type=LockRecord)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise CorruptStateError(
+            f"the lock's record is not readable: {error}",
+            where=where,
+            way_out="Make sure that nobody works on the environment; then `delta-engine state unlock`.",
+        ) from None

@@ -1,0 +1,235 @@
+"""The lock for local files: the operating system's own, which a dead process cannot keep.
+
+The lock file is never removed while in use: two processes that lock two files of one name both think that
+they are alone. It is never truncated either: who holds it stands in a record beside it. A lock is broken by putting
+a new file in the old one's place, which its holder notices.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import time
+import weakref
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+
+from delta_engine.deployment.errors import LockHeld, LockLost
+from delta_engine.deployment.local_files import store_errors, write_atomically
+from delta_engine.deployment.lock_record import (
+    LockHolder,
+    LockRecord,
+    decode_lock_record,
+    encode_lock_record,
+)
+from delta_engine.deployment.locks.lease import held_message
+from delta_engine.deployment.ports import LockLease
+from delta_engine.deployment.repository import new_id
+
+_PAUSE_SECONDS = 0.1
+
+
+class FileLock:
+    """The lock of an environment whose deployment state is a local file.
+
+    Args:
+        folder: the deployment state's folder.
+        environment: the environment's name.
+        monotonic: this process's monotonic clock, in seconds.
+        pause: waits a number of seconds.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        environment: str,
+        *,
+        monotonic: Callable[[], float] = time.monotonic,
+        pause: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self._path = folder / f"{environment}.lock"
+        self._record_path = folder / f"{environment}.lock.json"
+        self._monotonic = monotonic
+        self._pause = pause
+
+    @property
+    def location(self) -> str:
+        """The lock file's path."""
+        return str(self._path)
+
+    def acquire(
+        self,
+        holder: LockHolder,
+        *,
+        timeout_seconds: float,
+        on_wait: Callable[[LockHolder], None] = lambda _holder: None,
+    ) -> LockLease:
+        """Take the lock, waiting for it if need be; see `StateLock.acquire`."""
+        deadline = self._monotonic() + timeout_seconds
+        has_waited = False
+        with store_errors(self._path, "locked"):
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            while True:
+                descriptor = self._try_lock(self._path)
+                if descriptor is not None:
+                    return self._taken(descriptor, holder)
+                current = self._recorded_holder()
+                if not has_waited and current is not None:
+                    on_wait(current)
+                    has_waited = True
+                if self._monotonic() >= deadline:
+                    raise LockHeld(_held(self.location, current))
+                self._pause(_PAUSE_SECONDS)
+
+    def holder(self) -> LockHolder | None:
+        """Return who holds it; None if nobody does, also if its last holder died."""
+        with store_errors(self._path, "locked"):
+            if not self._path.exists():
+                return None
+            descriptor = self._try_lock(self._path)
+        if descriptor is None:
+            return self._recorded_holder()
+        os.close(descriptor)
+        return None
+
+    def break_lock(self) -> LockHolder | None:
+        """Put a new lock file in place of the held one; return whose it was, None if nobody held it."""
+        holder = self.holder()
+        if holder is None:
+            return None
+        with store_errors(self._path, "replaced"):
+            fresh = self._path.with_name(f"{self._path.name}.{os.getpid()}.new")
+            descriptor = self._try_lock(fresh)
+            fresh.replace(self._path)
+            self._mark_released()
+            if descriptor is not None:
+                os.close(descriptor)
+        return holder
+
+    def _try_lock(self, path: Path) -> int | None:
+        """Lock the file of this name; None if it is locked, or was replaced in the meantime."""
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(descriptor)
+            return None
+        if not _is_file(descriptor, path):
+            os.close(descriptor)
+            return None
+        return descriptor
+
+    def _taken(self, descriptor: int, holder: LockHolder) -> LockLease:
+        last = self._record()
+        record = LockRecord(
+            lock_id=new_id(),
+            fence=last.fence + 1 if last else 1,
+            beat=0,
+            lease_seconds=0,
+            released=False,
+            holder=holder,
+        )
+        write_atomically(self._record_path, encode_lock_record(record))
+        dead = last.holder if last and not last.released else None
+        return _FileLease(self._path, descriptor, record.fence, dead, self._mark_released)
+
+    def _record(self) -> LockRecord | None:
+        try:
+            return decode_lock_record(self._record_path.read_bytes(), str(self._record_path))
+        except FileNotFoundError:
+            return None
+
+    def _recorded_holder(self) -> LockHolder | None:
+        record = self._record()
+        return None if record is None or record.released else record.holder
+
+    def _mark_released(self) -> None:
+        record = self._record()
+        if record is not None:
+            released = msgspec.structs.replace(record, released=True)
+            write_atomically(self._record_path, encode_lock_record(released))
+
+
+class _FileLease:
+    """A held file lock; the operating system ends it with the process."""
+
+    def __init__(
+        self,
+        path: Path,
+        descriptor: int,
+        fence: int,
+        taken_over_from: LockHolder | None,
+        mark_released: Callable[[], None],
+    ) -> None:
+        self._path = path
+        self._descriptor: int | None = descriptor
+        self._fence = fence
+        self._taken_over_from = taken_over_from
+        self._mark_released = mark_released
+        _HELD.add(self)
+
+    @property
+    def fence(self) -> int:
+        """Counts the holders of this lock."""
+        return self._fence
+
+    @property
+    def taken_over_from(self) -> LockHolder | None:
+        """Who died with the lock, if it was not given back."""
+        return self._taken_over_from
+
+    def check(self) -> None:
+        """Make sure that the lock is still held: one look at the file.
+
+        Raises:
+            LockLost: it was broken, released, or belongs to the parent process.
+        """
+        if self._descriptor is None:
+            raise LockLost(f"{self._path}: the lock is not held by this process")
+        if not _is_file(self._descriptor, self._path):
+            raise LockLost(f"{self._path}: the lock was lost: it was broken by force")
+
+    def release(self) -> None:
+        """Give it back, if it is still ours."""
+        if self._descriptor is None:
+            return
+        with store_errors(self._path, "released"):
+            if _is_file(self._descriptor, self._path):
+                self._mark_released()
+        self.forget()
+
+    def forget(self) -> None:
+        """Close this process's copy; in a forked child that leaves the parent's lock alone."""
+        if self._descriptor is not None:
+            os.close(self._descriptor)
+            self._descriptor = None
+
+
+_HELD: weakref.WeakSet[_FileLease] = weakref.WeakSet()
+
+
+def _forget_in_child() -> None:
+    """A child that kept the descriptor would keep the lock after its parent's death."""
+    for lease in list(_HELD):
+        lease.forget()
+
+
+os.register_at_fork(after_in_child=_forget_in_child)
+
+
+def _is_file(descriptor: int, path: Path) -> bool:
+    """Whether an open file is the one that has the name now."""
+    opened = os.fstat(descriptor)
+    try:
+        named = path.stat()
+    except FileNotFoundError:
+        return False
+    return (opened.st_dev, opened.st_ino) == (named.st_dev, named.st_ino)
+
+
+def _held(where: str, holder: LockHolder | None) -> str:
+    if holder is None:
+        return f"{where}: the environment is locked by a process that has not said yet who it is"
+    return held_message(where, holder)

@@ -1,0 +1,119 @@
+"""Structs that keep what they do not know, so that a newer minor's fields survive a round trip.
+
+A document that says nothing unknown, which is nearly every one, is decoded and encoded in one pass. Only
+when the strict decoder meets an unknown field is the document taken apart by hand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from types import UnionType
+from typing import Any, Literal, TypeVar
+
+import msgspec
+
+UNKNOWN_KEY = "(unknown fields)"
+"""Where a struct's unknown fields wait while it is in memory; no written document has this key."""
+
+
+class OpenStruct(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
+    """The base of every part of a document."""
+
+    unknown: dict[str, Any] | None = msgspec.field(default=None, name=UNKNOWN_KEY)
+
+
+SomeStruct = TypeVar("SomeStruct", bound=OpenStruct)
+
+_UNKNOWN_MARK = msgspec.json.encode(UNKNOWN_KEY)
+
+
+def decode_open(data: bytes, shape: type[SomeStruct]) -> SomeStruct:
+    """Read JSON into a struct.
+
+    Raises:
+        msgspec.DecodeError: it is not JSON (`msgspec.ValidationError`: not of this shape).
+    """
+    try:
+        return msgspec.json.decode(data, type=shape)
+    except msgspec.ValidationError:
+        return msgspec.convert(_set_apart(msgspec.json.decode(data), shape), shape, strict=True)
+
+
+def encode_open(value: OpenStruct, *, sort_keys: bool = False) -> bytes:
+    """Return a struct as compact JSON, its unknown fields back in their places.
+
+    Args:
+        value: the struct.
+        sort_keys: whether to sort keys, for checksums: the same content is then the same bytes.
+    """
+    order: Literal["sorted"] | None = "sorted" if sort_keys else None
+    data = msgspec.json.encode(value, order=order)
+    if _UNKNOWN_MARK not in data:
+        return data
+    return msgspec.json.encode(_put_back(msgspec.json.decode(data), type(value)), order=order)
+
+
+def _set_apart(raw: object, annotation: object) -> object:
+    """Move the unknown fields of every struct below into its `UNKNOWN_KEY`."""
+    shape = _struct_of(annotation)
+    match raw:
+        case dict() if shape:
+            types = _field_types(shape)
+            known = {key: _set_apart(item, types[key]) for key, item in raw.items() if key in types}
+            unknown = {key: item for key, item in raw.items() if key not in types}
+            return known | {UNKNOWN_KEY: unknown} if unknown else known
+        case dict():
+            return {key: _set_apart(item, _inner(annotation)) for key, item in raw.items()}
+        case list():
+            return [_set_apart(item, _inner(annotation)) for item in raw]
+    return raw
+
+
+def _put_back(raw: object, annotation: object) -> object:
+    """Undo `_set_apart`; what the struct knows wins."""
+    shape = _struct_of(annotation)
+    match raw:
+        case dict() if shape:
+            types = _field_types(shape)
+            known = {key: _put_back(item, types[key]) for key, item in raw.items() if key != UNKNOWN_KEY}
+            return {**(raw.get(UNKNOWN_KEY) or {}), **known}
+        case dict():
+            return {key: _put_back(item, _inner(annotation)) for key, item in raw.items()}
+        case list():
+            return [_put_back(item, _inner(annotation)) for item in raw]
+    return raw
+
+
+@cache
+def _field_types(shape: type[OpenStruct]) -> dict[str, object]:
+    return {field.encode_name: field.type for field in msgspec.structs.fields(shape)}
+
+
+def _struct_of(annotation: object) -> type[OpenStruct] | None:
+    """Return the struct in an annotation such as `Definition | None`."""
+    choices = annotation.__args__ if isinstance(annotation, UnionType) else (annotation,)
+    for choice in choices:
+        if isinstance(choice, type) and issubclass(choice, OpenStruct):
+            return choice
+    return None
+
+
+def _inner(annotation: object) -> object:
+    """Return what a container's items are: the last parameter of `dict[str, X]` and `tuple[X, ...]`."""
+    arguments = [choice for choice in getattr(annotation, "__args__", ()) if choice is not Ellipsis]
+    return arguments[-1] if arguments else None
+
+
+def json_schema(shape: type[OpenStruct], **extra: object) -> Mapping[str, object]:
+    """Return the published JSON schema of a document: open, as a newer minor may add fields."""
+    (reference,), components = msgspec.json.schema_components([shape], ref_template="#/$defs/{name}")
+    for component in components.values():
+        component.pop("additionalProperties", None)
+        component.get("properties", {}).pop(UNKNOWN_KEY, None)
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        **extra,
+        **reference,
+        "$defs": components,
+    }

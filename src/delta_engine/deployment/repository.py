@@ -1,0 +1,270 @@
+"""Loads and saves the deployment state of one environment.
+
+Every save is a compare-and-swap on state id, serial and write id. That, and not the lock, is what keeps two runs
+from losing each other's records. A conflict or a lost answer is resolved by reading back: a document that
+carries our write id is ours, whatever the store said.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timezone
+from hashlib import sha256
+from pathlib import Path
+from tempfile import gettempdir
+
+import msgspec
+
+from delta_engine.deployment.codec import Decoded, decode_state, encode_state
+from delta_engine.deployment.document import KEPT_WRITE_IDS, VERSION, DeploymentState
+from delta_engine.deployment.errors import (
+    ConflictError,
+    CorruptStateError,
+    NewerStateError,
+    StaleStateError,
+    StateMismatchError,
+    StoreError,
+    UncertainWriteError,
+    UnsavedStateError,
+)
+from delta_engine.deployment.ports import Identity, StateStore, StateVersion, StoredDocument
+
+_ATTEMPTS = 3
+
+_REPLACED_SINCE = "replaced since"
+"""The token of a document that was saved, and is not the current one any more: no store hands it out."""
+
+
+def utc_now() -> datetime:
+    """Return the time, UTC."""
+    return datetime.now(timezone.utc)
+
+
+def new_id() -> str:
+    """Return a fresh id."""
+    return uuid.uuid4().hex
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoadedState:
+    """A deployment state as it was loaded or saved.
+
+    Args:
+        state: the document.
+        stored: what the store has; the next save replaces exactly this.
+        format_version: the format in which it is stored.
+    """
+
+    state: DeploymentState
+    stored: StoredDocument = field(repr=False)
+    format_version: int = VERSION
+
+    @property
+    def version_id(self) -> str:
+        """The name under which it is kept once it is replaced."""
+        return _identity(self.state).version_id
+
+
+class StateRepository:
+    """The documents of one environment.
+
+    Args:
+        store: where they are.
+        environment: the environment's name; documents of others are refused.
+        errored_dir: where a document goes that cannot be saved.
+        now: the clock.
+        new_write_id: makes the id of each save.
+    """
+
+    def __init__(
+        self,
+        store: StateStore,
+        environment: str,
+        *,
+        errored_dir: Path,
+        now: Callable[[], datetime] = utc_now,
+        new_write_id: Callable[[], str] = new_id,
+    ) -> None:
+        self._store = store
+        self._environment = environment
+        self._errored_dir = errored_dir
+        self._now = now
+        self._new_write_id = new_write_id
+
+    @property
+    def location(self) -> str:
+        """Where the document is."""
+        return self._store.location
+
+    def load(self, *, allow_cached: bool = False) -> LoadedState | None:
+        """Return the current document, migrated if need be; None if there is none yet.
+
+        Args:
+            allow_cached: whether a recent copy will do.
+
+        Raises:
+            CorruptStateError, NewerStateError, StateMismatchError: it is not one that can be used.
+            StoreError: it cannot be read.
+        """
+        stored = self._store.read(allow_cached=allow_cached)
+        return self._decoded(stored) if stored else None
+
+    def save(self, state: DeploymentState, base: LoadedState | None) -> LoadedState:
+        """Save the successor of a document.
+
+        Args:
+            state: what to save; serial, write id and time are set here.
+            base: the document it was made from; None for the first.
+
+        Returns:
+            What was saved.
+
+        Raises:
+            StaleStateError: somebody else saved since `base` was loaded; nothing was written.
+            UnsavedStateError: it could not be saved; it lies in a file, to be restored by hand.
+        """
+        successor = self._successor(state, base)
+        data = encode_state(successor)
+        try:
+            if base is not None:
+                self._keep(base)
+            stored = self._write(data, successor, base.stored if base else None)
+            return LoadedState(state=successor, stored=stored)
+        except (StoreError, CorruptStateError) as error:
+            raise self._unsaved(data, successor, error) from error
+
+    def versions(self) -> Sequence[StateVersion]:
+        """Return the earlier documents that are kept, newest first."""
+        return self._store.versions()
+
+    def load_version(self, version_id: str) -> DeploymentState:
+        """Return an earlier document.
+
+        Raises:
+            StateMismatchError: there is no such version.
+            CorruptStateError, NewerStateError: it cannot be used.
+        """
+        data = self._store.read_version(version_id)
+        if data is None:
+            raise StateMismatchError(
+                f"there is no version {version_id!r}",
+                where=self.location,
+                way_out="`delta-engine state versions` lists them.",
+            )
+        return self.decode(data, where=f"version {version_id} of {self.location}")
+
+    def decode(self, data: bytes, *, where: str) -> DeploymentState:
+        """Read a document that came from elsewhere, such as a file.
+
+        Raises:
+            CorruptStateError, NewerStateError, StateMismatchError: it cannot be used.
+        """
+        return self._checked(decode_state(data, environment=self._environment, where=where), where).state
+
+    def replace_unreadable(self, state: DeploymentState) -> LoadedState:
+        """Save a document over one that cannot be read, keeping a backup of that.
+
+        Raises:
+            StaleStateError, UnsavedStateError: as `save`.
+        """
+        stored = self._store.read()
+        if stored is not None:
+            digest = sha256(stored.data).hexdigest()[:12]
+            self._store.keep_backup(f"{self._environment}.state.unreadable-{digest}.backup.json", stored.data)
+        return self.save(state, LoadedState(state=state, stored=stored) if stored else None)
+
+    def _decoded(self, stored: StoredDocument) -> LoadedState:
+        decoded = decode_state(stored.data, environment=self._environment, where=self.location)
+        self._checked(decoded, self.location)
+        return LoadedState(state=decoded.state, stored=stored, format_version=decoded.version)
+
+    def _checked(self, decoded: Decoded, where: str) -> Decoded:
+        name = decoded.state.environment.name
+        if name != self._environment:
+            raise StateMismatchError(
+                f"it is the deployment state of the environment {name!r}, not of {self._environment!r}",
+                where=where,
+                way_out="Give each environment a place of its own in state_backend.",
+            )
+        return decoded
+
+    def _successor(self, state: DeploymentState, base: LoadedState | None) -> DeploymentState:
+        earlier = () if base is None else (base.state.write_id, *base.state.recent_write_ids)
+        return msgspec.structs.replace(
+            state,
+            serial=1 if base is None else base.state.serial + 1,
+            write_id=self._new_write_id(),
+            recent_write_ids=earlier[:KEPT_WRITE_IDS],
+            updated_at=self._now(),
+        )
+
+    def _keep(self, base: LoadedState) -> None:
+        if base.format_version != VERSION:
+            name = f"{self._environment}.state.v{base.format_version}.backup.json"
+            self._store.keep_backup(name, base.stored.data)
+        self._store.keep_version(base.version_id, base.stored.data)
+
+    def _write(
+        self, data: bytes, successor: DeploymentState, expected: StoredDocument | None
+    ) -> StoredDocument:
+        """Write, and resolve every answer but a plain yes by reading back."""
+        for attempt in range(_ATTEMPTS):
+            try:
+                return self._store.replace(data, _identity(successor), expected)
+            except (ConflictError, UncertainWriteError) as error:
+                current = self._store.read()
+                if current and current.data == data:
+                    return current
+                if self._was_saved(successor.write_id, current):
+                    return StoredDocument(data=data, token=_REPLACED_SINCE)
+                if (current and current.token) != (expected and expected.token):
+                    raise self._stale(current) from error
+                if attempt == _ATTEMPTS - 1:
+                    raise
+        raise AssertionError("the loop returns or raises")
+
+    def _was_saved(self, write_id: str, current: StoredDocument | None) -> bool:
+        """Whether others have saved on top of our save."""
+        if current is None:
+            return False
+        try:
+            state = self._decoded(current).state
+        except (CorruptStateError, NewerStateError, StateMismatchError):
+            return False
+        return write_id in state.recent_write_ids
+
+    def _stale(self, current: StoredDocument | None) -> StaleStateError:
+        found = "there is none any more"
+        if current is not None:
+            try:
+                state = self._decoded(current).state
+                found = f"it is now at serial {state.serial}, of {state.updated_at:%Y-%m-%d %H:%M:%S} UTC"
+            except (CorruptStateError, NewerStateError, StateMismatchError) as error:
+                found = str(error)
+        return StaleStateError(
+            f"{self.location}: the deployment state was saved by somebody else since it was loaded ({found}). "
+            "Run again: nothing of theirs is lost."
+        )
+
+    def _unsaved(self, data: bytes, state: DeploymentState, error: Exception) -> UnsavedStateError:
+        name = f"errored-{state.serial}.json"
+        for folder in (self._errored_dir, Path(gettempdir())):
+            try:
+                folder.mkdir(parents=True, exist_ok=True)
+                (folder / name).write_bytes(data)
+            except OSError:
+                continue
+            return UnsavedStateError(
+                f"the deployment state could not be saved: {error}\nIt lies in {folder / name}. When the store "
+                f"works again: delta-engine -e {self._environment} state restore '{folder / name}'"
+            )
+        return UnsavedStateError(
+            f"the deployment state could not be saved, nor written to {self._errored_dir} or {gettempdir()}: "
+            f"{error}\nThe next sync reads the catalog and records what it finds."
+        )
+
+
+def _identity(state: DeploymentState) -> Identity:
+    return Identity(state_id=state.state_id, serial=state.serial, write_id=state.write_id)

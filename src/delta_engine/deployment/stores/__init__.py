@@ -1,0 +1,1 @@
+"""Where deployment states and their journals live: one module per kind of store."""
