@@ -36,11 +36,19 @@ class GoldenCase:
         """The state of `observed.json`, where null is an absent table."""
         return state_from_json(json.loads((self.folder / "observed.json").read_text("utf-8")))
 
+    @property
+    def last_applied(self) -> dict[str, Table]:
+        """The model of `last_applied.yml` by its key; empty for tables that were never applied."""
+        if not (self.folder / "last_applied.yml").exists():
+            return {}
+        (model,) = load_models(settings_for(self.folder, yaml="last_applied.yml"))
+        return {model.qualified_name.key: model}
+
     def plan(self) -> TablePlan:
         """Return the plan for the case."""
         model = self.model
         state = CatalogState(tables={model.qualified_name.key: self.state})
-        return TablePlanner().plan([model], state)
+        return TablePlanner().plan([model], state, self.last_applied)
 
 
 def golden_cases() -> list[GoldenCase]:

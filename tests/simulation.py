@@ -12,7 +12,7 @@ from delta_engine.aspects.nullability import ColumnNullabilityChange
 from delta_engine.aspects.primary_key import PrimaryKeyAdd, PrimaryKeyDrop, named_primary_key
 from delta_engine.aspects.table_comment import SetTableComment
 from delta_engine.aspects.table_features import EnableTableFeature
-from delta_engine.aspects.table_properties import SetTableProperties
+from delta_engine.aspects.table_properties import SetTableProperties, UnsetTableProperties
 from delta_engine.models import Column, PrimaryKey
 from delta_engine.state.states import CatalogState, TableState
 
@@ -66,6 +66,10 @@ def after(action: Action, state: TableState) -> TableState:
         case SetTableProperties(properties):
             found = {change.key: change.desired for change in properties}
             return replace(state, table_properties={**state.table_properties, **found})
+        case UnsetTableProperties(properties):
+            gone = dict(properties)
+            kept = {key: value for key, value in state.table_properties.items() if key not in gone}
+            return replace(state, table_properties=kept)
         case EnableTableFeature(key, desired):
             return replace(state, table_properties={**state.table_properties, key: desired})
         case PrimaryKeyAdd(name, columns):

@@ -29,6 +29,7 @@ class Phase(Enum):
     SET_COLUMN_COMMENTS = "set_column_comments"  # metadata last: cheap to repeat, blocks nothing
     SET_TABLE_COMMENT = "set_table_comment"
     SET_TABLE_PROPERTIES = "set_table_properties"
+    UNSET_TABLE_PROPERTIES = "unset_table_properties"  # last: a value that replaces it is set by then
 
 
 PHASE_ORDER = {phase: position for position, phase in enumerate(Phase)}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import sqlglot
 from hypothesis import given
 from sqlglot import exp
@@ -11,6 +13,7 @@ from delta_engine.addressing import CatalogAddressing
 from delta_engine.aspects.column_types import ColumnTypeChange
 from delta_engine.aspects.columns import ColumnAdd, ColumnDrop
 from delta_engine.aspects.primary_key import named_primary_key
+from delta_engine.aspects.table_features import is_feature_key
 from delta_engine.capabilities import DATABRICKS
 from delta_engine.compile.planner import TablePlanner
 from delta_engine.execute.action_runner import ActionRunner
@@ -22,7 +25,7 @@ from delta_engine.state.states import ABSENT, CatalogState, TableState
 from delta_engine.types import DataType, parse_data_type
 from delta_engine.validation.validator import PlanValidator
 from tests.simulation import simulate
-from tests.strategies import data_types, models, texts
+from tests.strategies import data_types, models, table_properties, texts
 
 PLANNER = TablePlanner()
 
@@ -54,6 +57,24 @@ def test_applying_a_plan_leads_to_the_model_and_leaves_nothing_to_do(a: Table, b
     wanted = TableState(columns=b.columns, table_comment=b.comment, primary_key=named_primary_key(b))
     assert meaning(found) == meaning(wanted)
     assert dict(b.effective_table_properties).items() <= dict(found.table_properties).items()
+
+
+@given(models(), models(), table_properties)
+def test_what_was_applied_and_is_no_longer_wanted_is_removed_and_nothing_else(
+    a: Table, b: Table, others: dict[str, str]
+) -> None:
+    applied = simulate(PLANNER.plan([a], nothing()), nothing())
+    observed = applied.tables["dev.silver.orders"]
+    foreign = {key: value for key, value in others.items() if key not in a.effective_table_properties}
+    properties = {**observed.table_properties, **foreign}
+    state = CatalogState(tables={"dev.silver.orders": replace(observed, table_properties=properties)})
+    end = simulate(PLANNER.plan([b], state, {"dev.silver.orders": a}), state)
+    found = end.tables["dev.silver.orders"].table_properties
+    assert {key: value for key, value in found.items() if not is_feature_key(key)} == {
+        **foreign,
+        **b.effective_table_properties,
+    }
+    assert not PLANNER.plan([b], end, {"dev.silver.orders": b})
 
 
 @given(models(), models())

@@ -15,22 +15,33 @@ from delta_engine.state.states import TableState
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison:
-    """A model beside the table it describes, with their columns paired by name."""
+    """A model beside the table it describes, with their columns paired by name.
+
+    Args:
+        desired: the model.
+        observed: the table as it is.
+        last_applied: the model that this engine applied last, if it ever did.
+        shared: the columns of both sides, desired and observed.
+        added: the model's columns that the table lacks.
+        dropped: the table's columns that the model lacks.
+    """
 
     desired: Table
     observed: TableState
+    last_applied: Table | None
     shared: tuple[tuple[Column, Column], ...]
     added: tuple[Column, ...]
     dropped: tuple[Column, ...]
 
     @classmethod
-    def of(cls, desired: Table, observed: TableState) -> Comparison:
+    def of(cls, desired: Table, observed: TableState, last_applied: Table | None = None) -> Comparison:
         """Pair the columns of both sides, without regard to case, in the model's order."""
         by_key = {column.key: column for column in observed.columns}
         wanted = {column.key for column in desired.columns}
         return cls(
             desired=desired,
             observed=observed,
+            last_applied=last_applied,
             shared=tuple((column, by_key[column.key]) for column in desired.columns if column.key in by_key),
             added=tuple(column for column in desired.columns if column.key not in by_key),
             dropped=tuple(column for column in observed.columns if column.key not in wanted),

@@ -1,6 +1,6 @@
-"""Table properties: keys that the model names are set; all others are left alone.
+"""Table properties: keys that the model names are set; keys that we once set and it no longer names are unset.
 
-Databricks sets properties by itself, and other teams set theirs: a key that no model names is not ours.
+Databricks sets properties by itself, and other teams set theirs: a key that no model ever named is not ours.
 Keys that switch on a table feature are the business of `table_features`.
 """
 
@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
+
+from typing_extensions import assert_never
 
 from delta_engine.actions import Hazard, Phase
 from delta_engine.aspects.aspect import (
@@ -22,7 +24,7 @@ from delta_engine.aspects.aspect import (
 from delta_engine.aspects.table_features import is_feature_key
 from delta_engine.capabilities import Capabilities
 from delta_engine.models import Table
-from delta_engine.sql import sql_set_table_properties
+from delta_engine.sql import sql_set_table_properties, sql_unset_table_properties
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,8 +53,21 @@ class SetTableProperties:
             raise ValueError("setting table properties needs at least one")
 
 
-def diff(comparison: Comparison) -> Iterable[SetTableProperties]:
-    """Yield one action for all properties whose value differs."""
+@dataclass(frozen=True, slots=True)
+class UnsetTableProperties:
+    """Remove properties that were applied once, as (key, observed value) pairs sorted by key."""
+
+    phase: ClassVar[Phase] = Phase.UNSET_TABLE_PROPERTIES
+    hazards: ClassVar[tuple[Hazard, ...]] = ()
+    properties: tuple[tuple[str, str], ...]
+
+    def __post_init__(self) -> None:
+        if not self.properties:
+            raise ValueError("unsetting table properties needs at least one")
+
+
+def diff(comparison: Comparison) -> Iterable[SetTableProperties | UnsetTableProperties]:
+    """Yield one action for all properties whose value differs, and one for those to remove."""
     observed = comparison.observed.table_properties
     changes = tuple(
         PropertyChange(key, value, observed.get(key))
@@ -61,6 +76,9 @@ def diff(comparison: Comparison) -> Iterable[SetTableProperties]:
     )
     if changes:
         yield SetTableProperties(changes)
+    removed = tuple(_no_longer_wanted(comparison))
+    if removed:
+        yield UnsetTableProperties(removed)
 
 
 def create(desired: Table, _capabilities: Capabilities) -> CreateClauses:
@@ -68,23 +86,51 @@ def create(desired: Table, _capabilities: Capabilities) -> CreateClauses:
     return CreateClauses(properties=desired.effective_table_properties)
 
 
-def render(actions: Sequence[SetTableProperties], context: RenderContext) -> Iterable[str]:
-    """Yield one SET TBLPROPERTIES."""
-    yield sql_set_table_properties(
-        context.table,
-        {change.key: change.desired for action in actions for change in action.properties},
-    )
+def render(
+    actions: Sequence[SetTableProperties | UnsetTableProperties], context: RenderContext
+) -> Iterable[str]:
+    """Yield one SET TBLPROPERTIES or one UNSET TBLPROPERTIES."""
+    for action in actions:
+        match action:
+            case SetTableProperties(changes):
+                values = {change.key: change.desired for change in changes}
+                yield sql_set_table_properties(context.table, values)
+            case UnsetTableProperties(properties):
+                yield sql_unset_table_properties(context.table, [key for key, _ in properties])
+            case other:
+                assert_never(other)
 
 
-def explain(action: SetTableProperties) -> Iterable[Change]:
+def explain(action: SetTableProperties | UnsetTableProperties) -> Iterable[Change]:
     """Yield a line per property."""
-    for change in action.properties:
-        yield Change(
-            sign=Sign.ADDED if change.observed is None else Sign.CHANGED,
-            subject=f"property {change.key}",
-            observed=None if change.observed is None else repr(change.observed),
-            desired=repr(change.desired),
-        )
+    match action:
+        case SetTableProperties(changes):
+            for change in changes:
+                yield Change(
+                    sign=Sign.ADDED if change.observed is None else Sign.CHANGED,
+                    subject=f"property {change.key}",
+                    observed=None if change.observed is None else repr(change.observed),
+                    desired=repr(change.desired),
+                )
+        case UnsetTableProperties(properties):
+            for key, value in properties:
+                yield Change(sign=Sign.REMOVED, subject=f"property {key}", observed=repr(value))
+        case other:
+            assert_never(other)
+
+
+def _no_longer_wanted(comparison: Comparison) -> Iterable[tuple[str, str]]:
+    """Yield what was applied last, is still there, and no model names any more.
+
+    Table features stay: they cannot be taken back by unsetting a property.
+    """
+    if comparison.last_applied is None:
+        return
+    wanted = comparison.desired.effective_table_properties
+    for key in comparison.last_applied.effective_table_properties:
+        value = comparison.observed.table_properties.get(key)
+        if key not in wanted and value is not None and not is_feature_key(key):
+            yield key, value
 
 
 def _is_same_value(key: str, desired: str, observed: str | None) -> bool:
@@ -98,9 +144,9 @@ def _is_same_value(key: str, desired: str, observed: str | None) -> bool:
     )
 
 
-ASPECT: Aspect[SetTableProperties] = Aspect(
+ASPECT: Aspect[SetTableProperties | UnsetTableProperties] = Aspect(
     name="table properties",
-    action_types=(SetTableProperties,),
+    action_types=(SetTableProperties, UnsetTableProperties),
     diff=diff,
     render=render,
     explain=explain,

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 
 from delta_engine import aspects
 from delta_engine.actions import AlignTable, CreateSchema, CreateTable, TablePlan
@@ -14,12 +15,19 @@ from delta_engine.state.states import CatalogState
 class TablePlanner:
     """Compares models with the observed state."""
 
-    def plan(self, models: Sequence[Table], state: CatalogState) -> TablePlan:
+    def plan(
+        self,
+        models: Sequence[Table],
+        state: CatalogState,
+        last_applied: Mapping[str, Table] = MappingProxyType({}),
+    ) -> TablePlan:
         """Return what has to be done; empty when the catalog matches.
 
         Args:
             models: the declared tables, in any order.
             state: a snapshot that was taken for these models.
+            last_applied: the models that were applied last, by `QualifiedName.key`; what they say and the
+                models no longer say is ours to remove.
 
         Raises:
             KeyError: the snapshot does not cover a model.
@@ -31,7 +39,8 @@ class TablePlanner:
             if not observed.exists:
                 creates.append(CreateTable(model))
                 continue
-            actions = tuple(aspects.diff(Comparison.of(model, observed)))
+            comparison = Comparison.of(model, observed, last_applied.get(model.qualified_name.key))
+            actions = tuple(aspects.diff(comparison))
             if actions:
                 aligns.append(AlignTable(model.qualified_name, actions, model.location))
         return TablePlan(

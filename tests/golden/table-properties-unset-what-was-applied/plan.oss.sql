@@ -1,0 +1,1 @@
+ALTER TABLE `dev`.`silver`.`orders` UNSET TBLPROPERTIES IF EXISTS ('applied once', 'changed since');
