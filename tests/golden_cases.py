@@ -11,6 +11,7 @@ from delta_engine.actions import TablePlan
 from delta_engine.compile.planner import TablePlanner
 from delta_engine.config.model_files import load_models
 from delta_engine.config.settings import BackendType, Settings
+from delta_engine.config.state_backend import default_state_backend
 from delta_engine.errors import SourceLocation
 from delta_engine.models import Column, PrimaryKey, Table
 from delta_engine.policy import Policy
@@ -70,6 +71,7 @@ def settings_for(project_dir: Path, *, yaml: str, **variables: str) -> Settings:
         default_table_properties={},
         policy=Policy(),
         parallelism=1,
+        state_backend=default_state_backend(project_dir),
         location=SourceLocation("conf/test.yml", 1),
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,6 +13,11 @@ from delta_engine.execute.spark_sql_runner import SparkSqlRunner
 from delta_engine.sql_runner import SqlRunner
 from delta_engine.state.catalog_reader import CatalogReader
 from delta_engine.state.spark_delta_reader import SparkDeltaReader
+from delta_engine.state.table_versions import (
+    DeltaLogVersionReader,
+    SqlTableVersionReader,
+    TableVersionReader,
+)
 from delta_engine.state.unity_catalog_reader import UnityCatalogReader
 
 if TYPE_CHECKING:
@@ -20,21 +26,36 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Backend:
-    """What runs SQL on one platform."""
+    """What runs SQL on one platform.
+
+    Args:
+        runner: runs statements.
+        reader: reads what exists.
+        addressing: how tables are addressed.
+        capabilities: what the platform can do.
+        versions: reads the versions of changed tables.
+        platform_version: asks which version of the platform this is.
+    """
 
     runner: SqlRunner
     reader: CatalogReader
     addressing: Addressing
     capabilities: Capabilities
+    versions: TableVersionReader
+    platform_version: Callable[[], str]
 
 
-def databricks_backend(runner: SqlRunner, *, parallelism: int = 4) -> Backend:
+def databricks_backend(
+    runner: SqlRunner, *, parallelism: int = 4, platform_version: Callable[[], str] | None = None
+) -> Backend:
     """Return Unity Catalog behind any runner: SQL only, so that it runs on serverless too."""
     return Backend(
         runner=runner,
         reader=UnityCatalogReader(runner, parallelism=parallelism),
         addressing=CatalogAddressing(),
         capabilities=DATABRICKS,
+        versions=SqlTableVersionReader(runner, CatalogAddressing(), parallelism=parallelism),
+        platform_version=platform_version or (lambda: "unknown"),
     )
 
 
@@ -57,4 +78,10 @@ def _oss_backend(
         reader=SparkDeltaReader(spark, runner, addressing, parallelism=parallelism),
         addressing=addressing,
         capabilities=OPEN_SOURCE,
+        versions=(
+            DeltaLogVersionReader(addressing)
+            if isinstance(addressing, PathAddressing)
+            else SqlTableVersionReader(runner, addressing, parallelism=parallelism)
+        ),
+        platform_version=lambda: f"spark {spark.version}",
     )

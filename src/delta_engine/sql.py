@@ -176,6 +176,16 @@ def sql_show_table_properties(table: str) -> str:
     return f"SHOW TBLPROPERTIES {table}"
 
 
+def sql_describe_last_commit(table: str) -> str:
+    """Return the latest commit of a Delta table: a row with `version`, `timestamp`, `userName` and others."""
+    return f"DESCRIBE HISTORY {table} LIMIT 1"
+
+
+def sql_describe_detail(table: str) -> str:
+    """Return a row about a Delta table, with its `id`; it replays the log, so never for many tables."""
+    return f"DESCRIBE DETAIL {table}"
+
+
 def _comment(text: str) -> str:
     return f" COMMENT {sql_literal(text)}" if text else ""
 

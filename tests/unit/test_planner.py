@@ -14,7 +14,7 @@ from delta_engine.aspects.primary_key import PrimaryKeyAdd
 from delta_engine.aspects.table_comment import SetTableComment
 from delta_engine.aspects.table_properties import PropertyChange, SetTableProperties
 from delta_engine.compile.planner import TablePlanner
-from delta_engine.models import Column
+from delta_engine.models import Column, Table
 from delta_engine.report.plan_document import plan_document
 from delta_engine.state.states import ABSENT, CatalogState
 from tests.builders import ORDERS, WORKED_MODEL, WORKED_STATE, catalog_of, observed, orders
@@ -55,8 +55,14 @@ def test_absent_tables_are_created_and_equal_ones_left_out() -> None:
 
 
 def test_missing_schemas_are_created_in_order() -> None:
-    state = CatalogState(tables={}, missing_schemas=frozenset({("dev", "b"), ("dev", "a")}))
-    assert TablePlanner().plan([], state).create_schemas == (
+    models = [Table("dev", schema, "t", [Column("id", "int")]) for schema in ("B", "a")]
+    state = CatalogState(
+        tables={model.qualified_name.key: ABSENT for model in models},
+        missing_schemas=frozenset(
+            {("dev", "b"), ("dev", "a"), ("dev", "of a table that is no longer declared")}
+        ),
+    )
+    assert TablePlanner().plan(models, state).create_schemas == (
         CreateSchema("dev", "a"),
         CreateSchema("dev", "b"),
     )

@@ -12,7 +12,7 @@ from delta_engine.constraints.stored_keys import find_primary_key, primary_key_p
 from delta_engine.errors import CatalogReadError, RefusalGroup, StatementError
 from delta_engine.models import Column, PrimaryKey, QualifiedName
 from delta_engine.sql_runner import Row
-from delta_engine.state.spark_delta_reader import CatalogFinder, FolderFinder
+from delta_engine.state.spark_delta_reader import CatalogFinder, FolderFinder, Found
 from delta_engine.state.states import ABSENT
 from delta_engine.state.unity_catalog_reader import UnityCatalogReader
 from tests.builders import ORDERS, orders
@@ -105,7 +105,8 @@ def test_names_in_queries_are_quoted_literals() -> None:
                 ]
             },
             "table dev.silver.orders: it exists, but it is VIEW in the format UNKNOWN, not a Delta table. "
-            "Rename the model, or move what is there out of the way.",
+            "Rename the model, or move what is there out of the way. A table "
+            "that is no longer declared is forgotten with `delta-engine state rm`.",
         ),
         (
             {"__columns": []},
@@ -151,12 +152,13 @@ def test_folders_with_a_delta_log_are_tables(tmp_path: Path) -> None:
     finder = FolderFinder(PathAddressing(tmp_path))
     log = tmp_path / "dev" / "silver" / "orders" / "_delta_log"
     assert finder.missing_schemas({("dev", "silver")}) == {("dev", "silver")}
-    assert finder.existing([ORDERS]) == []
     log.mkdir(parents=True)
     assert finder.missing_schemas({("dev", "silver")}) == frozenset()
-    assert finder.existing([ORDERS]) == []
+    assert finder.find([ORDERS]).existing == ()
     (log / "00000000000000000000.json").write_text("{}")
-    assert finder.existing([ORDERS]) == [ORDERS]
+    assert finder.find([ORDERS]) == Found(existing=(ORDERS,), others=())
+    other = QualifiedName("dev", "silver", "other")
+    assert finder.find([other]) == Found(existing=(), others=(ORDERS,))
 
 
 @pytest.mark.parametrize(
@@ -167,7 +169,7 @@ def test_other_files_in_a_tables_place_are_refused(tmp_path: Path, make: Callabl
     place.parent.mkdir(parents=True)
     make(place)
     with pytest.raises(CatalogReadError, match="it is a folder of other files"):
-        FolderFinder(PathAddressing(tmp_path)).existing([ORDERS])
+        FolderFinder(PathAddressing(tmp_path)).find([ORDERS])
 
 
 def test_a_catalog_that_cannot_be_listed_is_refused() -> None:

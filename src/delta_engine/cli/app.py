@@ -17,7 +17,8 @@ USAGE_ERROR: Any = typer.BadParameter.__base__
 
 EPILOG = (
     "Exit codes: 0 done, or nothing to do · 1 failed · 2 changes pending (plan --detailed-exitcode) · "
-    "3 refused: invalid model or config, unsafe plan, wrong usage · 5 applied in part"
+    "3 refused: invalid model or config, unsafe plan, wrong usage · 4 locked by somebody else · "
+    "5 applied in part"
 )
 
 app = typer.Typer(
@@ -131,10 +132,13 @@ def sync(
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
     json: Json = False,
 ) -> None:
-    """Bring the catalog to the models: plan, check, ask on a terminal, apply."""
-    from delta_engine.cli.commands import sync_models
+    """Bring the catalog to the models: lock, plan, check, ask on a terminal, apply, record."""
+    from delta_engine.cli.commands import show_plan, sync_models
 
-    sync_models(ctx.obj, table or (), allow or (), dry_run=dry_run, yes=yes, as_json=json)
+    if dry_run:
+        show_plan(ctx.obj, table or (), allow or (), as_json=json, with_sql=True, detailed=False)
+    else:
+        sync_models(ctx.obj, table or (), allow or (), yes=yes, as_json=json)
 
 
 def main() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
@@ -14,8 +13,10 @@ from delta_engine.actions import TablePlan
 from delta_engine.backends import Backend
 from delta_engine.cli.context import Context, ExitCode
 from delta_engine.cli.plan_view import print_plan, print_statements
+from delta_engine.cli.terminal import confirm, print_note, status
 from delta_engine.errors import raise_all
 from delta_engine.execute.action_runner import ApplyFailedError, OutcomeKind, TableOutcome
+from delta_engine.orchestrate.deployments import open_deployment
 from delta_engine.orchestrate.orchestrator import Orchestrator
 from delta_engine.orchestrate.project import (
     Project,
@@ -47,8 +48,10 @@ def show_plan(
     with_sql: bool,
     detailed: bool,
 ) -> None:
-    """Show the plan, also when it is refused; the refusals go to stderr."""
-    project, backend, engine, plan = _plan(context, tables, allow)
+    """Show the plan, also when it is refused; the refusals go to stderr. Takes no lock, writes nothing."""
+    project, backend, engine = _open(context, tables, allow)
+    with status("reading the catalog …"):
+        plan = engine.plan_tables(project.models)
     statements = rendered_statements(plan, backend) if as_json or with_sql else {}
     _show(plan, project, statements, as_json=as_json, with_sql=with_sql)
     raise_all(engine.refusals(plan))
@@ -57,28 +60,22 @@ def show_plan(
 
 
 def sync_models(
-    context: Context,
-    tables: Sequence[str],
-    allow: Sequence[str],
-    *,
-    dry_run: bool,
-    yes: bool,
-    as_json: bool,
+    context: Context, tables: Sequence[str], allow: Sequence[str], *, yes: bool, as_json: bool
 ) -> None:
-    """Plan, show, ask, apply."""
-    project, backend, engine, plan = _plan(context, tables, allow)
-    if as_json and not dry_run:
-        print_plan(plan, to_stderr=True)  # stdout is for the one document at the end
-    else:
-        statements = rendered_statements(plan, backend) if dry_run else {}
-        _show(plan, project, statements, as_json=as_json, with_sql=dry_run)
-    raise_all(engine.refusals(plan))
-    if dry_run:
-        return
-    if plan and not yes and sys.stdin.isatty() and sys.stdout.isatty():
-        typer.confirm("Apply these changes?", abort=True, err=True)
-    with _progress(plan) as on_outcome:
-        outcomes = _apply(lambda: engine.apply(plan, on_outcome), project, as_json=as_json)
+    """Lock, plan, show, ask, apply, record."""
+    project, _, engine = _open(context, tables, allow)
+    with engine.run("sync", print_note) as run:
+        with status("reading the catalog …"):
+            plan = run.plan(project.models, is_partial=project.is_partial)
+        if as_json:
+            print_plan(plan, to_stderr=True)  # stdout is for the one document at the end
+        else:
+            _show(plan, project, {}, as_json=False, with_sql=False)
+        raise_all(engine.refusals(plan))
+        if plan:
+            confirm("Apply these changes?", yes=yes)
+        with _progress(plan) as on_outcome:
+            outcomes = _apply(lambda: run.apply(plan, on_outcome), project, as_json=as_json)
     if as_json:
         _print_summary(project, outcomes)
     elif plan:
@@ -86,14 +83,17 @@ def sync_models(
         typer.echo(f"applied: {counted(len(outcomes), 'table')}, {counted(statement_count, 'statement')}")
 
 
-def _plan(
+def _open(
     context: Context, tables: Sequence[str], allow: Sequence[str]
-) -> tuple[Project, Backend, Orchestrator, TablePlan]:
+) -> tuple[Project, Backend, Orchestrator]:
     project = _load(context, tables, allow)
-    with _status("reading the catalog …"):
+    with status("starting …"):
         backend = open_backend(project.settings)
-        engine = orchestrator(project.settings, backend)
-        return project, backend, engine, engine.plan_tables(project.models)
+    return (
+        project,
+        backend,
+        orchestrator(project.settings, backend, open_deployment(project.settings, backend)),
+    )
 
 
 def _load(context: Context, tables: Sequence[str], allow: Sequence[str] = ()) -> Project:
@@ -132,17 +132,6 @@ def _apply(
 def _print_summary(project: Project, outcomes: Sequence[TableOutcome]) -> None:
     summary = sync_summary(project.settings.environment, outcomes, models=len(project.models))
     typer.echo(summary.as_json())
-
-
-@contextmanager
-def _status(message: str) -> Iterator[None]:
-    """Show that something goes on, on a terminal."""
-    console = Console(stderr=True)
-    if not console.is_terminal:
-        yield
-        return
-    with console.status(message):
-        yield
 
 
 @contextmanager

@@ -16,6 +16,7 @@ class ExitCode(IntEnum):
     FAILED = 1
     PENDING = 2
     REFUSED = 3
+    LOCKED = 4
     PARTIAL = 5
     INTERRUPTED = 130
 

@@ -6,6 +6,7 @@ from rich.console import Console
 from rich.text import Text
 
 from delta_engine.cli.context import ExitCode
+from delta_engine.deployment.errors import LockHeld
 from delta_engine.errors import DeltaEngineError, RefusalGroup, RefusedError
 from delta_engine.execute.action_runner import ApplyFailedError
 
@@ -24,6 +25,9 @@ def report_error(error: DeltaEngineError) -> ExitCode:
         case ApplyFailedError():
             _print(console, "failed", str(error))
             return ExitCode.PARTIAL if error.is_partial else ExitCode.FAILED
+        case LockHeld():
+            _print(console, "locked", str(error))
+            return ExitCode.LOCKED
     _print(console, "failed", str(error))
     return ExitCode.FAILED
 

@@ -32,6 +32,7 @@ class TablePlanner:
         Raises:
             KeyError: the snapshot does not cover a model.
         """
+        needed = {(model.catalog_name.lower(), model.schema_name.lower()) for model in models}
         creates: list[CreateTable] = []
         aligns: list[AlignTable] = []
         for model in sorted(models, key=lambda model: model.qualified_name.key):
@@ -46,5 +47,5 @@ class TablePlanner:
         return TablePlan(
             create_tables=tuple(creates),
             align_tables=tuple(aligns),
-            create_schemas=tuple(CreateSchema(*pair) for pair in sorted(state.missing_schemas)),
+            create_schemas=tuple(CreateSchema(*pair) for pair in sorted(state.missing_schemas & needed)),
         )

@@ -11,6 +11,13 @@ from typing import Annotated, Any
 import msgspec
 
 from delta_engine.config.documents import Document, read_document, unknown
+from delta_engine.config.state_backend import (
+    Fill,
+    StateBackend,
+    StateBackendDocument,
+    default_state_backend,
+    state_backend,
+)
 from delta_engine.config.variables import substitute
 from delta_engine.errors import ConfigError, SourceLocation
 from delta_engine.models import read_only
@@ -50,6 +57,7 @@ class _Config(msgspec.Struct):
     policy: _Policy = msgspec.field(default_factory=_Policy)
     apply: _Apply = msgspec.field(default_factory=_Apply)
     defaults: _Defaults = msgspec.field(default_factory=_Defaults)
+    state_backend: StateBackendDocument | None = None
 
 
 class BackendType(Enum):
@@ -76,6 +84,7 @@ class Settings:
         default_table_properties: properties that every model gets unless it says otherwise.
         policy: what is allowed.
         parallelism: how many tables to read or change at once.
+        state_backend: where the deployment state is.
         location: the configuration file.
     """
 
@@ -90,6 +99,7 @@ class Settings:
     default_table_properties: Mapping[str, str]
     policy: Policy
     parallelism: int
+    state_backend: StateBackend
     location: SourceLocation
 
 
@@ -153,8 +163,21 @@ def _settings(document: Document, config: _Config, project_dir: Path) -> Setting
             create_schemas=config.policy.create_schemas,
         ),
         parallelism=config.apply.parallelism,
+        state_backend=_state_backend(document, config, project_dir, fill),
         location=document.location(()),
     )
+
+
+def _state_backend(document: Document, config: _Config, project_dir: Path, fill: Fill) -> StateBackend:
+    if config.state_backend is not None:
+        return state_backend(document, config.state_backend, project_dir=project_dir, fill=fill)
+    if config.backend.type == "databricks":
+        raise document.error(
+            (),
+            "backend databricks needs a state_backend: local files of a job are gone when it ends",
+            'Add: state_backend: {type: databricks, databricks: {schema: "${catalog}.delta_engine"}}.',
+        )
+    return default_state_backend(project_dir)
 
 
 _BACKENDS = {

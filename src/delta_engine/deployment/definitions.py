@@ -50,19 +50,24 @@ def define(model: Table) -> TableDefinition:
         schema=model.schema_name,
         name=model.table_name,
         comment=model.comment,
-        columns=tuple(
-            ColumnDefinition(
-                name=column.name,
-                type=sql_data_type(column.data_type),
-                nullable=column.is_nullable,
-                comment=column.comment,
-            )
-            for column in model.columns
-        ),
+        columns=define_columns(model.columns),
         properties=dict(model.effective_table_properties),
         primary_key=(
             PrimaryKeyDefinition(name=key.name or "", columns=key.columns, rely=key.rely) if key else None
         ),
+    )
+
+
+def define_columns(columns: Iterable[Column]) -> tuple[ColumnDefinition, ...]:
+    """Return columns as documents keep them."""
+    return tuple(
+        ColumnDefinition(
+            name=column.name,
+            type=sql_data_type(column.data_type),
+            nullable=column.is_nullable,
+            comment=column.comment,
+        )
+        for column in columns
     )
 
 

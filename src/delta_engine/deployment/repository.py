@@ -111,12 +111,15 @@ class StateRepository:
         stored = self._store.read(allow_cached=allow_cached)
         return self._decoded(stored) if stored else None
 
-    def save(self, state: DeploymentState, base: LoadedState | None) -> LoadedState:
+    def save(
+        self, state: DeploymentState, base: LoadedState | None, *, write_id: str | None = None
+    ) -> LoadedState:
         """Save the successor of a document.
 
         Args:
             state: what to save; serial, write id and time are set here.
-            base: the document it was made from; None for the first.
+            base: the document that it replaces; None for the first.
+            write_id: an id of the caller's, used for this save alone; a fresh one by default.
 
         Returns:
             What was saved.
@@ -125,7 +128,7 @@ class StateRepository:
             StaleStateError: somebody else saved since `base` was loaded; nothing was written.
             UnsavedStateError: it could not be saved; it lies in a file, to be restored by hand.
         """
-        successor = self._successor(state, base)
+        successor = self._successor(state, base, write_id or self._new_write_id())
         data = encode_state(successor)
         try:
             if base is not None:
@@ -190,14 +193,17 @@ class StateRepository:
             )
         return decoded
 
-    def _successor(self, state: DeploymentState, base: LoadedState | None) -> DeploymentState:
-        earlier = () if base is None else (base.state.write_id, *base.state.recent_write_ids)
+    def _successor(self, state: DeploymentState, base: LoadedState | None, write_id: str) -> DeploymentState:
+        """Number a document. A restored one brings its own write id along: what it holds is in this one."""
+        restored = (state.write_id,) if state.serial else ()
+        earlier = (*restored, base.state.write_id, *base.state.recent_write_ids) if base else restored
         return msgspec.structs.replace(
             state,
             serial=1 if base is None else base.state.serial + 1,
-            write_id=self._new_write_id(),
-            recent_write_ids=earlier[:KEPT_WRITE_IDS],
+            write_id=write_id,
+            recent_write_ids=tuple(dict.fromkeys(earlier))[:KEPT_WRITE_IDS],
             updated_at=self._now(),
+            resources=dict(sorted(state.resources.items())),
         )
 
     def _keep(self, base: LoadedState) -> None:

@@ -14,6 +14,7 @@ from delta_engine.errors import DeltaEngineError
 from delta_engine.execute.align_executor import AlignExecutor
 from delta_engine.execute.create_executor import CreateExecutor
 from delta_engine.execute.ddl import DeltaDDL, InterruptedStatementsError
+from delta_engine.execute.guarded_sql_runner import GuardedSqlRunner
 from delta_engine.models import QualifiedName
 from delta_engine.sql_runner import SqlRunner
 
@@ -85,11 +86,22 @@ class ActionRunner:
         *,
         parallelism: int = 4,
     ) -> None:
+        self._runner = runner
+        self._capabilities = capabilities
         self._ddl = DeltaDDL(runner)
         self._addressing = addressing
         self._creator = CreateExecutor(self._ddl, addressing, capabilities)
         self._aligner = AlignExecutor(self._ddl, addressing, capabilities)
         self._parallelism = parallelism
+
+    def guarded(self, check: Callable[[], None]) -> ActionRunner:
+        """Return a runner that makes a check before every statement; what the check raises ends the apply."""
+        return ActionRunner(
+            GuardedSqlRunner(self._runner, check),
+            self._addressing,
+            self._capabilities,
+            parallelism=self._parallelism,
+        )
 
     def apply(
         self, plan: TablePlan, on_outcome: Callable[[TableOutcome], None] | None = None

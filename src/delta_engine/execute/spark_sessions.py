@@ -103,6 +103,12 @@ def open_databricks_session() -> SparkSession:
     return SparkSession.builder.getOrCreate()
 
 
+def databricks_version(session: SparkSession) -> str:
+    """Return the runtime's version, or on serverless, which has none, Spark's."""
+    runtime = os.environ.get("DATABRICKS_RUNTIME_VERSION")
+    return f"databricks runtime {runtime}" if runtime else f"databricks, spark {session.version}"
+
+
 @contextmanager
 def _quiet_launch() -> Iterator[None]:
     """Keep the JVM's chatter at launch (log4j's greeting, native-library warnings) off the terminal.

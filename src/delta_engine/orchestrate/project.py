@@ -19,6 +19,7 @@ from delta_engine.backends import (
 from delta_engine.config.documents import unknown
 from delta_engine.config.model_files import load_models
 from delta_engine.config.settings import BackendType, Settings, load_settings
+from delta_engine.deployment.deployment import Deployment
 from delta_engine.errors import ConfigError, raise_all
 from delta_engine.execute.action_runner import ActionRunner
 from delta_engine.execute.recording_sql_runner import RecordingSqlRunner
@@ -33,10 +34,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Project:
-    """One environment, loaded and checked, before anything is read from a platform."""
+    """One environment, loaded and checked, before anything is read from a platform.
+
+    Args:
+        settings: the configuration.
+        models: the selected models.
+        is_partial: whether others were left out.
+    """
 
     settings: Settings
     models: tuple[Table, ...]
+    is_partial: bool = False
 
 
 def load_project(
@@ -62,7 +70,8 @@ def load_project(
     settings = replace(settings, policy=_widened(settings.policy, allow))
     models = load_models(settings)
     raise_all(PlanValidator(settings.policy).model_violations(models))
-    return Project(settings=settings, models=_selected(models, tables))
+    selected = _selected(models, tables)
+    return Project(settings=settings, models=selected, is_partial=len(selected) < len(models))
 
 
 def open_backend(settings: Settings, spark: SparkSession | None = None) -> Backend:
@@ -75,7 +84,11 @@ def open_backend(settings: Settings, spark: SparkSession | None = None) -> Backe
     Raises:
         MissingDependencyError: what the backend needs is not installed.
     """
-    from delta_engine.execute.spark_sessions import open_databricks_session, open_local_session
+    from delta_engine.execute.spark_sessions import (
+        databricks_version,
+        open_databricks_session,
+        open_local_session,
+    )
 
     parallelism = settings.parallelism
     scratch = settings.project_dir / ".delta-engine"
@@ -83,8 +96,12 @@ def open_backend(settings: Settings, spark: SparkSession | None = None) -> Backe
         case BackendType.DATABRICKS:
             from delta_engine.execute.spark_sql_runner import SparkSqlRunner
 
-            runner = SparkSqlRunner(spark or open_databricks_session())
-            return databricks_backend(runner, parallelism=parallelism)
+            session = spark or open_databricks_session()
+            return databricks_backend(
+                SparkSqlRunner(session),
+                parallelism=parallelism,
+                platform_version=lambda: databricks_version(session),
+            )
         case BackendType.EMBEDDED:
             session = spark or open_local_session(settings.spark, scratch=scratch)
             return embedded_backend(session, settings.warehouse, parallelism=parallelism)
@@ -95,9 +112,11 @@ def open_backend(settings: Settings, spark: SparkSession | None = None) -> Backe
             assert_never(other)
 
 
-def orchestrator(settings: Settings, backend: Backend) -> Orchestrator:
-    """Return the pipeline over a backend."""
+def orchestrator(settings: Settings, backend: Backend, deployment: Deployment) -> Orchestrator:
+    """Return the pipeline over a backend, recording into a deployment state."""
     return Orchestrator(
+        deployment=deployment,
+        versions=backend.versions,
         reader=backend.reader,
         action_runner=ActionRunner(
             backend.runner,

@@ -53,7 +53,8 @@ def not_a_delta_table(table: QualifiedName, what: str) -> CatalogReadError:
     return CatalogReadError(
         f"it exists, but it is {what}, not a Delta table",
         table=str(table),
-        way_out="Rename the model, or move what is there out of the way.",
+        way_out="Rename the model, or move what is there out of the way. A table that is no longer declared "
+        "is forgotten with `delta-engine state rm`.",
     )
 
 

@@ -6,7 +6,8 @@ alone has the comment). Never DESCRIBE DETAIL: it replays the whole log to count
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -28,6 +29,31 @@ _CHECK_PREFIX = "delta.constraints."
 _ANY_DELTA_TABLE_HAS = "delta.minReaderVersion"
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """What is in some schemas.
+
+    Args:
+        existing: those of the tables looked for that exist, in their order.
+        others: all others, sorted by name.
+    """
+
+    existing: tuple[QualifiedName, ...]
+    others: tuple[QualifiedName, ...]
+
+    @classmethod
+    def of(
+        cls,
+        wanted: Sequence[QualifiedName],
+        existing: Sequence[QualifiedName],
+        listed: Iterable[QualifiedName],
+    ) -> Found:
+        """Tell the wanted ones from the others."""
+        known = {table.key for table in wanted}
+        others = (name for name in listed if name.key not in known)
+        return cls(existing=tuple(existing), others=tuple(sorted(others, key=lambda name: name.key)))
+
+
 class TableFinder(Protocol):
     """Tells what exists, before anything is read."""
 
@@ -35,8 +61,8 @@ class TableFinder(Protocol):
         """Return those (catalog, schema) pairs that do not exist."""
         ...
 
-    def existing(self, tables: Sequence[QualifiedName]) -> list[QualifiedName]:
-        """Return those tables that exist, in the given order."""
+    def find(self, tables: Sequence[QualifiedName]) -> Found:
+        """Return what is in the schemas of these tables; the schemas must exist."""
         ...
 
 
@@ -55,16 +81,23 @@ class FolderFinder:
         warehouse = self._addressing.warehouse
         return frozenset(pair for pair in schemas if not warehouse.joinpath(*pair).is_dir())
 
-    def existing(self, tables: Sequence[QualifiedName]) -> list[QualifiedName]:
-        """Return those tables that have a Delta log.
+    def find(self, tables: Sequence[QualifiedName]) -> Found:
+        """Return the folders that have a Delta log.
 
         Raises:
-            CatalogReadError: something else is in the folder.
+            CatalogReadError: something else is in a table's folder.
         """
-        return [table for table in tables if self._exists(table, self._addressing.folder(table))]
+        existing = [table for table in tables if self._exists(table, self._addressing.folder(table))]
+        listed = (
+            QualifiedName(catalog, schema, folder.name)
+            for catalog, schema in sorted({_schema_of(table) for table in tables})
+            for folder in sorted(self._addressing.warehouse.joinpath(catalog, schema).iterdir())
+            if _has_delta_log(folder)
+        )
+        return Found.of(tables, existing, listed)
 
     def _exists(self, table: QualifiedName, folder: Path) -> bool:
-        if (folder / "_delta_log").is_dir() and any((folder / "_delta_log").glob("*.json")):
+        if _has_delta_log(folder):
             return True
         if folder.exists() and (not folder.is_dir() or any(_data_files(folder))):
             raise not_a_delta_table(table, f"a folder of other files ({folder})")
@@ -89,13 +122,16 @@ class CatalogFinder:
             present |= {(catalog, str(row["namespace"]).lower()) for row in rows}
         return frozenset(schemas - present)
 
-    def existing(self, tables: Sequence[QualifiedName]) -> list[QualifiedName]:
-        """Return those tables that their schema lists; the schemas must exist."""
-        present: set[str] = set()
-        for catalog, schema in sorted({_schema_of(table) for table in tables}):
-            rows = self._list(f"SHOW TABLES IN {quote_ident(catalog)}.{quote_ident(schema)}", catalog)
-            present |= {f"{catalog}.{schema}.{row['tableName']}".lower() for row in rows}
-        return [table for table in tables if table.key in present]
+    def find(self, tables: Sequence[QualifiedName]) -> Found:
+        """Return what the schemas list, of whatever format."""
+        listed = [
+            QualifiedName(catalog, schema, str(row["tableName"]))
+            for catalog, schema in sorted({_schema_of(table) for table in tables})
+            for row in self._list(f"SHOW TABLES IN {quote_ident(catalog)}.{quote_ident(schema)}", catalog)
+            if row["namespace"]  # a session's temporary views have none
+        ]
+        present = {name.key for name in listed}
+        return Found.of(tables, [table for table in tables if table.key in present], listed)
 
     def _list(self, sql: str, catalog: str) -> Sequence[Mapping[str, object]]:
         try:
@@ -137,10 +173,10 @@ class SparkDeltaReader:
         """Return the state of every model's table; see `CatalogReader.snapshot`."""
         names = [model.qualified_name for model in models]
         missing = self._finder.missing_schemas({_schema_of(name) for name in names})
-        existing = self._finder.existing([name for name in names if _schema_of(name) not in missing])
+        found = self._finder.find([name for name in names if _schema_of(name) not in missing])
         states = {name.key: ABSENT for name in names}
-        states |= read_tables(existing, self._read, self._parallelism)
-        return CatalogState(tables=states, missing_schemas=missing)
+        states |= read_tables(found.existing, self._read, self._parallelism)
+        return CatalogState(tables=states, missing_schemas=missing, unasked=found.others)
 
     def _read(self, table: QualifiedName) -> tuple[str, TableState]:
         address = self._addressing.table(table)
@@ -173,6 +209,10 @@ class SparkDeltaReader:
 
 def _schema_of(name: QualifiedName) -> tuple[str, str]:
     return name.catalog.lower(), name.schema.lower()
+
+
+def _has_delta_log(folder: Path) -> bool:
+    return (folder / "_delta_log").is_dir() and any((folder / "_delta_log").glob("*.json"))
 
 
 def _data_files(folder: Path) -> list[Path]:

@@ -41,13 +41,21 @@ class CatalogState:
     Args:
         tables: states by the tables' `QualifiedName.key`.
         missing_schemas: (catalog, schema) pairs, in lower case, that models need and nobody created.
+        unasked: the other tables of the models' schemas, sorted by name.
     """
 
     tables: Mapping[str, TableState]
     missing_schemas: frozenset[tuple[str, str]] = frozenset()
+    unasked: tuple[QualifiedName, ...] = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "tables", MappingProxyType(dict(self.tables)))
+
+    @property
+    def schemas(self) -> frozenset[tuple[str, str]]:
+        """The (catalog, schema) pairs, in lower case, of the tables that were asked for, and exist."""
+        pairs = (key.split(".")[:2] for key in self.tables)
+        return frozenset((catalog, schema) for catalog, schema in pairs) - self.missing_schemas
 
     def table(self, name: QualifiedName) -> TableState:
         """Return one table's state; absent if nothing was found.

@@ -59,16 +59,25 @@ class UnityCatalogReader:
         for model in models:
             by_catalog[model.catalog_name.lower()].append(model.qualified_name)
         found: list[_Rows] = []
+        listed: list[QualifiedName] = []
         missing: set[tuple[str, str]] = set()
         for catalog, names in sorted(by_catalog.items()):
             schemas = {name.schema.lower() for name in names}
             present = self._schemas(catalog, schemas)
             missing |= {(catalog, schema) for schema in schemas - present}
             if present:
-                found += self._tables(catalog, present, names)
+                rows, everything = self._tables(catalog, present, names)
+                found += rows
+                listed += everything
         states = {model.qualified_name.key: ABSENT for model in models}
         states |= read_tables(found, self._read, self._parallelism)
-        return CatalogState(tables=states, missing_schemas=frozenset(missing))
+        return CatalogState(
+            tables=states,
+            missing_schemas=frozenset(missing),
+            unasked=tuple(
+                name for name in sorted(listed, key=lambda name: name.key) if name.key not in states
+            ),
+        )
 
     def _schemas(self, catalog: str, wanted: set[str]) -> set[str]:
         sql = f"""SELECT schema_name
@@ -84,7 +93,10 @@ WHERE schema_name IN ({_literals(wanted)})"""
                 way_out="Create it, ask for USE CATALOG on it, or correct the variable that names it.",
             ) from error
 
-    def _tables(self, catalog: str, schemas: set[str], names: Sequence[QualifiedName]) -> list[_Rows]:
+    def _tables(
+        self, catalog: str, schemas: set[str], names: Sequence[QualifiedName]
+    ) -> tuple[list[_Rows], list[QualifiedName]]:
+        """Return what there is to know about the existing ones of some tables, and all names there are."""
         view = f"{quote_ident(catalog)}.information_schema"
         within = f"table_schema IN ({_literals(schemas)})"
         tables = self._by_table(
@@ -92,9 +104,10 @@ WHERE schema_name IN ({_literals(wanted)})"""
 FROM {view}.tables
 WHERE {within}"""
         )
+        everything = [QualifiedName(catalog, *key) for key, (row, *_) in tables.items() if _is_delta(row)]
         wanted = [name for name in names if _key(name.schema, name.table) in tables]
         if not wanted:
-            return []
+            return [], everything
         columns = self._by_table(
             f"""SELECT table_schema, table_name, column_name, full_data_type, is_nullable, comment
 FROM {view}.columns
@@ -111,7 +124,7 @@ JOIN {view}.key_column_usage AS k
 WHERE c.constraint_type = 'PRIMARY KEY' AND c.{within}
 ORDER BY k.table_schema, k.table_name, k.ordinal_position"""
         )
-        return [
+        rows = [
             _Rows(
                 name=name,
                 table=tables[key][0],
@@ -121,6 +134,7 @@ ORDER BY k.table_schema, k.table_name, k.ordinal_position"""
             for name in wanted
             for key in [_key(name.schema, name.table)]
         ]
+        return rows, everything
 
     def _by_table(self, sql: str) -> Mapping[tuple[str, str], list[Row]]:
         grouped: dict[tuple[str, str], list[Row]] = defaultdict(list)
@@ -140,13 +154,18 @@ ORDER BY k.table_schema, k.table_name, k.ordinal_position"""
 
 
 def _require_whole_delta_table(rows: _Rows) -> None:
-    kind, source_format = str(rows.table["table_type"]), str(rows.table["data_source_format"])
-    if kind not in _MANAGEABLE or source_format.upper() != "DELTA":
+    if not _is_delta(rows.table):
+        kind, source_format = rows.table["table_type"], rows.table["data_source_format"]
         raise not_a_delta_table(rows.name, f"{kind} in the format {source_format}")
     if not rows.columns:
         raise CatalogReadError(
             "its columns are not visible to you", table=str(rows.name), way_out="Ask for SELECT on it."
         )
+
+
+def _is_delta(table: Row) -> bool:
+    is_delta = str(table["data_source_format"]).upper() == "DELTA"
+    return is_delta and str(table["table_type"]) in _MANAGEABLE
 
 
 def _column(table: QualifiedName, row: Row) -> Column:

@@ -1,0 +1,38 @@
+"""What all commands say to a person at a terminal: what goes on, what is worth knowing, and questions."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import typer
+from rich.console import Console
+from rich.text import Text
+
+
+@contextmanager
+def status(message: str) -> Iterator[None]:
+    """Show that something goes on, on a terminal."""
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield
+        return
+    with console.status(message):
+        yield
+
+
+def print_note(note: str) -> None:
+    """Say something worth knowing on stderr."""
+    console = Console(stderr=True, highlight=False)
+    console.print(Text.assemble(("note: ", "bold yellow"), note), soft_wrap=True)
+
+
+def confirm(question: str, *, yes: bool) -> None:
+    """Ask on a terminal, and stop at a no; without one, or with `--yes`, go on.
+
+    Raises:
+        typer.Abort: the answer was no.
+    """
+    if not yes and sys.stdin.isatty() and sys.stdout.isatty():
+        typer.confirm(question, abort=True, err=True)

@@ -1,0 +1,144 @@
+"""The journal of a run: what it was about to change, and each table as it is done.
+
+It stands beside the document, so that a killed run leaves the truth behind without a full save per table. The next
+locked run replays it if it fits the document: same state id, same serial.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import msgspec
+
+from delta_engine.deployment.document import Checkpoint, DeploymentState, Resource, Status
+from delta_engine.deployment.lock_record import Moment
+from delta_engine.deployment.open_struct import OpenStruct, decode_open, encode_open
+from delta_engine.deployment.ports import JournalStore
+
+
+class JournalStart(OpenStruct, frozen=True, kw_only=True):
+    """The first entry of a journal.
+
+    Args:
+        state_id: the document it goes with.
+        serial: the document's serial when the run began.
+        fence: the run's lock fence; orders journals of one serial.
+        started_at: when the run began to change tables.
+        started_by: who ran it.
+        resources: the keys of what it was about to change.
+    """
+
+    state_id: str
+    serial: int
+    fence: int
+    started_at: Moment
+    started_by: str
+    resources: tuple[str, ...]
+
+
+class JournalEntry(OpenStruct, frozen=True, kw_only=True):
+    """One finished table: its resource as the document should have it, and how far its statements came."""
+
+    key: str
+    resource: Resource
+    checkpoint: Checkpoint
+
+
+class Journal:
+    """Writes one run's journal.
+
+    Args:
+        store: where it goes.
+        run_id: names it; the run's save carries the same id, by which a replay knows that it is in already.
+    """
+
+    def __init__(self, store: JournalStore, run_id: str) -> None:
+        self._store = store
+        self._run_id = run_id
+        self._length = 0
+
+    def start(self, start: JournalStart) -> None:
+        """Write the first entry, before anything is changed."""
+        self._append(start)
+
+    def record(self, entry: JournalEntry) -> None:
+        """Write a finished table."""
+        self._append(entry)
+
+    def _append(self, entry: OpenStruct) -> None:
+        self._store.append(self._run_id, self._length, encode_open(entry))
+        self._length += 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Replay:
+    """A document with the journals of dead runs taken in.
+
+    Args:
+        state: the document.
+        notes: what was found, for people.
+        run_ids: the journals that are dealt with, to be removed once the document is saved.
+    """
+
+    state: DeploymentState
+    notes: tuple[str, ...]
+    run_ids: tuple[str, ...]
+
+
+def replay(state: DeploymentState, journals: Mapping[str, Sequence[bytes]]) -> Replay:
+    """Take in what killed runs left behind.
+
+    Args:
+        state: the current document.
+        journals: the entries of every journal that is there, by run.
+    """
+    resources = dict(state.resources)
+    notes: list[str] = []
+    started = [(run_id, *_parse(lines)) for run_id, lines in journals.items()]
+    for run_id, start, entries in sorted(started, key=lambda item: item[1].fence if item[1] else 0):
+        if start is None or run_id in (state.write_id, *state.recent_write_ids):
+            continue  # nothing was changed yet, or the run's own save has it all
+        who = f"a run of {start.started_by} that began {start.started_at:%Y-%m-%d %H:%M:%S} UTC"
+        if (start.state_id, start.serial) != (state.state_id, state.serial):
+            notes.append(_misfit(who, start, entries, state))
+            continue
+        finished = {entry.key: entry.resource for entry in entries}
+        resources |= finished
+        unfinished = [key for key in start.resources if key not in finished]
+        for key in unfinished:
+            if key in resources:
+                resources[key] = _interrupted(resources[key], who)
+        notes.append(
+            f"{who} did not end: {len(finished)} tables were recorded, {len(unfinished)} were not done"
+        )
+    return Replay(
+        state=msgspec.structs.replace(state, resources=resources),
+        notes=tuple(notes),
+        run_ids=tuple(journals),
+    )
+
+
+def _parse(lines: Sequence[bytes]) -> tuple[JournalStart | None, list[JournalEntry]]:
+    """Read entries up to the first that is not whole: a killed run tears at most its last one."""
+    entries: list[JournalEntry] = []
+    try:
+        start = decode_open(lines[0], JournalStart) if lines else None
+        for line in lines[1:]:
+            entries.append(decode_open(line, JournalEntry))
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        start = start if entries or len(lines) > 1 else None
+    return start, entries
+
+
+def _misfit(who: str, start: JournalStart, entries: Sequence[JournalEntry], state: DeploymentState) -> str:
+    tables = ", ".join(entry.key for entry in entries) or "no table"
+    return (
+        f"the journal of {who} was left out: it goes with serial {start.serial} of {start.state_id}, and the document "
+        f"is at serial {state.serial} of {state.state_id}; it had recorded {tables}"
+    )
+
+
+def _interrupted(resource: Resource, who: str) -> Resource:
+    metadata = msgspec.structs.replace(resource.metadata, sync_error=f"{who} ended before it was done")
+    return msgspec.structs.replace(resource, status=Status.UNKNOWN, metadata=metadata)

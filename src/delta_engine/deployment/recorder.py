@@ -1,0 +1,285 @@
+"""Keeps the deployment state of one locked run: what it found, what it changed, what it saves.
+
+A run that ends in any way but an orderly one saves nothing: its journal stays, and the next run takes it in.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection, Sequence
+from datetime import datetime
+
+import msgspec
+
+from delta_engine.actions import TablePlan
+from delta_engine.deployment.definitions import define, definition_checksum
+from delta_engine.deployment.document import (
+    SCHEMA_URI,
+    VERSION,
+    ApplyActions,
+    ApplyRecord,
+    Checkpoint,
+    DeploymentState,
+    Status,
+)
+from delta_engine.deployment.errors import StoreError
+from delta_engine.deployment.journal import Journal, JournalEntry, JournalStart, replay
+from delta_engine.deployment.ports import JournalStore
+from delta_engine.deployment.repository import LoadedState, StateRepository, new_id, utc_now
+from delta_engine.deployment.resources import (
+    applied_schema,
+    applied_table,
+    failed_table,
+    schema_key,
+    table_key,
+)
+from delta_engine.deployment.run_facts import RunFacts
+from delta_engine.deployment.synchronizer import differences, synchronize
+from delta_engine.execute.action_runner import OutcomeKind, TableOutcome
+from delta_engine.models import QualifiedName, Table
+from delta_engine.state.states import CatalogState
+from delta_engine.state.table_versions import TableVersion, TableVersionReader
+
+_NOTHING_APPLIED = ApplyRecord(
+    last_apply_duration=None,
+    last_apply_actions=ApplyActions(added=0, changed=0, destroyed=0),
+    warnings=(),
+    checkpoints=(),
+)
+
+
+class RunRecorder:
+    """Records one run.
+
+    Args:
+        repository: loads and saves the document.
+        journals: keeps the journals of runs.
+        facts: who runs, and where.
+        fence: the lock's.
+        now: the clock, UTC.
+        seconds: a monotonic clock.
+    """
+
+    def __init__(
+        self,
+        repository: StateRepository,
+        journals: JournalStore,
+        facts: RunFacts,
+        *,
+        fence: int,
+        now: Callable[[], datetime] = utc_now,
+        seconds: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._repository = repository
+        self._journals = journals
+        self._facts = facts
+        self._fence = fence
+        self._now = now
+        self._seconds = seconds
+        self._run_id = new_id()
+        self._journal = Journal(journals, self._run_id)
+        self._began_at = seconds()
+        self._checkpoints: list[Checkpoint] = []
+        self._outcomes: list[TableOutcome] = []
+        self._warnings: list[str] = []
+        self._base: LoadedState | None = repository.load()
+        replayed = replay(self._base.state if self._base else self._first(), journals.read())
+        self._obsolete_journals = replayed.run_ids
+        self._resources = dict(replayed.state.resources)
+        self._state = replayed.state
+        self._warnings += replayed.notes
+
+    @property
+    def state(self) -> DeploymentState:
+        """The document as it stands in this run."""
+        return msgspec.structs.replace(self._state, resources=self._resources)
+
+    @property
+    def notes(self) -> Sequence[str]:
+        """What people should hear about."""
+        return tuple(self._warnings)
+
+    def synchronize(self, observed: CatalogState, *, managed: Collection[str] | None) -> None:
+        """Take in what the catalog shows; see `synchronizer.synchronize`."""
+        self._state = synchronize(self.state, observed, managed=managed, now=self._now())
+        self._resources = dict(self._state.resources)
+
+    def begin(self, plan: TablePlan) -> None:
+        """Make sure that a killed apply leaves its traces: the first document, and the journal's first entry.
+
+        Raises:
+            StoreError, UnsavedStateError: nothing may be changed then.
+        """
+        self._began_at = self._seconds()
+        if self._base is None:
+            self._base = self._repository.save(self._described(self.state), None)
+        self._journal.start(
+            JournalStart(
+                state_id=self._base.state.state_id,
+                serial=self._base.state.serial,
+                fence=self._fence,
+                started_at=self._now(),
+                started_by=self._facts.who,
+                resources=tuple(table_key(action.table) for action in plan.table_actions()),
+            )
+        )
+
+    def record(self, outcome: TableOutcome, model: Table) -> None:
+        """Take in a finished table, and write it into the journal.
+
+        A journal that cannot be written is a warning: the tables are what the user asked for, and the save at the
+        end records them all.
+        """
+        self._record_schema(model)
+        key = table_key(outcome.table)
+        earlier = self._resources.get(key)
+        if outcome.kind is OutcomeKind.FAILED:
+            resource = failed_table(outcome, earlier=earlier)
+        else:
+            resource = applied_table(model, at=self._now(), by=self._facts.who, version=None, earlier=earlier)
+        checkpoint = Checkpoint(
+            resource=key,
+            status=resource.status,
+            statements_done=outcome.statements,
+            statement=outcome.failure.sql if outcome.failure else None,
+            error=outcome.failure.message if outcome.failure else None,
+        )
+        self._resources[key] = resource
+        self._checkpoints.append(checkpoint)
+        self._outcomes.append(outcome)
+        try:
+            self._journal.record(JournalEntry(key=key, resource=resource, checkpoint=checkpoint))
+        except StoreError as error:
+            self._warnings.append(f"the journal could not be written: {error}")
+
+    def note_versions(self, versions: TableVersionReader) -> None:
+        """Ask Delta for the versions of the tables that were changed, and for the ids that are not known."""
+        done = [outcome for outcome in self._outcomes if outcome.kind is not OutcomeKind.FAILED]
+        ids = {
+            outcome.table.key: None if outcome.kind is OutcomeKind.CREATED else self._known_id(outcome.table)
+            for outcome in done
+        }
+        unknown = [key for key, table_id in ids.items() if table_id is None]
+        found = versions.read([outcome.table for outcome in done], with_id=unknown)
+        for outcome in done:
+            version = found.get(outcome.table.key)
+            if version is not None:
+                key = table_key(outcome.table)
+                metadata = msgspec.structs.replace(
+                    self._resources[key].metadata,
+                    delta_table_id=version.table_id or ids[outcome.table.key],
+                    delta_version=version.version,
+                )
+                self._resources[key] = msgspec.structs.replace(self._resources[key], metadata=metadata)
+
+    def confirm(self, observed: CatalogState) -> None:
+        """Compare what was just applied with what the catalog shows.
+
+        A difference is no drift: Unity Catalog's views may lag behind. The next run tells.
+        """
+        for checkpoint in self._checkpoints:
+            resource = self._resources[checkpoint.resource]
+            definition = resource.metadata.definition
+            if checkpoint.status is not Status.HEALTHY or definition is None:
+                continue
+            name = QualifiedName(definition.catalog, definition.schema, definition.name)
+            drift = tuple(differences(definition, observed.table(name)))
+            if drift:
+                error = "right after the apply the catalog did not show all of it yet"
+                metadata = msgspec.structs.replace(resource.metadata, drift=drift, sync_error=error)
+                self._resources[checkpoint.resource] = msgspec.structs.replace(
+                    resource, status=Status.UNKNOWN, metadata=metadata
+                )
+
+    def adopt(self, models: Sequence[Table]) -> None:
+        """Record tables that are as their models say without any statement of this run."""
+        for model in models:
+            self._record_schema(model)
+            key = table_key(model.qualified_name)
+            earlier = self._resources.get(key)
+            if earlier and earlier.config_checksum == definition_checksum(define(model)):
+                continue
+            known = earlier.metadata if earlier else None
+            version = (
+                TableVersion(table_id=known.delta_table_id, version=known.delta_version)
+                if known and known.delta_version is not None
+                else None
+            )
+            self._resources[key] = applied_table(
+                model, at=self._now(), by=self._facts.who, version=version, earlier=earlier
+            )
+
+    def save(self, plan: TablePlan) -> LoadedState | None:
+        """Save what this run found and did, if that is anything; then let go of the journals.
+
+        Raises:
+            StaleStateError, UnsavedStateError: it could not be saved; the journal stays.
+        """
+        if self._base and not self._checkpoints and self._resources == self._base.state.resources:
+            self._remove_journals()
+            return self._base
+        state = self._described(self.state)
+        if plan:
+            state = msgspec.structs.replace(state, metadata=self._apply_record())
+        elif self._warnings:
+            metadata = msgspec.structs.replace(state.metadata, warnings=tuple(self._warnings))
+            state = msgspec.structs.replace(state, metadata=metadata)
+        self._base = self._repository.save(state, self._base, write_id=self._run_id)
+        self._remove_journals()
+        return self._base
+
+    def _record_schema(self, model: Table) -> None:
+        key = schema_key(model.catalog_name, model.schema_name)
+        if key not in self._resources or self._resources[key].status is Status.MISSING:
+            self._resources[key] = applied_schema(
+                model.catalog_name, model.schema_name, at=self._now(), by=self._facts.who
+            )
+
+    def _known_id(self, table: QualifiedName) -> str | None:
+        """Return the id that was recorded before this run."""
+        resource = self._base.state.resources.get(table_key(table)) if self._base else None
+        return resource.metadata.delta_table_id if resource else None
+
+    def _remove_journals(self) -> None:
+        for run_id in (*self._obsolete_journals, self._run_id):
+            self._journals.remove(run_id)
+
+    def _apply_record(self) -> ApplyRecord:
+        kinds = [outcome.kind for outcome in self._outcomes]
+        return ApplyRecord(
+            last_apply_duration=round(self._seconds() - self._began_at, 3),
+            last_apply_actions=ApplyActions(
+                added=kinds.count(OutcomeKind.CREATED), changed=kinds.count(OutcomeKind.CHANGED), destroyed=0
+            ),
+            warnings=tuple(self._warnings),
+            checkpoints=tuple(sorted(self._checkpoints, key=lambda check: check.resource)),
+        )
+
+    def _described(self, state: DeploymentState) -> DeploymentState:
+        """Return the document with what is known of this run."""
+        return msgspec.structs.replace(
+            state,
+            lineage=self._facts.lineage,
+            engine_version=self._facts.engine_version,
+            platform_version=self._facts.platform_version,
+            environment=self._facts.environment,
+        )
+
+    def _first(self) -> DeploymentState:
+        now = self._now()
+        return DeploymentState(
+            schema_uri=SCHEMA_URI,
+            version=VERSION,
+            serial=0,
+            state_id=new_id(),
+            write_id=new_id(),
+            recent_write_ids=(),
+            lineage="unknown",
+            engine_version="",
+            platform_version="",
+            created_at=now,
+            updated_at=now,
+            environment=self._facts.environment,
+            resources={},
+            metadata=_NOTHING_APPLIED,
+        )

@@ -1,0 +1,116 @@
+"""Resources: their keys, and how a table's record follows from what was applied."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+
+import msgspec
+
+from delta_engine.deployment.definitions import as_table, define, definition_checksum, schema_checksum
+from delta_engine.deployment.document import (
+    DeploymentState,
+    Resource,
+    ResourceMetadata,
+    ResourceType,
+    Status,
+)
+from delta_engine.execute.action_runner import TableOutcome
+from delta_engine.models import QualifiedName, Table
+from delta_engine.state.table_versions import TableVersion
+
+
+def table_key(name: QualifiedName) -> str:
+    """Return a table's key: `table.<catalog>.<schema>.<table>`, in lower case."""
+    return f"{ResourceType.TABLE.value}.{name.key}"
+
+
+def schema_key(catalog: str, schema: str) -> str:
+    """Return a schema's key: `schema.<catalog>.<schema>`, in lower case."""
+    return f"{ResourceType.SCHEMA.value}.{catalog}.{schema}".lower()
+
+
+def applied_table(
+    model: Table, *, at: datetime, by: str, version: TableVersion | None, earlier: Resource | None
+) -> Resource:
+    """Return the record of a table that is as its model says.
+
+    Args:
+        model: what was applied.
+        at: when.
+        by: by whom.
+        version: the table's id and version after that, as far as they are known.
+        earlier: its record so far.
+    """
+    definition = define(model)
+    return Resource(
+        type=ResourceType.TABLE,
+        id=str(model.qualified_name),
+        deployed_at=at,
+        deployed_by=by,
+        config_checksum=definition_checksum(definition),
+        status=Status.HEALTHY,
+        metadata=ResourceMetadata(
+            definition=definition,
+            delta_table_id=version.table_id if version else None,
+            delta_version=version.version if version else None,
+            schema_checksum=schema_checksum(definition.columns),
+            unknown=earlier.metadata.unknown if earlier else None,
+        ),
+        dependencies=(schema_key(model.catalog_name, model.schema_name),),
+        unknown=earlier.unknown if earlier else None,
+    )
+
+
+def failed_table(outcome: TableOutcome, *, earlier: Resource | None) -> Resource:
+    """Return the record of a table whose apply failed: the definition applied before it stays."""
+    reason = outcome.failure.message.splitlines()[0] if outcome.failure else ""
+    status = Status.DEGRADED if outcome.statements else Status.FAILED
+    if earlier is not None:
+        metadata = msgspec.structs.replace(earlier.metadata, sync_error=reason)
+        return msgspec.structs.replace(earlier, status=status, metadata=metadata)
+    return Resource(
+        type=ResourceType.TABLE,
+        id=str(outcome.table),
+        deployed_at=None,
+        deployed_by=None,
+        config_checksum=None,
+        status=status,
+        metadata=ResourceMetadata(sync_error=reason),
+        dependencies=(schema_key(outcome.table.catalog, outcome.table.schema),),
+    )
+
+
+def last_applied(state: DeploymentState) -> Mapping[str, Table]:
+    """Return the tables as they were applied last: plain models by `QualifiedName.key`."""
+    definitions = (resource.metadata.definition for resource in state.resources.values())
+    models = (as_table(definition) for definition in definitions if definition is not None)
+    return {model.qualified_name.key: model for model in models}
+
+
+def applied_schema(catalog: str, schema: str, *, at: datetime, by: str) -> Resource:
+    """Return the record of a schema that was created."""
+    return Resource(
+        type=ResourceType.SCHEMA,
+        id=f"{catalog}.{schema}",
+        deployed_at=at,
+        deployed_by=by,
+        config_checksum=None,
+        status=Status.HEALTHY,
+        metadata=ResourceMetadata(),
+        dependencies=(),
+    )
+
+
+def unmanaged_table(name: QualifiedName) -> Resource:
+    """Return the record of a table that nobody declared."""
+    return Resource(
+        type=ResourceType.TABLE,
+        id=str(name),
+        deployed_at=None,
+        deployed_by=None,
+        config_checksum=None,
+        status=Status.UNMANAGED,
+        metadata=ResourceMetadata(sync_warning="it stands in a managed schema and is in no model"),
+        dependencies=(schema_key(name.catalog, name.schema),),
+    )

@@ -1,0 +1,114 @@
+"""The synchronizer: what became of everything that was applied, by comparing it with the catalog.
+
+Only statuses and findings change here. What was applied last stays as it is: only an apply replaces it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from datetime import datetime
+
+import msgspec
+
+from delta_engine import aspects
+from delta_engine.aspects.aspect import Comparison
+from delta_engine.deployment.definitions import (
+    TableDefinition,
+    as_table,
+    define_columns,
+    schema_checksum,
+)
+from delta_engine.deployment.document import DeploymentState, Difference, Resource, Status
+from delta_engine.deployment.resources import schema_key, table_key, unmanaged_table
+from delta_engine.models import QualifiedName
+from delta_engine.state.states import CatalogState, TableState
+
+_OUR_OWN_DOING = (Status.DEGRADED, Status.UNKNOWN)
+"""Runs of ours left these half-done: that they differ is nobody's drift."""
+
+
+def synchronize(
+    state: DeploymentState, observed: CatalogState, *, managed: Collection[str] | None, now: datetime
+) -> DeploymentState:
+    """Return the document with the statuses that the catalog shows: missing, drifted, healthy, unmanaged.
+
+    Args:
+        state: the document.
+        observed: a snapshot; what it does not cover is left as it is.
+        managed: the keys of all models' tables; None where only some were read, and who is unmanaged cannot
+            be told.
+        now: the time.
+
+    Returns:
+        The same document if nothing is different.
+    """
+    resources = {key: _synchronized(key, resource, observed) for key, resource in state.resources.items()}
+    if managed is not None:
+        resources = _with_unmanaged(resources, observed, managed)
+    if resources == state.resources:
+        return state
+    return msgspec.structs.replace(state, resources=resources, synced_at=now)
+
+
+def differences(definition: TableDefinition, observed: TableState) -> Iterator[Difference]:
+    """Yield how a table differs from its definition, in the words of a plan that would bring it back."""
+    for change in aspects.explain(aspects.diff(Comparison.of(as_table(definition), observed))):
+        yield Difference(field=change.subject, expected=change.desired, actual=change.observed)
+
+
+def _synchronized(key: str, resource: Resource, observed: CatalogState) -> Resource:
+    definition = resource.metadata.definition
+    if definition is None:
+        return _synchronized_schema(key, resource, observed)
+    name = QualifiedName(definition.catalog, definition.schema, definition.name)
+    if name.key not in observed.tables:
+        return resource
+    table = observed.table(name)
+    if not table.exists:
+        return _found(resource, Status.MISSING, sync_error="the table is not in the catalog")
+    drift = tuple(differences(definition, table))
+    if not drift:
+        return _found(resource, Status.HEALTHY)
+    status = resource.status if resource.status in _OUR_OWN_DOING else Status.DRIFTED
+    return _found(
+        resource,
+        status,
+        sync_error=resource.metadata.sync_error if status is resource.status else None,
+        drift=drift,
+        actual_checksum=schema_checksum(define_columns(table.columns)),
+    )
+
+
+def _synchronized_schema(key: str, resource: Resource, observed: CatalogState) -> Resource:
+    """Return a schema's resource as found; what else has no definition says nothing that could be compared."""
+    if key in {schema_key(*pair) for pair in observed.missing_schemas}:
+        return _found(resource, Status.MISSING, sync_error="the schema is not in the catalog")
+    if resource.status is Status.MISSING and key in {schema_key(*pair) for pair in observed.schemas}:
+        return _found(resource, Status.HEALTHY)
+    return resource
+
+
+def _found(
+    resource: Resource,
+    status: Status,
+    *,
+    sync_error: str | None = None,
+    drift: tuple[Difference, ...] = (),
+    actual_checksum: str | None = None,
+) -> Resource:
+    metadata = msgspec.structs.replace(
+        resource.metadata, sync_error=sync_error, drift=drift, actual_checksum=actual_checksum
+    )
+    return msgspec.structs.replace(resource, status=status, metadata=metadata)
+
+
+def _with_unmanaged(
+    resources: dict[str, Resource], observed: CatalogState, managed: Collection[str]
+) -> dict[str, Resource]:
+    """Replace the unmanaged tables known so far by those that are there."""
+    kept = {key: found for key, found in resources.items() if found.status is not Status.UNMANAGED}
+    present = {table_key(name): name for name in observed.unasked}
+    for key, name in present.items():
+        if key not in kept and key not in managed:
+            kept[key] = resources.get(key) or unmanaged_table(name)
+    return kept

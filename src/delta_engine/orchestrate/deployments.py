@@ -1,0 +1,173 @@
+"""Opens the deployment state that the settings name: store, lock, journals, and the facts of the run."""
+
+from __future__ import annotations
+
+import getpass
+import os
+import socket
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+from importlib.metadata import version
+from pathlib import Path
+from subprocess import SubprocessError, run
+
+from typing_extensions import assert_never
+
+from delta_engine.backends import Backend
+from delta_engine.config.settings import BackendType, Settings
+from delta_engine.config.state_backend import DatabricksState, DynamoDBLockTable, LocalState, S3State
+from delta_engine.deployment.deployment import Deployment
+from delta_engine.deployment.locks.file import FileLock
+from delta_engine.deployment.locks.lease import LeaseLock
+from delta_engine.deployment.ports import JournalStore, LockRecords, StateLock, StateStore
+from delta_engine.deployment.repository import StateRepository
+from delta_engine.deployment.run_facts import RunFacts, environment_record
+from delta_engine.deployment.stores.hybrid import HybridStateStore
+from delta_engine.deployment.stores.local import LocalJournalStore, LocalStateStore
+
+_S3_LEASE_SECONDS = 30.0
+_DELTA_LEASE_SECONDS = 120.0
+"""A beat is a commit of seconds there, and competes with the run's own statements."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunOrigin:
+    """What a run is told about where it comes from; empty texts are found out as far as possible.
+
+    Args:
+        lineage: the deployed commit, such as `git:abc123`.
+        run_url: where to watch the run.
+        host: the workspace that is deployed to.
+    """
+
+    lineage: str = ""
+    run_url: str = ""
+    host: str = ""
+
+
+UNKNOWN_ORIGIN = RunOrigin()
+
+
+def state_needs_backend(settings: Settings) -> bool:
+    """Whether the deployment state is reached through the backend's SQL."""
+    return isinstance(settings.state_backend.place, DatabricksState)
+
+
+def open_deployment(
+    settings: Settings, backend: Backend | None, origin: RunOrigin = UNKNOWN_ORIGIN
+) -> Deployment:
+    """Open the deployment state of an environment; nothing is read yet.
+
+    Args:
+        settings: the environment's.
+        backend: what runs SQL; may be None for commands that only touch a state outside of the platform.
+        origin: where the run comes from.
+
+    Raises:
+        ConfigError: the state needs the backend, and there is none.
+        MissingDependencyError: boto3 or databricks-sdk is not installed.
+    """
+    store, journals, lock = _parts(settings, backend)
+    return Deployment(
+        repository=StateRepository(
+            store, settings.environment, errored_dir=settings.project_dir / ".delta-engine"
+        ),
+        journals=journals,
+        lock=lock,
+        facts=partial(_facts, settings, backend, origin),
+        lock_timeout_seconds=settings.state_backend.lock_timeout_seconds,
+    )
+
+
+def _parts(settings: Settings, backend: Backend | None) -> tuple[StateStore, JournalStore, StateLock]:
+    environment, state = settings.environment, settings.state_backend
+    match state.place:
+        case LocalState(path=path):
+            lock = FileLock(path, environment)
+            return LocalStateStore(path, environment), LocalJournalStore(path, environment), lock
+        case S3State() as place:
+            store, journals, records = _s3_parts(environment, place)
+            lease_seconds = _S3_LEASE_SECONDS
+        case DatabricksState() as place:
+            store, journals, records = _databricks_parts(environment, place, backend)
+            lease_seconds = _DELTA_LEASE_SECONDS
+        case other:
+            assert_never(other)
+    if state.lock_table is not None:
+        records, lease_seconds = _dynamodb_records(store.location, state.lock_table), _S3_LEASE_SECONDS
+    if state.cache is not None:
+        store = HybridStateStore(
+            store, state.cache.path, environment, max_age_seconds=state.cache.max_age_seconds
+        )
+    return store, journals, LeaseLock(records, lease_seconds=state.lease_seconds or lease_seconds)
+
+
+def _s3_parts(environment: str, place: S3State) -> tuple[StateStore, JournalStore, LockRecords]:
+    from delta_engine.deployment.locks.s3_records import S3LockRecords
+    from delta_engine.deployment.s3_client import open_s3_client
+    from delta_engine.deployment.s3_folder import S3Folder
+    from delta_engine.deployment.stores.s3 import S3JournalStore, S3StateStore
+
+    folder = S3Folder(open_s3_client(place.region, place.endpoint_url), place.bucket, place.prefix)
+    store = S3StateStore(folder, environment)
+    return store, S3JournalStore(folder, environment), S3LockRecords(folder, environment)
+
+
+def _dynamodb_records(lock_id: str, lock: DynamoDBLockTable) -> LockRecords:
+    from delta_engine.deployment.locks.dynamodb_records import DynamoDBLockRecords
+    from delta_engine.deployment.s3_client import open_dynamodb_client
+
+    return DynamoDBLockRecords(open_dynamodb_client(lock.region, lock.endpoint_url), lock.table, lock_id)
+
+
+def _facts(settings: Settings, backend: Backend | None, origin: RunOrigin) -> RunFacts:
+    """Find out who runs what, from where; called once a run holds the lock, or is about to."""
+    return RunFacts(
+        environment=environment_record(
+            settings.environment,
+            origin.host or os.environ.get("DATABRICKS_HOST", ""),
+            settings.variables,
+        ),
+        who=_who(settings, backend),
+        host=socket.gethostname(),
+        pid=os.getpid(),
+        run_url=origin.run_url or _ci_run_url(os.environ),
+        lineage=origin.lineage or git_lineage(settings.project_dir),
+        engine_version=version("delta-engine"),
+        platform_version=backend.platform_version() if backend else "unknown",
+    )
+
+
+def _who(settings: Settings, backend: Backend | None) -> str:
+    """Return whom the platform knows this run as; on a laptop, the user."""
+    if backend is not None and settings.backend is BackendType.DATABRICKS:
+        (row,) = backend.runner.run("SELECT current_user() AS who")
+        return str(row["who"])
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):  # a container's user without a name
+        return f"user {os.getuid()}"
+
+
+def _ci_run_url(environ: Mapping[str, str]) -> str:
+    """Return where to watch this run in the CI system that it runs in; empty outside of one."""
+    if environ.get("GITHUB_RUN_ID"):
+        server, repository = environ.get("GITHUB_SERVER_URL", ""), environ.get("GITHUB_REPOSITORY", "")
+        return f"{server}/{repository}/actions/runs/{environ['GITHUB_RUN_ID']}"
+    return environ.get("CI_JOB_URL") or environ.get("BUILD_URL") or ""
+
+
+def git_lineage(project_dir: Path) -> str:
+    """Return the commit of a project, `git:<commit>`, with `-dirty` where it has changes that are not committed."""
+    try:
+        commit = _git(project_dir, "rev-parse", "HEAD")
+        changes = _git(project_dir, "status", "--porcelain", "--untracked-files=normal", "--", ".")
+    except (OSError, SubprocessError):
+        return "unknown"
+    return f"git:{commit}{'-dirty' if changes else ''}"
+
+
+def _git(folder: Path, *arguments: str) -> str:
+    found = run(["git", *arguments], cwd=folder, capture_output=True, check=True, timeout=10, text=True)
+    return found.stdout.strip()
