@@ -10,6 +10,7 @@ from typing import Annotated, Any, Optional
 import typer
 
 from delta_engine.cli.context import Context, ExitCode
+from delta_engine.cli.state_app import state_app
 from delta_engine.errors import DeltaEngineError
 
 USAGE_ERROR: Any = typer.BadParameter.__base__
@@ -139,6 +140,9 @@ def sync(
         show_plan(ctx.obj, table or (), allow or (), as_json=json, with_sql=True, detailed=False)
     else:
         sync_models(ctx.obj, table or (), allow or (), yes=yes, as_json=json)
+
+
+app.add_typer(state_app, name="state")
 
 
 def main() -> None:

@@ -49,7 +49,7 @@ def show_plan(
     detailed: bool,
 ) -> None:
     """Show the plan, also when it is refused; the refusals go to stderr. Takes no lock, writes nothing."""
-    project, backend, engine = _open(context, tables, allow)
+    project, backend, engine = open_engine(context, tables, allow)
     with status("reading the catalog …"):
         plan = engine.plan_tables(project.models)
     statements = rendered_statements(plan, backend) if as_json or with_sql else {}
@@ -63,7 +63,7 @@ def sync_models(
     context: Context, tables: Sequence[str], allow: Sequence[str], *, yes: bool, as_json: bool
 ) -> None:
     """Lock, plan, show, ask, apply, record."""
-    project, _, engine = _open(context, tables, allow)
+    project, _, engine = open_engine(context, tables, allow)
     with engine.run("sync", print_note) as run:
         with status("reading the catalog …"):
             plan = run.plan(project.models, is_partial=project.is_partial)
@@ -83,9 +83,10 @@ def sync_models(
         typer.echo(f"applied: {counted(len(outcomes), 'table')}, {counted(statement_count, 'statement')}")
 
 
-def _open(
-    context: Context, tables: Sequence[str], allow: Sequence[str]
+def open_engine(
+    context: Context, tables: Sequence[str], allow: Sequence[str] = ()
 ) -> tuple[Project, Backend, Orchestrator]:
+    """Load the project and open its backend and deployment state."""
     project = _load(context, tables, allow)
     with status("starting …"):
         backend = open_backend(project.settings)

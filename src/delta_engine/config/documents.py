@@ -23,6 +23,8 @@ MAX_NODES = 1_000_000
 
 MAX_DEPTH = 64
 
+_MOST_CHOICES = 20
+
 
 @dataclass(frozen=True, slots=True)
 class Document:
@@ -134,7 +136,8 @@ def unknown(what: str, name: str, known: Iterable[str]) -> tuple[str, str]:
     """Return the reason and the way out for a name that is not among the known ones."""
     choices = sorted(known)
     close = difflib.get_close_matches(name, choices, n=1)
-    way_out = f"Did you mean {close[0]!r}?" if close else f"Known: {', '.join(choices)}."
+    shown = ", ".join(choices[:_MOST_CHOICES]) + (", …" if len(choices) > _MOST_CHOICES else "")
+    way_out = f"Did you mean {close[0]!r}?" if close else f"Known: {shown}."
     return f"unknown {what} {name!r}", way_out
 
 

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from tempfile import gettempdir
 
+from delta_engine.deployment.document import VERSION, DeploymentState
+from delta_engine.deployment.errors import CorruptStateError, StateMismatchError
 from delta_engine.deployment.lock_record import LockHolder
 from delta_engine.deployment.locks.unlocked import NoLock
 from delta_engine.deployment.ports import JournalStore, LockLease, StateLock
@@ -78,6 +80,55 @@ class Deployment:
             StoreError, CorruptStateError, NewerStateError, StateMismatchError: no deployment state to go on from.
         """
         facts = self.facts()
+        with self._leased(facts, operation, notify) as lease:
+            recorder = RunRecorder(self.repository, self.journals, facts, fence=lease.fence)
+            for note in recorder.notes:
+                notify(note)
+            yield LockedRun(lease=lease, recorder=recorder)
+
+    def migrate(self, notify: Notify) -> int | None:
+        """Save the document in the current format, the old one kept as a backup.
+
+        Returns:
+            The format it had; None if there was nothing to do.
+
+        Raises:
+            LockHeld, StoreError, CorruptStateError, NewerStateError, StateMismatchError: as `locked`.
+        """
+        with self._leased(self.facts(), "state migrate", notify):
+            loaded = self.repository.load()
+            if loaded is None or loaded.format_version == VERSION:
+                return None
+            self.repository.save(loaded.state, loaded)
+            return loaded.format_version
+
+    def restore(
+        self, state: DeploymentState, notify: Notify, *, force: bool, is_version: bool
+    ) -> LoadedState:
+        """Make a document the current one, under the next serial; the one it replaces is kept.
+
+        Args:
+            state: what to restore.
+            notify: is told what people should know.
+            force: also over a document of another life, or one that was saved after this one.
+            is_version: whether it is one of the kept versions, which are older by nature.
+
+        Raises:
+            StateMismatchError: it does not belong here.
+            LockHeld, StoreError, NewerStateError, StaleStateError, UnsavedStateError: as everywhere.
+        """
+        with self._leased(self.facts(), "state restore", notify):
+            try:
+                current = self.repository.load()
+            except CorruptStateError as error:
+                notify(f"the current document cannot be read and is kept as a backup: {error}")
+                return self.repository.replace_unreadable(state)
+            if current is not None and not force:
+                _require_successor(state, current.state, is_version=is_version)
+            return self.repository.save(state, current)
+
+    @contextmanager
+    def _leased(self, facts: RunFacts, operation: str, notify: Notify) -> Iterator[LockLease]:
         lease = self.lock.acquire(
             _holder(facts, operation),
             timeout_seconds=self.lock_timeout_seconds,
@@ -86,12 +137,22 @@ class Deployment:
         try:
             if lease.taken_over_from is not None:
                 notify(f"took over the lock of a run that died: {lease.taken_over_from}")
-            recorder = RunRecorder(self.repository, self.journals, facts, fence=lease.fence)
-            for note in recorder.notes:
-                notify(note)
-            yield LockedRun(lease=lease, recorder=recorder)
+            yield lease
         finally:
             lease.release()
+
+
+def _require_successor(state: DeploymentState, current: DeploymentState, *, is_version: bool) -> None:
+    if state.state_id != current.state_id:
+        raise StateMismatchError(
+            f"its state_id is {state.state_id}, and this environment's is {current.state_id}",
+            way_out="If it shall take this environment over all the same: --force.",
+        )
+    if not is_version and current.serial >= state.serial:
+        raise StateMismatchError(
+            f"the deployment state was saved again since: it is at serial {current.serial}, the file at {state.serial}",
+            way_out="A sync records what the catalog shows. To go back to the file all the same: --force.",
+        )
 
 
 def _holder(facts: RunFacts, operation: str) -> LockHolder:

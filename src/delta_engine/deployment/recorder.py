@@ -228,6 +228,16 @@ class RunRecorder:
         self._remove_journals()
         return self._base
 
+    def save_edited(self, state: DeploymentState) -> LoadedState:
+        """Save a document that was changed by hand.
+
+        Raises:
+            StaleStateError, UnsavedStateError: as `save`.
+        """
+        self._base = self._repository.save(state, self._base)
+        self._remove_journals()
+        return self._base
+
     def _record_schema(self, model: Table) -> None:
         key = schema_key(model.catalog_name, model.schema_name)
         if key not in self._resources or self._resources[key].status is Status.MISSING:

@@ -128,15 +128,7 @@ class StateRepository:
             StaleStateError: somebody else saved since `base` was loaded; nothing was written.
             UnsavedStateError: it could not be saved; it lies in a file, to be restored by hand.
         """
-        successor = self._successor(state, base, write_id or self._new_write_id())
-        data = encode_state(successor)
-        try:
-            if base is not None:
-                self._keep(base)
-            stored = self._write(data, successor, base.stored if base else None)
-            return LoadedState(state=successor, stored=stored)
-        except (StoreError, CorruptStateError) as error:
-            raise self._unsaved(data, successor, error) from error
+        return self._save(state, base, write_id or self._new_write_id(), is_base_readable=True)
 
     def versions(self) -> Sequence[StateVersion]:
         """Return the earlier documents that are kept, newest first."""
@@ -145,10 +137,17 @@ class StateRepository:
     def load_version(self, version_id: str) -> DeploymentState:
         """Return an earlier document.
 
+        Args:
+            version_id: a version's id, or its serial.
+
         Raises:
             StateMismatchError: there is no such version.
             CorruptStateError, NewerStateError: it cannot be used.
         """
+        if version_id.isdigit():
+            serial = f"{int(version_id):08d}-"
+            matching = [one.version_id for one in self._store.versions() if one.version_id.startswith(serial)]
+            version_id = matching[0] if matching else version_id
         data = self._store.read_version(version_id)
         if data is None:
             raise StateMismatchError(
@@ -173,10 +172,23 @@ class StateRepository:
             StaleStateError, UnsavedStateError: as `save`.
         """
         stored = self._store.read()
-        if stored is not None:
-            digest = sha256(stored.data).hexdigest()[:12]
-            self._store.keep_backup(f"{self._environment}.state.unreadable-{digest}.backup.json", stored.data)
-        return self.save(state, LoadedState(state=state, stored=stored) if stored else None)
+        base = LoadedState(state=state, stored=stored) if stored else None
+        return self._save(state, base, self._new_write_id(), is_base_readable=False)
+
+    def _save(
+        self, state: DeploymentState, base: LoadedState | None, write_id: str, *, is_base_readable: bool
+    ) -> LoadedState:
+        successor = self._successor(state, base, write_id)
+        data = encode_state(successor)
+        try:
+            if base is not None and is_base_readable:
+                self._keep(base)
+            elif base is not None:
+                self._back_up(base, f"unreadable-{sha256(base.stored.data).hexdigest()[:12]}")
+            stored = self._write(data, successor, base.stored if base else None)
+            return LoadedState(state=successor, stored=stored)
+        except (StoreError, CorruptStateError) as error:
+            raise self._unsaved(data, successor, error) from error
 
     def _decoded(self, stored: StoredDocument) -> LoadedState:
         decoded = decode_state(stored.data, environment=self._environment, where=self.location)
@@ -207,10 +219,13 @@ class StateRepository:
         )
 
     def _keep(self, base: LoadedState) -> None:
+        """Keep what is about to be replaced: a version, or for an old format a backup as well."""
         if base.format_version != VERSION:
-            name = f"{self._environment}.state.v{base.format_version}.backup.json"
-            self._store.keep_backup(name, base.stored.data)
+            self._back_up(base, f"v{base.format_version}")
         self._store.keep_version(base.version_id, base.stored.data)
+
+    def _back_up(self, base: LoadedState, why: str) -> None:
+        self._store.keep_backup(f"{self._environment}.state.{why}.backup.json", base.stored.data)
 
     def _write(
         self, data: bytes, successor: DeploymentState, expected: StoredDocument | None

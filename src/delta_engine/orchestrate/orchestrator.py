@@ -147,6 +147,22 @@ class SyncRun:
         observed = self._observe(applied, is_partial=is_partial)
         return self._planner.plan(tables, observed, applied)
 
+    def synchronize(self, tables: Sequence[Table], *, is_partial: bool = False) -> DeploymentState:
+        """Record what the catalog shows of everything that was applied; change nothing in it.
+
+        Args:
+            tables: the models.
+            is_partial: whether other models were left out.
+
+        Raises:
+            CatalogReadError, RefusalGroup: a table cannot be read.
+            StaleStateError, UnsavedStateError: it could not be recorded.
+        """
+        self._models = tuple(tables)
+        self._observe(last_applied(self._recorder.state), is_partial=is_partial)
+        self._recorder.save(TablePlan())
+        return self._recorder.state
+
     def apply(
         self, plan: TablePlan, on_outcome: OnOutcome = lambda _outcome: None
     ) -> tuple[TableOutcome, ...]:

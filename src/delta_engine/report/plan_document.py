@@ -70,11 +70,12 @@ def _action(action: Action) -> dict[str, Any]:
         "phase": action.phase.value,
         "action": type(action).__name__,
         "hazards": [hazard.value for hazard in action.hazards],
-        "changes": [_change(change) for change in aspects.explain([action])],
+        "changes": [change_document(change) for change in aspects.explain([action])],
     }
 
 
-def _change(change: Change) -> dict[str, str | None]:
+def change_document(change: Change) -> dict[str, str | None]:
+    """Return one change as JSON data."""
     return {
         "sign": change.sign.value,
         "subject": change.subject,

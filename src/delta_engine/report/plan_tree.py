@@ -81,10 +81,11 @@ def _changed(actions: tuple[Action, ...]) -> Iterator[Branch]:
         hazards = ", ".join(hazard.value for hazard in action.hazards)
         note = f"  [{hazards}]" if hazards else ""
         for change in aspects.explain([action]):
-            yield Branch(change.sign, _describe(change) + note)
+            yield Branch(change.sign, describe_change(change) + note)
 
 
-def _describe(change: Change) -> str:
+def describe_change(change: Change) -> str:
+    """Return a change as one line without its sign."""
     match change.observed, change.desired:
         case None, str(desired):
             return f"{change.subject}: {desired}"

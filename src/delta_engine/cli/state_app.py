@@ -1,0 +1,159 @@
+"""The `delta-engine state` commands: what was applied, and what to do about it."""
+
+from __future__ import annotations
+
+from typing import Annotated, Optional
+
+import typer
+
+state_app = typer.Typer(
+    help="The deployment state: what was applied last, by whom, and what became of it.",
+    no_args_is_help=True,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON document instead.")]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
+Globs = Annotated[
+    Optional[list[str]],  # noqa: UP045 - typer reads annotations at run time, also on Python 3.10
+    typer.Option("--table", "-t", metavar="GLOB", help="Only tables that match. Repeatable."),
+]
+
+
+@state_app.command(epilog="Example: delta-engine -e prod state show dev.silver.orders")
+def show(
+    ctx: typer.Context,
+    resource: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Argument(metavar="[RESOURCE]", help="A table, or a resource's key: its whole record."),
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Show the document: whose, from when, how many resources of which status, and who holds the lock."""
+    from delta_engine.cli.state_commands import show_state
+
+    show_state(ctx.obj, resource, as_json=json)
+
+
+@state_app.command(
+    "list", epilog="Example: delta-engine -e prod state list --status drifted --status missing"
+)
+def list_(
+    ctx: typer.Context,
+    table: Globs = None,
+    status: Annotated[
+        Optional[list[str]],  # noqa: UP045
+        typer.Option(
+            metavar="STATUS",
+            help="Only this status: healthy, degraded, failed, unknown, missing, drifted, unmanaged. Repeatable.",
+        ),
+    ] = None,
+    json: Json = False,
+) -> None:
+    """List the resources: status, key, when deployed and by whom."""
+    from delta_engine.cli.state_commands import list_resources
+
+    list_resources(ctx.obj, table or (), status or (), as_json=json)
+
+
+@state_app.command(epilog="Example: delta-engine -e prod state versions")
+def versions(ctx: typer.Context, json: Json = False) -> None:
+    """List the earlier documents that are kept, newest first."""
+    from delta_engine.cli.state_commands import list_versions
+
+    list_versions(ctx.obj, as_json=json)
+
+
+@state_app.command(epilog="Example: delta-engine -e prod state diff")
+def diff(
+    ctx: typer.Context,
+    earlier: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Argument(metavar="[EARLIER]", help="A version; the newest kept one by default."),
+    ] = None,
+    later: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Argument(metavar="[LATER]", help="A version; the current document by default."),
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Show what changed from one document to another."""
+    from delta_engine.cli.state_commands import diff_states
+
+    diff_states(ctx.obj, earlier, later, as_json=json)
+
+
+@state_app.command(epilog="Example: delta-engine -e prod state restore .delta-engine/errored-12.json")
+def restore(
+    ctx: typer.Context,
+    source: Annotated[
+        str, typer.Argument(metavar="VERSION|FILE", help="A kept version, or a file such as errored-12.json.")
+    ],
+    force: Annotated[
+        bool, typer.Option("--force", help="Also where others saved since, or over another state_id.")
+    ] = False,
+    yes: Yes = False,
+) -> None:
+    """Make an earlier or errored document the current one, under a new serial. Tables are not touched."""
+    from delta_engine.cli.state_commands import restore_state
+
+    restore_state(ctx.obj, source, force=force, yes=yes)
+
+
+@state_app.command(epilog="Example: delta-engine -e prod state migrate --dry-run")
+def migrate(
+    ctx: typer.Context,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be done, and stop.")] = False,
+) -> None:
+    """Save the document in the current format; the old one is kept as a backup."""
+    from delta_engine.cli.state_commands import migrate_state
+
+    migrate_state(ctx.obj, dry_run=dry_run)
+
+
+@state_app.command(epilog="Example: delta-engine -e prod state rm dev.silver.old_orders")
+def rm(
+    ctx: typer.Context,
+    resources: Annotated[list[str], typer.Argument(metavar="RESOURCE...", help="Tables, keys or globs.")],
+    yes: Yes = False,
+) -> None:
+    """Forget resources. The tables stay as they are; a declared one is recorded anew by the next sync."""
+    from delta_engine.cli.state_commands import remove_resources
+
+    remove_resources(ctx.obj, resources, yes=yes)
+
+
+@state_app.command(epilog="Example: delta-engine -e prod state mv dev.silver.orders dev.silver.sales_orders")
+def mv(
+    ctx: typer.Context,
+    old: Annotated[str, typer.Argument(metavar="OLD", help="catalog.schema.table as recorded.")],
+    new: Annotated[str, typer.Argument(metavar="NEW", help="catalog.schema.table as it is now.")],
+) -> None:
+    """Record a table under another name, after it was renamed in the catalog and in its model."""
+    from delta_engine.cli.state_commands import move_table
+
+    move_table(ctx.obj, old, new)
+
+
+@state_app.command(epilog="Example: delta-engine -e prod state sync")
+def sync(ctx: typer.Context, table: Globs = None) -> None:
+    """Compare what was applied with the catalog and record the statuses. Changes no table."""
+    from delta_engine.cli.state_commands import sync_state
+
+    sync_state(ctx.obj, table or ())
+
+
+@state_app.command(epilog="Example: delta-engine -e prod state unlock")
+def unlock(ctx: typer.Context, yes: Yes = False) -> None:
+    """Break the lock of a run that is gone, and say whose it was."""
+    from delta_engine.cli.state_commands import break_lock
+
+    break_lock(ctx.obj, yes=yes)
+
+
+@state_app.command(epilog="Example: delta-engine state schema > deployment-state-v1.json")
+def schema() -> None:
+    """Print the JSON schema of the document."""
+    from delta_engine.deployment.schema import published_schema
+
+    typer.echo(published_schema())

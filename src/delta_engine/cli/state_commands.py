@@ -1,0 +1,287 @@
+"""What the `delta-engine state` commands do: open the deployment state, call it, print."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+import typer
+
+from delta_engine.cli.commands import open_engine
+from delta_engine.cli.context import Context
+from delta_engine.cli.terminal import confirm, print_note, status
+from delta_engine.config.documents import unknown
+from delta_engine.config.settings import Settings, load_settings
+from delta_engine.deployment.codec import encode_state
+from delta_engine.deployment.comparison import compare_states
+from delta_engine.deployment.deployment import Deployment
+from delta_engine.deployment.document import VERSION, DeploymentState, Resource, Status
+from delta_engine.deployment.editing import with_renamed_table, without_resources
+from delta_engine.deployment.errors import StateMismatchError
+from delta_engine.deployment.open_struct import encode_open
+from delta_engine.deployment.repository import LoadedState
+from delta_engine.errors import ConfigError
+from delta_engine.models import QualifiedName
+from delta_engine.orchestrate.deployments import open_deployment, state_needs_backend
+from delta_engine.orchestrate.project import open_backend
+from delta_engine.policy import matches_any
+from delta_engine.report.plan_tree import counted, describe_change
+from delta_engine.report.state_documents import diff_document, resources_document, versions_document
+
+_COLOURS = {
+    Status.HEALTHY: "green",
+    Status.DEGRADED: "red",
+    Status.FAILED: "red",
+    Status.UNKNOWN: "yellow",
+    Status.MISSING: "red",
+    Status.DRIFTED: "yellow",
+    Status.UNMANAGED: "cyan",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Opened:
+    """An environment's deployment state."""
+
+    settings: Settings
+    deployment: Deployment
+
+    def load(self) -> LoadedState:
+        """Return the document.
+
+        Raises:
+            StateMismatchError: there is none yet.
+        """
+        loaded = self.deployment.peek()
+        if loaded is None:
+            raise StateMismatchError(
+                "there is no deployment state yet",
+                where=self.deployment.repository.location,
+                way_out=f"The first `delta-engine -e {self.settings.environment} sync` makes it.",
+            )
+        return loaded
+
+
+def show_state(context: Context, name: str | None, *, as_json: bool) -> None:
+    """Print the document, its summary, or one resource's record."""
+    opened = _open(context)
+    state = opened.load().state
+    if name is not None:
+        (key,) = _selected(state, [name])
+        typer.echo(msgspec.json.format(encode_open(state.resources[key]), indent=2))
+    elif as_json:
+        typer.echo(encode_state(state))
+    else:
+        typer.echo("\n".join(_summary(opened, state)))
+
+
+def list_resources(context: Context, globs: Sequence[str], statuses: Sequence[str], *, as_json: bool) -> None:
+    """Print a line per resource, sorted by key."""
+    wanted = _statuses(statuses)
+    state = _open(context).load().state
+    found = {
+        key: resource
+        for key, resource in sorted(state.resources.items())
+        if resource.status in wanted and (not globs or _matches(key, resource, globs))
+    }
+    typer.echo(resources_document(state, found) if as_json else "\n".join(_resource_lines(found)))
+
+
+def list_versions(context: Context, *, as_json: bool) -> None:
+    """Print the kept versions, newest first."""
+    versions = _open(context).deployment.repository.versions()
+    if as_json:
+        typer.echo(versions_document(versions))
+        return
+    for one in versions:
+        typer.echo(f"{one.version_id}  {one.saved_at:%Y-%m-%d %H:%M:%S} UTC  {one.size:>10} bytes")
+
+
+def diff_states(context: Context, earlier: str | None, later: str | None, *, as_json: bool) -> None:
+    """Print what changed between two documents."""
+    opened = _open(context)
+    repository = opened.deployment.repository
+    if earlier is None:
+        versions = repository.versions()
+        if not versions:
+            raise StateMismatchError("no earlier version is kept yet", where=repository.location)
+        earlier = versions[0].version_id
+    before = repository.load_version(earlier)
+    after = repository.load_version(later) if later else opened.load().state
+    changes = compare_states(before, after)
+    if as_json:
+        typer.echo(diff_document(before, after, changes))
+        return
+    for change in changes:
+        typer.echo(f"{change.sign.value} {change.key}")
+        for part in change.changes:
+            typer.echo(f"    {part.sign.value} {describe_change(part)}")
+    typer.echo(f"serial {before.serial} → {after.serial}: {counted(len(changes), 'change')}")
+
+
+def restore_state(context: Context, source: str, *, force: bool, yes: bool) -> None:
+    """Make a version or a file the current document."""
+    opened = _open(context)
+    repository = opened.deployment.repository
+    is_file = Path(source).is_file()
+    if is_file:
+        state = repository.decode(Path(source).read_bytes(), where=source)
+    else:
+        state = repository.load_version(source)
+    typer.echo(
+        f"serial {state.serial} of {state.updated_at:%Y-%m-%d %H:%M:%S} UTC, {_counts(state)}", err=True
+    )
+    confirm(f"Make it the deployment state of {opened.settings.environment}?", yes=yes)
+    saved = opened.deployment.restore(state, print_note, force=force, is_version=not is_file)
+    typer.echo(f"restored as serial {saved.state.serial}")
+
+
+def migrate_state(context: Context, *, dry_run: bool) -> None:
+    """Bring the document to the current format."""
+    opened = _open(context)
+    if dry_run:
+        version = opened.load().format_version
+        would = "nothing to do" if version == VERSION else f"would be saved in format {VERSION}"
+        typer.echo(f"{opened.deployment.repository.location}: format {version}, {would}")
+        return
+    migrated_from = opened.deployment.migrate(print_note)
+    if migrated_from is None:
+        typer.echo(f"nothing to do: the document is in format {VERSION}")
+    else:
+        backup = f"{opened.settings.environment}.state.v{migrated_from}.backup.json"
+        typer.echo(f"migrated from format {migrated_from} to {VERSION}; the old document is kept as {backup}")
+
+
+def remove_resources(context: Context, names: Sequence[str], *, yes: bool) -> None:
+    """Forget resources."""
+    opened = _open(context)
+    with opened.deployment.locked("state rm", print_note) as run:
+        keys = _selected(run.recorder.state, names)
+        for key in keys:
+            typer.echo(f"- {key}")
+        confirm(f"Forget {counted(len(keys), 'resource')}? The tables stay.", yes=yes)
+        run.recorder.save_edited(without_resources(run.recorder.state, keys))
+    typer.echo(f"forgot {counted(len(keys), 'resource')}")
+
+
+def move_table(context: Context, old: str, new: str) -> None:
+    """Record a table under another name."""
+    opened = _open(context)
+    with opened.deployment.locked("state mv", print_note) as run:
+        state = with_renamed_table(run.recorder.state, _qualified_name(old), _qualified_name(new))
+        run.recorder.save_edited(state)
+    typer.echo(f"{old} is recorded as {new}")
+
+
+def sync_state(context: Context, tables: Sequence[str]) -> None:
+    """Record what the catalog shows of what was applied."""
+    project, _, engine = open_engine(context, tables)
+    with engine.run("state sync", print_note) as run, status("reading the catalog …"):
+        state = run.synchronize(project.models, is_partial=project.is_partial)
+    for line in _resource_lines({k: r for k, r in state.resources.items() if r.status is not Status.HEALTHY}):
+        typer.echo(line)
+    typer.echo(f"{project.settings.environment}: {_counts(state)}")
+
+
+def break_lock(context: Context, *, yes: bool) -> None:
+    """Release the lock by force."""
+    lock = _open(context).deployment.lock
+    holder = lock.holder()
+    if holder is None:
+        typer.echo("nobody holds the lock")
+        return
+    typer.echo(f"held by {holder}", err=True)
+    confirm("Break this lock? If that run still works, it stops before its next statement.", yes=yes)
+    broken = lock.break_lock()
+    typer.echo(f"broke the lock of {broken}" if broken else "nobody holds the lock any more")
+
+
+def _open(context: Context) -> _Opened:
+    settings = load_settings(context.conf_dir, context.require_environment())
+    backend = None
+    if state_needs_backend(settings):
+        with status("starting …"):
+            backend = open_backend(settings)
+    return _Opened(settings=settings, deployment=open_deployment(settings, backend))
+
+
+def _read_file(opened: _Opened, path: Path) -> DeploymentState:
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise ConfigError(f"{path} cannot be read: {error.strerror}") from None
+    return opened.deployment.repository.decode(data, where=str(path))
+
+
+def _summary(opened: _Opened, state: DeploymentState) -> Iterator[str]:
+    actions = state.metadata.last_apply_actions
+    holder = opened.deployment.lock.holder()
+    yield f"environment  {state.environment.name}"
+    if state.environment.host:
+        yield f"host         {state.environment.host}"
+    yield f"document     {opened.deployment.repository.location}"
+    yield f"serial       {state.serial}, saved {state.updated_at:%Y-%m-%d %H:%M:%S} UTC"
+    yield f"lineage      {state.lineage}"
+    yield f"engine       {state.engine_version} on {state.platform_version}"
+    yield f"resources    {_counts(state)}"
+    yield f"last apply   {actions.added} added, {actions.changed} changed, {actions.destroyed} destroyed"
+    yield f"lock         {f'held by {holder}' if holder else 'free'}"
+    for warning in state.metadata.warnings:
+        yield f"warning      {warning}"
+
+
+def _counts(state: DeploymentState) -> str:
+    counts = Counter(resource.status for resource in state.resources.values())
+    listed = [f"{counts[one]} {one.value}" for one in Status if counts[one]]
+    return f"{counted(len(state.resources), 'resource')}{': ' if listed else ''}{', '.join(listed)}"
+
+
+def _statuses(names: Sequence[str]) -> Collection[Status]:
+    known = {one.value: one for one in Status}
+    for name in names:
+        if name not in known:
+            reason, way_out = unknown("status", name, known)
+            raise ConfigError(f"--status: {reason}", way_out=way_out)
+    return {known[name] for name in names} or set(Status)
+
+
+def _selected(state: DeploymentState, names: Sequence[str]) -> list[str]:
+    """Return the keys that names or globs mean.
+
+    Raises:
+        StateMismatchError: one of them means none.
+    """
+    keys: dict[str, None] = {}
+    for name in names:
+        found = [key for key, resource in state.resources.items() if _matches(key, resource, [name])]
+        if not found:
+            reason, way_out = unknown("resource", name, [key.split(".", 1)[1] for key in state.resources])
+            raise StateMismatchError(reason, way_out=way_out)
+        keys |= dict.fromkeys(found)
+    return list(keys)
+
+
+def _matches(key: str, resource: Resource, globs: Sequence[str]) -> bool:
+    """Whether a glob means a resource: by its key, or a table by its name."""
+    if any(glob.lower() == key for glob in globs):
+        return True
+    parts = resource.id.split(".")
+    return len(parts) == 3 and matches_any(QualifiedName(*parts), globs)
+
+
+def _qualified_name(text: str) -> QualifiedName:
+    parts = text.removeprefix("table.").split(".")
+    if len(parts) != 3 or not all(parts):
+        raise ConfigError(f"{text!r} is not a table's name", way_out="Write catalog.schema.table.")
+    return QualifiedName(*parts)
+
+
+def _resource_lines(resources: dict[str, Resource]) -> Iterator[str]:
+    width = max(map(len, resources), default=0)
+    for key, resource in resources.items():
+        word = typer.style(f"{resource.status.value:<10}", fg=_COLOURS[resource.status])
+        at = f"{resource.deployed_at:%Y-%m-%d %H:%M:%S} UTC" if resource.deployed_at else ""
+        yield f"{word} {key:<{width}}  {at}  {resource.deployed_by or ''}".rstrip()

@@ -1,0 +1,76 @@
+"""What is different between two deployment states, resource by resource."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from delta_engine import aspects
+from delta_engine.aspects.aspect import Change, Comparison, Sign
+from delta_engine.deployment.definitions import TableDefinition, as_table
+from delta_engine.deployment.document import DeploymentState, Resource
+from delta_engine.models import Table
+from delta_engine.state.states import TableState
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResourceChange:
+    """One resource that is not the same in both.
+
+    Args:
+        key: the resource's.
+        sign: added, changed or removed.
+        changes: what is different within it.
+    """
+
+    key: str
+    sign: Sign
+    changes: tuple[Change, ...] = ()
+
+
+def compare_states(earlier: DeploymentState, later: DeploymentState) -> tuple[ResourceChange, ...]:
+    """Return what changed from one document to another, sorted by key."""
+    return tuple(_changes(earlier, later))
+
+
+def _changes(earlier: DeploymentState, later: DeploymentState) -> Iterator[ResourceChange]:
+    for key in sorted({*earlier.resources, *later.resources}):
+        before, after = earlier.resources.get(key), later.resources.get(key)
+        if before is None:
+            yield ResourceChange(key=key, sign=Sign.ADDED)
+        elif after is None:
+            yield ResourceChange(key=key, sign=Sign.REMOVED)
+        elif before != after:
+            yield ResourceChange(key=key, sign=Sign.CHANGED, changes=tuple(_within(before, after)))
+
+
+def _within(before: Resource, after: Resource) -> Iterator[Change]:
+    if before.status is not after.status:
+        yield _changed("status", before.status.value, after.status.value)
+    earlier, later = before.metadata.definition, after.metadata.definition
+    if earlier is not None and later is not None:
+        yield from _redefined(earlier, later)
+    if before.metadata.delta_version != after.metadata.delta_version:
+        yield _changed("delta version", str(before.metadata.delta_version), str(after.metadata.delta_version))
+    if before.deployed_at != after.deployed_at:
+        yield _changed("deployed at", str(before.deployed_at), str(after.deployed_at))
+
+
+def _redefined(earlier: TableDefinition, later: TableDefinition) -> Iterator[Change]:
+    """Yield what a plan from one definition to the other would say."""
+    before = as_table(earlier)
+    comparison = Comparison.of(as_table(later), _as_state(before), last_applied=before)
+    yield from aspects.explain(aspects.diff(comparison))
+
+
+def _as_state(table: Table) -> TableState:
+    return TableState(
+        columns=table.columns,
+        table_comment=table.comment,
+        table_properties=table.effective_table_properties,
+        primary_key=table.primary_key,
+    )
+
+
+def _changed(subject: str, observed: str, desired: str) -> Change:
+    return Change(sign=Sign.CHANGED, subject=subject, observed=observed, desired=desired)

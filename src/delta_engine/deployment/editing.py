@@ -1,0 +1,54 @@
+"""Changes that people make to a deployment state by hand; the tables themselves are never touched."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+import msgspec
+
+from delta_engine.deployment.definitions import definition_checksum
+from delta_engine.deployment.document import DeploymentState, Resource
+from delta_engine.deployment.errors import StateMismatchError
+from delta_engine.deployment.resources import schema_key, table_key
+from delta_engine.models import QualifiedName
+
+
+def without_resources(state: DeploymentState, keys: Collection[str]) -> DeploymentState:
+    """Return the document without some resources: the engine then knows nothing of them."""
+    kept = {key: resource for key, resource in state.resources.items() if key not in keys}
+    return msgspec.structs.replace(state, resources=kept)
+
+
+def with_renamed_table(state: DeploymentState, old: QualifiedName, new: QualifiedName) -> DeploymentState:
+    """Return the document with a table under another name: for tables that were renamed in the catalog.
+
+    Raises:
+        StateMismatchError: there is no such table, or one of the new name already.
+    """
+    old_key, new_key = table_key(old), table_key(new)
+    if old_key not in state.resources:
+        raise StateMismatchError(
+            f"it has no table {old}", way_out="`delta-engine state list` shows what it has."
+        )
+    if new_key in state.resources:
+        raise StateMismatchError(
+            f"it has a table {new} already", way_out=f"Forget that one first: `delta-engine state rm {new}`."
+        )
+    resources = dict(state.resources)
+    resources[new_key] = _renamed(resources.pop(old_key), new)
+    return msgspec.structs.replace(state, resources=resources)
+
+
+def _renamed(resource: Resource, name: QualifiedName) -> Resource:
+    definition = resource.metadata.definition
+    if definition is not None:
+        definition = msgspec.structs.replace(
+            definition, catalog=name.catalog, schema=name.schema, name=name.table
+        )
+    return msgspec.structs.replace(
+        resource,
+        id=str(name),
+        config_checksum=definition_checksum(definition) if definition else resource.config_checksum,
+        metadata=msgspec.structs.replace(resource.metadata, definition=definition),
+        dependencies=(schema_key(name.catalog, name.schema),),
+    )
