@@ -47,6 +47,12 @@ def diff(comparison: Comparison) -> Iterator[Action]:
         yield from aspect.diff(comparison)
 
 
+def differences(comparison: Comparison) -> Iterator[Change]:
+    """Yield how the two sides differ, for people: the diff without what only makes other changes possible."""
+    for aspect in ASPECTS:
+        yield from explain((aspect.differences or aspect.diff)(comparison))
+
+
 def render(align: AlignTable, context: RenderContext) -> Iterator[str]:
     """Yield the statements of an alignment, in execution order: one call per kind of action."""
     for action_type, actions in groupby(align.actions, key=type):

@@ -105,6 +105,8 @@ class Aspect(Generic[SomeAction]):
         render: turns all actions of one type and table into statements, as few as the platform allows.
         explain: turns one action into lines for people.
         create: the aspect's part of CREATE TABLE.
+        differences: what of the diff says how the two sides differ; all of it, unless a part of it only makes
+            other changes possible.
     """
 
     name: str
@@ -113,3 +115,4 @@ class Aspect(Generic[SomeAction]):
     render: Callable[[Sequence[SomeAction], RenderContext], Iterable[str]]
     explain: Callable[[SomeAction], Iterable[Change]]
     create: Callable[[Table, Capabilities], CreateClauses] = no_create_clauses
+    differences: Callable[[Comparison], Iterable[SomeAction]] | None = None

@@ -6,7 +6,7 @@ and because nobody should switch one on unseen: older readers can no longer read
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -50,17 +50,28 @@ def is_feature_key(key: str) -> bool:
 def diff(comparison: Comparison) -> Iterable[EnableTableFeature]:
     """Yield what the model asks for, and what its dropped and added columns need."""
     observed = {COLUMN_MAPPING_MODE: "none", **comparison.observed.table_properties}
-    wanted = {
-        key: value
-        for key, value in comparison.desired.effective_table_properties.items()
-        if is_feature_key(key)
-    }
+    wanted = _declared(comparison)
     if comparison.dropped and observed[COLUMN_MAPPING_MODE] == "none":
         wanted[COLUMN_MAPPING_MODE] = "name"
     for type_name, feature in _FEATURES_OF_TYPES.items():
         has_feature = any(key.startswith(feature) for key in (*observed, *wanted))
         if not has_feature and any(uses_type(added.data_type, type_name) for added in comparison.added):
             wanted[feature] = "supported"
+    yield from _missing(wanted, observed)
+
+
+def differences(comparison: Comparison) -> Iterable[EnableTableFeature]:
+    """Yield what the model asks for alone: what a repair would need is not what somebody changed."""
+    observed = {COLUMN_MAPPING_MODE: "none", **comparison.observed.table_properties}
+    yield from _missing(_declared(comparison), observed)
+
+
+def _declared(comparison: Comparison) -> dict[str, str]:
+    properties = comparison.desired.effective_table_properties
+    return {key: value for key, value in properties.items() if is_feature_key(key)}
+
+
+def _missing(wanted: Mapping[str, str], observed: Mapping[str, str]) -> Iterable[EnableTableFeature]:
     for key, value in sorted(wanted.items()):
         if not _is_satisfied(key, value, observed.get(key)):
             yield EnableTableFeature(key, value, observed.get(key))
@@ -94,6 +105,7 @@ ASPECT: Aspect[EnableTableFeature] = Aspect(
     name="table features",
     action_types=(EnableTableFeature,),
     diff=diff,
+    differences=differences,
     render=render,
     explain=explain,
 )

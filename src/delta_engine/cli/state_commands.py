@@ -127,13 +127,9 @@ def restore_state(context: Context, source: str, *, force: bool, yes: bool) -> N
     opened = _open(context)
     repository = opened.deployment.repository
     is_file = Path(source).is_file()
-    if is_file:
-        state = repository.decode(Path(source).read_bytes(), where=source)
-    else:
-        state = repository.load_version(source)
-    typer.echo(
-        f"serial {state.serial} of {state.updated_at:%Y-%m-%d %H:%M:%S} UTC, {_counts(state)}", err=True
-    )
+    state = _read_file(opened, Path(source)) if is_file else repository.load_version(source)
+    saved_at = f"{state.updated_at:%Y-%m-%d %H:%M:%S} UTC"
+    typer.echo(f"serial {state.serial} of {saved_at}, {_counts(state)}", err=True)
     confirm(f"Make it the deployment state of {opened.settings.environment}?", yes=yes)
     saved = opened.deployment.restore(state, print_note, force=force, is_version=not is_file)
     typer.echo(f"restored as serial {saved.state.serial}")

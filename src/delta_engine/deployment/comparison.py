@@ -60,7 +60,7 @@ def _redefined(earlier: TableDefinition, later: TableDefinition) -> Iterator[Cha
     """Yield what a plan from one definition to the other would say."""
     before = as_table(earlier)
     comparison = Comparison.of(as_table(later), _as_state(before), last_applied=before)
-    yield from aspects.explain(aspects.diff(comparison))
+    yield from aspects.differences(comparison)
 
 
 def _as_state(table: Table) -> TableState:

@@ -138,13 +138,16 @@ class StateRepository:
         """Return an earlier document.
 
         Args:
-            version_id: a version's id, or its serial.
+            version_id: a version's id, or a serial, which may be the current one's.
 
         Raises:
             StateMismatchError: there is no such version.
             CorruptStateError, NewerStateError: it cannot be used.
         """
         if version_id.isdigit():
+            current = self.load()
+            if current and current.state.serial == int(version_id):
+                return current.state
             serial = f"{int(version_id):08d}-"
             matching = [one.version_id for one in self._store.versions() if one.version_id.startswith(serial)]
             version_id = matching[0] if matching else version_id

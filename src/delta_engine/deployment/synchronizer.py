@@ -52,7 +52,7 @@ def synchronize(
 
 def differences(definition: TableDefinition, observed: TableState) -> Iterator[Difference]:
     """Yield how a table differs from its definition, in the words of a plan that would bring it back."""
-    for change in aspects.explain(aspects.diff(Comparison.of(as_table(definition), observed))):
+    for change in aspects.differences(Comparison.of(as_table(definition), observed)):
         yield Difference(field=change.subject, expected=change.desired, actual=change.observed)
 
 

@@ -7,12 +7,12 @@ written back: every save and every locked run goes to the remote.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
 
 import msgspec
 
-from delta_engine.deployment.errors import StoreError
 from delta_engine.deployment.local_files import write_atomically
 from delta_engine.deployment.lock_record import Moment
 from delta_engine.deployment.ports import Identity, StateStore, StateVersion, StoredDocument
@@ -127,8 +127,9 @@ class HybridStateStore:
             )
             self._copy.parent.mkdir(parents=True, exist_ok=True)
             write_atomically(self._copy, msgspec.json.encode(key) + b"\n" + stored.data)
-        except (OSError, StoreError, msgspec.DecodeError):
-            self._copy.unlink(missing_ok=True)
+        except (OSError, msgspec.DecodeError):
+            with suppress(OSError):  # an old copy is still what it says it is, and too old soon
+                self._copy.unlink()
 
 
 def _identity(data: bytes) -> tuple[str, int]:

@@ -1,0 +1,136 @@
+"""Documents: round trips from files, unknown fields, migrations, and what must be refused."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given
+
+from delta_engine.deployment.codec import decode_state, encode_state
+from delta_engine.deployment.definitions import as_table, define, definition_checksum
+from delta_engine.deployment.document import VERSION
+from delta_engine.deployment.errors import CorruptStateError, NewerStateError
+from delta_engine.deployment.open_struct import UNKNOWN_KEY, decode_open, encode_open
+from delta_engine.deployment.run_facts import environment_record
+from delta_engine.errors import RefusedError
+from delta_engine.models import Column, Table
+from tests.builders import WORKED_MODEL, orders
+from tests.deployment_builders import deployment_state
+from tests.strategies import models
+
+DOCUMENTS = Path(__file__).parent / "documents"
+
+
+def decoded(data: bytes) -> Any:
+    return decode_state(data, environment="test", where="the document").state
+
+
+@pytest.mark.parametrize("path", sorted(DOCUMENTS.glob("*.in.json")), ids=lambda path: path.stem)
+def test_documents_round_trip(path: Path, request: pytest.FixtureRequest) -> None:
+    found = decode_state(path.read_bytes(), environment="test", where=str(path))
+    written = encode_state(found.state)
+    expected = path.with_name(path.name.replace(".in.", ".out."))
+    if request.config.getoption("--rewrite-golden"):
+        expected.write_bytes(written + b"\n")
+    assert written + b"\n" == expected.read_bytes()
+    assert decoded(written) == found.state
+    assert found.version == int(path.name[1])
+
+
+@pytest.mark.parametrize("path", sorted((DOCUMENTS / "bad").iterdir()), ids=lambda path: path.name)
+def test_bad_documents_are_refused(path: Path) -> None:
+    data = path.read_bytes()
+    with pytest.raises((CorruptStateError, NewerStateError)) as caught:
+        decode_state(data, environment="test", where=path.name)
+    message = str(caught.value)
+    assert message.startswith(path.name)
+    assert caught.value.way_out
+
+
+def test_every_truncation_is_refused() -> None:
+    data = encode_state(deployment_state(WORKED_MODEL))
+    for length in range(0, len(data), 7):
+        with pytest.raises(RefusedError):
+            decoded(data[:length])
+
+
+def test_unknown_fields_survive_everywhere() -> None:
+    raw = json.loads(encode_state(deployment_state(WORKED_MODEL)))
+    resource = raw["resources"]["table.dev.silver.orders"]
+    definition = resource["metadata"]["definition"]
+    places = [
+        raw,
+        raw["environment"],
+        raw["metadata"],
+        raw["metadata"]["last_apply_actions"],
+        resource,
+        resource["metadata"],
+    ]
+    for number, place in enumerate(places):
+        place["of a newer minor"] = {"number": number, "list": [1, {"a": None}]}
+    for place in (definition, definition["columns"][1], definition["primary_key"]):
+        place["of a newer minor"] = "x"
+    state = decode_open(json.dumps(raw).encode(), type(deployment_state()))
+    assert json.loads(encode_open(state)) == raw
+    again = msgspec.structs.replace(state, serial=8)
+    assert json.loads(encode_open(again)) == {**raw, "serial": 8}
+    assert UNKNOWN_KEY.encode() not in encode_open(again)
+
+
+def test_the_checksum_covers_what_a_newer_minor_added() -> None:
+    raw = json.loads(encode_state(deployment_state(WORKED_MODEL)))
+    resource = raw["resources"]["table.dev.silver.orders"]
+    resource["metadata"]["definition"]["row_filter"] = "f"
+    with pytest.raises(CorruptStateError, match="was edited by hand"):
+        decoded(json.dumps(raw).encode())
+    definition = json.dumps(resource["metadata"]["definition"]).encode()
+    newer = decode_open(definition, type(define(WORKED_MODEL)))
+    resource["config_checksum"] = definition_checksum(newer)
+    assert decoded(json.dumps(raw).encode()).resources
+
+
+def test_a_key_that_looks_like_ours_is_only_text() -> None:
+    model = orders(properties={UNKNOWN_KEY: "x", "a": UNKNOWN_KEY})
+    state = deployment_state(model)
+    assert decoded(encode_state(state)) == state
+
+
+@given(models())
+def test_definitions_lose_nothing(model: Table) -> None:
+    table = as_table(define(model))
+    assert define(table) == define(model)
+    assert table.columns == model.columns
+    assert (table.comment, dict(table.table_properties)) == (
+        model.comment,
+        dict(model.effective_table_properties),
+    )
+
+
+def test_checksums_do_not_depend_on_the_order_of_keys() -> None:
+    one = define(orders(properties={"a": "1", "b": "2"}))
+    other = msgspec.structs.replace(one, properties={"b": "2", "a": "1"})
+    assert definition_checksum(one) == definition_checksum(other)
+    assert definition_checksum(one) != definition_checksum(define(orders(Column("id", "int"))))
+
+
+def test_the_published_version_is_the_current_one() -> None:
+    assert deployment_state().version == VERSION
+
+
+def test_no_credentials_are_recorded() -> None:
+    record = environment_record(
+        "prod",
+        "https://me:secret@dev.example.com/x",
+        {"catalog": "prod", "db_password": "x", "API_KEY": "y", "access_token": "z"},
+    )
+    assert record.host == "https://dev.example.com/x"
+    assert record.variables == {
+        "catalog": "prod",
+        "db_password": "(not recorded)",
+        "API_KEY": "(not recorded)",
+        "access_token": "(not recorded)",
+    }

@@ -1,0 +1,284 @@
+"""The repository: every save is a compare-and-swap, resolved by reading back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import timedelta
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from delta_engine.deployment.codec import encode_state
+from delta_engine.deployment.document import KEPT_WRITE_IDS
+from delta_engine.deployment.errors import (
+    ConflictError,
+    CorruptStateError,
+    StaleStateError,
+    StateMismatchError,
+    StoreError,
+    UncertainWriteError,
+    UnsavedStateError,
+)
+from delta_engine.deployment.ports import Identity, StoredDocument
+from delta_engine.deployment.repository import StateRepository
+from delta_engine.deployment.stores.hybrid import HybridStateStore
+from delta_engine.deployment.stores.local import KEPT_VERSIONS, LocalStateStore
+from delta_engine.deployment.stores.memory import MemoryJournalStore, MemoryStateStore
+from tests.builders import WORKED_MODEL
+from tests.deployment_builders import NOON, deployment_state, repository_over
+from tests.store_contract import check_journal_store, check_state_store
+
+
+class FaultyStore(MemoryStateStore):
+    """A store whose next writes end as they are told to, before or after they are done.
+
+    Args:
+        faults: for each write a pair: whether it is done, and what is raised then.
+    """
+
+    def __init__(self, *faults: tuple[bool, Exception | None]) -> None:
+        super().__init__()
+        self.faults = list(faults)
+        self.on_fault: Callable[[], object] = lambda: None
+
+    def replace(self, data: bytes, identity: Identity, expected: StoredDocument | None) -> StoredDocument:
+        if not self.faults:
+            return super().replace(data, identity, expected)
+        is_done, error = self.faults.pop(0)
+        if is_done:
+            super().replace(data, identity, expected)
+        self.on_fault()
+        if error:
+            raise error
+        return super().replace(data, identity, expected)
+
+
+def test_the_first_save_and_the_next(tmp_path: Path) -> None:
+    store = MemoryStateStore()
+    repository = repository_over(store, tmp_path, write_ids=["a", "b", "c"])
+    assert repository.load() is None
+    first = repository.save(deployment_state(serial=0), None)
+    assert (first.state.serial, first.state.write_id, first.state.recent_write_ids) == (1, "a", ())
+    second = repository.save(first.state, first)
+    assert (second.state.serial, second.state.write_id, second.state.recent_write_ids) == (2, "b", ("a",))
+    assert repository.load() == second
+    assert [one.version_id for one in repository.versions()] == ["00000001-a"]
+    assert repository.load_version("00000001-a") == first.state
+    assert repository.load_version("1") == first.state
+    assert repository.load_version("2") == second.state
+    with pytest.raises(StateMismatchError, match="there is no version '3'"):
+        repository.load_version("3")
+
+
+def test_write_ids_are_remembered_for_a_while(tmp_path: Path) -> None:
+    repository = repository_over(MemoryStateStore(), tmp_path, write_ids=map(str, range(100)))
+    saved = repository.save(deployment_state(serial=0), None)
+    for _ in range(40):
+        saved = repository.save(saved.state, saved)
+    assert saved.state.recent_write_ids == tuple(str(n) for n in range(39, 39 - KEPT_WRITE_IDS, -1))
+
+
+def test_a_save_over_somebody_elses_is_refused(tmp_path: Path) -> None:
+    store = MemoryStateStore()
+    ours, theirs = (repository_over(store, tmp_path) for _ in range(2))
+    base = ours.save(deployment_state(serial=0), None)
+    saved = theirs.save(base.state, base)
+    with pytest.raises(StaleStateError, match="it is now at serial 2") as caught:
+        ours.save(base.state, base)
+    assert "Run again" in str(caught.value)
+    assert ours.load() == saved
+    with pytest.raises(StaleStateError):
+        ours.save(base.state, None)
+
+
+@pytest.mark.parametrize(
+    "error", [ConflictError("refused by a hidden retry"), UncertainWriteError("no answer")]
+)
+def test_a_lost_answer_is_found_by_reading_back(tmp_path: Path, error: StoreError) -> None:
+    store = FaultyStore((True, error))
+    saved = repository_over(store, tmp_path).save(deployment_state(serial=0), None)
+    assert saved.state.serial == 1
+    assert repository_over(store, tmp_path).save(saved.state, saved).state.serial == 2
+
+
+def test_a_lost_answer_is_found_after_others_saved_on_top(tmp_path: Path) -> None:
+    store = FaultyStore()
+    ours, theirs = (repository_over(store, tmp_path) for _ in range(2))
+    base = ours.save(deployment_state(serial=0), None)
+    store.faults = [(True, UncertainWriteError("no answer"))]
+
+    def save_on_top() -> None:
+        found = theirs.load()
+        assert found is not None
+        theirs.save(found.state, found)
+
+    store.on_fault = save_on_top
+    saved = ours.save(base.state, base)
+    assert saved.state.serial == 2
+    found = ours.load()
+    assert found is not None
+    assert found.state.serial == 3
+    with pytest.raises(StaleStateError):  # what was saved is not the current document any more
+        ours.save(saved.state, saved)
+
+
+def test_a_write_that_was_not_done_is_done_again(tmp_path: Path) -> None:
+    store = FaultyStore((False, UncertainWriteError("x")), (False, ConflictError("a passing conflict")))
+    assert repository_over(store, tmp_path).save(deployment_state(serial=0), None).state.serial == 1
+
+
+@pytest.mark.parametrize(
+    "faults", [[(False, UncertainWriteError("down"))] * 3, [(False, StoreError("no such bucket"))]]
+)
+def test_what_cannot_be_saved_is_kept_in_a_file(tmp_path: Path, faults: list[tuple[bool, Exception]]) -> None:
+    store = FaultyStore()
+    repository = repository_over(store, tmp_path / "not there yet")
+    base = repository.save(deployment_state(WORKED_MODEL, serial=0), None)
+    store.faults = list(faults)
+    with pytest.raises(UnsavedStateError) as caught:
+        repository.save(base.state, base)
+    path = tmp_path / "not there yet" / "errored-2.json"
+    assert f"state restore '{path}'" in str(caught.value)
+    errored = repository.decode(path.read_bytes(), where=str(path))
+    assert errored.resources == base.state.resources
+    assert repository.load() == base
+
+
+def test_a_save_that_can_be_kept_nowhere_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    blocked = tmp_path / "a file"
+    blocked.write_text("")
+    monkeypatch.setattr("delta_engine.deployment.repository.gettempdir", lambda: str(blocked))
+    with pytest.raises(UnsavedStateError, match="nor written to"):
+        repository_over(FaultyStore((False, StoreError("down"))), blocked).save(
+            deployment_state(serial=0), None
+        )
+
+
+def test_documents_of_other_environments_are_refused(tmp_path: Path) -> None:
+    store = MemoryStateStore()
+    repository_over(store, tmp_path).save(deployment_state(serial=0), None)
+    other = StateRepository(store, "prod", errored_dir=tmp_path)
+    with pytest.raises(StateMismatchError, match="of the environment 'test', not of 'prod'"):
+        other.load()
+
+
+def test_an_unreadable_document_is_replaced_with_a_backup(tmp_path: Path) -> None:
+    store = LocalStateStore(tmp_path, "test")
+    (tmp_path / "test.state.json").write_bytes(b'{"version": 1')
+    repository = repository_over(store, tmp_path)
+    with pytest.raises(CorruptStateError):
+        repository.load()
+    saved = repository.replace_unreadable(deployment_state())
+    assert repository.load() == saved
+    assert saved.state.serial == 8
+    (backup,) = tmp_path.glob("test.state.unreadable-*.backup.json")
+    assert backup.read_bytes() == b'{"version": 1'
+    assert repository.versions() == []
+
+
+def test_an_old_format_is_backed_up_before_it_is_replaced(tmp_path: Path) -> None:
+    old = (Path(__file__).parent / "documents" / "v0-first-release.in.json").read_bytes()
+    (tmp_path / "test.state.json").write_bytes(old)
+    repository = repository_over(LocalStateStore(tmp_path, "test"), tmp_path)
+    loaded = repository.load()
+    assert loaded is not None
+    assert loaded.format_version == 0
+    assert (tmp_path / "test.state.json").read_bytes() == old
+    saved = repository.save(loaded.state, loaded)
+    assert saved.state.serial == loaded.state.serial + 1
+    assert (tmp_path / "test.state.v0.backup.json").read_bytes() == old
+    found = repository.load()
+    assert found is not None
+    assert found.format_version == 1
+
+
+def test_the_stores_keep_their_contract(tmp_path: Path) -> None:
+    check_state_store(lambda: LocalStateStore(tmp_path, "it's `test`"))
+    remote = tmp_path / "remote"
+    check_state_store(
+        lambda: HybridStateStore(
+            LocalStateStore(remote, "test"), tmp_path / "cache", "test", max_age_seconds=300
+        )
+    )
+    memory = MemoryStateStore()
+    check_state_store(lambda: memory)
+    journals = MemoryJournalStore()
+    check_journal_store(lambda: journals)
+
+
+def test_local_versions_are_let_go_of_in_time(tmp_path: Path) -> None:
+    store = LocalStateStore(tmp_path, "test")
+    for serial in range(KEPT_VERSIONS + 10):
+        store.keep_version(f"{serial:08d}-x", b"{}")
+    kept = [one.version_id for one in store.versions()]
+    assert kept == [f"{serial:08d}-x" for serial in range(KEPT_VERSIONS + 9, 9, -1)]
+
+
+def test_a_damaged_version_is_refused(tmp_path: Path) -> None:
+    store = LocalStateStore(tmp_path, "test")
+    store.keep_version("00000001-x", b"{}" * 100)
+    (path,) = (tmp_path / "test.versions").iterdir()
+    path.write_bytes(path.read_bytes()[:20])
+    with pytest.raises(CorruptStateError):
+        store.read_version("00000001-x")
+    assert store.read_version("../test.state") is None
+
+
+class TestHybrid:
+    """The local copy of a remote document."""
+
+    def test_it_is_taken_while_it_is_young_and_only_where_it_will_do(self, tmp_path: Path) -> None:
+        remote, clock = MemoryStateStore(), [NOON]
+        store = HybridStateStore(remote, tmp_path, "test", max_age_seconds=300, now=lambda: clock[0])
+        first = repository_over(remote, tmp_path).save(deployment_state(serial=0), None)
+        assert store.read() == first.stored
+        second = repository_over(remote, tmp_path).save(first.state, first)
+        assert store.read(allow_cached=True) == first.stored
+        assert store.read() == second.stored
+        third = repository_over(remote, tmp_path).save(second.state, second)
+        clock[0] = NOON + timedelta(seconds=301)
+        assert store.read(allow_cached=True) == third.stored
+
+    def test_a_clock_that_went_back_makes_it_old(self, tmp_path: Path) -> None:
+        remote, clock = MemoryStateStore(), [NOON]
+        store = HybridStateStore(remote, tmp_path, "test", max_age_seconds=300, now=lambda: clock[0])
+        first = repository_over(store, tmp_path).save(deployment_state(serial=0), None)
+        second = repository_over(remote, tmp_path).save(first.state, first)
+        clock[0] = NOON - timedelta(seconds=1)
+        assert store.read(allow_cached=True) == second.stored
+
+    @pytest.mark.parametrize("damage", [b"", b"{}\n", b"no header"])
+    def test_a_broken_copy_is_as_good_as_none(self, tmp_path: Path, damage: bytes) -> None:
+        remote = MemoryStateStore()
+        store = HybridStateStore(remote, tmp_path, "test", max_age_seconds=300)
+        saved = repository_over(store, tmp_path).save(deployment_state(serial=0), None)
+        copy = tmp_path / "test.cache"
+        copy.write_bytes(damage or copy.read_bytes().replace(b"dev", b"xxx"))
+        assert store.read(allow_cached=True) == saved.stored
+
+    def test_a_folder_that_cannot_be_written_costs_only_time(self, tmp_path: Path) -> None:
+        blocked = tmp_path / "a file"
+        blocked.write_text("")
+        store = HybridStateStore(MemoryStateStore(), blocked, "test", max_age_seconds=300)
+        saved = repository_over(store, tmp_path).save(deployment_state(serial=0), None)
+        assert store.read(allow_cached=True) == saved.stored
+
+    def test_saves_go_to_the_remote_alone(self, tmp_path: Path) -> None:
+        remote = MemoryStateStore()
+        store = HybridStateStore(remote, tmp_path, "test", max_age_seconds=300)
+        first = repository_over(store, tmp_path).save(deployment_state(serial=0), None)
+        repository_over(remote, tmp_path).save(first.state, first)
+        cached = repository_over(store, tmp_path).load(allow_cached=True)
+        assert cached is not None
+        with pytest.raises(StaleStateError):
+            repository_over(store, tmp_path).save(cached.state, cached)
+
+
+def test_the_same_content_saved_twice_is_two_documents(tmp_path: Path) -> None:
+    store = MemoryStateStore()
+    repository = repository_over(store, tmp_path)
+    first = repository.save(deployment_state(serial=0), None)
+    again = repository.save(msgspec.structs.replace(first.state), first)
+    assert first.stored.token != again.stored.token
+    assert encode_state(first.state) != encode_state(again.state)

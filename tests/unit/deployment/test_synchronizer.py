@@ -1,0 +1,191 @@
+"""The synchronizer, and comparing documents."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+
+import msgspec
+import pytest
+
+from delta_engine.actions import CreateTable, TablePlan
+from delta_engine.aspects.aspect import Sign
+from delta_engine.deployment.comparison import compare_states
+from delta_engine.deployment.document import DeploymentState, Difference, Resource, Status
+from delta_engine.deployment.editing import with_renamed_table, without_resources
+from delta_engine.deployment.errors import StateMismatchError
+from delta_engine.deployment.resources import applied_schema, failed_table, last_applied, table_key
+from delta_engine.deployment.synchronizer import synchronize
+from delta_engine.execute.action_runner import OutcomeKind, TableOutcome
+from delta_engine.models import Column, QualifiedName
+from delta_engine.state.states import ABSENT, CatalogState, TableState
+from tests.builders import ORDERS, WORKED_MODEL, observed, orders
+from tests.deployment_builders import NOON, applied, deployment_state
+from tests.simulation import simulate
+
+KEY = "table.dev.silver.orders"
+LATER = NOON + timedelta(hours=1)
+
+
+def as_applied() -> TableState:
+    """Return dev.silver.orders as its model says."""
+    nothing = CatalogState(tables={ORDERS.key: ABSENT})
+    return simulate(TablePlan((CreateTable(WORKED_MODEL),)), nothing).tables[ORDERS.key]
+
+
+def synchronized(state: DeploymentState, found: TableState, *unasked: QualifiedName) -> DeploymentState:
+    catalog = CatalogState(tables={ORDERS.key: found}, unasked=unasked)
+    return synchronize(state, catalog, managed={KEY}, now=LATER)
+
+
+def test_nothing_new_is_the_same_document() -> None:
+    state = deployment_state(WORKED_MODEL)
+    assert synchronized(state, as_applied()) is state
+
+
+def test_a_table_that_is_gone_is_missing_and_keeps_its_definition() -> None:
+    state = deployment_state(WORKED_MODEL)
+    found = synchronized(state, ABSENT)
+    resource = found.resources[KEY]
+    assert resource.status is Status.MISSING
+    assert resource.metadata.sync_error == "the table is not in the catalog"
+    assert resource.metadata.definition == state.resources[KEY].metadata.definition
+    assert found.synced_at == LATER
+    assert synchronized(found, as_applied()).resources == state.resources
+
+
+def test_a_changed_table_is_drifted_and_says_how() -> None:
+    state = deployment_state(WORKED_MODEL)
+    changed = replace(
+        as_applied(),
+        table_comment="by hand",
+        columns=(*as_applied().columns[:2], Column("extra", "int")),
+        table_properties={"delta.autoOptimize.optimizeWrite": "false", "foreign": "1"},
+    )
+    resource = synchronized(state, changed).resources[KEY]
+    assert resource.status is Status.DRIFTED
+    assert {difference.field for difference in resource.metadata.drift} == {
+        "column amount",
+        "column extra",
+        "property delta.autoOptimize.optimizeWrite",
+        "table comment",
+    }
+    assert (
+        Difference(field="table comment", expected="'Orders table'", actual="'by hand'")
+        in resource.metadata.drift
+    )
+    assert resource.metadata.actual_checksum not in (None, resource.metadata.schema_checksum)
+    assert resource.metadata.definition == state.resources[KEY].metadata.definition
+    assert synchronized(synchronized(state, changed), as_applied()).resources == state.resources
+
+
+@pytest.mark.parametrize("status", [Status.DEGRADED, Status.UNKNOWN])
+def test_what_a_run_of_ours_left_half_done_is_nobodys_drift(status: Status) -> None:
+    state = deployment_state(WORKED_MODEL)
+    half_done = msgspec.structs.replace(state, resources={KEY: applied(WORKED_MODEL, status)})
+    changed = replace(as_applied(), table_comment="half-way")
+    resource = synchronized(half_done, changed).resources[KEY]
+    assert resource.status is status
+    assert len(resource.metadata.drift) == 1
+    assert synchronized(half_done, as_applied()).resources[KEY].status is Status.HEALTHY
+
+
+def test_a_failed_apply_that_changed_nothing_does_not_hide_drift() -> None:
+    state = deployment_state(WORKED_MODEL)
+    failed = msgspec.structs.replace(state, resources={KEY: applied(WORKED_MODEL, Status.FAILED)})
+    changed = replace(as_applied(), table_comment="by hand")
+    assert synchronized(failed, changed).resources[KEY].status is Status.DRIFTED
+
+
+def test_what_was_not_read_is_left_as_it_is() -> None:
+    state = deployment_state(WORKED_MODEL, orders(name="other"))
+    found = synchronize(state, CatalogState(tables={ORDERS.key: ABSENT}), managed=None, now=LATER)
+    assert found.resources["table.dev.silver.other"] is state.resources["table.dev.silver.other"]
+
+
+def test_unmanaged_tables_come_and_go() -> None:
+    state = deployment_state(WORKED_MODEL)
+    temp = QualifiedName("dev", "silver", "temp")
+    found = synchronized(state, as_applied(), temp)
+    assert found.resources["table.dev.silver.temp"].status is Status.UNMANAGED
+    assert synchronized(found, as_applied(), temp) is found
+    assert synchronized(found, as_applied()).resources == state.resources
+    partial = synchronize(found, CatalogState(tables={ORDERS.key: as_applied()}), managed=None, now=LATER)
+    assert partial is found
+
+
+def test_an_unmanaged_table_that_gets_a_model_is_no_longer_unmanaged() -> None:
+    temp = orders(name="temp")
+    found = synchronized(deployment_state(WORKED_MODEL), as_applied(), temp.qualified_name)
+    catalog = CatalogState(tables={ORDERS.key: as_applied(), temp.qualified_name.key: observed()})
+    again = synchronize(found, catalog, managed={KEY, table_key(temp.qualified_name)}, now=LATER)
+    assert "table.dev.silver.temp" not in again.resources
+
+
+def test_schemas_go_missing_and_come_back() -> None:
+    schema = applied_schema("dev", "silver", at=NOON, by="ana")
+    state = msgspec.structs.replace(deployment_state(), resources={"schema.dev.silver": schema})
+    gone = CatalogState(tables={ORDERS.key: ABSENT}, missing_schemas=frozenset({("dev", "silver")}))
+    missing = synchronize(state, gone, managed=set(), now=LATER)
+    assert missing.resources["schema.dev.silver"].status is Status.MISSING
+    assert synchronize(missing, CatalogState(tables={}), managed=set(), now=LATER) is missing
+    back = synchronize(missing, CatalogState(tables={ORDERS.key: ABSENT}), managed=set(), now=LATER)
+    assert back.resources == state.resources
+
+
+def test_what_was_never_applied_says_nothing_about_drift() -> None:
+    outcome = TableOutcome(table=ORDERS, kind=OutcomeKind.FAILED, statements=0)
+    state = msgspec.structs.replace(deployment_state(), resources={KEY: failed_table(outcome, earlier=None)})
+    assert synchronized(state, ABSENT) is state
+    assert last_applied(state) == {}
+
+
+def resource_with(state: DeploymentState, **changes: object) -> Resource:
+    return msgspec.structs.replace(state.resources[KEY], **changes)
+
+
+def test_documents_are_compared_resource_by_resource() -> None:
+    before = deployment_state(WORKED_MODEL, orders(name="gone"))
+    after = deployment_state(
+        orders(*WORKED_MODEL.columns, comment="new", properties={"a": "1"}), orders(name="new")
+    )
+    found = {change.key: change for change in compare_states(before, after)}
+    assert {key: change.sign for key, change in found.items()} == {
+        "table.dev.silver.gone": Sign.REMOVED,
+        "table.dev.silver.new": Sign.ADDED,
+        KEY: Sign.CHANGED,
+    }
+    assert {(part.sign, part.subject) for part in found[KEY].changes} == {
+        (Sign.CHANGED, "table comment"),
+        (Sign.ADDED, "property a"),
+        (Sign.REMOVED, "property delta.autoOptimize.optimizeWrite"),
+        (Sign.REMOVED, "primary key pk_dev_silver_orders__id"),
+    }
+    assert compare_states(before, before) == ()
+
+
+def test_a_change_of_status_shows() -> None:
+    before = deployment_state(WORKED_MODEL)
+    after = msgspec.structs.replace(before, resources={KEY: resource_with(before, status=Status.DRIFTED)})
+    (change,) = compare_states(before, after)
+    assert [(part.subject, part.observed, part.desired) for part in change.changes] == [
+        ("status", "healthy", "drifted")
+    ]
+
+
+def test_resources_are_forgotten_and_renamed() -> None:
+    state = deployment_state(WORKED_MODEL)
+    assert without_resources(state, [KEY]).resources == {}
+    new = QualifiedName("dev", "gold", "Orders2")
+    renamed = with_renamed_table(state, ORDERS, new)
+    resource = renamed.resources["table.dev.gold.orders2"]
+    assert list(renamed.resources) == ["table.dev.gold.orders2"]
+    assert (resource.id, resource.dependencies) == ("dev.gold.Orders2", ("schema.dev.gold",))
+    (model,) = last_applied(renamed).values()
+    assert model.qualified_name == new
+    assert resource.config_checksum != state.resources[KEY].config_checksum
+    with pytest.raises(StateMismatchError, match=r"no table dev\.silver\.orders"):
+        with_renamed_table(renamed, ORDERS, new)
+    both = deployment_state(WORKED_MODEL, orders(name="other"))
+    with pytest.raises(StateMismatchError, match="already"):
+        with_renamed_table(both, ORDERS, QualifiedName("dev", "silver", "other"))
