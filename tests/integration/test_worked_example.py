@@ -32,6 +32,12 @@ def engine_over(backend: Backend) -> Orchestrator:
     return Orchestrator(reader=backend.reader, action_runner=runner)
 
 
+def apply_anyway(engine: Orchestrator, *models: Table) -> None:
+    """Bring the catalog to the models without asking the plan rules."""
+    with engine.run("test") as run:
+        run.apply(run.plan(models))
+
+
 @pytest.fixture(params=["path", "catalog", "databricks"])
 def make_backend(
     request: pytest.FixtureRequest, spark: SparkSession, tmp_path: Path

@@ -8,6 +8,7 @@ DROP CONSTRAINT, which the catalog takes without doing it.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -53,6 +54,7 @@ class MiniatureUnityCatalog:
         self._runner = SparkSqlRunner(spark)
         self._not_null: set[tuple[str, str]] = set()
         self._is_stale = True
+        self._changes: Counter[str] = Counter()
         self.statements: list[str] = []
         self.foreign_tables: list[tuple[str, str, str]] = []
         self._runner.run(f"CREATE SCHEMA {catalog}.information_schema")
@@ -67,7 +69,11 @@ class MiniatureUnityCatalog:
             return self._runner.run(sql)
         if sql.startswith("SHOW "):
             return self._runner.run(sql)
+        if sql.startswith(("DESCRIBE HISTORY", "DESCRIBE DETAIL")):
+            return self._delta_log(sql.split()[2].replace("`", ""), sql)
         self._is_stale = True
+        if sql.startswith(("CREATE TABLE", "ALTER TABLE", "COMMENT ON TABLE")):
+            self._changes[_changed_table(sql)] += 1
         if sql.startswith(("CREATE TABLE", "DROP TABLE")):
             self._not_null.clear()
         if " NOT NULL" in sql and sql.startswith("ALTER TABLE"):
@@ -82,6 +88,12 @@ class MiniatureUnityCatalog:
         """Drop everything."""
         for row in self._runner.run(f"SHOW SCHEMAS IN {self._catalog}"):
             self._runner.run(f"DROP SCHEMA {self._catalog}.{row['namespace']} CASCADE")
+
+    def _delta_log(self, table: str, sql: str) -> Sequence[Row]:
+        """Answer as Delta does, which the reference catalog is not: every statement is a commit."""
+        if "HISTORY" in sql:
+            return [{"version": self._changes[table] - 1}]
+        return [{"id": f"id of {table}"}]
 
     def _change_nullability(self, sql: str) -> Sequence[Row]:
         alter = sqlglot.parse_one(sql, dialect="databricks")
@@ -146,3 +158,8 @@ def _literal(value: object) -> str:
     if value is None:
         return "NULL"
     return str(value) if isinstance(value, int) else sql_literal(str(value))
+
+
+def _changed_table(sql: str) -> str:
+    """Return the table that a CREATE TABLE, ALTER TABLE or COMMENT ON TABLE is about."""
+    return sql.partition(" TABLE ")[2].split()[0].replace("`", "")

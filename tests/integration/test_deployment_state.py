@@ -1,0 +1,172 @@
+"""The deployment state through whole runs on real Delta: recorded, planned against, synchronized."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from delta_engine.backends import databricks_backend
+from delta_engine.deployment.deployment import Deployment
+from delta_engine.deployment.document import Status
+from delta_engine.execute.action_runner import ActionRunner
+from delta_engine.orchestrate.orchestrator import Orchestrator
+from tests.builders import WORKED_MODEL, address_of_orders, orders
+from tests.commandline import CommandLine
+from tests.deployment_builders import FACTS, deployment_over
+from tests.integration.unity_catalog import MiniatureUnityCatalog
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.integration
+
+KEY = "table.dev.silver.orders"
+
+
+@pytest.fixture
+def address(spark: SparkSession, project: Path) -> str:
+    """Return the address of dev.silver.orders in the project's warehouse."""
+    return address_of_orders(project)
+
+
+def document(project: Path) -> Any:
+    return json.loads((project / ".delta-engine" / "state" / "local.state.json").read_bytes())
+
+
+def test_a_sync_records_what_it_applied(delta_engine: CommandLine, project: Path, address: str) -> None:
+    assert delta_engine("-e", "local", "sync").code == 0
+    first = document(project)
+    assert (first["serial"], first["lineage"], first["environment"]["name"]) == (2, "unknown", "local")
+    assert first["platform_version"] == "spark 4.1.1"
+    assert first["metadata"]["last_apply_actions"] == {"added": 1, "changed": 0, "destroyed": 0}
+    assert first["metadata"]["checkpoints"] == [{"resource": KEY, "status": "healthy", "statements_done": 1}]
+    assert list(first["resources"]) == ["schema.dev.silver", KEY]
+    table = first["resources"][KEY]
+    assert (table["status"], table["metadata"]["delta_version"]) == ("healthy", 0)
+    assert table["dependencies"] == ["schema.dev.silver"]
+
+    assert delta_engine("-e", "local", "sync").code == 0
+    assert document(project) == first  # nothing to record, nothing saved
+    assert not list((project / ".delta-engine" / "state" / "local.journal").iterdir())
+
+
+def test_a_property_that_was_applied_and_is_no_longer_declared_is_removed(
+    delta_engine: CommandLine, project: Path, address: str, spark: SparkSession
+) -> None:
+    assert delta_engine("-e", "local", "sync").code == 0
+    spark.sql(f"ALTER TABLE {address} SET TBLPROPERTIES ('theirs' = '1')")
+    models = project / "conf" / "models" / "orders.yml"
+    models.write_text(
+        models.read_text().replace('    properties: {delta.autoOptimize.optimizeWrite: "true"}\n', "")
+    )
+    plan = delta_engine("-e", "local", "plan")
+    assert "- property delta.autoOptimize.optimizeWrite: 'true'" in plan.stdout
+    assert delta_engine("-e", "local", "sync").code == 0
+    found = {row["key"]: row["value"] for row in spark.sql(f"SHOW TBLPROPERTIES {address}").collect()}
+    assert "delta.autoOptimize.optimizeWrite" not in found
+    assert found["theirs"] == "1"
+    recorded = document(project)["resources"][KEY]["metadata"]
+    assert recorded["definition"]["properties"] == {}
+    assert recorded["delta_version"] == 2
+    assert delta_engine("-e", "local", "plan", "--detailed-exitcode").code == 0
+
+
+def test_what_others_changed_is_recorded_on_demand(
+    delta_engine: CommandLine, project: Path, address: str, spark: SparkSession
+) -> None:
+    assert delta_engine("-e", "local", "sync").code == 0
+    before = document(project)["resources"][KEY]["metadata"]["definition"]
+    spark.sql(f"COMMENT ON TABLE {address} IS 'by hand'")
+    spark.sql(f"CREATE TABLE {address.replace('orders', 'temp')} (id INT) USING delta")
+    result = delta_engine("-e", "local", "state", "sync")
+    assert result.code == 0
+    assert [line.split() for line in result.stdout.splitlines()[:2]] == [
+        ["drifted", KEY, *result.stdout.splitlines()[0].split()[2:]],
+        ["unmanaged", "table.dev.silver.temp"],
+    ]
+    resources = document(project)["resources"]
+    assert resources[KEY]["metadata"]["drift"] == [
+        {"field": "table comment", "expected": "'Orders table'", "actual": "'by hand'"}
+    ]
+    assert resources[KEY]["metadata"]["definition"] == before
+
+    assert delta_engine("-e", "local", "sync").code == 0
+    assert document(project)["resources"][KEY]["status"] == "healthy"
+    shown = delta_engine("-e", "local", "state", "list", "--status", "unmanaged").stdout
+    assert shown == "unmanaged  table.dev.silver.temp\n"
+
+
+def test_tables_that_were_there_already_are_recorded_too(
+    delta_engine: CommandLine, project: Path, address: str
+) -> None:
+    assert delta_engine("-e", "local", "sync").code == 0
+    for path in (project / ".delta-engine" / "state").glob("local.state.json"):
+        path.unlink()
+    result = delta_engine("-e", "local", "sync")
+    assert (result.code, result.stdout) == (0, "local: no changes (1 model)\n")
+    assert document(project)["resources"][KEY]["status"] == "healthy"
+
+
+def test_a_failed_table_is_recorded_with_its_statement(
+    delta_engine: CommandLine, project: Path, address: str, spark: SparkSession
+) -> None:
+    assert delta_engine("-e", "local", "sync").code == 0
+    spark.sql(f"INSERT INTO {address} VALUES (1, NULL, NULL)")
+    models = project / "conf" / "models" / "orders.yml"
+    text = models.read_text().replace("type: timestamp,", "type: timestamp, nullable: false,")
+    models.write_text(text.replace("Order total", "Sum"))
+    assert delta_engine("-e", "local", "sync").code == 1
+    found = document(project)
+    (checkpoint,) = found["metadata"]["checkpoints"]
+    assert (checkpoint["status"], checkpoint["statements_done"]) == ("failed", 0)
+    assert "IS NOT NULL" in checkpoint["statement"]
+    assert checkpoint["error"]
+    table = found["resources"][KEY]
+    assert table["status"] == "failed"
+    assert table["metadata"]["sync_error"]
+    assert table["metadata"]["definition"]["columns"][1]["nullable"] is True
+
+
+def test_plan_and_dry_run_write_nothing(delta_engine: CommandLine, project: Path, address: str) -> None:
+    assert delta_engine("-e", "local", "plan").code == 0
+    assert delta_engine("-e", "local", "sync", "--dry-run").code == 0
+    assert not (project / ".delta-engine" / "state").exists()
+
+
+def engine_over_unity(catalog: MiniatureUnityCatalog, deployment: Deployment) -> Orchestrator:
+    backend = databricks_backend(catalog)
+    runner = ActionRunner(backend.runner, backend.addressing, backend.capabilities)
+    return Orchestrator(
+        reader=backend.reader, action_runner=runner, deployment=deployment, versions=backend.versions
+    )
+
+
+def test_unity_catalog_is_recorded_too(unity_catalog: MiniatureUnityCatalog, tmp_path: Path) -> None:
+    deployment = deployment_over(tmp_path)
+    engine = engine_over_unity(unity_catalog, deployment)
+    engine.sync_tables([WORKED_MODEL])
+    loaded = deployment.peek()
+    assert loaded is not None
+    resource = loaded.state.resources[KEY]
+    assert (resource.status, resource.deployed_by) == (Status.HEALTHY, FACTS.who)
+    assert (resource.metadata.delta_table_id, resource.metadata.delta_version) == (
+        "id of dev.silver.orders",
+        0,
+    )
+
+    unity_catalog.statements.clear()
+    engine.sync_tables([WORKED_MODEL])
+    assert len(unity_catalog.statements) == 4 + 1  # recording costs a run without changes nothing
+    assert deployment.peek() == loaded
+
+    unity_catalog.run("CREATE TABLE dev.silver.temp (id INT) USING delta")
+    changed = orders(*WORKED_MODEL.columns, comment="new", primary_key=["id"])
+    engine.sync_tables([changed])
+    again = deployment.peek()
+    assert again is not None
+    assert again.state.resources["table.dev.silver.temp"].status is Status.UNMANAGED
+    assert again.state.resources[KEY].metadata.delta_version == 2
+    assert sum(sql.startswith("DESCRIBE DETAIL") for sql in unity_catalog.statements) == 0
