@@ -208,6 +208,9 @@ class _Reader:
         path = ("state_backend", "lock")
         if lock.type is not None:
             self._require_known((*path, "type"), lock.type, {"s3", "dynamodb"})
+            if not isinstance(self.place(), S3State):
+                reason = f"a lock of type: {lock.type} does not belong to type: {self.config.type}"
+                raise self.document.error((*path, "type"), reason, "Remove it.")
         if lock.type == "dynamodb":
             table = self._text(path, "table", lock.table)
             place = self.config.remote or self.config.s3 or StatePlaceDocument()

@@ -1,0 +1,199 @@
+"""The `state` commands over local files; none of them starts Spark."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from delta_engine.deployment.document import EnvironmentRecord, Status
+from delta_engine.deployment.locks.file import FileLock
+from delta_engine.deployment.repository import StateRepository
+from delta_engine.deployment.stores.local import LocalStateStore
+from tests.builders import WORKED_MODEL, orders
+from tests.commandline import CommandLine
+from tests.deployment_builders import HOLDER, applied, deployment_state
+
+KEY = "table.dev.silver.orders"
+
+
+@pytest.fixture
+def folder(project: Path) -> Path:
+    """Return the folder of a deployment state with two saves: dev.silver.orders, then dev.silver.temp too."""
+    folder = project / ".delta-engine" / "state"
+    repository = StateRepository(LocalStateStore(folder, "local"), "local", errored_dir=project)
+    environment = EnvironmentRecord(name="local", host="", variables={})
+    state = msgspec.structs.replace(deployment_state(WORKED_MODEL, serial=0), environment=environment)
+    first = repository.save(state, None)
+    temp = applied(orders(name="temp"), Status.DRIFTED)
+    resources = {**first.state.resources, "table.dev.silver.temp": temp}
+    repository.save(msgspec.structs.replace(first.state, resources=resources), first)
+    return folder
+
+
+@pytest.fixture
+def state(delta_engine: CommandLine, folder: Path) -> CommandLine:
+    """Return the command line; the deployment state is there."""
+    return delta_engine
+
+
+def serial_in(folder: Path) -> int:
+    return int(json.loads((folder / "local.state.json").read_bytes())["serial"])
+
+
+def test_show(state: CommandLine, folder: Path) -> None:
+    lines = dict(line.split(maxsplit=1) for line in state("-e", "local", "state", "show").stdout.splitlines())
+    assert lines["serial"].startswith("2, saved ")
+    assert lines["resources"] == "2 resources: 1 healthy, 1 drifted"
+    assert lines["lock"] == "free"
+    assert lines["document"] == str(folder / "local.state.json")
+    shown = state("-e", "local", "state", "show", "--json").stdout
+    assert shown.encode() == (folder / "local.state.json").read_bytes() + b"\n"
+    record = json.loads(state("-e", "local", "state", "show", "ORDERS").stdout)
+    assert record["metadata"]["definition"]["comment"] == "Orders table"
+
+
+def test_list(state: CommandLine) -> None:
+    assert state("-e", "local", "state", "list").stdout == (
+        f"healthy    {KEY}  2026-03-01 12:00:00 UTC  ana@example.com\n"
+        "drifted    table.dev.silver.temp    2026-03-01 12:00:00 UTC  ana@example.com\n"
+    )
+    assert state("-e", "local", "state", "list", "-t", "temp", "--status", "healthy").stdout == ""
+    listed = json.loads(state("-e", "local", "state", "list", "--status", "drifted", "--json").stdout)
+    assert (listed["format"], listed["version"], listed["serial"]) == ("delta-engine/state-resources", 1, 2)
+    assert list(listed["resources"]) == ["table.dev.silver.temp"]
+    refused = state("-e", "local", "state", "list", "--status", "helthy")
+    assert (refused.code, refused.stderr) == (
+        3,
+        "refused: --status: unknown status 'helthy'. Did you mean 'healthy'?\n",
+    )
+
+
+def test_versions_diff_and_restore(state: CommandLine, folder: Path) -> None:
+    listed = json.loads(state("-e", "local", "state", "versions", "--json").stdout)
+    (version,) = listed["versions"]
+    assert version["version_id"] in state("-e", "local", "state", "versions").stdout
+    assert state("-e", "local", "state", "diff").stdout == (
+        "+ table.dev.silver.temp\nserial 1 → 2: 1 change\n"
+    )
+    assert state("-e", "local", "state", "diff", "2", "1").stdout == (
+        "- table.dev.silver.temp\nserial 2 → 1: 1 change\n"
+    )
+    found = json.loads(state("-e", "local", "state", "diff", "--json").stdout)
+    assert found["resources"] == [{"key": "table.dev.silver.temp", "sign": "+", "changes": []}]
+
+    restored = state("-e", "local", "state", "restore", version["version_id"])
+    assert (restored.code, restored.stdout) == (0, "restored as serial 3\n")
+    assert state("-e", "local", "state", "diff", "1", "3").stdout == "serial 1 → 3: 0 changes\n"
+    assert state("-e", "local", "state", "diff", "--json").code == 0
+    missing = state("-e", "local", "state", "restore", "99")
+    assert missing.code == 3
+    assert "there is no version '99'. `delta-engine state versions` lists them." in missing.stderr
+
+
+def test_restoring_a_file(state: CommandLine, folder: Path, project: Path) -> None:
+    current = json.loads((folder / "local.state.json").read_bytes())
+    errored = project / "errored-3.json"
+    errored.write_text(json.dumps({**current, "serial": 3, "write_id": "lost", "lineage": "git:lost"}))
+    assert state("-e", "local", "state", "restore", str(errored)).stdout == "restored as serial 3\n"
+    saved = json.loads((folder / "local.state.json").read_bytes())
+    assert saved["lineage"] == "git:lost"
+    assert saved["recent_write_ids"][:2] == ["lost", current["write_id"]]
+
+    again = state("-e", "local", "state", "restore", str(errored))
+    assert again.code == 3
+    assert "was saved again since: it is at serial 3, the file at 3" in again.stderr
+    assert state("-e", "local", "state", "restore", str(errored), "--force").code == 0
+
+    errored.write_text(json.dumps({**current, "serial": 30, "state_id": "of another life"}))
+    other = state("-e", "local", "state", "restore", str(errored))
+    assert other.code == 3
+    assert "its state_id is of another life" in other.stderr
+
+    errored.write_text(json.dumps({**current, "environment": {**current["environment"], "name": "prod"}}))
+    foreign = state("-e", "local", "state", "restore", str(errored), "--force")
+    assert foreign.code == 3
+    assert "it is the deployment state of the environment 'prod', not of 'local'" in foreign.stderr
+    assert serial_in(folder) == 4
+
+
+def test_restoring_over_a_broken_document(state: CommandLine, folder: Path) -> None:
+    document = folder / "local.state.json"
+    document.write_bytes(document.read_bytes()[:500])
+    broken = state("-e", "local", "state", "show")
+    assert broken.code == 3
+    assert str(document) in broken.stderr
+    assert "state restore" in broken.stderr
+    restored = state("-e", "local", "state", "restore", "00000001-" + _write_id(folder))
+    assert restored.code == 0
+    assert "kept as a backup" in restored.stderr
+    assert state("-e", "local", "state", "list").stdout.count("\n") == 1
+    assert len(list(folder.glob("*.backup.json"))) == 1
+
+
+def _write_id(folder: Path) -> str:
+    (path,) = (folder / "local.versions").iterdir()
+    return path.name.split("-")[1].split(".")[0]
+
+
+def test_rm_and_mv(state: CommandLine, folder: Path) -> None:
+    moved = state("-e", "local", "state", "mv", "dev.silver.temp", "dev.silver.kept")
+    assert moved.stdout == "dev.silver.temp is recorded as dev.silver.kept\n"
+    removed = state("-e", "local", "state", "rm", "silver.o*", "table.dev.silver.kept")
+    assert removed.stdout == f"- {KEY}\n- table.dev.silver.kept\nforgot 2 resources\n"
+    assert state("-e", "local", "state", "list").stdout == ""
+    assert serial_in(folder) == 4
+    unknown = state("-e", "local", "state", "rm", "nope")
+    assert unknown.code == 3
+    assert "unknown resource 'nope'" in unknown.stderr
+    nameless = state("-e", "local", "state", "mv", "temp", "kept")
+    assert nameless.stderr == "refused: 'temp' is not a table's name. Write catalog.schema.table.\n"
+
+
+def test_migrate(state: CommandLine, folder: Path) -> None:
+    assert state("-e", "local", "state", "migrate").stdout == "nothing to do: the document is in format 1\n"
+    old = Path(__file__).parent / "deployment" / "documents" / "v0-first-release.in.json"
+    (folder / "local.state.json").write_bytes(old.read_bytes())
+    dry = state("-e", "local", "state", "migrate", "--dry-run").stdout
+    assert dry == f"{folder / 'local.state.json'}: format 0, would be saved in format 1\n"
+    assert (folder / "local.state.json").read_bytes() == old.read_bytes()
+    assert "2 resources" in state("-e", "local", "state", "show").stdout  # read as it is
+    assert state("-e", "local", "state", "migrate").stdout == (
+        "migrated from format 0 to 1; the old document is kept as local.state.v0.backup.json\n"
+    )
+    assert (folder / "local.state.v0.backup.json").read_bytes() == old.read_bytes()
+    assert serial_in(folder) == 4
+
+
+def test_the_lock_is_shown_respected_and_broken(state: CommandLine, folder: Path, project: Path) -> None:
+    config = project / "conf" / "local.yml"
+    config.write_text(config.read_text() + "state_backend: {type: local, lock: {timeout_seconds: 0}}\n")
+    lease = FileLock(folder, "local").acquire(HOLDER, timeout_seconds=0)
+    assert f"held by {HOLDER}" in state("-e", "local", "state", "show").stdout
+    locked = state("-e", "local", "state", "rm", "temp")
+    assert locked.code == 4
+    for part in ("ana@example.com", "build-7", "4711", "sync since", "https://example.com/runs/1"):
+        assert part in locked.stderr
+    broken = state("-e", "local", "state", "unlock")
+    assert broken.stdout == f"broke the lock of {HOLDER}\n"
+    assert state("-e", "local", "state", "unlock").stdout == "nobody holds the lock\n"
+    assert state("-e", "local", "state", "rm", "temp").code == 0
+    lease.release()
+    assert state("-e", "local", "state", "show").stdout.endswith("lock         free\n")
+
+
+def test_without_a_document(delta_engine: CommandLine, project: Path) -> None:
+    for command in (["show"], ["list"], ["diff", "1"], ["migrate", "--dry-run"]):
+        result = delta_engine("-e", "local", "state", *command)
+        assert result.code == 3
+        assert "no" in result.stderr
+    assert (
+        "The first `delta-engine -e local sync` makes it."
+        in delta_engine("-e", "local", "state", "show").stderr
+    )
+    assert delta_engine("-e", "local", "state", "versions").stdout == ""
+    assert delta_engine("-e", "local", "state", "diff").code == 3
+    assert delta_engine("-e", "local", "state", "unlock").stdout == "nobody holds the lock\n"
+    assert not (project / ".delta-engine").exists()

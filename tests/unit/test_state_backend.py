@@ -1,0 +1,144 @@
+"""`state_backend`: every shape, and what is refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from delta_engine.config.settings import load_settings
+from delta_engine.config.state_backend import (
+    DatabricksState,
+    DynamoDBLockTable,
+    LocalState,
+    S3State,
+    StateBackend,
+    StateCache,
+)
+from delta_engine.errors import ConfigError
+
+OSS = "environment: dev\nbackend: {type: oss}\nvariables: {catalog: Dev, team: retail}\nmodels: {}\n"
+
+
+def backend(tmp_path: Path, text: str, config: str = OSS) -> StateBackend:
+    (tmp_path / "conf").mkdir(exist_ok=True)
+    (tmp_path / "conf" / "dev.yml").write_text(config + text)
+    return load_settings(tmp_path / "conf", "dev").state_backend
+
+
+def test_a_laptop_needs_none(tmp_path: Path) -> None:
+    assert backend(tmp_path, "") == StateBackend(place=LocalState(path=tmp_path / ".delta-engine" / "state"))
+
+
+def test_local(tmp_path: Path) -> None:
+    found = backend(tmp_path, "state_backend: {type: local, local: {path: '${team}/state'}}")
+    assert found.place == LocalState(path=tmp_path / "retail" / "state")
+    assert (found.lock_timeout_seconds, found.lease_seconds) == (60, None)
+
+
+def test_s3_with_a_lock_in_dynamodb(tmp_path: Path) -> None:
+    found = backend(
+        tmp_path,
+        "state_backend:\n"
+        "  type: s3\n"
+        "  s3: {bucket: 'b-${team}', prefix: /org/project/, region: eu-central-1, endpoint_url: 'http://x'}\n"
+        "  lock: {type: dynamodb, table: locks, timeout_seconds: 5, lease_seconds: 10}\n",
+    )
+    assert found == StateBackend(
+        place=S3State(
+            bucket="b-retail", prefix="org/project", region="eu-central-1", endpoint_url="http://x"
+        ),
+        lock_table=DynamoDBLockTable(table="locks", region="eu-central-1", endpoint_url=None),
+        lock_timeout_seconds=5,
+        lease_seconds=10,
+    )
+
+
+def test_databricks(tmp_path: Path) -> None:
+    found = backend(
+        tmp_path, 'state_backend: {type: databricks, databricks: {schema: "${catalog}.Delta_Engine"}}'
+    )
+    assert found.place == DatabricksState(catalog="dev", schema="delta_engine", volume="deployment_state")
+
+
+def test_hybrid_in_the_seeds_shape(tmp_path: Path) -> None:
+    text = """\
+state_backend:
+  type: hybrid
+  local:
+    path: .cache/state
+  remote:
+    type: s3
+    bucket: dataiku-iac-state
+    prefix: myorg/myproject
+    region: us-east-1
+  cache:
+    enabled: true
+    max_age_seconds: 300
+"""
+    found = backend(tmp_path, text)
+    assert found.place == S3State(
+        bucket="dataiku-iac-state", prefix="myorg/myproject", region="us-east-1", endpoint_url=None
+    )
+    assert found.cache == StateCache(path=tmp_path / ".cache" / "state", max_age_seconds=300)
+    assert backend(tmp_path, text.replace("enabled: true", "enabled: false")).cache is None
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("{type: locl}", "conf/dev.yml:5: unknown state_backend.type 'locl'. Did you mean 'local'?"),
+        ("{type: s3}", "conf/dev.yml:5: state_backend.s3 needs a bucket."),
+        (
+            "{type: local, s3: {bucket: b}}",
+            "conf/dev.yml:5: s3 does not belong to type: local. Remove it.",
+        ),
+        (
+            "{type: local, local: {bucket: b}}",
+            "conf/dev.yml:5: bucket does not belong to local. Remove it.",
+        ),
+        ("{type: local, local: {pth: b}}", "conf/dev.yml:5: unknown key 'pth'. Did you mean 'path'?"),
+        ("{type: hybrid}", "conf/dev.yml:5: type: hybrid needs a remote."),
+        (
+            "{type: hybrid, remote: {type: local}}",
+            "conf/dev.yml:5: unknown state_backend.remote.type 'local'. Known: databricks, s3.",
+        ),
+        (
+            "{type: local, cache: {enabled: true}}",
+            "conf/dev.yml:5: cache is for type: hybrid only. Remove it.",
+        ),
+        (
+            "{type: databricks, databricks: {schema: dev}}",
+            "conf/dev.yml:5: schema 'dev' is not of the form catalog.schema.",
+        ),
+        (
+            "{type: s3, s3: {bucket: b}, lock: {type: dynamodb}}",
+            "conf/dev.yml:5: state_backend.lock needs a table.",
+        ),
+        (
+            "{type: s3, s3: {bucket: b}, lock: {table: x}}",
+            "conf/dev.yml:5: table is for a lock of type: dynamodb only.",
+        ),
+        (
+            "{type: local, lock: {type: dynamodb, table: x}}",
+            "conf/dev.yml:5: a lock of type: dynamodb does not belong to type: local. Remove it.",
+        ),
+        (
+            "{type: local, lock: {timeout_seconds: -1}}",
+            "conf/dev.yml:5: state_backend.lock.timeout_seconds: Expected `float` >= 0.0.",
+        ),
+        ("{type: s3, s3: {bucket: '${buket}'}}", "conf/dev.yml:5: unknown variable 'buket'."),
+    ],
+)
+def test_what_does_not_fit_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, message: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ConfigError) as caught:
+        backend(Path(), f"state_backend: {text}\n")
+    assert str(caught.value).startswith(message)
+
+
+def test_a_job_needs_one(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="backend databricks needs a state_backend"):
+        backend(tmp_path, "", OSS.replace("oss", "databricks"))
