@@ -21,6 +21,7 @@ from delta_engine.deployment.deployment import Deployment
 from delta_engine.deployment.document import VERSION, DeploymentState, Resource, Status
 from delta_engine.deployment.editing import with_renamed_table, without_resources
 from delta_engine.deployment.errors import StateMismatchError
+from delta_engine.deployment.lock_record import UnreadableLockError
 from delta_engine.deployment.open_struct import encode_open
 from delta_engine.deployment.repository import LoadedState
 from delta_engine.errors import ConfigError
@@ -189,11 +190,15 @@ def sync_state(context: Context, tables: Sequence[str]) -> None:
 def break_lock(context: Context, *, yes: bool) -> None:
     """Release the lock by force."""
     lock = _open(context).deployment.lock
-    holder = lock.holder()
-    if holder is None:
-        typer.echo("nobody holds the lock")
-        return
-    typer.echo(f"held by {holder}", err=True)
+    try:
+        holder = lock.holder()
+    except UnreadableLockError as error:
+        print_note(str(error))
+    else:
+        if holder is None:
+            typer.echo("nobody holds the lock")
+            return
+        typer.echo(f"held by {holder}", err=True)
     confirm("Break this lock? If that run still works, it stops before its next statement.", yes=yes)
     broken = lock.break_lock()
     typer.echo(f"broke the lock of {broken}" if broken else "nobody holds the lock any more")

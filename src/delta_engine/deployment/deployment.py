@@ -13,13 +13,10 @@ from delta_engine.deployment.errors import CorruptStateError, StateMismatchError
 from delta_engine.deployment.lock_record import LockHolder
 from delta_engine.deployment.locks.unlocked import NoLock
 from delta_engine.deployment.ports import JournalStore, LockLease, StateLock
-from delta_engine.deployment.recorder import RunRecorder
+from delta_engine.deployment.recorder import Notify, RunRecorder
 from delta_engine.deployment.repository import LoadedState, StateRepository, utc_now
 from delta_engine.deployment.run_facts import RunFacts, environment_record
 from delta_engine.deployment.stores.memory import MemoryJournalStore, MemoryStateStore
-
-Notify = Callable[[str], None]
-"""Tells people something while a run goes on."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,9 +78,7 @@ class Deployment:
         """
         facts = self.facts()
         with self._leased(facts, operation, notify) as lease:
-            recorder = RunRecorder(self.repository, self.journals, facts, fence=lease.fence)
-            for note in recorder.notes:
-                notify(note)
+            recorder = RunRecorder(self.repository, self.journals, facts, fence=lease.fence, notify=notify)
             yield LockedRun(lease=lease, recorder=recorder)
 
     def migrate(self, notify: Notify) -> int | None:

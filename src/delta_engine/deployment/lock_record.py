@@ -63,17 +63,49 @@ def encode_lock_record(record: LockRecord) -> bytes:
     return msgspec.json.encode(record)
 
 
-def decode_lock_record(data: bytes, where: str) -> LockRecord:
+class UnreadableLockError(CorruptStateError):
+    """A lock's record that is not one: it was damaged, or written by hand.
+
+    Args:
+        reason: what is wrong with it.
+        where: the record, as its store names it.
+        token: what the store compares before it is replaced.
+    """
+
+    def __init__(self, reason: str, *, where: str, token: str) -> None:
+        self.token = token
+        super().__init__(
+            f"the lock's record is not readable: {reason}",
+            where=where,
+            way_out="Make sure that nobody works on the environment; then `delta-engine state unlock`.",
+        )
+
+
+def decode_lock_record(data: bytes, *, where: str, token: str) -> LockRecord:
     """Read a record.
 
+    Args:
+        data: its bytes.
+        where: its place, for messages.
+        token: what its store compares before it is replaced.
+
     Raises:
-        CorruptStateError: it is not one.
+        UnreadableLockError: it is not one.
     """
     try:
         return msgspec.json.decode(data, type=LockRecord)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise CorruptStateError(
-            f"the lock's record is not readable: {error}",
-            where=where,
-            way_out="Make sure that nobody works on the environment; then `delta-engine state unlock`.",
-        ) from None
+        raise UnreadableLockError(str(error), where=where, token=token) from None
+
+
+def released_anew(now: Moment) -> LockRecord:
+    """Return a record for a lock whose own cannot be read: free, with a fence that no count has reached."""
+    nobody = LockHolder(who="nobody", host="", pid=0, since=now, operation="state unlock")
+    return LockRecord(
+        lock_id="broken",
+        fence=int(now.timestamp()),
+        beat=0,
+        lease_seconds=0,
+        released=True,
+        holder=nobody,
+    )

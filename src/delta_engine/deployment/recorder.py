@@ -40,6 +40,9 @@ from delta_engine.models import QualifiedName, Table
 from delta_engine.state.states import CatalogState
 from delta_engine.state.table_versions import TableVersion, TableVersionReader
 
+Notify = Callable[[str], None]
+"""Tells people something while a run goes on."""
+
 _NOTHING_APPLIED = ApplyRecord(
     last_apply_duration=None,
     last_apply_actions=ApplyActions(added=0, changed=0, destroyed=0),
@@ -56,6 +59,7 @@ class RunRecorder:
         journals: keeps the journals of runs.
         facts: who runs, and where.
         fence: the lock's.
+        notify: is told what people should know.
         now: the clock, UTC.
         seconds: a monotonic clock.
     """
@@ -67,6 +71,7 @@ class RunRecorder:
         facts: RunFacts,
         *,
         fence: int,
+        notify: Notify = lambda _note: None,
         now: Callable[[], datetime] = utc_now,
         seconds: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -74,6 +79,7 @@ class RunRecorder:
         self._journals = journals
         self._facts = facts
         self._fence = fence
+        self._notify = notify
         self._now = now
         self._seconds = seconds
         self._run_id = new_id()
@@ -87,17 +93,13 @@ class RunRecorder:
         self._obsolete_journals = replayed.run_ids
         self._resources = dict(replayed.state.resources)
         self._state = replayed.state
-        self._warnings += replayed.notes
+        for note in replayed.notes:
+            self._warn(note)
 
     @property
     def state(self) -> DeploymentState:
         """The document as it stands in this run."""
         return msgspec.structs.replace(self._state, resources=self._resources)
-
-    @property
-    def notes(self) -> Sequence[str]:
-        """What people should hear about."""
-        return tuple(self._warnings)
 
     def synchronize(self, observed: CatalogState, *, managed: Collection[str] | None) -> None:
         """Take in what the catalog shows; see `synchronizer.synchronize`."""
@@ -150,7 +152,7 @@ class RunRecorder:
         try:
             self._journal.record(JournalEntry(key=key, resource=resource, checkpoint=checkpoint))
         except StoreError as error:
-            self._warnings.append(f"the journal could not be written: {error}")
+            self._warn(f"the journal could not be written: {error}")
 
     def note_versions(self, versions: TableVersionReader) -> None:
         """Ask Delta for the versions of the tables that were changed, and for the ids that are not known."""
@@ -237,6 +239,12 @@ class RunRecorder:
         self._base = self._repository.save(state, self._base)
         self._remove_journals()
         return self._base
+
+    def _warn(self, warning: str) -> None:
+        """Tell people, and keep it with the document; once is enough."""
+        if warning not in self._warnings:
+            self._warnings.append(warning)
+            self._notify(warning)
 
     def _record_schema(self, model: Table) -> None:
         key = schema_key(model.catalog_name, model.schema_name)

@@ -27,6 +27,13 @@ from delta_engine.deployment.stores.hybrid import HybridStateStore
 from delta_engine.deployment.stores.local import LocalJournalStore, LocalStateStore
 
 _S3_LEASE_SECONDS = 30.0
+_LOCK_LIMITS: Mapping[str, int] = {
+    "attempts": 2,
+    "connect_timeout_seconds": 2,
+    "read_timeout_seconds": 4,
+}
+"""A renewal that takes longer than a lease is none."""
+
 _DELTA_LEASE_SECONDS = 120.0
 """A beat is a commit of seconds there, and competes with the run's own statements."""
 
@@ -104,21 +111,26 @@ def _parts(settings: Settings, backend: Backend | None) -> tuple[StateStore, Jou
 
 
 def _s3_parts(environment: str, place: S3State) -> tuple[StateStore, JournalStore, LockRecords]:
+    from delta_engine.deployment.aws.clients import ClientLimits, open_s3_client
+    from delta_engine.deployment.aws.s3_folder import S3Folder
     from delta_engine.deployment.locks.s3_records import S3LockRecords
-    from delta_engine.deployment.s3_client import open_s3_client
-    from delta_engine.deployment.s3_folder import S3Folder
     from delta_engine.deployment.stores.s3 import S3JournalStore, S3StateStore
 
-    folder = S3Folder(open_s3_client(place.region, place.endpoint_url), place.bucket, place.prefix)
-    store = S3StateStore(folder, environment)
-    return store, S3JournalStore(folder, environment), S3LockRecords(folder, environment)
+    def folder(limits: ClientLimits) -> S3Folder:
+        client = open_s3_client(place.region, place.endpoint_url, limits=limits)
+        return S3Folder(client, place.bucket, place.prefix)
+
+    documents = folder(ClientLimits())
+    records = S3LockRecords(folder(ClientLimits(**_LOCK_LIMITS)), environment)
+    return S3StateStore(documents, environment), S3JournalStore(documents, environment), records
 
 
 def _dynamodb_records(lock_id: str, lock: DynamoDBLockTable) -> LockRecords:
+    from delta_engine.deployment.aws.clients import ClientLimits, open_dynamodb_client
     from delta_engine.deployment.locks.dynamodb_records import DynamoDBLockRecords
-    from delta_engine.deployment.s3_client import open_dynamodb_client
 
-    return DynamoDBLockRecords(open_dynamodb_client(lock.region, lock.endpoint_url), lock.table, lock_id)
+    client = open_dynamodb_client(lock.region, lock.endpoint_url, limits=ClientLimits(**_LOCK_LIMITS))
+    return DynamoDBLockRecords(client, lock.table, lock_id)
 
 
 def _facts(settings: Settings, backend: Backend | None, origin: RunOrigin) -> RunFacts:

@@ -7,8 +7,9 @@ from contextlib import contextmanager
 
 from delta_engine.actions import TablePlan
 from delta_engine.compile.planner import TablePlanner
-from delta_engine.deployment.deployment import Deployment, LockedRun, Notify
+from delta_engine.deployment.deployment import Deployment, LockedRun
 from delta_engine.deployment.document import DeploymentState
+from delta_engine.deployment.recorder import Notify
 from delta_engine.deployment.resources import last_applied, table_key
 from delta_engine.errors import UnsafePlanError, raise_all
 from delta_engine.execute.action_runner import ActionRunner, ApplyFailedError, TableOutcome

@@ -21,12 +21,14 @@ from delta_engine.deployment.local_files import store_errors, write_atomically
 from delta_engine.deployment.lock_record import (
     LockHolder,
     LockRecord,
+    UnreadableLockError,
     decode_lock_record,
     encode_lock_record,
+    released_anew,
 )
 from delta_engine.deployment.locks.lease import held_message
 from delta_engine.deployment.ports import LockLease
-from delta_engine.deployment.repository import new_id
+from delta_engine.deployment.repository import new_id, utc_now
 
 _PAUSE_SECONDS = 0.1
 
@@ -136,10 +138,14 @@ class FileLock:
         return _FileLease(self._path, descriptor, record.fence, dead, self._mark_released)
 
     def _record(self) -> LockRecord | None:
+        """Return what was recorded last. A damaged record is no obstacle: the lock is the file, not the record."""
         try:
-            return decode_lock_record(self._record_path.read_bytes(), str(self._record_path))
+            data = self._record_path.read_bytes()
+            return decode_lock_record(data, where=str(self._record_path), token="")
         except FileNotFoundError:
             return None
+        except UnreadableLockError:
+            return released_anew(utc_now())
 
     def _recorded_holder(self) -> LockHolder | None:
         record = self._record()

@@ -23,9 +23,14 @@ from delta_engine.deployment.errors import (
     StoreError,
     UncertainWriteError,
 )
-from delta_engine.deployment.lock_record import LockHolder, LockRecord
+from delta_engine.deployment.lock_record import (
+    LockHolder,
+    LockRecord,
+    UnreadableLockError,
+    released_anew,
+)
 from delta_engine.deployment.ports import LockLease, LockRecords
-from delta_engine.deployment.repository import new_id
+from delta_engine.deployment.repository import new_id, utc_now
 
 _BEATS_PER_LEASE = 3
 _LONGEST_PAUSE_SECONDS = 2.0
@@ -97,15 +102,23 @@ class LeaseLock:
     def break_lock(self) -> LockHolder | None:
         """Release it by force; return whose it was, None if nobody held it."""
         while True:
-            found = self._records.read()
+            try:
+                found = self._records.read()
+            except UnreadableLockError as error:
+                broken = released_anew(utc_now())
+                self._records.replace(broken, error.token)
+                return broken.holder
             if found is None or found[0].released:
                 return None
             record, token = found
+            broken = msgspec.structs.replace(record, released=True)
             try:
-                self._records.replace(msgspec.structs.replace(record, released=True), token)
-                return record.holder
-            except ConflictError:
-                continue  # it was renewed or released in this moment
+                self._records.replace(broken, token)
+            except (ConflictError, UncertainWriteError):
+                found = self._records.read()
+                if found is None or found[0] != broken:
+                    continue  # it was renewed, released or taken over in this moment
+            return record.holder
 
     def _take(
         self,

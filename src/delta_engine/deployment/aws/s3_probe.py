@@ -1,0 +1,69 @@
+"""Finds out whether an S3 endpoint honours conditional writes, alone and in a race.
+
+garage, s3rver and s3s-fs accept the headers and ignore them, or look first and write later: two runs would then
+overwrite each other, and nobody would be told.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Final
+
+PROBE_VERSION: Final = 1
+"""Raised when the probe learns to see more: an endpoint that passed an earlier one is then probed again."""
+
+_RACERS: Final = 8
+_ROUNDS: Final = 3
+
+Write = Callable[[str, bytes, "str | None"], bool]
+"""Writes a name's bytes if the ETag is the expected one, None: if there is no such object. Whether it did."""
+
+Read = Callable[[str], "tuple[bytes, str] | None"]
+"""Returns a name's bytes and ETag."""
+
+
+def find_ignored_condition(scratch: str, write: Write, read: Read) -> str | None:
+    """Return the header that the endpoint does not honour; None if it honours both.
+
+    Args:
+        scratch: a name that nobody uses; the objects written begin with it.
+        write: writes with a condition. A lost answer may make it report its own write as refused: what counts
+            is what can be read afterwards.
+        read: reads.
+    """
+    name = f"{scratch}-alone"
+    write(name, b"first", None)
+    if write(name, b"created again", None) or not _holds(name, b"first", read):
+        return "If-None-Match"
+    _, etag = read(name) or (b"", "")
+    write(name, b"second", etag)
+    if write(name, b"stale", etag) or not _holds(name, b"second", read):
+        return "If-Match"
+    for number in range(_ROUNDS):
+        name = f"{scratch}-race-{number}"
+        if not _has_one_winner(name, None, write, read):
+            return "If-None-Match of several writers at once"
+        _, etag = read(name) or (b"", "")
+        if not _has_one_winner(name, etag, write, read):
+            return "If-Match of several writers at once"
+    return None
+
+
+def _holds(name: str, data: bytes, read: Read) -> bool:
+    found = read(name)
+    return found is not None and found[0] == data
+
+
+def _has_one_winner(name: str, expected: str | None, write: Write, read: Read) -> bool:
+    start = threading.Barrier(_RACERS)
+
+    def race(number: int) -> bytes | None:
+        start.wait()
+        data = f"{expected} {number}".encode()
+        return data if write(name, data, expected) else None
+
+    with ThreadPoolExecutor(_RACERS) as threads:
+        winners = [data for data in threads.map(race, range(_RACERS)) if data is not None]
+    return len(winners) <= 1 and all(_holds(name, data, read) for data in winners)

@@ -1,0 +1,172 @@
+"""The S3 stores and the S3 lock's record, on every S3 server there is."""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from delta_engine.deployment.errors import ConflictError, CorruptStateError
+from delta_engine.deployment.locks.s3_records import S3LockRecords
+from delta_engine.deployment.ports import StoredDocument
+from delta_engine.deployment.stores.s3 import S3JournalStore, S3StateStore
+from tests.servers.places import PREFIX, Bucket, Server, new_bucket
+from tests.store_contract import (
+    STATE_ID,
+    check_journal_store,
+    check_lock_records,
+    check_state_store,
+    check_state_store_race,
+    document,
+    identity,
+)
+
+pytestmark = pytest.mark.servers
+
+DOCUMENT_KEY = f"{PREFIX}/prod.state.json"
+
+
+@pytest.fixture
+def bucket(s3_server: Server) -> Iterator[Bucket]:
+    """Return a new bucket, of an endpoint that was probed before."""
+    with new_bucket(s3_server) as made:
+        made.prove(s3_server.endpoint)
+        yield made
+
+
+def test_the_state_store_keeps_the_contract(bucket: Bucket) -> None:
+    check_state_store(lambda: S3StateStore(bucket.folder(), "prod"))
+
+
+def test_one_of_several_savers_wins(bucket: Bucket) -> None:
+    check_state_store_race(lambda: S3StateStore(bucket.folder(), "prod"))
+
+
+def test_the_journal_store_keeps_the_contract(bucket: Bucket) -> None:
+    check_journal_store(lambda: S3JournalStore(bucket.folder(), "prod"))
+
+
+def test_the_lock_records_keep_the_contract(bucket: Bucket) -> None:
+    check_lock_records(lambda: S3LockRecords(bucket.folder(), "prod"))
+
+
+def test_a_bucket_that_keeps_versions_itself_makes_no_difference(s3_server: Server) -> None:
+    with new_bucket(s3_server, is_versioned=True) as bucket:
+        bucket.prove(s3_server.endpoint)
+        check_state_store(lambda: S3StateStore(bucket.folder(), "prod"))
+        check_journal_store(lambda: S3JournalStore(bucket.folder(), "prod"))
+        check_lock_records(lambda: S3LockRecords(bucket.folder(), "prod"))
+
+
+def test_objects_are_where_people_look_for_them(bucket: Bucket) -> None:
+    folder = bucket.folder()
+    store = S3StateStore(folder, "prod")
+    saved = store.replace(document(1), identity(1), None)
+    store.keep_version(identity(1).version_id, saved.data)
+    S3JournalStore(folder, "prod").append("run-1", 7, b"{}")
+    assert bucket.keys() == [
+        f"{PREFIX}/.delta-engine-endpoint.json",
+        f"{PREFIX}/prod.journal/run-1/000007.json",
+        DOCUMENT_KEY,
+        f"{PREFIX}/prod.versions/00000001-write1.json.gz",
+    ]
+    head = bucket.raw.head_object(Bucket=bucket.name, Key=DOCUMENT_KEY)
+    assert head["ContentType"] == "application/json"
+    assert head["Metadata"] == {"state-id": STATE_ID, "serial": "1"}
+    assert store.location == f"s3://{bucket.name}/{DOCUMENT_KEY} at {bucket.server.endpoint}"
+
+
+def test_environments_do_not_see_each_other(bucket: Bucket) -> None:
+    folder = bucket.folder()
+    prod, prod2 = S3StateStore(folder, "prod"), S3StateStore(folder, "prod2")
+    prod.replace(document(1), identity(1), None)
+    prod.keep_version(identity(1).version_id, document(1))
+    S3JournalStore(folder, "prod").append("run-1", 0, b"{}")
+    assert prod2.read() is None
+    assert prod2.versions() == []
+    assert S3JournalStore(folder, "prod2").read() == {}
+
+
+def test_reading_writes_nothing(bucket: Bucket) -> None:
+    folder = bucket.proxied_folder()
+    store = S3StateStore(folder, "prod")
+    assert store.read() is None
+    assert store.versions() == []
+    assert S3JournalStore(folder, "prod").read() == {}
+    assert S3LockRecords(folder, "prod").read() is None
+    assert {request.split(" ")[0] for request in bucket.proxy.requests} == {"GET"}
+
+
+def test_a_fresh_write_id_makes_the_same_content_another_document(bucket: Bucket) -> None:
+    """Identical bytes have the identical ETag, so that a late writer could not see what happened since."""
+    store = S3StateStore(bucket.folder(), "prod")
+    first = store.replace(document(1, text="a"), identity(1), None)
+    other = store.replace(document(2, text="b"), identity(2), first)
+    again = store.replace(document(1, text="a", write_id="new"), identity(3), other)
+    assert again.token != first.token
+    with pytest.raises(ConflictError):
+        store.replace(document(2, write_id="late"), identity(2, "late"), first)
+    put_back = store.replace(first.data, identity(1), again)
+    assert put_back.token == first.token
+
+
+def test_a_document_put_there_by_hand_is_read_as_it_is(bucket: Bucket) -> None:
+    store = S3StateStore(bucket.folder(), "prod")
+    saved = store.replace(document(1), identity(1), None)
+    bucket.raw.put_object(Bucket=bucket.name, Key=DOCUMENT_KEY, Body=b"{}")
+    found = store.read()
+    assert found is not None
+    assert found.data == b"{}"
+    with pytest.raises(ConflictError):
+        store.replace(document(2), identity(2), saved)
+
+
+def test_a_document_that_was_deleted_is_a_conflict(bucket: Bucket) -> None:
+    store = S3StateStore(bucket.folder(), "prod")
+    saved = store.replace(document(1), identity(1), None)
+    bucket.raw.delete_object(Bucket=bucket.name, Key=DOCUMENT_KEY)
+    with pytest.raises(ConflictError):
+        store.replace(document(2), identity(2), saved)
+    assert store.read() is None
+
+
+def test_a_token_of_something_else_is_a_conflict(bucket: Bucket) -> None:
+    store = S3StateStore(bucket.folder(), "prod")
+    store.replace(document(1), identity(1), None)
+    with pytest.raises(ConflictError):
+        store.replace(document(2), identity(2), StoredDocument(data=b"", token="replaced since"))
+
+
+def test_a_damaged_version_is_refused(bucket: Bucket) -> None:
+    store = S3StateStore(bucket.folder(), "prod")
+    key = f"{PREFIX}/prod.versions/{identity(1).version_id}.json.gz"
+    whole = gzip.compress(document(1))
+    for damaged in (b"", b"{}", whole[:-9], whole[:20] + b"\0\0\0" + whole[23:]):
+        bucket.raw.put_object(Bucket=bucket.name, Key=key, Body=damaged)
+        with pytest.raises(CorruptStateError, match=identity(1).version_id):
+            store.read_version(identity(1).version_id)
+
+
+def test_a_damaged_lock_record_is_refused(bucket: Bucket) -> None:
+    bucket.raw.put_object(Bucket=bucket.name, Key=f"{PREFIX}/prod.lock.json", Body=b"{}")
+    with pytest.raises(CorruptStateError, match="state unlock"):
+        S3LockRecords(bucket.folder(), "prod").read()
+
+
+def test_more_objects_than_a_page_holds_are_all_found(bucket: Bucket) -> None:
+    folder = bucket.folder()
+    ids = [identity(serial).version_id for serial in range(1005)]
+    with ThreadPoolExecutor(8) as threads:
+        list(threads.map(lambda name: folder.put(f"prod.versions/{name}.json.gz", b""), ids))
+    kept = S3StateStore(folder, "prod").versions()
+    assert [version.version_id for version in kept] == ids[::-1]
+
+
+def test_other_peoples_objects_are_passed_over(bucket: Bucket) -> None:
+    folder = bucket.folder()
+    for name in ("prod.versions/notes.txt", "prod.journal/run-1/notes.txt", "prod.journal/000001.json"):
+        folder.put(name, b"somebody's")
+    assert S3StateStore(folder, "prod").versions() == []
+    assert S3JournalStore(folder, "prod").read() == {}
