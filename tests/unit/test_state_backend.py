@@ -33,7 +33,7 @@ def test_a_laptop_needs_none(tmp_path: Path) -> None:
 def test_local(tmp_path: Path) -> None:
     found = backend(tmp_path, "state_backend: {type: local, local: {path: '${team}/state'}}")
     assert found.place == LocalState(path=tmp_path / "retail" / "state")
-    assert (found.lock_timeout_seconds, found.lease_seconds) == (60, None)
+    assert (found.lock_timeout_seconds, found.lease_seconds) == (None, None)
 
 
 def test_s3_with_a_lock_in_dynamodb(tmp_path: Path) -> None:

@@ -44,7 +44,7 @@ class StateLockDocument(msgspec.Struct):
     table: str | None = None
     region: str | None = None
     endpoint_url: str | None = None
-    timeout_seconds: Annotated[float, msgspec.Meta(ge=0)] = 60
+    timeout_seconds: Annotated[float, msgspec.Meta(ge=0)] | None = None
     lease_seconds: Annotated[float, msgspec.Meta(ge=1)] | None = None
 
 
@@ -114,14 +114,14 @@ class StateBackend:
         place: where documents and journals are.
         cache: what commands that only look may take instead; None: nothing.
         lock_table: where the lock is; None: beside the document.
-        lock_timeout_seconds: how long to wait for the lock.
+        lock_timeout_seconds: how long to wait for the lock; None: what suits the place.
         lease_seconds: how long a holder may be silent; None: what suits the place.
     """
 
     place: StatePlace
     cache: StateCache | None = None
     lock_table: DynamoDBLockTable | None = None
-    lock_timeout_seconds: float = 60
+    lock_timeout_seconds: float | None = None
     lease_seconds: float | None = None
 
 

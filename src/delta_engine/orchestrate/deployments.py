@@ -16,7 +16,13 @@ from typing_extensions import assert_never
 
 from delta_engine.backends import Backend
 from delta_engine.config.settings import BackendType, Settings
-from delta_engine.config.state_backend import DatabricksState, DynamoDBLockTable, LocalState, S3State
+from delta_engine.config.state_backend import (
+    DatabricksState,
+    DynamoDBLockTable,
+    LocalState,
+    S3State,
+    StateBackend,
+)
 from delta_engine.deployment.deployment import Deployment
 from delta_engine.deployment.locks.file import FileLock
 from delta_engine.deployment.locks.lease import LeaseLock
@@ -26,6 +32,7 @@ from delta_engine.deployment.run_facts import RunFacts, environment_record
 from delta_engine.deployment.stores.hybrid import HybridStateStore
 from delta_engine.deployment.stores.local import LocalJournalStore, LocalStateStore
 
+_SHORTEST_TIMEOUT_SECONDS = 60.0
 _S3_LEASE_SECONDS = 30.0
 _LOCK_LIMITS: Mapping[str, int] = {
     "attempts": 2,
@@ -75,7 +82,7 @@ def open_deployment(
         ConfigError: the state needs the backend, and there is none.
         MissingDependencyError: boto3 or databricks-sdk is not installed.
     """
-    store, journals, lock = _parts(settings, backend)
+    store, journals, lock, lease_seconds = _parts(settings, backend)
     return Deployment(
         repository=StateRepository(
             store, settings.environment, errored_dir=settings.project_dir / ".delta-engine"
@@ -83,16 +90,24 @@ def open_deployment(
         journals=journals,
         lock=lock,
         facts=partial(_facts, settings, backend, origin),
-        lock_timeout_seconds=settings.state_backend.lock_timeout_seconds,
+        lock_timeout_seconds=_lock_timeout(settings.state_backend, lease_seconds),
     )
 
 
-def _parts(settings: Settings, backend: Backend | None) -> tuple[StateStore, JournalStore, StateLock]:
+def _lock_timeout(state: StateBackend, lease_seconds: float) -> float:
+    """Return how long to wait: who waits for less than a lease never takes over from a dead run."""
+    if state.lock_timeout_seconds is not None:
+        return state.lock_timeout_seconds
+    return max(_SHORTEST_TIMEOUT_SECONDS, 1.5 * lease_seconds)
+
+
+def _parts(settings: Settings, backend: Backend | None) -> tuple[StateStore, JournalStore, StateLock, float]:
+    """Return store, journals and lock, and the lock's lease in seconds; a file lock needs none."""
     environment, state = settings.environment, settings.state_backend
     match state.place:
         case LocalState(path=path):
             lock = FileLock(path, environment)
-            return LocalStateStore(path, environment), LocalJournalStore(path, environment), lock
+            return LocalStateStore(path, environment), LocalJournalStore(path, environment), lock, 0
         case S3State() as place:
             store, journals, records = _s3_parts(environment, place)
             lease_seconds = _S3_LEASE_SECONDS
@@ -107,7 +122,8 @@ def _parts(settings: Settings, backend: Backend | None) -> tuple[StateStore, Jou
         store = HybridStateStore(
             store, state.cache.path, environment, max_age_seconds=state.cache.max_age_seconds
         )
-    return store, journals, LeaseLock(records, lease_seconds=state.lease_seconds or lease_seconds)
+    lease_seconds = state.lease_seconds or lease_seconds
+    return store, journals, LeaseLock(records, lease_seconds=lease_seconds), lease_seconds
 
 
 def _s3_parts(environment: str, place: S3State) -> tuple[StateStore, JournalStore, LockRecords]:
