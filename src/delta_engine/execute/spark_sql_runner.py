@@ -32,7 +32,9 @@ class SparkSqlRunner:
         except PySparkException as error:
             raise StatementError(_without_plan(str(error)), sql=sql, error_class=_condition(error)) from error
         except _java_errors() as error:
-            raise StatementError(_without_plan(str(error)), sql=sql, error_class=None) from error
+            raise StatementError(
+                _without_plan(str(error)), sql=sql, error_class=_java_condition(error)
+            ) from error
 
 
 def _java_errors() -> tuple[type[Exception], ...]:
@@ -48,6 +50,15 @@ def _condition(error: PySparkException) -> str | None:
     """Return the error condition, by the method's name of Spark 4 or of Spark 3."""
     get: Callable[[], str | None] = getattr(error, "getCondition", None) or error.getErrorClass
     return get()
+
+
+def _java_condition(error: Exception) -> str | None:
+    """Return the error condition of a Java exception that has one, such as Delta's for conflicting commits."""
+    exception = getattr(error, "java_exception", None)
+    try:
+        return None if exception is None else str(exception.getErrorClass())
+    except _java_errors():  # it has no such method, or the connection is gone
+        return None
 
 
 def _without_plan(message: str) -> str:

@@ -31,6 +31,8 @@ from delta_engine.deployment.repository import StateRepository
 from delta_engine.deployment.run_facts import RunFacts, environment_record
 from delta_engine.deployment.stores.hybrid import HybridStateStore
 from delta_engine.deployment.stores.local import LocalJournalStore, LocalStateStore
+from delta_engine.errors import ConfigError
+from delta_engine.sql import quote_ident
 
 _SHORTEST_TIMEOUT_SECONDS = 60.0
 _S3_LEASE_SECONDS = 30.0
@@ -139,6 +141,29 @@ def _s3_parts(environment: str, place: S3State) -> tuple[StateStore, JournalStor
     documents = folder(ClientLimits())
     records = S3LockRecords(folder(ClientLimits(**_LOCK_LIMITS)), environment)
     return S3StateStore(documents, environment), S3JournalStore(documents, environment), records
+
+
+def _databricks_parts(
+    environment: str, place: DatabricksState, backend: Backend | None
+) -> tuple[StateStore, JournalStore, LockRecords]:
+    from delta_engine.deployment.databricks.volume_files import open_volume_files
+    from delta_engine.deployment.locks.delta_records import LOCKS, DeltaLockRecords
+    from delta_engine.deployment.stores.databricks import (
+        HEADS,
+        DatabricksJournalStore,
+        DatabricksStateStore,
+    )
+
+    if backend is None:
+        raise ConfigError("a state_backend of type databricks is reached through the backend's SQL")
+    files, runner = open_volume_files(), backend.runner
+    volume = f"/Volumes/{place.catalog}/{place.schema}/{place.volume}"
+    heads, locks = (
+        ".".join(map(quote_ident, (place.catalog, place.schema, name))) for name in (HEADS, LOCKS)
+    )
+    store = DatabricksStateStore(runner, files, heads=heads, volume=volume, environment=environment)
+    journals = DatabricksJournalStore(files, volume=volume, environment=environment)
+    return store, journals, DeltaLockRecords(runner, locks, environment)
 
 
 def _dynamodb_records(lock_id: str, lock: DynamoDBLockTable) -> LockRecords:

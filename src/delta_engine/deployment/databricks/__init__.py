@@ -1,0 +1,1 @@
+"""Volumes and small Delta tables of Unity Catalog, as a store needs them."""
