@@ -2,8 +2,8 @@
 
     python -m tests.integration.counter_increments NAME INCREMENTS FOLDER HOST
 
-Each increment loads, adds one and saves, and starts over when somebody else was faster. Prints how many
-times it was not.
+Each increment loads, adds one and saves, and starts over when somebody else was faster. Prints `ready` after the
+first; at the end how many times it started over, and what all have counted until then.
 """
 
 from __future__ import annotations
@@ -64,7 +64,13 @@ def main() -> None:
     name, increments, folder, host = sys.argv[1], int(sys.argv[2]), Path(sys.argv[3]), sys.argv[4]
     spark = open_local_session({}, scratch=folder / f"scratch-{name}")
     documents = repository(SparkSqlRunner(spark), folder, host)
-    print(sum(increment(documents, name) for _ in range(increments)))
+    tries = increment(documents, name)
+    print("ready", flush=True)
+    print(tries + sum(increment(documents, name) for _ in range(increments - 1)))
+    loaded = documents.load()
+    assert loaded is not None
+    counted = loaded.state.environment.variables
+    print(",".join(f"{key}={value}" for key, value in counted.items() if value.isdigit()))
 
 
 if __name__ == "__main__":

@@ -142,7 +142,6 @@ def test_of_two_first_saves_one_wins(runner: SparkSqlRunner, tmp_path: Path) -> 
 
 def test_two_processes_lose_nothing(runner: SparkSqlRunner, api: FakeFilesApi, tmp_path: Path) -> None:
     documents = repository(runner, tmp_path, api.host)
-    increment(documents, "us")
     command = [
         sys.executable,
         "-m",
@@ -153,15 +152,15 @@ def test_two_processes_lose_nothing(runner: SparkSqlRunner, api: FakeFilesApi, t
         api.host,
     ]
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as other:
-        ours = 1
-        while other.poll() is None:
+        assert other.stdout is not None
+        assert other.stdout.readline() == "ready\n"
+        for _ in range(3):
             increment(documents, "us")
-            ours += 1
-        assert other.returncode == 0
+        assert other.wait() == 0
     loaded = documents.load()
     assert loaded is not None
-    assert loaded.state.environment.variables == {"catalog": "dev", "us": str(ours), "them": "6"}
-    assert loaded.state.serial == ours + 6
+    assert loaded.state.environment.variables == {"catalog": "dev", "us": "3", "them": "3"}
+    assert loaded.state.serial == 6
 
 
 @pytest.mark.parametrize("fault", ["503", "lost"])
