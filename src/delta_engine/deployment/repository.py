@@ -29,6 +29,7 @@ from delta_engine.deployment.errors import (
     UncertainWriteError,
     UnsavedStateError,
 )
+from delta_engine.deployment.local_files import write_atomically
 from delta_engine.deployment.ports import Identity, StateStore, StateVersion, StoredDocument
 
 _ATTEMPTS = 3
@@ -277,7 +278,7 @@ class StateRepository:
         for folder in (self._errored_dir, Path(gettempdir())):
             try:
                 folder.mkdir(parents=True, exist_ok=True)
-                (folder / name).write_bytes(data)
+                write_atomically(folder / name, data)
             except OSError:
                 continue
             return UnsavedStateError(
