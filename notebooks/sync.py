@@ -10,18 +10,23 @@ dbutils.widgets.text("conf_dir", "../conf")
 dbutils.widgets.text("tables", "")
 dbutils.widgets.text("allow", "")
 dbutils.widgets.dropdown("dry_run", "true", ["true", "false"])
+dbutils.widgets.text("lineage", "")
+dbutils.widgets.text("host", "")
+dbutils.widgets.text("run_url", "")
 
 # COMMAND ----------
 
-from delta_engine.job import run_sync, words
+from delta_engine.job import RunOrigin, run_sync, words
 
+get = dbutils.widgets.get
 summary = run_sync(
-    environment=dbutils.widgets.get("environment"),
-    conf_dir=dbutils.widgets.get("conf_dir"),
+    environment=get("environment"),
+    conf_dir=get("conf_dir"),
     spark=spark,
-    tables=words(dbutils.widgets.get("tables")),
-    allow=words(dbutils.widgets.get("allow")),
-    dry_run=dbutils.widgets.get("dry_run") != "false",
+    tables=words(get("tables")),
+    allow=words(get("allow")),
+    dry_run=get("dry_run") != "false",
+    origin=RunOrigin(lineage=get("lineage"), run_url=get("run_url"), host=get("host")),
 )
 
 # COMMAND ----------

@@ -12,9 +12,10 @@ from uuid import UUID
 
 from databricks.sdk.service.jobs import JobPermissionLevel
 
-from delta_engine.config.settings import environments
+from delta_engine.config.settings import environments, load_settings
+from delta_engine.config.state_backend import DatabricksState
 from tests.bundle.bundle_files import REFERENCE, USER, deployed, load, read, texts
-from tests.bundle.jobs_api import field_problems
+from tests.bundle.jobs_api import field_problems, volume_problems
 from tests.bundle.quartz import is_quartz
 
 # https://docs.databricks.com/aws/en/dev-tools/bundles/reference
@@ -108,6 +109,9 @@ def _target_problems(root: Path, bundle: Mapping[str, Any], target: str) -> Iter
     permissions = found.get("permissions", [])
     yield from _permission_problems(permissions, _BUNDLE_LEVELS)
     yield from _mode_problems(found)
+    for name, volume in found.get("resources", {}).get("volumes", {}).items():
+        for problem in _volume_problems(root, volume, target):
+            yield f"volume {name}: {problem}"
     for name, job in found.get("resources", {}).get("jobs", {}).items():
         for problem in (*_job_problems(root, job), *_overlaps(permissions, job.get("permissions", []))):
             yield f"job {name}: {problem}"
@@ -172,6 +176,23 @@ def _job_problems(root: Path, job: Mapping[str, Any]) -> Iterator[str]:
             yield "its schedule is not in UTC"
 
 
+def _volume_problems(root: Path, volume: Mapping[str, Any], target: str) -> Iterator[str]:
+    # The lifecycle belongs to the bundle, not to the API of volumes.
+    yield from volume_problems({key: value for key, value in volume.items() if key != "lifecycle"})
+    if volume.get("lifecycle") != {"prevent_destroy": True}:
+        yield "it could be destroyed, and the deployment state with it"
+    if target not in environments(root / "conf"):
+        return
+    place = load_settings(root / "conf", target).state_backend.place
+    if not isinstance(place, DatabricksState):
+        yield f"conf/{target}.yml keeps the deployment state somewhere else"
+        return
+    declared = f"{volume.get('catalog_name')}.{volume.get('schema_name')}.{volume.get('name')}"
+    wanted = f"{place.catalog}.{place.schema}.{place.volume}"
+    if declared != wanted:
+        yield f"it is {declared}, and conf/{target}.yml says {wanted}"
+
+
 def _task_problems(root: Path, job: Mapping[str, Any]) -> Iterator[str]:
     tasks = {task["task_key"]: task for task in job["tasks"]}
     yield from _repeated("task", [task["task_key"] for task in job["tasks"]])
@@ -186,6 +207,8 @@ def _task_problems(root: Path, job: Mapping[str, Any]) -> Iterator[str]:
     for environment in job.get("environments", ()):
         if "../dist/*.whl" not in environment["spec"].get("dependencies", ()):
             yield f"environment {environment['environment_key']} lacks the wheel"
+        if not any(one.startswith("databricks-sdk") for one in environment["spec"].get("dependencies", ())):
+            yield f"environment {environment['environment_key']} lacks databricks-sdk"
         if not environment["spec"].get("environment_version"):
             yield f"environment {environment['environment_key']} has no environment_version"
     yield from _notebook_problems(root, job)
@@ -216,8 +239,11 @@ def _notebook_problems(root: Path, job: Mapping[str, Any]) -> Iterator[str]:
             yield f"{place}: {path} is no notebook"
         widgets = set(re.findall(r'widgets\.(?:text|dropdown)\("(\w+)"', source))
         read_by_tasks |= widgets
-        for name in sorted(widgets - set(parameters)):
+        of_task = set(task["notebook_task"].get("base_parameters", ()))
+        for name in sorted(widgets - {*parameters, *of_task}):
             yield f"{place} reads the parameter {name}, which is not there"
+        for name in sorted(of_task - widgets):
+            yield f"{place} does not read the parameter {name}"
     for name in sorted(set(parameters) - read_by_tasks):
         yield f"the parameter {name} is read by no task"
 

@@ -15,6 +15,8 @@ from ruamel.yaml import YAML
 
 REFERENCE = re.compile(r"\$\{([^}]+)\}")
 USER = "someone@example.com"
+HOST = "https://workspace.example.com"
+COMMIT = "0123abc"
 
 
 def load(root: Path) -> dict[str, Any]:
@@ -44,6 +46,8 @@ def deployed(bundle: Mapping[str, Any], target: str) -> dict[str, Any]:
     known = {f"var.{name}": value for name, value in values.items()} | {
         "bundle.name": merged["bundle"]["name"],
         "bundle.target": target,
+        "bundle.git.commit": COMMIT,
+        "workspace.host": HOST,
         "workspace.current_user.userName": USER,
         "workspace.root_path": root_path,
         "workspace.file_path": f"{root_path}/files",

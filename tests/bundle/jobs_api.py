@@ -12,6 +12,7 @@ from enum import Enum
 from types import NoneType
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
+from databricks.sdk.service.catalog import VolumesAPI
 from databricks.sdk.service.jobs import JobSettings
 
 
@@ -24,6 +25,19 @@ def field_problems(settings: Mapping[str, Any]) -> Iterator[str]:
         yield f"the Jobs API does not understand it: {error}"
         return
     yield from _differences("", settings, understood)
+
+
+def volume_problems(volume: Mapping[str, Any]) -> Iterator[str]:
+    """Yield every field that the API which creates volumes would not understand: its arguments are its fields."""
+    hints = get_type_hints(VolumesAPI.create)
+    for key, value in volume.items():
+        if key not in hints:
+            yield f"{key} is no field of a volume"
+        else:
+            yield from _kinds(f"{key}.", value, hints[key])
+    for key in ("catalog_name", "schema_name", "name", "volume_type"):
+        if key not in volume:
+            yield f"{key} is missing"
 
 
 def _kinds(place: str, given: Any, hint: Any) -> Iterator[str]:

@@ -45,6 +45,7 @@ def test_the_targets() -> None:
         assert parameters["conf_dir"] == f"{found['workspace']['root_path']}/files/conf"
 
 
+VOLUME = "resources/deployment_state.volume.yml"
 MAIN, SHARED, SYNC, DRIFT = (
     "databricks.yml",
     "bundle/variables.yml",
@@ -324,6 +325,63 @@ HOME = "/Workspace/Users/${var.service_principal}/"
             "            environment_version: ${var.environment_version}\n",
             "",
             "dev: job delta_engine_sync: environment delta_engine has no environment_version",
+        ),
+        (
+            DRIFT,
+            "databricks-sdk>=",
+            "requests>=",
+            "dev: job drift_report: environment delta_engine lacks databricks-sdk",
+        ),
+        (
+            SYNC,
+            "              run_url:",
+            "              run_link:",
+            "dev: job delta_engine_sync: task sync reads the parameter run_url, which is not there",
+        ),
+        (
+            SYNC,
+            "              run_url:",
+            "              run_link:",
+            "dev: job delta_engine_sync: task sync does not read the parameter run_link",
+        ),
+        # the deployment state
+        (
+            VOLUME,
+            "prevent_destroy: true",
+            "prevent_destroy: false",
+            "prod: volume deployment_state: it could be destroyed, and the deployment state with it",
+        ),
+        (
+            VOLUME,
+            "volume_type: MANAGED",
+            "volume_type: MANGED",
+            "dev: volume deployment_state: volume_type is 'MANGED', not a VolumeType",
+        ),
+        (
+            VOLUME,
+            "comment:",
+            "coment:",
+            "dev: volume deployment_state: coment is no field of a volume",
+        ),
+        (
+            VOLUME,
+            "      name: deployment_state\n",
+            "",
+            "dev: volume deployment_state: name is missing",
+        ),
+        (
+            MAIN,
+            "state_catalog: stage",
+            "state_catalog: prod",
+            "stage: volume deployment_state: it is prod.delta_engine.deployment_state, and conf/stage.yml says "
+            "stage.delta_engine.deployment_state",
+        ),
+        (
+            "conf/prod.yml",
+            "  type: databricks             # what was applied, and the lock: a volume and two small tables of "
+            'this schema\n  databricks: {schema: "${catalog}.delta_engine"}',
+            "  type: local",
+            "prod: volume deployment_state: conf/prod.yml keeps the deployment state somewhere else",
         ),
         # runs
         (

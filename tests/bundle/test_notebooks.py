@@ -12,8 +12,9 @@ import pytest
 
 import delta_engine.job
 from delta_engine.errors import DeltaEngineError
-from delta_engine.job import JobSummary
-from tests.bundle.bundle_files import deployed, load
+from delta_engine.job import JobSummary, RunOrigin
+from delta_engine.orchestrate.deployments import UNKNOWN_ORIGIN
+from tests.bundle.bundle_files import COMMIT, HOST, deployed, load
 from tests.bundle.fake_dbutils import FakeDbutils, run_notebook
 
 if TYPE_CHECKING:
@@ -39,6 +40,7 @@ class RecordingJob:
         allow: Sequence[str] = (),
         tables: Sequence[str] = (),
         dry_run: bool = False,
+        origin: RunOrigin = UNKNOWN_ORIGIN,
     ) -> JobSummary:
         self.calls.append({key: value for key, value in locals().items() if key != "self"})
         return JobSummary(task="sync", environment=environment, counts={"created": 2, "failed": 0})
@@ -81,7 +83,11 @@ def test_every_task_of_every_job_calls_the_engine(job: RecordingJob, target: str
         ("drift_report", target),
         ("drift_report", target),
     ]
-    assert job.calls == [{**expected, "allow": (), "dry_run": False}, expected, expected]
+    origin = RunOrigin(
+        lineage=f"git:{COMMIT}", run_url=f"{HOST}/jobs/{{{{job.id}}}}/runs/{{{{job.run_id}}}}", host=HOST
+    )
+    sync = {**expected, "allow": (), "dry_run": False, "origin": origin}
+    assert job.calls == [sync, expected, expected]
 
 
 def test_parameters_given_for_one_run_reach_the_engine(job: RecordingJob) -> None:
@@ -91,6 +97,7 @@ def test_parameters_given_for_one_run_reach_the_engine(job: RecordingJob) -> Non
         "tables": "stage.silver.*, stage.gold.orders",
         "allow": "drop_column:stage.silver.orders,drop_table",
         "dry_run": "true",
+        "lineage": "git:4567def",
     }
     text, values = run_notebook(NOTEBOOKS / "sync.py", SPARK, given)
     assert job.calls == [
@@ -101,13 +108,15 @@ def test_parameters_given_for_one_run_reach_the_engine(job: RecordingJob) -> Non
             "tables": ("stage.silver.*", "stage.gold.orders"),
             "allow": ("drop_column:stage.silver.orders", "drop_table"),
             "dry_run": True,
+            "origin": RunOrigin(lineage="git:4567def"),
         }
     ]
     assert values == json.loads(text)["counts"] == {"created": 2, "failed": 0}
 
 
 @pytest.mark.parametrize(
-    ("name", "more"), [("sync.py", {"allow": (), "dry_run": True}), ("drift_report.py", {})]
+    ("name", "more"),
+    [("sync.py", {"allow": (), "dry_run": True, "origin": UNKNOWN_ORIGIN}), ("drift_report.py", {})],
 )
 def test_opened_by_hand_a_notebook_changes_nothing(
     job: RecordingJob, name: str, more: dict[str, Any]
@@ -141,6 +150,7 @@ def test_the_fake_knows_only_declared_widgets() -> None:
 
 def _run(task: dict[str, Any], settings: dict[str, Any]) -> dict[str, Any]:
     parameters = {parameter["name"]: parameter["default"] for parameter in settings["parameters"]}
+    parameters |= task["notebook_task"].get("base_parameters", {})
     path = ROOT / "resources" / task["notebook_task"]["notebook_path"]
     text, values = run_notebook(path, SPARK, parameters)
     summary: dict[str, Any] = json.loads(text)
