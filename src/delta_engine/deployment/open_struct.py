@@ -6,7 +6,6 @@ when the strict decoder meets an unknown field is the document taken apart by ha
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import cache
 from types import UnionType
 from typing import Any, Literal, TypeVar
@@ -103,17 +102,3 @@ def _inner(annotation: object) -> object:
     """Return what a container's items are: the last parameter of `dict[str, X]` and `tuple[X, ...]`."""
     arguments = [choice for choice in getattr(annotation, "__args__", ()) if choice is not Ellipsis]
     return arguments[-1] if arguments else None
-
-
-def json_schema(shape: type[OpenStruct], **extra: object) -> Mapping[str, object]:
-    """Return the published JSON schema of a document: open, as a newer minor may add fields."""
-    (reference,), components = msgspec.json.schema_components([shape], ref_template="#/$defs/{name}")
-    for component in components.values():
-        component.pop("additionalProperties", None)
-        component.get("properties", {}).pop(UNKNOWN_KEY, None)
-    return {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        **extra,
-        **reference,
-        "$defs": components,
-    }
