@@ -19,9 +19,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
-import msgspec
-
-from delta_engine.deployment.errors import StaleStateError
 from delta_engine.deployment.locks.file import FileLock
 from delta_engine.deployment.locks.lease import LeaseLock
 from delta_engine.deployment.ports import StateLock, StateStore
@@ -29,6 +26,7 @@ from delta_engine.deployment.repository import StateRepository
 from delta_engine.deployment.stores.local import LocalStateStore
 from tests.builders import orders
 from tests.deployment_builders import HOLDER, deployment_state
+from tests.integration.counter_increments import increment_once
 from tests.servers.places import ACCESS_KEY, PREFIX, REGION, SECRET_KEY
 from tests.servers.processes import free_port, running
 
@@ -169,7 +167,7 @@ def count(store: str, name: str, increments: int, folder: Path) -> None:
     again = 0
     for _ in range(increments):
         with held(lock):
-            while not increment(repository, name):
+            while not increment_once(repository, name):
                 again += 1
     print(again)
 
@@ -185,20 +183,6 @@ def held(lock: StateLock | None) -> Iterator[None]:
         yield
     finally:
         lease.release()
-
-
-def increment(repository: StateRepository, name: str) -> bool:
-    """Load, add one to the number of a name, save; whether nobody else was faster."""
-    base = repository.load()
-    state = base.state if base else deployment_state(serial=0)
-    variables = state.environment.variables
-    counted = {**variables, name: str(int(variables.get(name, "0")) + 1)}
-    environment = msgspec.structs.replace(state.environment, variables=counted)
-    try:
-        repository.save(msgspec.structs.replace(state, environment=environment), base)
-    except StaleStateError:
-        return False
-    return True
 
 
 def local(folder: Path) -> tuple[StateStore, StateLock | None]:

@@ -43,17 +43,23 @@ def repository(runner: SqlRunner, folder: Path, host: str) -> StateRepository:
 def increment(documents: StateRepository, name: str) -> int:
     """Add one to the number of a name; return how often somebody else was faster."""
     for attempt in range(1_000):
-        base = documents.load()
-        state = base.state if base else deployment_state(serial=0)
-        variables = state.environment.variables
-        counted = {**variables, name: str(int(variables.get(name, "0")) + 1)}
-        environment = msgspec.structs.replace(state.environment, variables=counted)
-        try:
-            documents.save(msgspec.structs.replace(state, environment=environment), base)
-        except StaleStateError:
-            continue
-        return attempt
+        if increment_once(documents, name):
+            return attempt
     raise AssertionError("never first")
+
+
+def increment_once(documents: StateRepository, name: str) -> bool:
+    """Load, add one to the number of a name, save; whether nobody else was faster."""
+    base = documents.load()
+    state = base.state if base else deployment_state(serial=0)
+    variables = state.environment.variables
+    counted = {**variables, name: str(int(variables.get(name, "0")) + 1)}
+    environment = msgspec.structs.replace(state.environment, variables=counted)
+    try:
+        documents.save(msgspec.structs.replace(state, environment=environment), base)
+    except StaleStateError:
+        return False
+    return True
 
 
 def main() -> None:

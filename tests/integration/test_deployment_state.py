@@ -130,6 +130,23 @@ def test_a_failed_table_is_recorded_with_its_statement(
     assert table["metadata"]["definition"]["columns"][1]["nullable"] is True
 
 
+def test_nothing_is_applied_over_a_document_that_cannot_be_read(
+    delta_engine: CommandLine, project: Path, address: str
+) -> None:
+    folder = project / ".delta-engine" / "state"
+    folder.mkdir(parents=True)
+    (folder / "local.state.json").write_text('{"version": 2}')
+    for command in (["sync"], ["plan"]):
+        refused = delta_engine("-e", "local", *command)
+        assert refused.code == 3
+        assert (
+            "it is of format 2, and this engine knows formats up to 1. Upgrade delta-engine."
+            in refused.stderr
+        )
+    assert (folder / "local.state.json").read_text() == '{"version": 2}'
+    assert not (project / ".delta-engine" / "warehouse").exists()
+
+
 def test_plan_and_dry_run_write_nothing(delta_engine: CommandLine, project: Path, address: str) -> None:
     assert delta_engine("-e", "local", "plan").code == 0
     assert delta_engine("-e", "local", "sync", "--dry-run").code == 0

@@ -17,6 +17,7 @@ from tests.commandline import CommandLine
 from tests.deployment_builders import HOLDER, applied, deployment_state
 
 KEY = "table.dev.silver.orders"
+BAD = Path(__file__).parent / "deployment" / "documents" / "bad"
 
 
 @pytest.fixture
@@ -131,6 +132,19 @@ def test_restoring_over_a_broken_document(state: CommandLine, folder: Path) -> N
     assert "kept as a backup" in restored.stderr
     assert state("-e", "local", "state", "list").stdout.count("\n") == 1
     assert len(list(folder.glob("*.backup.json"))) == 1
+
+
+@pytest.mark.parametrize("bad", sorted(BAD.iterdir()), ids=lambda path: path.name)
+def test_bad_documents_are_refused_and_not_touched(state: CommandLine, folder: Path, bad: Path) -> None:
+    document = folder / "local.state.json"
+    document.write_bytes(bad.read_bytes())
+    for command in (["show"], ["list"], ["migrate"], ["rm", "orders"], ["diff", "1"]):
+        refused = state("-e", "local", "state", *command)
+        assert refused.code == 3
+        assert str(document) in refused.stderr
+        assert "Traceback" not in refused.stderr
+    assert document.read_bytes() == bad.read_bytes()
+    assert not list(folder.glob("*.backup.json"))
 
 
 def _write_id(folder: Path) -> str:

@@ -94,7 +94,7 @@ class RunRecorder:
         self._resources = dict(replayed.state.resources)
         self._state = replayed.state
         for note in replayed.notes:
-            self._warn(note)
+            self.warn(note)
 
     @property
     def state(self) -> DeploymentState:
@@ -152,7 +152,7 @@ class RunRecorder:
         try:
             self._journal.record(JournalEntry(key=key, resource=resource, checkpoint=checkpoint))
         except StoreError as error:
-            self._warn(f"the journal could not be written: {error}")
+            self.warn(f"the journal could not be written: {error}")
 
     def note_versions(self, versions: TableVersionReader) -> None:
         """Ask Delta for the versions of the tables that were changed, and for the ids that are not known."""
@@ -240,7 +240,7 @@ class RunRecorder:
         self._remove_journals()
         return self._base
 
-    def _warn(self, warning: str) -> None:
+    def warn(self, warning: str) -> None:
         """Tell people, and keep it with the document; once is enough."""
         if warning not in self._warnings:
             self._warnings.append(warning)
@@ -259,8 +259,12 @@ class RunRecorder:
         return resource.metadata.delta_table_id if resource else None
 
     def _remove_journals(self) -> None:
+        """Let go of the journals that are in the document now; one that stays is known by its run's id."""
         for run_id in (*self._obsolete_journals, self._run_id):
-            self._journals.remove(run_id)
+            try:
+                self._journals.remove(run_id)
+            except StoreError as error:
+                self._notify(f"a journal could not be removed: {error}")
 
     def _apply_record(self) -> ApplyRecord:
         kinds = [outcome.kind for outcome in self._outcomes]

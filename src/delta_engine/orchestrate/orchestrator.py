@@ -11,7 +11,7 @@ from delta_engine.deployment.deployment import Deployment, LockedRun
 from delta_engine.deployment.document import DeploymentState
 from delta_engine.deployment.recorder import Notify
 from delta_engine.deployment.resources import last_applied, table_key
-from delta_engine.errors import UnsafePlanError, raise_all
+from delta_engine.errors import RefusalGroup, RefusedError, StatementError, UnsafePlanError, raise_all
 from delta_engine.execute.action_runner import ActionRunner, ApplyFailedError, TableOutcome
 from delta_engine.models import Table
 from delta_engine.state.catalog_reader import CatalogReader
@@ -20,6 +20,8 @@ from delta_engine.state.table_versions import TableVersionReader
 from delta_engine.validation.validator import PlanValidator
 
 OnOutcome = Callable[[TableOutcome], None]
+
+_UNREADABLE = (RefusedError, RefusalGroup, StatementError)
 
 
 class Orchestrator:
@@ -201,17 +203,38 @@ class SyncRun:
         return outcomes
 
     def _observe(self, applied: Mapping[str, Table], *, is_partial: bool) -> CatalogState:
-        """Read the models' tables and, in a whole run, everything else that was ever applied."""
-        wanted = {model.qualified_name.key: model for model in self._models}
+        """Read the models' tables, and take in what became of them."""
+        observed = self._reader.snapshot(self._models)
+        keys = {model.qualified_name.key for model in self._models}
         managed = None if is_partial else {table_key(model.qualified_name) for model in self._models}
-        asked = wanted if is_partial else {**applied, **wanted}
-        observed = self._reader.snapshot(list(asked.values()))
         self._recorder.synchronize(observed, managed=managed)
+        if not is_partial:
+            self._look_after([table for key, table in applied.items() if key not in keys])
         return observed
+
+    def _look_after(self, undeclared: Sequence[Table]) -> None:
+        """Take in what became of tables that were applied once and are not declared any more.
+
+        They are in nobody's way: one that cannot be read is a warning.
+        """
+        if not undeclared:
+            return
+        try:
+            observed = self._reader.snapshot(undeclared)
+        except _UNREADABLE as error:
+            self._recorder.warn(
+                f"tables that were applied once and are not declared any more cannot be read: {error} "
+                "`delta-engine state rm` forgets them."
+            )
+        else:
+            self._recorder.synchronize(observed, managed=None)
 
     def _confirm(self, changed: Sequence[Table]) -> None:
         """Look at the changed tables once more: what became of them, and at which version."""
         if not changed or self._versions is None:
             return
         self._recorder.note_versions(self._versions)
-        self._recorder.confirm(self._reader.snapshot(changed))
+        try:
+            self._recorder.confirm(self._reader.snapshot(changed))
+        except _UNREADABLE as error:  # what was applied is recorded all the same
+            self._recorder.warn(f"what was applied could not be looked at once more: {error}")

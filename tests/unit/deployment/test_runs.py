@@ -19,7 +19,7 @@ from delta_engine.deployment.locks.unlocked import NoLock
 from delta_engine.deployment.ports import Identity, LockLease, StateLock, StoredDocument
 from delta_engine.deployment.stores.local import LocalJournalStore, LocalStateStore
 from delta_engine.deployment.stores.memory import MemoryJournalStore, MemoryStateStore
-from delta_engine.errors import StatementError
+from delta_engine.errors import CatalogReadError, StatementError
 from delta_engine.execute.action_runner import ActionRunner, ApplyFailedError, TableOutcome
 from delta_engine.models import QualifiedName, Table
 from delta_engine.orchestrate.orchestrator import Orchestrator
@@ -45,10 +45,13 @@ class FakePlatform:
         self.states: dict[str, TableState] = {}
         self.statements: list[str] = []
         self.failing: str | None = None
+        self.unreadable: str | None = None
         self.shows = True
 
     def snapshot(self, models: Sequence[Table]) -> CatalogState:
         asked = [model.qualified_name.key for model in models]
+        if self.unreadable in asked:
+            raise CatalogReadError("it is a view", table=self.unreadable)
         others = sorted(set(self.states) - set(asked))
         return CatalogState(
             tables={key: self.states.get(key, ABSENT) for key in asked},
@@ -213,6 +216,21 @@ def test_the_first_run_of_all_may_be_interrupted_too(platform: FakePlatform, dep
     assert set(statuses(deployment).values()) == {"healthy"}
 
 
+def test_tables_that_are_not_declared_any_more_are_looked_after_and_in_nobodys_way(
+    platform: FakePlatform, deployment: Deployment
+) -> None:
+    sync(platform, deployment, *TABLES)
+    del platform.states["dev.silver.c"]
+    assert sync(platform, deployment, *TABLES[:2]) == []
+    assert statuses(deployment) == {"a": "healthy", "b": "healthy", "c": "missing"}
+
+    platform.unreadable = "dev.silver.c"
+    (note,) = sync(platform, deployment, *CHANGED[:2])
+    assert "cannot be read" in note
+    assert "state rm" in note
+    assert comments(deployment) == {"a": "second", "b": "second", "c": "first"}
+
+
 class LosingLock(NoLock):
     """A lock that is lost before a number of checks.
 
@@ -314,6 +332,23 @@ def test_what_could_not_be_saved_is_in_the_journal_and_in_a_file(
     assert deployment.journals.read() == {}
 
 
+class StickyJournals(MemoryJournalStore):
+    """Journals that cannot be removed."""
+
+    def remove(self, run_id: str) -> None:
+        raise StoreError("no right to delete")
+
+
+def test_a_journal_that_cannot_be_removed_is_known_to_be_in_the_document(
+    platform: FakePlatform, tmp_path: Path
+) -> None:
+    deployment = deployment_over(tmp_path, journals=StickyJournals())
+    assert sync(platform, deployment, *TABLES) == ["a journal could not be removed: no right to delete"]
+    saved = recorded(deployment)
+    assert "did not end" not in "".join(sync(platform, deployment, *TABLES))
+    assert recorded(deployment) == saved
+
+
 class BrokenJournals(MemoryJournalStore):
     """A journal that takes its first entry alone."""
 
@@ -349,6 +384,8 @@ def test_what_the_catalog_does_not_show_yet_is_unknown_and_no_drift(
         deployment=deployment,
         versions=NoVersions(),  # type: ignore[arg-type]
     )
+    engine.sync_tables(CHANGED)
+    assert set(statuses(deployment).values()) == {"unknown"}
     engine.sync_tables(CHANGED)
     assert set(statuses(deployment).values()) == {"unknown"}
     platform.states = {key: created(CreateTable(model)) for key, model in platform.models.items()}
