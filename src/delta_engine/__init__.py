@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from delta_engine.actions import AlignTable, CreateTable, TablePlan
     from delta_engine.compile.planner import TablePlanner
+    from delta_engine.deployment.deployment import Deployment
+    from delta_engine.deployment.errors import LockHeld, StaleStateError
     from delta_engine.errors import (
         CatalogReadError,
         ConfigError,
@@ -40,11 +42,14 @@ __all__ = [
     "ConfigError",
     "CreateTable",
     "DeltaEngineError",
+    "Deployment",
     "InvalidModelError",
+    "LockHeld",
     "Orchestrator",
     "PlanValidator",
     "Policy",
     "PrimaryKey",
+    "StaleStateError",
     "Table",
     "TablePlan",
     "TablePlanner",
@@ -63,11 +68,14 @@ _HOMES = {
     "ConfigError": "delta_engine.errors",
     "CreateTable": "delta_engine.actions",
     "DeltaEngineError": "delta_engine.errors",
+    "Deployment": "delta_engine.deployment.deployment",
     "InvalidModelError": "delta_engine.errors",
+    "LockHeld": "delta_engine.deployment.errors",
     "Orchestrator": "delta_engine.orchestrate.orchestrator",
     "PlanValidator": "delta_engine.validation.validator",
     "Policy": "delta_engine.policy",
     "PrimaryKey": "delta_engine.models",
+    "StaleStateError": "delta_engine.deployment.errors",
     "Table": "delta_engine.models",
     "TablePlan": "delta_engine.actions",
     "TablePlanner": "delta_engine.compile.planner",

@@ -256,6 +256,12 @@ def test_the_renewer_beats_by_itself(records: Records) -> None:
     lease.release()
 
 
+def test_a_free_lock_that_can_never_be_taken_is_an_error(records: Records, clock: Clock) -> None:
+    records.faults = ["not done"] * 100
+    with pytest.raises(StoreError, match="the lock is free, and cannot be taken"):
+        take(lock_over(records, clock), timeout=10)
+
+
 def test_of_eight_that_race_one_wins(records: Records) -> None:
     start = threading.Barrier(8)
 

@@ -159,8 +159,8 @@ def test_two_processes_lose_nothing(runner: SparkSqlRunner, api: FakeFilesApi, t
         assert other.wait() == 0
     loaded = documents.load()
     assert loaded is not None
-    assert loaded.state.environment.variables == {"catalog": "dev", "us": "3", "them": "3"}
-    assert loaded.state.serial == 6
+    assert loaded.state.environment.variables == {"catalog": "dev", "us": "3", "them": "6"}
+    assert loaded.state.serial == 9
 
 
 @pytest.mark.parametrize("fault", ["503", "lost"])

@@ -11,7 +11,8 @@ import fcntl
 import os
 import time
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import msgspec
@@ -76,7 +77,8 @@ class FileLock:
             while True:
                 descriptor = self._try_lock(self._path)
                 if descriptor is not None:
-                    return self._taken(descriptor, holder)
+                    with _closed_on_error(descriptor):
+                        return self._taken(descriptor, holder)
                 current = self._recorded_holder()
                 if not has_waited and current is not None:
                     on_wait(current)
@@ -223,6 +225,15 @@ def _forget_in_child() -> None:
 
 
 os.register_at_fork(after_in_child=_forget_in_child)
+
+
+@contextmanager
+def _closed_on_error(descriptor: int) -> Iterator[None]:
+    try:
+        yield
+    except OSError:
+        os.close(descriptor)
+        raise
 
 
 def _is_file(descriptor: int, path: Path) -> bool:

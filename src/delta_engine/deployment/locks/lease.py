@@ -34,6 +34,8 @@ from delta_engine.deployment.repository import new_id, utc_now
 
 _BEATS_PER_LEASE = 3
 _LONGEST_PAUSE_SECONDS = 2.0
+_MOST_RACES = 10
+"""How often a free lock is tried after the timeout: somebody else was always faster, or the store always refuses."""
 
 
 class LeaseLock:
@@ -73,7 +75,7 @@ class LeaseLock:
     ) -> LockLease:
         """Take the lock, waiting for it if need be; see `StateLock.acquire`."""
         deadline = self._monotonic() + timeout_seconds
-        watched, since, pause = "", 0.0, 0.1
+        watched, since, pause, races = "", 0.0, 0.1, 0
         while True:
             found = self._records.read()
             current, token = found or (None, None)
@@ -89,8 +91,12 @@ class LeaseLock:
                 lease = self._take(holder, current, token, current.holder) if ran_out else None
             if lease is not None:
                 return lease
-            if current and not current.released and self._monotonic() >= deadline:
-                raise LockHeld(held_message(self.location, current.holder))
+            if self._monotonic() >= deadline:
+                if current and not current.released:
+                    raise LockHeld(held_message(self.location, current.holder))
+                races += 1
+                if races > _MOST_RACES:
+                    raise StoreError(f"{self.location}: the lock is free, and cannot be taken. Run again.")
             self._pause(pause * random.uniform(0.5, 1.0))
             pause = min(pause * 1.5, _LONGEST_PAUSE_SECONDS, self._lease_seconds / 10)
 
