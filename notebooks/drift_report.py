@@ -1,27 +1,32 @@
 # Databricks notebook source
 # MAGIC %md
 # MAGIC # Drift report
-# MAGIC Says what is different between the declared tables and the catalog. Changes nothing.
+# MAGIC Says what somebody changed since it was applied, who and when. Changes no table; the job keeps the report.
 
 # COMMAND ----------
 
 dbutils.widgets.text("environment", "dev")
 dbutils.widgets.text("conf_dir", "../conf")
 dbutils.widgets.text("tables", "")
+dbutils.widgets.dropdown("record", "false", ["true", "false"])
 
 # COMMAND ----------
 
 from delta_engine.job import run_drift_report, words
 
-summary = run_drift_report(
-    environment=dbutils.widgets.get("environment"),
-    conf_dir=dbutils.widgets.get("conf_dir"),
+get = dbutils.widgets.get
+result = run_drift_report(
+    environment=get("environment"),
+    conf_dir=get("conf_dir"),
     spark=spark,
-    tables=words(dbutils.widgets.get("tables")),
+    tables=words(get("tables")),
+    record=get("record") == "true",
 )
+displayHTML(result.html)
 
 # COMMAND ----------
 
-for name, count in summary.counts.items():
-    dbutils.jobs.taskValues.set(key=name, value=count)
-dbutils.notebook.exit(summary.as_json())
+for name, value in result.values.items():
+    dbutils.jobs.taskValues.set(key=name, value=value)
+result.fail_if_severe()
+dbutils.notebook.exit(result.summary.as_json())

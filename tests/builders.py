@@ -20,11 +20,19 @@ def orders(
     comment: str = "",
     properties: Mapping[str, str] | None = None,
     primary_key: PrimaryKey | Sequence[str] | None = None,
+    cluster_by: Sequence[str] = (),
     name: str = "orders",
 ) -> Table:
     """Return a model of dev.silver.orders, with one column `id bigint` unless columns are given."""
     return Table(
-        "dev", "silver", name, columns or (Column("id", "bigint"),), comment, properties, primary_key
+        "dev",
+        "silver",
+        name,
+        columns or (Column("id", "bigint"),),
+        comment,
+        properties,
+        primary_key,
+        cluster_by=cluster_by,
     )
 
 
@@ -33,6 +41,7 @@ def observed(
     comment: str = "",
     properties: Mapping[str, str] | None = None,
     primary_key: PrimaryKey | None = None,
+    cluster_by: tuple[str, ...] = (),
 ) -> TableState:
     """Return an existing table's state, with one column `id bigint` unless columns are given."""
     return TableState(
@@ -40,6 +49,7 @@ def observed(
         table_comment=comment,
         table_properties=properties or {},
         primary_key=primary_key,
+        cluster_by=cluster_by,
     )
 
 
@@ -50,9 +60,14 @@ def catalog_of(models: Sequence[Table], *states: TableState) -> CatalogState:
     )
 
 
+def address_of(project: Path, table: QualifiedName) -> str:
+    """Return the SQL that addresses a table in a project's embedded warehouse."""
+    return PathAddressing(project / ".delta-engine" / "warehouse").table(table)
+
+
 def address_of_orders(project: Path) -> str:
     """Return the SQL that addresses dev.silver.orders in a project's embedded warehouse."""
-    return PathAddressing(project / ".delta-engine" / "warehouse").table(ORDERS)
+    return address_of(project, ORDERS)
 
 
 WORKED_MODEL = Table(

@@ -89,4 +89,5 @@ def state_from_json(document: Any) -> TableState:
         table_comment=document.get("comment", ""),
         table_properties=document.get("properties", {}),
         primary_key=PrimaryKey(key["columns"], key["name"]) if key else None,
+        cluster_by=tuple(document.get("cluster_by", ())),
     )

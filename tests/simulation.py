@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from delta_engine.actions import Action, AlignTable, CreateTable, TablePlan
+from delta_engine.aspects.clustering import ChangeClustering
 from delta_engine.aspects.column_comments import SetColumnComments
 from delta_engine.aspects.column_types import ColumnTypeChange
 from delta_engine.aspects.columns import ColumnAdd, ColumnDrop
@@ -38,6 +39,7 @@ def created(create: CreateTable) -> TableState:
         table_comment=model.comment,
         table_properties=model.effective_table_properties,
         primary_key=named_primary_key(model),
+        cluster_by=model.cluster_by,
     )
 
 
@@ -52,7 +54,11 @@ def after(action: Action, state: TableState) -> TableState:
             assert key is None or observed.key not in map(str.lower, key.columns)
             assert state.table_properties.get("delta.columnMapping.mode", "none") != "none"
             assert len(state.columns) > 1
+            assert observed.key not in map(str.lower, state.cluster_by)
             return replace(state, columns=tuple(c for c in state.columns if c.key != observed.key))
+        case ChangeClustering(desired):
+            assert all(_column(state, name) for name in desired)
+            return replace(state, cluster_by=desired)
         case ColumnTypeChange(name, desired):
             return _with_column(state, name, data_type=desired)
         case ColumnNullabilityChange(name, make_nullable):

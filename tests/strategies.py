@@ -16,6 +16,7 @@ from delta_engine.types import (
     MapType,
     StructField,
     StructType,
+    can_cluster,
     forgotten_clause,
 )
 
@@ -105,6 +106,7 @@ def models(draw: st.DrawFn, *, types: Mapping[str, DataType] | None = None) -> T
         data_type = types[name] if types else draw(kept_types)
         columns.append(Column(name, data_type, draw(st.booleans()), draw(texts)))
     required = [column.name for column in columns if not column.is_nullable]
+    clusterable = [column.name for column in columns if can_cluster(column.data_type)]
     key = draw(st.permutations(required))[: len(required) // 2 + 1] if draw(st.booleans()) else []
     return Table(
         "dev",
@@ -114,6 +116,7 @@ def models(draw: st.DrawFn, *, types: Mapping[str, DataType] | None = None) -> T
         draw(texts),
         draw(table_properties),
         PrimaryKey(key, draw(st.sampled_from([None, "my_key"]))) if key else None,
+        cluster_by=draw(st.permutations(clusterable))[: draw(st.integers(0, 4))],
     )
 
 

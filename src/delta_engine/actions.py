@@ -22,6 +22,7 @@ class Phase(Enum):
     DROP_PRIMARY_KEY = "drop_primary_key"  # first: a key blocks changes to its columns
     ENABLE_TABLE_FEATURES = "enable_table_features"  # dropping columns needs column mapping
     ADD_COLUMNS = "add_columns"  # before drops: Delta refuses a table that would have no column left
+    CHANGE_CLUSTERING = "change_clustering"  # between: Delta refuses to drop a column that it clusters by
     DROP_COLUMNS = "drop_columns"
     CHANGE_COLUMN_TYPES = "change_column_types"
     CHANGE_NULLABILITY = "change_nullability"  # before the key: its columns must be NOT NULL

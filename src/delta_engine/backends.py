@@ -11,8 +11,9 @@ from delta_engine.addressing import Addressing, CatalogAddressing, PathAddressin
 from delta_engine.capabilities import DATABRICKS, OPEN_SOURCE, Capabilities
 from delta_engine.execute.spark_sql_runner import SparkSqlRunner
 from delta_engine.sql_runner import SqlRunner
-from delta_engine.state.catalog_reader import CatalogReader
+from delta_engine.state.catalog_reader import CatalogReader, TableLister
 from delta_engine.state.spark_delta_reader import SparkDeltaReader
+from delta_engine.state.table_history import SqlTableHistoryReader, TableHistoryReader
 from delta_engine.state.table_versions import (
     DeltaLogVersionReader,
     SqlTableVersionReader,
@@ -31,17 +32,21 @@ class Backend:
     Args:
         runner: runs statements.
         reader: reads what exists.
+        lister: tells which tables there are.
         addressing: how tables are addressed.
         capabilities: what the platform can do.
         versions: reads the versions of changed tables.
+        history: reads who changed tables.
         platform_version: asks which version of the platform this is.
     """
 
     runner: SqlRunner
     reader: CatalogReader
+    lister: TableLister
     addressing: Addressing
     capabilities: Capabilities
     versions: TableVersionReader
+    history: TableHistoryReader
     platform_version: Callable[[], str]
 
 
@@ -49,12 +54,15 @@ def databricks_backend(
     runner: SqlRunner, *, parallelism: int = 4, platform_version: Callable[[], str] | None = None
 ) -> Backend:
     """Return Unity Catalog behind any runner: SQL only, so that it runs on serverless too."""
+    reader = UnityCatalogReader(runner, parallelism=parallelism)
     return Backend(
         runner=runner,
-        reader=UnityCatalogReader(runner, parallelism=parallelism),
+        reader=reader,
+        lister=reader,
         addressing=CatalogAddressing(),
         capabilities=DATABRICKS,
         versions=SqlTableVersionReader(runner, CatalogAddressing(), parallelism=parallelism),
+        history=SqlTableHistoryReader(runner, CatalogAddressing(), parallelism=parallelism),
         platform_version=platform_version or (lambda: "unknown"),
     )
 
@@ -73,9 +81,11 @@ def _oss_backend(
     spark: SparkSession, addressing: PathAddressing | CatalogAddressing, parallelism: int
 ) -> Backend:
     runner = SparkSqlRunner(spark)
+    reader = SparkDeltaReader(spark, runner, addressing, parallelism=parallelism)
     return Backend(
         runner=runner,
-        reader=SparkDeltaReader(spark, runner, addressing, parallelism=parallelism),
+        reader=reader,
+        lister=reader,
         addressing=addressing,
         capabilities=OPEN_SOURCE,
         versions=(
@@ -83,5 +93,6 @@ def _oss_backend(
             if isinstance(addressing, PathAddressing)
             else SqlTableVersionReader(runner, addressing, parallelism=parallelism)
         ),
+        history=SqlTableHistoryReader(runner, addressing, parallelism=parallelism),
         platform_version=lambda: f"spark {spark.version}",
     )

@@ -2,20 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from delta_engine.errors import raise_all
-from delta_engine.orchestrate.deployments import UNKNOWN_ORIGIN, RunOrigin, open_deployment
+from delta_engine.errors import DeltaEngineError, raise_all
+from delta_engine.orchestrate.deployments import (
+    UNKNOWN_ORIGIN,
+    RunOrigin,
+    open_deployment,
+    open_report_files,
+)
+from delta_engine.orchestrate.drift_reports import DriftReporting
 from delta_engine.orchestrate.orchestrator import Orchestrator
 from delta_engine.orchestrate.project import Project, load_project, open_backend, orchestrator
-from delta_engine.report.run_summary import JobSummary, pending_summary, sync_summary
+from delta_engine.report.drift_json import drift_json
+from delta_engine.report.drift_text import summary
+from delta_engine.report.run_summary import JobSummary, drift_summary, pending_summary, sync_summary
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["JobSummary", "RunOrigin", "run_drift_report", "run_sync", "words"]
+__all__ = [
+    "DriftFoundError",
+    "DriftTaskResult",
+    "JobSummary",
+    "RunOrigin",
+    "run_drift_report",
+    "run_sync",
+    "words",
+]
 
 
 def run_sync(
@@ -49,25 +66,93 @@ def run_sync(
     project = load_project(Path(conf_dir), environment, tables=tables, allow=allow)
     engine = _orchestrator(project, spark, origin)
     if dry_run:
-        plan = engine.plan_tables(project.models)
-        raise_all(engine.refusals(plan))
-        return pending_summary("sync", environment, plan)
+        preview = engine.preview(project.models)
+        raise_all(preview.refusals)
+        return pending_summary("sync", environment, preview.plan)
     with engine.run("sync", print) as run:
         plan = run.plan(project.models, is_partial=project.is_partial)
-        raise_all(engine.refusals(plan))
+        raise_all(run.refusals(plan))
         return sync_summary(environment, run.apply(plan), models=len(project.models))
 
 
-def run_drift_report(
-    *, environment: str, conf_dir: str, spark: SparkSession, tables: Sequence[str] = ()
-) -> JobSummary:
-    """Report the changes that are pending between models and catalog; change nothing.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DriftTaskResult:
+    """What the drift task found.
 
-    Args and errors are those of `run_sync`.
+    Args:
+        summary: the counts, for the task's exit value.
+        values: the task values: the counts, and `max_severity` (`none` without drift).
+        html: the report as a page.
+        files: where the page and its JSON were written.
+        failure: why the task has to fail; None if it has not.
+    """
+
+    summary: JobSummary
+    values: Mapping[str, int | str]
+    html: str
+    files: tuple[str, ...] = ()
+    failure: str | None = None
+
+    def fail_if_severe(self) -> None:
+        """Fail the task at or above the severity that `drift.fail_on` names, so that the job notifies.
+
+        Raises:
+            DriftFoundError: there is such drift.
+        """
+        if self.failure is not None:
+            raise DriftFoundError(self.failure)
+
+
+class DriftFoundError(DeltaEngineError):
+    """There is drift that somebody wants to hear of."""
+
+
+def run_drift_report(
+    *,
+    environment: str,
+    conf_dir: str,
+    spark: SparkSession,
+    tables: Sequence[str] = (),
+    record: bool = False,
+) -> DriftTaskResult:
+    """Report what somebody changed since it was applied; change no table of theirs.
+
+    Args:
+        environment: which configuration to use.
+        conf_dir: the folder that holds it.
+        spark: the notebook's session.
+        tables: globs that select models; all by default.
+        record: write the report beside the deployment state, and add it to the history table.
+
+    Raises:
+        DeltaEngineError: a configuration or a table cannot be read, or the report could not be kept.
     """
     project = load_project(Path(conf_dir), environment, tables=tables)
-    engine = _orchestrator(project, spark, UNKNOWN_ORIGIN)
-    return pending_summary("drift_report", environment, engine.plan_tables(project.models))
+    settings, backend = project.settings, open_backend(project.settings, spark)
+    engine = orchestrator(settings, backend, open_deployment(settings, backend))
+    reporting = DriftReporting(project, backend, engine)
+    report = reporting.report()
+    if record:
+        reporting.record(report)
+    html = reporting.html(report)
+    files: tuple[str, ...] = ()
+    if record:
+        place = open_report_files(settings)
+        files = (
+            place.write(f"{environment}.drift.html", html.encode()),
+            place.write(f"{environment}.drift.json", drift_json(report).encode()),
+        )
+    is_severe = settings.fail_drift_on is not None and report.reaches(settings.fail_drift_on)
+    told = f"; the report is in {files[0]}" if files else ""
+    found = drift_summary(report)
+    worst = report.max_severity.value if report.max_severity else "none"
+    return DriftTaskResult(
+        summary=found,
+        values={**found.counts, "max_severity": worst},
+        html=html,
+        files=files,
+        failure=f"{summary(report)}{told}" if is_severe else None,
+    )
 
 
 def _orchestrator(project: Project, spark: SparkSession, origin: RunOrigin) -> Orchestrator:

@@ -110,6 +110,7 @@ class Table:
         comment: free text; the empty string means no comment.
         table_properties: properties to set; those it does not name are left alone.
         primary_key: column names, or a `PrimaryKey` for a name of its own or RELY.
+        cluster_by: the columns of liquid clustering, in order; empty for none.
         default_table_properties: what `table_properties` overrides.
         location: where it was declared; found by itself for tables made in Python.
 
@@ -124,6 +125,7 @@ class Table:
     comment: str = ""
     table_properties: Mapping[str, str] = field(default_factory=dict)
     primary_key: PrimaryKey | None = None
+    cluster_by: tuple[str, ...] = ()
     default_table_properties: Mapping[str, str] = field(default_factory=dict)
     location: SourceLocation | None = field(default=None, compare=False, repr=False)
 
@@ -137,6 +139,7 @@ class Table:
         table_properties: Mapping[str, str] | None = None,
         primary_key: PrimaryKey | Sequence[str] | None = None,
         *,
+        cluster_by: Sequence[str] = (),
         default_table_properties: Mapping[str, str] = DEFAULT_TABLE_PROPERTIES,
         location: SourceLocation | None = None,
     ) -> None:
@@ -149,6 +152,7 @@ class Table:
             comment=comment,
             table_properties=read_only(table_properties or {}),
             primary_key=_to_primary_key(primary_key),
+            cluster_by=_to_names(cluster_by),
             default_table_properties=read_only(default_table_properties),
             location=location or _calling_line(),
         )
@@ -193,6 +197,12 @@ def _to_primary_key(value: PrimaryKey | Sequence[str] | None) -> PrimaryKey | No
     if isinstance(value, str):
         raise TypeError(f"primary_key takes a tuple or list of column names, not the string {value!r}")
     return PrimaryKey(value) if value else None
+
+
+def _to_names(value: Sequence[str]) -> tuple[str, ...]:
+    if isinstance(value, str):
+        raise TypeError(f"cluster_by takes a tuple or list of column names, not the string {value!r}")
+    return tuple(value)
 
 
 def _calling_line() -> SourceLocation | None:

@@ -85,6 +85,7 @@ def sql_create_table(
     constraints: Sequence[str] = (),
     comment: str = "",
     properties: Mapping[str, str],
+    cluster_by: Sequence[str] = (),
 ) -> str:
     """Create a Delta table whole, in one statement.
 
@@ -96,11 +97,13 @@ def sql_create_table(
         constraints: constraint clauses, after the columns.
         comment: the table's comment; empty for none.
         properties: table properties.
+        cluster_by: the columns of liquid clustering.
     """
     body = ",\n  ".join((*columns, *constraints))
     table_comment = f"\nCOMMENT {sql_literal(comment)}" if comment else ""
     tblproperties = f"\nTBLPROPERTIES ({_pairs(properties)})" if properties else ""
-    return f"CREATE TABLE {table} (\n  {body}\n)\nUSING delta{table_comment}{tblproperties}"
+    clustering = f"\nCLUSTER BY ({_idents(cluster_by)})" if cluster_by else ""
+    return f"CREATE TABLE {table} (\n  {body}\n)\nUSING delta{clustering}{table_comment}{tblproperties}"
 
 
 def sql_add_columns(table: str, definitions: Iterable[str]) -> str:
@@ -110,7 +113,7 @@ def sql_add_columns(table: str, definitions: Iterable[str]) -> str:
 
 def sql_drop_columns(table: str, names: Iterable[str]) -> str:
     """Drop columns, all in one statement."""
-    return f"ALTER TABLE {table} DROP COLUMNS ({', '.join(map(quote_ident, names))})"
+    return f"ALTER TABLE {table} DROP COLUMNS ({_idents(names)})"
 
 
 def sql_set_column_comments(table: str, comments: Iterable[tuple[str, str]]) -> str:
@@ -148,11 +151,20 @@ def sql_unset_table_properties(table: str, keys: Iterable[str]) -> str:
     return f"ALTER TABLE {table} UNSET TBLPROPERTIES IF EXISTS ({', '.join(map(sql_literal, keys))})"
 
 
+def sql_alter_clustering(table: str, columns: Sequence[str]) -> str:
+    """Cluster a table by other columns; by none, without any."""
+    return f"ALTER TABLE {table} CLUSTER BY {f'({_idents(columns)})' if columns else 'NONE'}"
+
+
+def sql_rename_column(table: str, observed: str, desired: str) -> str:
+    """Rename a column; the table needs column mapping."""
+    return f"ALTER TABLE {table} RENAME COLUMN {quote_ident(observed)} TO {quote_ident(desired)}"
+
+
 def sql_primary_key(name: str, columns: Sequence[str], *, rely: bool = False) -> str:
     """Return the constraint clause of a primary key, for CREATE TABLE and ADD."""
     trusted = " NOT ENFORCED RELY" if rely else ""
-    listed = ", ".join(map(quote_ident, columns))
-    return f"CONSTRAINT {quote_ident(name)} PRIMARY KEY ({listed}){trusted}"
+    return f"CONSTRAINT {quote_ident(name)} PRIMARY KEY ({_idents(columns)}){trusted}"
 
 
 def sql_add_primary_key(table: str, name: str, columns: Sequence[str], *, rely: bool = False) -> str:
@@ -176,14 +188,18 @@ def sql_show_table_properties(table: str) -> str:
     return f"SHOW TBLPROPERTIES {table}"
 
 
-def sql_describe_last_commit(table: str) -> str:
-    """Return the latest commit of a Delta table: a row with `version`, `timestamp`, `userName` and others."""
-    return f"DESCRIBE HISTORY {table} LIMIT 1"
+def sql_describe_history(table: str, limit: int) -> str:
+    """Return the latest commits of a Delta table, newest first, as rows of the documented history schema."""
+    return f"DESCRIBE HISTORY {table} LIMIT {limit}"
 
 
 def sql_describe_detail(table: str) -> str:
     """Return a row about a Delta table, with its `id`; it replays the log, so never for many tables."""
     return f"DESCRIBE DETAIL {table}"
+
+
+def _idents(names: Iterable[str]) -> str:
+    return ", ".join(map(quote_ident, names))
 
 
 def _comment(text: str) -> str:

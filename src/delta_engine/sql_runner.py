@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import datetime, timezone
 from typing import Protocol, TypeAlias
 
 Row: TypeAlias = Mapping[str, object]
@@ -22,3 +23,14 @@ class SqlRunner(Protocol):
             StatementError: the platform refused it.
         """
         ...
+
+
+def utc_moment(value: object) -> datetime | None:
+    """Return a timestamp of a result as UTC, and None for a NULL.
+
+    Spark gives timestamps to Python as naive local times, whatever the session's time zone; others give text.
+    """
+    if value is None:
+        return None
+    moment = value if isinstance(value, datetime) else datetime.fromisoformat(str(value))
+    return moment.astimezone(timezone.utc)

@@ -14,8 +14,9 @@ from databricks.sdk.service.jobs import JobPermissionLevel
 
 from delta_engine.config.settings import environments, load_settings
 from delta_engine.config.state_backend import DatabricksState
+from delta_engine.drift.history import HISTORY_TABLE
 from tests.bundle.bundle_files import REFERENCE, USER, deployed, load, read, texts
-from tests.bundle.jobs_api import field_problems, volume_problems
+from tests.bundle.jobs_api import dashboard_problems, field_problems, volume_problems
 from tests.bundle.quartz import is_quartz
 
 # https://docs.databricks.com/aws/en/dev-tools/bundles/reference
@@ -38,6 +39,10 @@ _KEYS = {
 }
 _BUNDLE_LEVELS = {"CAN_MANAGE", "CAN_RUN", "CAN_VIEW"}
 _JOB_LEVELS = {level.value for level in JobPermissionLevel}
+_DASHBOARD_LEVELS = {"CAN_EDIT", "CAN_MANAGE", "CAN_READ", "CAN_RUN"}
+_NO_DEFAULTS = {
+    "warehouse_id"
+}  # none is right in every workspace, and the CLI refuses to go on without a value
 _PRINCIPALS = {"group_name", "service_principal_name", "user_name"}
 
 
@@ -83,7 +88,7 @@ def _variable_problems(bundle: Mapping[str, Any]) -> Iterator[str]:
         yield from _key_problems(f"variable {name}", "a variable", variable)
         if f"${{var.{name}}}" not in text:
             yield f"variable {name} is not used"
-        if "default" not in variable:
+        if "default" not in variable and name not in _NO_DEFAULTS:
             yield f"variable {name} has no default"
         if not variable.get("description"):
             yield f"variable {name} has no description"
@@ -112,6 +117,10 @@ def _target_problems(root: Path, bundle: Mapping[str, Any], target: str) -> Iter
     for name, volume in found.get("resources", {}).get("volumes", {}).items():
         for problem in _volume_problems(root, volume, target):
             yield f"volume {name}: {problem}"
+    for name, dashboard in found.get("resources", {}).get("dashboards", {}).items():
+        theirs = dashboard.get("permissions", [])
+        for problem in (*_dashboard_problems(root, dashboard, target), *_overlaps(permissions, theirs)):
+            yield f"dashboard {name}: {problem}"
     for name, job in found.get("resources", {}).get("jobs", {}).items():
         for problem in (*_job_problems(root, job), *_overlaps(permissions, job.get("permissions", []))):
             yield f"job {name}: {problem}"
@@ -149,11 +158,13 @@ def _permission_problems(permissions: Iterable[Mapping[str, str]], levels: set[s
             yield f"{one['level']} is no level of permission there"
 
 
-def _overlaps(of_bundle: Iterable[Mapping[str, str]], of_job: Iterable[Mapping[str, str]]) -> Iterator[str]:
-    """Yield who is named in both places: the CLI refuses that, or lets the job's level win."""
+def _overlaps(
+    of_bundle: Iterable[Mapping[str, str]], of_resource: Iterable[Mapping[str, str]]
+) -> Iterator[str]:
+    """Yield who is named in both places: the CLI refuses that, or lets the resource's level win."""
     named = [
         {(key, value) for one in side for key, value in one.items() if key != "level"}
-        for side in (of_bundle, of_job)
+        for side in (of_bundle, of_resource)
     ]
     for _, name in sorted(named[0] & named[1]):
         yield f"the bundle's permissions name {name} already"
@@ -191,6 +202,24 @@ def _volume_problems(root: Path, volume: Mapping[str, Any], target: str) -> Iter
     wanted = f"{place.catalog}.{place.schema}.{place.volume}"
     if declared != wanted:
         yield f"it is {declared}, and conf/{target}.yml says {wanted}"
+
+
+def _dashboard_problems(root: Path, dashboard: Mapping[str, Any], target: str) -> Iterator[str]:
+    # The file and the permissions belong to the bundle, not to the API of dashboards.
+    of_bundle = ("file_path", "permissions")
+    yield from dashboard_problems({key: value for key, value in dashboard.items() if key not in of_bundle})
+    yield from _permission_problems(dashboard.get("permissions", ()), _DASHBOARD_LEVELS)
+    path = dashboard.get("file_path", "")
+    if not path.endswith(".lvdash.json") or not (root / "resources" / "dashboards" / path).is_file():
+        yield f"{path or 'its file'} is not there"
+    if dashboard.get("embed_credentials"):
+        yield "everybody who may look would see what the publisher may see"
+    if target not in environments(root / "conf"):
+        return
+    history = load_settings(root / "conf", target).drift_history
+    declared = f"{dashboard.get('dataset_catalog')}.{dashboard.get('dataset_schema')}.{HISTORY_TABLE}"
+    if history is not None and history.key != declared.lower():
+        yield f"it shows {declared}, and conf/{target}.yml says {history.key}"
 
 
 def _task_problems(root: Path, job: Mapping[str, Any]) -> Iterator[str]:

@@ -66,14 +66,29 @@ class _Notebook:
         raise NotebookExit(value)
 
 
-def run_notebook(path: Path, spark: Any, parameters: Mapping[str, str]) -> tuple[str, dict[str, object]]:
+def run_notebook(
+    path: Path,
+    spark: Any,
+    parameters: Mapping[str, str],
+    *,
+    dbutils: FakeDbutils | None = None,
+    pages: list[str] | None = None,
+) -> tuple[str, dict[str, object]]:
     """Run a notebook's source as a job's task would.
+
+    Args:
+        path: the notebook.
+        spark: its session.
+        parameters: what the job passes.
+        dbutils: to look at after a failure.
+        pages: takes what the notebook displays.
 
     Returns:
         The exit value and the task values.
     """
-    dbutils = FakeDbutils(parameters)
-    names = {"__name__": "__main__", "dbutils": dbutils, "spark": spark}
+    dbutils = dbutils or FakeDbutils(parameters)
+    shown = pages if pages is not None else []
+    names = {"__name__": "__main__", "dbutils": dbutils, "spark": spark, "displayHTML": shown.append}
     try:
         exec(compile(path.read_text("utf-8"), str(path), "exec"), names)
     except NotebookExit as stopped:

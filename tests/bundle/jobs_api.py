@@ -1,4 +1,4 @@
-"""Compares a job's settings with databricks-sdk's typed classes for the Jobs API.
+"""Compares resources with databricks-sdk's typed classes for the APIs that make them, the Jobs API above all.
 
 What the classes read and write back must be what was there: that finds unknown and misspelt fields, and
 values outside an enum. They pass scalars through unseen, so the kinds come from their annotations.
@@ -13,6 +13,7 @@ from types import NoneType
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
 from databricks.sdk.service.catalog import VolumesAPI
+from databricks.sdk.service.dashboards import Dashboard, LakeviewAPI
 from databricks.sdk.service.jobs import JobSettings
 
 
@@ -37,6 +38,23 @@ def volume_problems(volume: Mapping[str, Any]) -> Iterator[str]:
             yield from _kinds(f"{key}.", value, hints[key])
     for key in ("catalog_name", "schema_name", "name", "volume_type"):
         if key not in volume:
+            yield f"{key} is missing"
+
+
+def dashboard_problems(dashboard: Mapping[str, Any]) -> Iterator[str]:
+    """Yield every field that the APIs which create and publish dashboards would not understand."""
+    hints = {
+        **get_type_hints(LakeviewAPI.publish),
+        **get_type_hints(LakeviewAPI.create),
+        **get_type_hints(Dashboard),
+    }
+    for key, value in dashboard.items():
+        if key not in hints:
+            yield f"{key} is no field of a dashboard"
+        else:
+            yield from _kinds(f"{key}.", value, hints[key])
+    for key in ("display_name", "warehouse_id", "dataset_catalog", "dataset_schema"):
+        if not dashboard.get(key):
             yield f"{key} is missing"
 
 

@@ -12,7 +12,7 @@ import pytest
 
 import delta_engine.job
 from delta_engine.errors import DeltaEngineError
-from delta_engine.job import JobSummary, RunOrigin
+from delta_engine.job import DriftTaskResult, JobSummary, RunOrigin
 from delta_engine.orchestrate.deployments import UNKNOWN_ORIGIN
 from tests.bundle.bundle_files import COMMIT, HOST, deployed, load
 from tests.bundle.fake_dbutils import FakeDbutils, run_notebook
@@ -46,10 +46,17 @@ class RecordingJob:
         return JobSummary(task="sync", environment=environment, counts={"created": 2, "failed": 0})
 
     def run_drift_report(
-        self, *, environment: str, conf_dir: str, spark: SparkSession, tables: Sequence[str] = ()
-    ) -> JobSummary:
+        self,
+        *,
+        environment: str,
+        conf_dir: str,
+        spark: SparkSession,
+        tables: Sequence[str] = (),
+        record: bool = False,
+    ) -> DriftTaskResult:
         self.calls.append({key: value for key, value in locals().items() if key != "self"})
-        return JobSummary(task="drift_report", environment=environment, counts={"pending": 1})
+        summary = JobSummary(task="drift_report", environment=environment, counts={"drifted": 1})
+        return DriftTaskResult(summary=summary, values=summary.counts, html="<p>report</p>")
 
 
 @pytest.fixture
@@ -87,7 +94,8 @@ def test_every_task_of_every_job_calls_the_engine(job: RecordingJob, target: str
         lineage=f"git:{COMMIT}", run_url=f"{HOST}/jobs/{{{{job.id}}}}/runs/{{{{job.run_id}}}}", host=HOST
     )
     sync = {**expected, "allow": (), "dry_run": False, "origin": origin}
-    assert job.calls == [sync, expected, expected]
+    report = {**expected, "record": True}
+    assert job.calls == [sync, report, report]
 
 
 def test_parameters_given_for_one_run_reach_the_engine(job: RecordingJob) -> None:
@@ -116,7 +124,10 @@ def test_parameters_given_for_one_run_reach_the_engine(job: RecordingJob) -> Non
 
 @pytest.mark.parametrize(
     ("name", "more"),
-    [("sync.py", {"allow": (), "dry_run": True, "origin": UNKNOWN_ORIGIN}), ("drift_report.py", {})],
+    [
+        ("sync.py", {"allow": (), "dry_run": True, "origin": UNKNOWN_ORIGIN}),
+        ("drift_report.py", {"record": False}),
+    ],
 )
 def test_opened_by_hand_a_notebook_changes_nothing(
     job: RecordingJob, name: str, more: dict[str, Any]

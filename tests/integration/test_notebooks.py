@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from delta_engine.execute.action_runner import ApplyFailedError
-from delta_engine.job import words
-from tests.builders import address_of_orders
-from tests.bundle.fake_dbutils import run_notebook
+from delta_engine.job import DriftFoundError, words
+from delta_engine.models import QualifiedName
+from tests.builders import address_of, address_of_orders
+from tests.bundle.fake_dbutils import FakeDbutils, run_notebook
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -21,12 +22,25 @@ pytestmark = pytest.mark.integration
 NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
 
 
+CALM = {
+    "drifted": 0,
+    "deleted": 0,
+    "unmanaged": 0,
+    "high": 0,
+    "medium": 0,
+    "low": 0,
+    "ignored": 0,
+    "pending": 0,
+    "max_severity": "none",
+}
+
+
 def test_the_job(spark: SparkSession, project: Path) -> None:
     job = {"environment": "local", "conf_dir": str(project / "conf"), "tables": "", "allow": ""}
 
     text, values = run_notebook(NOTEBOOKS / "drift_report.py", spark, job)
-    assert values == {"pending": 1, "create": 1, "change": 0}
-    assert json.loads(text)["tables"] == {"dev.silver.orders": "create"}
+    assert values == {**CALM, "pending": 1}
+    assert json.loads(text)["tables"] == {}
 
     text, values = run_notebook(NOTEBOOKS / "sync.py", spark, {**job, "dry_run": "false"})
     assert values == {"created": 1, "changed": 0, "failed": 0, "unchanged": 0, "statements": 1}
@@ -43,7 +57,7 @@ def test_the_job(spark: SparkSession, project: Path) -> None:
     text, values = run_notebook(NOTEBOOKS / "sync.py", spark, {**job, "dry_run": "false"})
     assert values["unchanged"] == 1
     text, values = run_notebook(NOTEBOOKS / "drift_report.py", spark, job)
-    assert values == {"pending": 0, "create": 0, "change": 0}
+    assert values == CALM
 
 
 def test_opened_by_hand_sync_is_a_dry_run(spark: SparkSession, project: Path) -> None:
@@ -68,10 +82,32 @@ def test_widgets_hold_lists_of_words() -> None:
     assert words(" a, b ,,c ") == ("a", "b", "c")
 
 
-def test_a_drift_report_does_not_fail_on_an_unsafe_plan(spark: SparkSession, project: Path) -> None:
-    job = {"environment": "local", "conf_dir": str(project / "conf"), "dry_run": "false"}
+def test_the_drift_task_keeps_its_report_and_tells_how_bad_it_is(spark: SparkSession, project: Path) -> None:
+    configuration = project / "conf" / "local.yml"
+    configuration.write_text(
+        configuration.read_text() + "\ndrift: {history_table: dev.ops.drift_history, fail_on: high}\n"
+    )
+    (project / ".delta-engine" / "warehouse" / "dev" / "ops").mkdir(parents=True)
+    job = {"environment": "local", "conf_dir": str(project / "conf"), "dry_run": "false", "record": "true"}
     run_notebook(NOTEBOOKS / "sync.py", spark, job)
     orders = address_of_orders(project)
     spark.sql(f"ALTER TABLE {orders} ADD COLUMNS (extra INT)")
-    _, values = run_notebook(NOTEBOOKS / "drift_report.py", spark, job)
-    assert values == {"pending": 1, "create": 0, "change": 1}
+    pages: list[str] = []
+    text, values = run_notebook(NOTEBOOKS / "drift_report.py", spark, job, pages=pages)
+    assert values == {**CALM, "drifted": 1, "medium": 1, "max_severity": "medium"}
+    assert json.loads(text)["tables"] == {"table.dev.silver.orders": "medium"}
+    state = project / ".delta-engine" / "state"
+    assert (state / "local.drift.html").read_text("utf-8") == pages[0]
+    kept = json.loads((state / "local.drift.json").read_text("utf-8"))
+    assert kept["drifted"][0]["findings"][0]["field"] == "column extra"
+
+    spark.sql(f"ALTER TABLE {orders} SET TBLPROPERTIES ('delta.columnMapping.mode' = 'name')")
+    spark.sql(f"ALTER TABLE {orders} DROP COLUMN amount")
+    dbutils = FakeDbutils(job)
+    with pytest.raises(DriftFoundError, match=r"local: 2 findings \(1 high, 1 medium, 0 low\) in 1 table"):
+        run_notebook(NOTEBOOKS / "drift_report.py", spark, job, dbutils=dbutils, pages=pages)
+    assert dbutils.jobs.taskValues.values["max_severity"] == "high"  # set before it fails
+    history = address_of(project, QualifiedName("dev", "ops", "drift_history"))
+    rows = spark.sql(f"SELECT row_type, high FROM {history} ORDER BY checked_at, row_type").collect()
+    assert [row["row_type"] for row in rows] == ["finding", "run", "finding", "finding", "run"]
+    assert rows[-1]["high"] == 1

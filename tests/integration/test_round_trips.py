@@ -201,8 +201,7 @@ def converge(backend: Backend, first: Table, second: Table) -> None:
     known = {column.key for column in first.columns}
     columns = tuple(replace(c, is_nullable=c.is_nullable or c.key not in known) for c in second.columns)
     for step in (replace(second, columns=columns, primary_key=None), second):
-        plan = engine.plan_tables([step])
-        if any("NOT NULL fields inside" in refusal.reason for refusal in engine.refusals(plan)):
+        if any("NOT NULL fields inside" in refusal.reason for refusal in engine.preview([step]).refusals):
             return
         apply_anyway(engine, step)
         assert not engine.plan_tables([step])
@@ -238,8 +237,7 @@ def test_a_schema_by_name_is_created_when_allowed(spark: SparkSession) -> None:
 
     model = Table("spark_catalog", "made", "t", [Column("id", "int")], comment="first")
     engine = engine_over(catalog_backend(spark))
-    plan = engine.plan_tables([model])
-    assert [str(refusal) for refusal in engine.refusals(plan)] == [
+    assert [str(refusal) for refusal in engine.preview([model]).refusals] == [
         "schema spark_catalog.made does not exist or is not visible to you. Create it, correct the models, "
         "or set policy.create_schemas: true."
     ]

@@ -7,9 +7,11 @@ DROP CONSTRAINT, which the catalog takes without doing it.
 
 from __future__ import annotations
 
+import json
 import re
 from collections import Counter
 from collections.abc import Sequence
+from datetime import datetime, timezone
 from typing import TYPE_CHECKING
 
 import sqlglot
@@ -26,7 +28,8 @@ if TYPE_CHECKING:
 VIEWS = {
     "schemata": "catalog_name STRING, schema_name STRING",
     "tables": "table_catalog STRING, table_schema STRING, table_name STRING, table_type STRING, "
-    "data_source_format STRING, comment STRING",
+    "data_source_format STRING, comment STRING, created TIMESTAMP, created_by STRING, last_altered TIMESTAMP, "
+    "last_altered_by STRING",
     "columns": "table_catalog STRING, table_schema STRING, table_name STRING, column_name STRING, "
     "ordinal_position INT, is_nullable STRING, full_data_type STRING, comment STRING",
     "table_constraints": "constraint_catalog STRING, constraint_schema STRING, constraint_name STRING, "
@@ -36,6 +39,10 @@ VIEWS = {
     "ordinal_position INT",
 }
 """The documented columns of the views, as far as the reader uses them."""
+
+_NOBODY = (None, None, None, None)
+
+_CLUSTER_BY = re.compile(r"\s+CLUSTER BY (?:\((?P<columns>(?:`(?:[^`]|``)+`(?:, )?)+)\)|NONE)")
 
 _PRIMARY_KEY = re.compile(r"PRIMARY KEY \((?P<columns>.*?)\)")
 
@@ -55,6 +62,8 @@ class MiniatureUnityCatalog:
         self._not_null: set[tuple[str, str]] = set()
         self._is_stale = True
         self._changes: Counter[str] = Counter()
+        self._audits: dict[str, tuple[datetime, str]] = {}
+        self._clustering: dict[str, list[str]] = {}
         self.statements: list[str] = []
         self.foreign_tables: list[tuple[str, str, str]] = []
         self._runner.run(f"CREATE SCHEMA {catalog}.information_schema")
@@ -67,6 +76,10 @@ class MiniatureUnityCatalog:
         if "information_schema" in sql:
             self._refresh()
             return self._runner.run(sql)
+        if sql.startswith("SHOW TBLPROPERTIES"):
+            clustering = self._clustering.get(sql.split()[2].replace("`", ""), [])
+            shown: Row = {"key": "clusteringColumns", "value": json.dumps([[name] for name in clustering])}
+            return [*self._runner.run(sql), *([shown] if clustering else [])]
         if sql.startswith("SHOW "):
             return self._runner.run(sql)
         if sql.startswith(("DESCRIBE HISTORY", "DESCRIBE DETAIL")):
@@ -76,6 +89,12 @@ class MiniatureUnityCatalog:
             self._changes[_changed_table(sql)] += 1
         if sql.startswith(("CREATE TABLE", "DROP TABLE")):
             self._not_null.clear()
+        if sql.startswith("CREATE TABLE"):
+            self._audits[_changed_table(sql)] = (datetime.now(timezone.utc), "ann")
+        if _CLUSTER_BY.search(sql):
+            sql = self._cluster(sql)
+            if not sql:
+                return ()
         if " NOT NULL" in sql and sql.startswith("ALTER TABLE"):
             return self._change_nullability(sql)
         rows = self._runner.run(sql)
@@ -92,8 +111,24 @@ class MiniatureUnityCatalog:
     def _delta_log(self, table: str, sql: str) -> Sequence[Row]:
         """Answer as Delta does, which the reference catalog is not: every statement is a commit."""
         if "HISTORY" in sql:
-            return [{"version": self._changes[table] - 1}]
+            latest, limit = self._changes[table] - 1, int(sql.split()[-1])
+            return [
+                {"version": version, "operation": "", "operationParameters": {}, "userName": "ann"}
+                for version in range(latest, max(latest - limit, -1), -1)
+            ]
         return [{"id": f"id of {table}"}]
+
+    def _cluster(self, sql: str) -> str:
+        """Take a CLUSTER BY out of a statement, and remember it; return what is left to do."""
+        found = _CLUSTER_BY.search(sql)
+        assert found
+        columns = re.findall(r"`((?:[^`]|``)+)`", found["columns"] or "")
+        self._clustering[_changed_table(sql)] = [name.replace("``", "`") for name in columns]
+        return _CLUSTER_BY.sub("", sql) if sql.startswith("CREATE") else ""
+
+    def _audit(self, table: str) -> tuple[object, ...]:
+        """Say who created a table, and when; the reference catalog does not know."""
+        return (*self._audits.get(table, (None, None)), None, None)
 
     def _change_nullability(self, sql: str) -> Sequence[Row]:
         alter = sqlglot.parse_one(sql, dialect="databricks")
@@ -122,7 +157,7 @@ class MiniatureUnityCatalog:
                 for table in self._runner.run(f"SHOW TABLES IN {self._catalog}.{schema}"):
                     self._describe(schema, str(table["tableName"]), rows)
         for schema, name, kind in self.foreign_tables:
-            rows["tables"].append((self._catalog, schema, name, kind, "UNKNOWN", None))
+            rows["tables"].append((self._catalog, schema, name, kind, "UNKNOWN", None, *_NOBODY))
         for view, values in rows.items():
             target = f"{self._catalog}.information_schema.{view}"
             self._runner.run(f"TRUNCATE TABLE {target}")
@@ -137,7 +172,13 @@ class MiniatureUnityCatalog:
         described = self._runner.run(f"DESCRIBE TABLE EXTENDED {table}")
         details = {str(row["col_name"]): str(row["data_type"]) for row in described}
         rows["tables"].append(
-            (*place, "MANAGED", details["Provider"].upper(), details.get("Comment") or None)
+            (
+                *place,
+                "MANAGED",
+                details["Provider"].upper(),
+                details.get("Comment") or None,
+                *self._audit(table),
+            )
         )
         for position, field in enumerate(self._spark.table(table).schema, start=1):
             is_nullable = field.nullable and (table, field.name.lower()) not in self._not_null
@@ -157,6 +198,8 @@ class MiniatureUnityCatalog:
 def _literal(value: object) -> str:
     if value is None:
         return "NULL"
+    if isinstance(value, datetime):
+        return f"TIMESTAMP '{value:%Y-%m-%d %H:%M:%S.%f}+00:00'"
     return str(value) if isinstance(value, int) else sql_literal(str(value))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from datetime import datetime, timezone
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ from delta_engine.errors import CatalogReadError, RefusalGroup, StatementError
 from delta_engine.models import Column, PrimaryKey, QualifiedName
 from delta_engine.sql_runner import Row
 from delta_engine.state.spark_delta_reader import CatalogFinder, FolderFinder, Found
-from delta_engine.state.states import ABSENT
+from delta_engine.state.states import ABSENT, Audit
 from delta_engine.state.unity_catalog_reader import UnityCatalogReader
 from tests.builders import ORDERS, orders
 
@@ -35,12 +36,22 @@ class ScriptedRunner:
         return []
 
 
+AUDIT: Row = {
+    "created": datetime(2026, 1, 2, tzinfo=timezone.utc),
+    "created_by": "ann",
+    "last_altered": datetime(2026, 3, 4, tzinfo=timezone.utc),
+    "last_altered_by": "bob",
+}
+
+
 def unity(**changes: list[Row] | Exception) -> ScriptedRunner:
     """Return a runner that answers as a Unity Catalog with dev.silver.orders, but for the changes."""
     table = {"table_schema": "silver", "table_name": "orders"}
     answers: dict[str, list[Row] | Exception] = {
         "schemata": [{"schema_name": "silver"}],
-        ".tables": [{**table, "table_type": "MANAGED", "data_source_format": "DELTA", "comment": None}],
+        ".tables": [
+            {**table, "table_type": "MANAGED", "data_source_format": "DELTA", "comment": None, **AUDIT}
+        ],
         "table_constraints": [
             {**table, "constraint_name": "pk_x", "column_name": "b"},
             {**table, "constraint_name": "pk_x", "column_name": "id"},
@@ -49,7 +60,10 @@ def unity(**changes: list[Row] | Exception) -> ScriptedRunner:
             {**table, "column_name": name, "full_data_type": kind, "is_nullable": "NO", "comment": "c"}
             for name, kind in (("Id", "bigint"), ("B", "decimal(18, 2)"))
         ],
-        "SHOW TBLPROPERTIES": [{"key": "a", "value": "b"}],
+        "SHOW TBLPROPERTIES": [
+            {"key": "a", "value": "b"},
+            {"key": "clusteringColumns", "value": '[["B"],["Id"]]'},
+        ],
     }
     answers |= {key.replace("__", "."): value for key, value in changes.items()}
     return ScriptedRunner(answers)
@@ -67,6 +81,13 @@ def test_unity_catalog_reads_a_table_with_few_statements() -> None:
     assert found.table_comment == ""
     assert dict(found.table_properties) == {"a": "b"}
     assert found.primary_key == PrimaryKey(("B", "Id"), "pk_x")
+    assert found.cluster_by == ("B", "Id")
+    assert found.audit == Audit(
+        created_at=datetime(2026, 1, 2, tzinfo=timezone.utc),
+        created_by="ann",
+        altered_at=datetime(2026, 3, 4, tzinfo=timezone.utc),
+        altered_by="bob",
+    )
     assert state.table(QualifiedName("dev", "silver", "nope")) is ABSENT
     assert len([sql for sql in runner.statements if "information_schema" in sql]) == 4
 
@@ -101,6 +122,7 @@ def test_names_in_queries_are_quoted_literals() -> None:
                         "table_type": "VIEW",
                         "data_source_format": "UNKNOWN",
                         "comment": None,
+                        **AUDIT,
                     }
                 ]
             },

@@ -32,6 +32,28 @@ def model(*columns: Column, table: str = "orders", **rest: object) -> Table:
 
 MODEL_CASES: list[tuple[ModelRule, list[Table], str]] = [
     (
+        model_rules.ClusteringColumnsFit(),
+        [model(ID, cluster_by=("nope",))],
+        "models.yml:7: table dev.silver.orders, column nope: cluster_by names no column of the table. "
+        "Declare it, or correct cluster_by.",
+    ),
+    (
+        model_rules.ClusteringColumnsFit(),
+        [model(ID, cluster_by=("id", "ID"))],
+        "models.yml:7: table dev.silver.orders, column ID: stands in cluster_by twice. Name each column once.",
+    ),
+    (
+        model_rules.ClusteringColumnsFit(),
+        [model(Column("tags", "array<string>"), cluster_by=("tags",))],
+        "models.yml:7: table dev.silver.orders, column tags: cannot be clustered by: its type is array<string>. "
+        "Cluster by numbers, texts or dates.",
+    ),
+    (
+        model_rules.ClusteringColumnsFit(),
+        [model(*(Column(name, "int") for name in "abcde"), cluster_by=tuple("abcde"))],
+        "models.yml:7: table dev.silver.orders: cluster_by has 5 columns. Name 4 at most.",
+    ),
+    (
         model_rules.ValidTableNames(),
         [model(ID, table="or ders")],
         "models.yml:7: table dev.silver.or ders: table name 'or ders' has a character that is not allowed "

@@ -7,11 +7,13 @@ state, and its golden cases. Nothing registers itself.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
 from delta_engine.actions import Action, AlignTable
 from delta_engine.aspects import (
+    clustering,
     column_comments,
     column_types,
     columns,
@@ -23,10 +25,13 @@ from delta_engine.aspects import (
 )
 from delta_engine.aspects.aspect import Aspect, Change, Comparison, CreateClauses, RenderContext
 from delta_engine.capabilities import Capabilities
+from delta_engine.drift_policy import DriftKind
 from delta_engine.models import Table
+from delta_engine.state.states import TableState
 
 ASPECTS: tuple[Aspect[Any], ...] = (
     columns.ASPECT,
+    clustering.ASPECT,
     column_types.ASPECT,
     nullability.ASPECT,
     column_comments.ASPECT,
@@ -47,10 +52,35 @@ def diff(comparison: Comparison) -> Iterator[Action]:
         yield from aspect.diff(comparison)
 
 
-def differences(comparison: Comparison) -> Iterator[Change]:
-    """Yield how the two sides differ, for people: the diff without what only makes other changes possible."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Difference:
+    """One thing in which a table is not as its model.
+
+    Args:
+        kind: what it is, if the model is what was applied last.
+        change: what it is, for people.
+        action: what would bring the table to the model.
+    """
+
+    kind: DriftKind
+    change: Change
+    action: Action
+
+
+def differences(comparison: Comparison) -> Iterator[Difference]:
+    """Yield how the two sides differ: the diff without what only makes other changes possible."""
     for aspect in ASPECTS:
-        yield from explain((aspect.differences or aspect.diff)(comparison))
+        for action in (aspect.differences or aspect.diff)(comparison):
+            for change in aspect.explain(action):
+                yield Difference(kind=aspect.drift_kind(action), change=change, action=action)
+
+
+def accept(model: Table, observed: TableState, accepted: Iterable[Difference]) -> Table:
+    """Return a model that takes the observed side of some differences, and keeps its own in all others."""
+    for difference in accepted:
+        aspect = _ASPECT_OF[type(difference.action)]
+        model = aspect.accept(model, observed, difference.action)
+    return model
 
 
 def render(align: AlignTable, context: RenderContext) -> Iterator[str]:
@@ -73,4 +103,5 @@ def create_clauses(desired: Table, capabilities: Capabilities) -> CreateClauses:
         constraints=tuple(constraint for part in parts for constraint in part.constraints),
         comment="".join(part.comment for part in parts),
         properties={key: value for part in parts for key, value in part.properties.items()},
+        cluster_by=tuple(column for part in parts for column in part.cluster_by),
     )

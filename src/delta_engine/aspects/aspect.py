@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Generic
 
 from delta_engine.actions import SomeAction
 from delta_engine.capabilities import Capabilities
+from delta_engine.drift_policy import DriftKind
 from delta_engine.models import Column, Table
 from delta_engine.state.states import TableState
 
@@ -56,6 +57,7 @@ class CreateClauses:
     constraints: tuple[str, ...] = ()
     comment: str = ""
     properties: Mapping[str, str] = field(default_factory=dict)
+    cluster_by: tuple[str, ...] = ()
 
 
 def no_create_clauses(_desired: Table, _capabilities: Capabilities) -> CreateClauses:
@@ -94,6 +96,18 @@ class Change:
     desired: str | None = None
 
 
+def with_column(model: Table, name: str, change: Callable[[Column], Column]) -> Table:
+    """Return a model with one of its columns changed; the model as it is if it has no such column."""
+    columns = (change(column) if column.key == name.lower() else column for column in model.columns)
+    return replace(model, columns=tuple(columns))
+
+
+def with_property(model: Table, key: str, value: str | None) -> Table:
+    """Return a model with one of its properties changed; None takes it away, unless it is a default."""
+    kept = {name: text for name, text in model.table_properties.items() if name != key}
+    return replace(model, table_properties=kept if value is None else {**kept, key: value})
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Aspect(Generic[SomeAction]):
     """One part of a table that can be declared, compared and changed.
@@ -104,9 +118,11 @@ class Aspect(Generic[SomeAction]):
         diff: yields the actions that bring the observed side to the desired one; empty when equal.
         render: turns all actions of one type and table into statements, as few as the platform allows.
         explain: turns one action into lines for people.
+        accept: returns a model with the observed side of what an action would change.
+        drift_kind: what somebody did if an action would bring a table back to what was applied.
         create: the aspect's part of CREATE TABLE.
-        differences: what of the diff says how the two sides differ; all of it, unless a part of it only makes
-            other changes possible.
+        differences: how the two sides differ, an action per thing that does; the diff, unless that puts several
+            into one action, or has actions that only make others possible.
     """
 
     name: str
@@ -114,5 +130,7 @@ class Aspect(Generic[SomeAction]):
     diff: Callable[[Comparison], Iterable[SomeAction]]
     render: Callable[[Sequence[SomeAction], RenderContext], Iterable[str]]
     explain: Callable[[SomeAction], Iterable[Change]]
+    accept: Callable[[Table, TableState, SomeAction], Table]
+    drift_kind: Callable[[SomeAction], DriftKind]
     create: Callable[[Table, Capabilities], CreateClauses] = no_create_clauses
     differences: Callable[[Comparison], Iterable[SomeAction]] | None = None

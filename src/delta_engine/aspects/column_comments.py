@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from delta_engine.actions import Hazard, Phase
 from delta_engine.aspects.aspect import Aspect, Change, Comparison, RenderContext, Sign
+from delta_engine.drift_policy import DriftKind
+from delta_engine.models import Table
 from delta_engine.sql import sql_set_column_comments
+from delta_engine.state.states import TableState
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,13 +42,15 @@ class SetColumnComments:
 
 def diff(comparison: Comparison) -> Iterable[SetColumnComments]:
     """Yield one action for all shared columns whose comment differs."""
-    comments = tuple(
-        ColumnComment(observed.name, desired.comment, observed.comment)
-        for desired, observed in comparison.shared
-        if desired.comment != observed.comment
-    )
+    comments = tuple(_differing(comparison))
     if comments:
         yield SetColumnComments(comments)
+
+
+def differences(comparison: Comparison) -> Iterable[SetColumnComments]:
+    """Yield one action per shared column whose comment differs."""
+    for comment in _differing(comparison):
+        yield SetColumnComments((comment,))
 
 
 def render(actions: Sequence[SetColumnComments], context: RenderContext) -> Iterable[str]:
@@ -67,10 +72,29 @@ def explain(action: SetColumnComments) -> Iterable[Change]:
         )
 
 
+def accept(model: Table, _observed: TableState, action: SetColumnComments) -> Table:
+    """Return the model with the comments as they are."""
+    observed = {comment.name.lower(): comment.observed for comment in action.comments}
+    columns = (
+        replace(column, comment=observed[column.key]) if column.key in observed else column
+        for column in model.columns
+    )
+    return replace(model, columns=tuple(columns))
+
+
+def _differing(comparison: Comparison) -> Iterable[ColumnComment]:
+    for desired, observed in comparison.shared:
+        if desired.comment != observed.comment:
+            yield ColumnComment(observed.name, desired.comment, observed.comment)
+
+
 ASPECT: Aspect[SetColumnComments] = Aspect(
     name="column comments",
     action_types=(SetColumnComments,),
     diff=diff,
+    differences=differences,
     render=render,
     explain=explain,
+    accept=accept,
+    drift_kind=lambda _action: DriftKind.COLUMN_COMMENT,
 )

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from delta_engine.actions import Hazard, Phase
-from delta_engine.aspects.aspect import Aspect, Change, Comparison, RenderContext, Sign
+from delta_engine.aspects.aspect import Aspect, Change, Comparison, RenderContext, Sign, with_column
+from delta_engine.drift_policy import DriftKind
+from delta_engine.models import Table
 from delta_engine.sql import sql_change_column_types, sql_data_type
+from delta_engine.state.states import TableState
 from delta_engine.types import DataType, is_same_type
 
 
@@ -49,10 +52,17 @@ def explain(action: ColumnTypeChange) -> Iterable[Change]:
     )
 
 
+def accept(model: Table, _observed: TableState, action: ColumnTypeChange) -> Table:
+    """Return the model with the column's type as it is."""
+    return with_column(model, action.name, lambda column: replace(column, data_type=action.observed))
+
+
 ASPECT: Aspect[ColumnTypeChange] = Aspect(
     name="column types",
     action_types=(ColumnTypeChange,),
     diff=diff,
     render=render,
     explain=explain,
+    accept=accept,
+    drift_kind=lambda _action: DriftKind.COLUMN_TYPE,
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from delta_engine.actions import Hazard, Phase
@@ -17,6 +17,7 @@ from delta_engine.aspects.aspect import (
 )
 from delta_engine.capabilities import Capabilities, TighteningSupport
 from delta_engine.constraints.naming import build_not_null_check_name
+from delta_engine.drift_policy import DriftKind
 from delta_engine.models import Column, Table
 from delta_engine.sql import (
     sql_add_columns,
@@ -25,6 +26,7 @@ from delta_engine.sql import (
     sql_drop_columns,
     sql_drop_constraint,
 )
+from delta_engine.state.states import TableState
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +84,24 @@ def explain(action: ColumnAdd | ColumnDrop) -> Iterable[Change]:
             yield Change(sign=Sign.REMOVED, subject=f"column {observed.name}", observed=_describe(observed))
 
 
+def accept(model: Table, observed: TableState, action: ColumnAdd | ColumnDrop) -> Table:
+    """Return the model without a column that is gone, or with one that is there: after the same neighbour."""
+    match action:
+        case ColumnAdd(column):
+            return replace(model, columns=tuple(one for one in model.columns if one.key != column.key))
+        case ColumnDrop(column):
+            present = [one.key for one in observed.columns]
+            before = {*present[: present.index(column.key)]}
+            places = [place for place, one in enumerate(model.columns, start=1) if one.key in before]
+            place = max(places, default=0)
+            return replace(model, columns=(*model.columns[:place], column, *model.columns[place:]))
+
+
+def drift_kind(action: ColumnAdd | ColumnDrop) -> DriftKind:
+    """Return what somebody did: the opposite of what brings it back."""
+    return DriftKind.COLUMN_DROPPED if isinstance(action, ColumnAdd) else DriftKind.COLUMN_ADDED
+
+
 def _definition(column: Column) -> str:
     return sql_column_definition(
         column.name, column.data_type, is_nullable=column.is_nullable, comment=column.comment
@@ -100,5 +120,7 @@ ASPECT: Aspect[ColumnAdd | ColumnDrop] = Aspect(
     diff=diff,
     render=render,
     explain=explain,
+    accept=accept,
+    drift_kind=drift_kind,
     create=create,
 )

@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from typing_extensions import assert_never
 
 from delta_engine.actions import Hazard, Phase
-from delta_engine.aspects.aspect import Aspect, Change, Comparison, RenderContext, Sign
+from delta_engine.aspects.aspect import Aspect, Change, Comparison, RenderContext, Sign, with_column
 from delta_engine.capabilities import TighteningSupport
 from delta_engine.constraints.naming import build_not_null_check_name
+from delta_engine.drift_policy import DriftKind
+from delta_engine.models import Table
 from delta_engine.sql import (
     sql_add_not_null_check,
     sql_drop_constraint,
     sql_drop_not_null,
     sql_set_not_null,
 )
+from delta_engine.state.states import TableState
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,10 +78,19 @@ def explain(action: ColumnNullabilityChange) -> Iterable[Change]:
     )
 
 
+def accept(model: Table, _observed: TableState, action: ColumnNullabilityChange) -> Table:
+    """Return the model with the column's nullability as it is."""
+    return with_column(
+        model, action.name, lambda column: replace(column, is_nullable=not action.make_nullable)
+    )
+
+
 ASPECT: Aspect[ColumnNullabilityChange] = Aspect(
     name="nullability",
     action_types=(ColumnNullabilityChange,),
     diff=diff,
     render=render,
     explain=explain,
+    accept=accept,
+    drift_kind=lambda _action: DriftKind.COLUMN_NULLABILITY,
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from typing_extensions import assert_never
@@ -20,6 +20,7 @@ from delta_engine.aspects.aspect import (
 from delta_engine.capabilities import Capabilities, PrimaryKeySupport
 from delta_engine.constraints.naming import build_primary_key_name
 from delta_engine.constraints.stored_keys import PROPERTY_PREFIX, primary_key_property
+from delta_engine.drift_policy import DriftKind
 from delta_engine.models import PrimaryKey, Table
 from delta_engine.sql import (
     sql_add_primary_key,
@@ -28,6 +29,7 @@ from delta_engine.sql import (
     sql_set_table_properties,
     sql_unset_table_properties,
 )
+from delta_engine.state.states import TableState
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +41,7 @@ class PrimaryKeyAdd:
         columns: the columns, in key order.
         rely: whether the optimizer may trust it.
         already_not_null: those of its columns that were NOT NULL before this plan.
+        replaced: the key that is there instead, where one action has to tell both sides.
     """
 
     phase: ClassVar[Phase] = Phase.ADD_PRIMARY_KEY
@@ -47,6 +50,7 @@ class PrimaryKeyAdd:
     columns: tuple[str, ...]
     rely: bool = False
     already_not_null: tuple[str, ...] = ()
+    replaced: PrimaryKey | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +79,18 @@ def diff(comparison: Comparison) -> Iterable[PrimaryKeyAdd | PrimaryKeyDrop]:
             desired.rely,
             tuple(column for column in desired.columns if column.lower() in not_null),
         )
+
+
+def differences(comparison: Comparison) -> Iterable[PrimaryKeyAdd | PrimaryKeyDrop]:
+    """Yield one action, both sides in it, or nothing."""
+    actions = tuple(diff(comparison))
+    if len(actions) > 1:
+        actions = tuple(
+            replace(action, replaced=comparison.observed.primary_key)
+            for action in actions
+            if isinstance(action, PrimaryKeyAdd)
+        )
+    return actions
 
 
 def named_primary_key(table: Table) -> PrimaryKey | None:
@@ -117,10 +133,25 @@ def explain(action: PrimaryKeyAdd | PrimaryKeyDrop) -> Iterable[Change]:
     """Yield the key's name and columns."""
     listed = f"({', '.join(action.columns)})"
     match action:
+        case PrimaryKeyAdd(replaced=PrimaryKey(columns, name)):
+            yield Change(
+                sign=Sign.CHANGED,
+                subject="primary key",
+                observed=f"{name} ({', '.join(columns)})",
+                desired=f"{action.name} {listed}",
+            )
         case PrimaryKeyAdd():
             yield Change(sign=Sign.ADDED, subject=f"primary key {action.name}", desired=listed)
         case PrimaryKeyDrop():
             yield Change(sign=Sign.REMOVED, subject=f"primary key {action.name}", observed=listed)
+
+
+def accept(model: Table, observed: TableState, _action: PrimaryKeyAdd | PrimaryKeyDrop) -> Table:
+    """Return the model with the key as it is; a name that would be derived is not written out."""
+    key = observed.primary_key
+    if key is not None and key.name == build_primary_key_name(model.qualified_name, key.columns):
+        key = PrimaryKey(key.columns)
+    return replace(model, primary_key=key)
 
 
 def _identity(key: PrimaryKey | None) -> tuple[str, tuple[str, ...]] | None:
@@ -152,7 +183,10 @@ ASPECT: Aspect[PrimaryKeyAdd | PrimaryKeyDrop] = Aspect(
     name="primary key",
     action_types=(PrimaryKeyAdd, PrimaryKeyDrop),
     diff=diff,
+    differences=differences,
     render=render,
     explain=explain,
+    accept=accept,
+    drift_kind=lambda _action: DriftKind.PRIMARY_KEY,
     create=create,
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from delta_engine.actions import Hazard, Phase
@@ -16,8 +16,10 @@ from delta_engine.aspects.aspect import (
     Sign,
 )
 from delta_engine.capabilities import Capabilities
+from delta_engine.drift_policy import DriftKind
 from delta_engine.models import Table
 from delta_engine.sql import sql_set_table_comment
+from delta_engine.state.states import TableState
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,11 +64,18 @@ def explain(action: SetTableComment) -> Iterable[Change]:
     )
 
 
+def accept(model: Table, _observed: TableState, action: SetTableComment) -> Table:
+    """Return the model with the comment as it is."""
+    return replace(model, comment=action.observed)
+
+
 ASPECT: Aspect[SetTableComment] = Aspect(
     name="table comment",
     action_types=(SetTableComment,),
     diff=diff,
     render=render,
     explain=explain,
+    accept=accept,
+    drift_kind=lambda _action: DriftKind.TABLE_COMMENT,
     create=create,
 )

@@ -11,8 +11,11 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from delta_engine.actions import Hazard, Phase
-from delta_engine.aspects.aspect import Aspect, Change, Comparison, RenderContext, Sign
+from delta_engine.aspects.aspect import Aspect, Change, Comparison, RenderContext, Sign, with_property
+from delta_engine.drift_policy import DriftKind
+from delta_engine.models import Table
 from delta_engine.sql import sql_set_table_properties
+from delta_engine.state.states import TableState
 from delta_engine.types import uses_type
 
 COLUMN_MAPPING_MODE = "delta.columnMapping.mode"
@@ -92,6 +95,11 @@ def explain(action: EnableTableFeature) -> Iterable[Change]:
     )
 
 
+def accept(model: Table, _observed: TableState, action: EnableTableFeature) -> Table:
+    """Return the model with the property as it is."""
+    return with_property(model, action.key, action.observed)
+
+
 def _is_satisfied(key: str, desired: str, observed: str | None) -> bool:
     """Whether the table already has it: protocol versions only rise, and a feature never goes."""
     if observed is None or desired == observed:
@@ -108,4 +116,6 @@ ASPECT: Aspect[EnableTableFeature] = Aspect(
     differences=differences,
     render=render,
     explain=explain,
+    accept=accept,
+    drift_kind=lambda _action: DriftKind.TABLE_FEATURE,
 )

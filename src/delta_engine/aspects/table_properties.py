@@ -20,11 +20,41 @@ from delta_engine.aspects.aspect import (
     CreateClauses,
     RenderContext,
     Sign,
+    with_property,
 )
 from delta_engine.aspects.table_features import is_feature_key
 from delta_engine.capabilities import Capabilities
+from delta_engine.drift_policy import DriftKind
 from delta_engine.models import Table
 from delta_engine.sql import sql_set_table_properties, sql_unset_table_properties
+from delta_engine.state.states import TableState
+
+_SET_BY_PLATFORM = (
+    "delta.feature.",
+    "delta.minReaderVersion",
+    "delta.minWriterVersion",
+    "delta.columnMapping.maxColumnId",
+    "delta.constraints.",
+    "delta.enableDeletionVectors",
+    "delta.enableRowTracking",
+    "delta.rowTracking.",
+    "delta.inCommitTimestamp",
+    "delta.lastCommitTimestamp",
+    "delta.lastUpdateVersion",
+    "delta.liquid.",
+    "delta.checkpointPolicy",
+    "delta.writePartitionColumnsToParquet",
+    "delta.parquet.",
+    "clusterByAuto",
+    "option.",
+    "serialization.",
+    "transient_",
+    "external",
+    "io.unitycatalog.",
+    "spark.",
+    "view.",
+)
+"""Prefixes of properties that Delta and Databricks set by themselves, or that stand for something else."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,17 +98,20 @@ class UnsetTableProperties:
 
 def diff(comparison: Comparison) -> Iterable[SetTableProperties | UnsetTableProperties]:
     """Yield one action for all properties whose value differs, and one for those to remove."""
-    observed = comparison.observed.table_properties
-    changes = tuple(
-        PropertyChange(key, value, observed.get(key))
-        for key, value in comparison.desired.effective_table_properties.items()
-        if not is_feature_key(key) and not _is_same_value(key, value, observed.get(key))
-    )
+    changes = tuple(_differing(comparison))
     if changes:
         yield SetTableProperties(changes)
     removed = tuple(_no_longer_wanted(comparison))
     if removed:
         yield UnsetTableProperties(removed)
+
+
+def differences(comparison: Comparison) -> Iterable[SetTableProperties | UnsetTableProperties]:
+    """Yield one action per property."""
+    for change in _differing(comparison):
+        yield SetTableProperties((change,))
+    for removed in _no_longer_wanted(comparison):
+        yield UnsetTableProperties((removed,))
 
 
 def create(desired: Table, _capabilities: Capabilities) -> CreateClauses:
@@ -119,6 +152,32 @@ def explain(action: SetTableProperties | UnsetTableProperties) -> Iterable[Chang
             assert_never(other)
 
 
+def accept(model: Table, observed: TableState, action: SetTableProperties | UnsetTableProperties) -> Table:
+    """Return the model with the properties as they are."""
+    match action:
+        case SetTableProperties(changes):
+            keys = [change.key for change in changes]
+        case UnsetTableProperties(properties):
+            keys = [key for key, _ in properties]
+        case other:
+            assert_never(other)
+    for key in keys:
+        model = with_property(model, key, observed.table_properties.get(key))
+    return model
+
+
+def is_set_by_platform(key: str) -> bool:
+    """Whether a property is one that platforms set by themselves, without anybody's wish."""
+    return key.startswith(_SET_BY_PLATFORM)
+
+
+def _differing(comparison: Comparison) -> Iterable[PropertyChange]:
+    observed = comparison.observed.table_properties
+    for key, value in comparison.desired.effective_table_properties.items():
+        if not is_feature_key(key) and not _is_same_value(key, value, observed.get(key)):
+            yield PropertyChange(key, value, observed.get(key))
+
+
 def _no_longer_wanted(comparison: Comparison) -> Iterable[tuple[str, str]]:
     """Yield what was applied last, is still there, and no model names any more.
 
@@ -148,7 +207,10 @@ ASPECT: Aspect[SetTableProperties | UnsetTableProperties] = Aspect(
     name="table properties",
     action_types=(SetTableProperties, UnsetTableProperties),
     diff=diff,
+    differences=differences,
     render=render,
     explain=explain,
+    accept=accept,
+    drift_kind=lambda _action: DriftKind.PROPERTY,
     create=create,
 )

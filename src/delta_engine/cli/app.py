@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import sys
+from enum import Enum
 from pathlib import Path
-from typing import Annotated, Any, Optional
+from typing import Annotated, Any, Optional, TypeVar
 
 import typer
 
@@ -17,7 +18,8 @@ USAGE_ERROR: Any = typer.BadParameter.__base__
 """What wrong options raise. Typer carries its own copy of click and exports only this subclass."""
 
 EPILOG = (
-    "Exit codes: 0 done, or nothing to do · 1 failed · 2 changes pending (plan --detailed-exitcode) · "
+    "Exit codes: 0 done, or nothing to do · 1 failed · 2 changes pending (plan --detailed-exitcode), "
+    "or drift (drift --fail-on) · "
     "3 refused: invalid model or config, unsafe plan, wrong usage · 4 locked by somebody else · "
     "5 applied in part"
 )
@@ -49,6 +51,21 @@ Allow = Annotated[
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document instead.")]
 Sql = Annotated[bool, typer.Option("--sql", help="Print the exact statements too.")]
+
+
+SomeEnum = TypeVar("SomeEnum", bound=Enum)
+
+
+def choice(option: str, value: str, choices: type[SomeEnum]) -> SomeEnum:
+    """Return the member of an enum that an option names.
+
+    Raises:
+        typer.BadParameter: there is no such member.
+    """
+    known = {str(member.value): member for member in choices}
+    if value not in known:
+        raise typer.BadParameter(f"{option}: {value!r} is not one of: {', '.join(known)}")
+    return known[value]
 
 
 def print_version(wanted: bool) -> None:
@@ -140,6 +157,82 @@ def sync(
         show_plan(ctx.obj, table or (), allow or (), as_json=json, with_sql=True, detailed=False)
     else:
         sync_models(ctx.obj, table or (), allow or (), yes=yes, as_json=json)
+
+
+@app.command(epilog="Example: delta-engine -e prod drift --format html --out drift.html --fail-on high")
+def drift(
+    ctx: typer.Context,
+    table: Tables = None,
+    output_format: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option("--format", metavar="text|json|html", help="How to render the report: text by default."),
+    ] = None,
+    json: Annotated[bool, typer.Option("--json", help="The same as --format json.")] = False,
+    out: Annotated[
+        Optional[Path],  # noqa: UP045
+        typer.Option("--out", metavar="FILE", help="Write the report there instead of to stdout."),
+    ] = None,
+    fail_on: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option(
+            "--fail-on",
+            metavar="high|medium|low",
+            help="Exit with 2 when there is drift of that severity, or of a worse one.",
+        ),
+    ] = None,
+    record: Annotated[
+        bool, typer.Option("--record", help="Add the report to drift.history_table, as the job does.")
+    ] = False,
+    revert: Annotated[
+        bool, typer.Option("--revert", help="Undo the drift in the catalog: plan, check, ask, apply.")
+    ] = False,
+    accept: Annotated[
+        bool, typer.Option("--accept", help="Take the drift into the models and the deployment state.")
+    ] = False,
+    allow: Allow = None,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+) -> None:
+    """Say what somebody changed behind the engine's back, who and when. Changes nothing, unless asked to."""
+    from delta_engine.cli.drift_commands import Format, Output, accept_drift, report_drift, revert_drift
+    from delta_engine.drift_policy import Severity
+
+    if revert and accept:
+        raise typer.BadParameter("--revert and --accept are opposites: choose one")
+    if (revert or accept) and (json or out or fail_on or record or output_format):
+        raise typer.BadParameter("--revert and --accept make no report: leave out the options of reports")
+    if allow and not revert:
+        raise typer.BadParameter("--allow goes with --revert")
+    if revert:
+        revert_drift(ctx.obj, table or (), allow or (), yes=yes)
+    elif accept:
+        accept_drift(ctx.obj, table or (), yes=yes)
+    else:
+        rendering = choice("--format", output_format or ("json" if json else "text"), Format)
+        severity = choice("--fail-on", fail_on, Severity) if fail_on else None
+        output = Output(rendering=rendering, path=out, fail_on=severity, is_recorded=record)
+        report_drift(ctx.obj, table or (), output)
+
+
+@app.command(
+    "import", epilog="Example: delta-engine -e dev import dev.silver --to conf/models/silver/imported.yml"
+)
+def import_models(
+    ctx: typer.Context,
+    target: Annotated[str, typer.Argument(metavar="CATALOG.SCHEMA[.TABLE]", help="What to import.")],
+    to: Annotated[
+        Optional[Path],  # noqa: UP045
+        typer.Option("--to", metavar="FILE", help="Write the models there instead of to stdout."),
+    ] = None,
+    output_format: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option("--format", metavar="yaml|python", help="yaml by default, python for a .py file."),
+    ] = None,
+) -> None:
+    """Write models for tables that exist. Planning them right away gives an empty plan."""
+    from delta_engine.cli.import_commands import Language, import_schema
+
+    guessed = "python" if to is not None and to.suffix == ".py" else "yaml"
+    import_schema(ctx.obj, target, to, choice("--format", output_format or guessed, Language))
 
 
 app.add_typer(state_app, name="state")

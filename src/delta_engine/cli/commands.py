@@ -25,6 +25,7 @@ from delta_engine.orchestrate.project import (
     orchestrator,
     rendered_statements,
 )
+from delta_engine.orchestrate.sync_run import SyncRun
 from delta_engine.report.plan_document import plan_document
 from delta_engine.report.plan_tree import counted, plan_summary
 from delta_engine.report.run_summary import sync_summary
@@ -51,10 +52,11 @@ def show_plan(
     """Show the plan, also when it is refused; the refusals go to stderr. Takes no lock, writes nothing."""
     project, backend, engine = open_engine(context, tables, allow)
     with status("reading the catalog …"):
-        plan = engine.plan_tables(project.models)
+        preview = engine.preview(project.models)
+    plan = preview.plan
     statements = rendered_statements(plan, backend) if as_json or with_sql else {}
     _show(plan, project, statements, as_json=as_json, with_sql=with_sql)
-    raise_all(engine.refusals(plan))
+    raise_all(preview.refusals)
     if detailed and plan:
         raise typer.Exit(ExitCode.PENDING)
 
@@ -71,16 +73,21 @@ def sync_models(
             print_plan(plan, to_stderr=True)  # stdout is for the one document at the end
         else:
             _show(plan, project, {}, as_json=False, with_sql=False)
-        raise_all(engine.refusals(plan))
+        raise_all(run.refusals(plan))
         if plan:
             confirm("Apply these changes?", yes=yes)
-        with _progress(plan) as on_outcome:
-            outcomes = _apply(lambda: run.apply(plan, on_outcome), project, as_json=as_json)
+        outcomes = _apply(lambda: apply_plan(run, plan), project, as_json=as_json)
     if as_json:
         _print_summary(project, outcomes)
     elif plan:
         statement_count = sum(outcome.statements for outcome in outcomes)
         typer.echo(f"applied: {counted(len(outcomes), 'table')}, {counted(statement_count, 'statement')}")
+
+
+def apply_plan(run: SyncRun, plan: TablePlan) -> tuple[TableOutcome, ...]:
+    """Apply a plan, and show how it gets on."""
+    with _progress(plan) as on_outcome:
+        return run.apply(plan, on_outcome)
 
 
 def open_engine(

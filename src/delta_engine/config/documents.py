@@ -109,14 +109,27 @@ def read_document(path: Path, shown_as: str | None = None) -> Document:
     Raises:
         ConfigError: it cannot be read, is not UTF-8, is not YAML, or names a key twice.
     """
-    from ruamel.yaml import YAML
-    from ruamel.yaml.error import MarkedYAMLError, YAMLError
-
     file = shown_as or str(path)
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"it cannot be read: {error}", location=SourceLocation(file)) from None
+    return parse_document(text, file)
+
+
+def parse_document(text: str, file: str) -> Document:
+    """Read a YAML text.
+
+    Args:
+        text: the text, its lines ended by line feeds alone.
+        file: the file's name in messages.
+
+    Raises:
+        ConfigError: it is not YAML, or names a key twice.
+    """
+    from ruamel.yaml import YAML
+    from ruamel.yaml.error import MarkedYAMLError, YAMLError
+
     yaml = YAML(typ="safe", pure=True)
     try:
         root = yaml.compose(text)

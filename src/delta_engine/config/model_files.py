@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from delta_engine.config.documents import Document, read_document
+from delta_engine.config.documents import Document, parse_document, read_document
 from delta_engine.config.settings import Settings
 from delta_engine.config.variables import fill_in
 from delta_engine.errors import ConfigError, RefusalGroup, RefusedError, SourceLocation, raise_all
@@ -41,6 +41,7 @@ class _Table(msgspec.Struct):
     comment: str = ""
     properties: dict[str, Any] = msgspec.field(default_factory=dict)
     primary_key: list[str] | _PrimaryKey | None = None
+    cluster_by: list[str] = msgspec.field(default_factory=list)
 
 
 def load_models(settings: Settings) -> tuple[Table, ...]:
@@ -66,6 +67,25 @@ def load_models(settings: Settings) -> tuple[Table, ...]:
             way_out="List them under models.yaml or models.python.",
         )
     return tuple(filled)
+
+
+def models_of_text(text: str, file: str, settings: Settings) -> tuple[Table, ...]:
+    """Return the models that the text of a YAML model file declares, variables filled in.
+
+    Args:
+        text: the file's text, its lines ended by line feeds alone.
+        file: the file as models name it in their location.
+        settings: the environment.
+
+    Raises:
+        ConfigError, InvalidModelError: the file or one model is refused.
+        RefusalGroup: several are; all are collected.
+    """
+    refusals: list[RefusedError] = []
+    declared = list(_collected(_declared_tables(parse_document(text, file)), refusals))
+    filled = tuple(_collected(_filled_in(declared, settings), refusals))
+    raise_all(refusals)
+    return filled
 
 
 def _collected(models: Iterator[Table | RefusedError], refusals: list[RefusedError]) -> Iterator[Table]:
@@ -106,7 +126,10 @@ def _matching_files(pattern: str, settings: Settings) -> list[Path]:
 
 
 def _yaml_models(path: Path, settings: Settings) -> Iterator[Table | RefusedError]:
-    document = read_document(path, _shown(path, settings.project_dir))
+    yield from _declared_tables(read_document(path, _shown(path, settings.project_dir)))
+
+
+def _declared_tables(document: Document) -> Iterator[Table | RefusedError]:
     match document.value:
         case {"tables": [*tables]} if len(document.value) == 1:
             pass
@@ -141,6 +164,7 @@ def _yaml_table(document: Document, position: int, value: object) -> Table:
         table.comment,
         document.texts((*path, "properties"), table.properties),
         PrimaryKey(key.columns, key.name, key.rely) if isinstance(key, _PrimaryKey) else key,
+        cluster_by=table.cluster_by,
         location=document.location(path),
     )
 

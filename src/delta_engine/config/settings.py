@@ -11,6 +11,8 @@ from typing import Annotated, Any
 import msgspec
 
 from delta_engine.config.documents import Document, read_document, unknown
+from delta_engine.config.ignored_drift import FILE_NAME as DRIFT_POLICY_FILE
+from delta_engine.config.ignored_drift import load_ignored_drift
 from delta_engine.config.state_backend import (
     Fill,
     StateBackend,
@@ -19,8 +21,15 @@ from delta_engine.config.state_backend import (
     state_backend,
 )
 from delta_engine.config.variables import substitute
+from delta_engine.drift_policy import (
+    NO_DRIFT_POLICY,
+    DriftHandling,
+    DriftPolicy,
+    Severity,
+    SeverityRule,
+)
 from delta_engine.errors import ConfigError, SourceLocation
-from delta_engine.models import read_only
+from delta_engine.models import QualifiedName, read_only
 from delta_engine.policy import Allowance, Policy
 
 
@@ -36,9 +45,29 @@ class _Models(msgspec.Struct):
     yaml: list[str] = msgspec.field(default_factory=list)
 
 
+class _SeverityRule(msgspec.Struct):
+    severity: Severity
+    fields: list[str] = msgspec.field(default_factory=lambda: ["*"])
+    tables: list[str] = msgspec.field(default_factory=lambda: ["*"])
+
+
 class _Policy(msgspec.Struct):
     allow: list[str] = msgspec.field(default_factory=list)
     create_schemas: bool = False
+    drift: DriftHandling = DriftHandling.REFUSE
+    drift_severities: list[_SeverityRule] = msgspec.field(default_factory=list)
+
+
+class _FailOn(Enum):
+    HIGH = "high"
+    MEDIUM = "medium"
+    LOW = "low"
+    NEVER = "never"
+
+
+class _Drift(msgspec.Struct):
+    fail_on: _FailOn = _FailOn.HIGH
+    history_table: str | None = None
 
 
 class _Apply(msgspec.Struct):
@@ -55,6 +84,7 @@ class _Config(msgspec.Struct):
     models: _Models
     variables: dict[str, Any] = msgspec.field(default_factory=dict)
     policy: _Policy = msgspec.field(default_factory=_Policy)
+    drift: _Drift = msgspec.field(default_factory=_Drift)
     apply: _Apply = msgspec.field(default_factory=_Apply)
     defaults: _Defaults = msgspec.field(default_factory=_Defaults)
     state_backend: StateBackendDocument | None = None
@@ -83,6 +113,9 @@ class Settings:
         yaml_models: globs, relative to the project folder.
         default_table_properties: properties that every model gets unless it says otherwise.
         policy: what is allowed.
+        drift_policy: what to make of drift.
+        fail_drift_on: from which severity on the job's drift task fails; None for never.
+        drift_history: the table that keeps what each report found; None for none.
         parallelism: how many tables to read or change at once.
         state_backend: where the deployment state is.
         location: the configuration file.
@@ -98,6 +131,9 @@ class Settings:
     yaml_models: tuple[str, ...]
     default_table_properties: Mapping[str, str]
     policy: Policy
+    drift_policy: DriftPolicy = NO_DRIFT_POLICY
+    fail_drift_on: Severity | None = Severity.HIGH
+    drift_history: QualifiedName | None = None
     parallelism: int
     state_backend: StateBackend
     location: SourceLocation
@@ -125,15 +161,16 @@ def load_settings(conf_dir: Path, environment: str) -> Settings:
             f"the file is for {environment!r}, but says environment: {config.environment!r}",
             "Name both alike.",
         )
-    return _settings(document, config, conf_dir.absolute().parent)
+    return _settings(document, config, conf_dir)
 
 
 def environments(conf_dir: Path) -> list[str]:
     """Return the environments that have a configuration file, sorted."""
-    return sorted(path.stem for path in conf_dir.glob("*.yml"))
+    return sorted(path.stem for path in conf_dir.glob("*.yml") if path.name != DRIFT_POLICY_FILE)
 
 
-def _settings(document: Document, config: _Config, project_dir: Path) -> Settings:
+def _settings(document: Document, config: _Config, conf_dir: Path) -> Settings:
+    project_dir = conf_dir.absolute().parent
     variables = document.texts(("variables",), config.variables)
 
     def fill(path: tuple[str | int, ...], text: str) -> str:
@@ -162,10 +199,34 @@ def _settings(document: Document, config: _Config, project_dir: Path) -> Setting
             allow=_allowances(document, config.policy.allow),
             create_schemas=config.policy.create_schemas,
         ),
+        drift_policy=DriftPolicy(
+            handling=config.policy.drift,
+            severities=tuple(
+                SeverityRule(severity=rule.severity, fields=tuple(rule.fields), tables=tuple(rule.tables))
+                for rule in config.policy.drift_severities
+            ),
+            ignores=load_ignored_drift(conf_dir, config.environment, variables, environments(conf_dir)),
+        ),
+        fail_drift_on=(
+            None if config.drift.fail_on is _FailOn.NEVER else Severity(config.drift.fail_on.value)
+        ),
+        drift_history=_history_table(document, config.drift.history_table, fill),
         parallelism=config.apply.parallelism,
         state_backend=_state_backend(document, config, project_dir, fill),
         location=document.location(()),
     )
+
+
+def _history_table(document: Document, text: str | None, fill: Fill) -> QualifiedName | None:
+    if text is None:
+        return None
+    path = ("drift", "history_table")
+    parts = fill(path, text).split(".")
+    if len(parts) != 3 or not all(parts):
+        raise document.error(
+            path, "history_table is a table's full name", "Write catalog.schema.table, without quotes."
+        )
+    return QualifiedName(*parts)
 
 
 def _state_backend(document: Document, config: _Config, project_dir: Path, fill: Fill) -> StateBackend:

@@ -60,7 +60,7 @@ def _redefined(earlier: TableDefinition, later: TableDefinition) -> Iterator[Cha
     """Yield what a plan from one definition to the other would say."""
     before = as_table(earlier)
     comparison = Comparison.of(as_table(later), _as_state(before), last_applied=before)
-    yield from aspects.differences(comparison)
+    yield from (difference.change for difference in aspects.differences(comparison))
 
 
 def _as_state(table: Table) -> TableState:
@@ -69,6 +69,7 @@ def _as_state(table: Table) -> TableState:
         table_comment=table.comment,
         table_properties=table.effective_table_properties,
         primary_key=table.primary_key,
+        cluster_by=table.cluster_by,
     )
 
 

@@ -40,6 +40,7 @@ class TableDefinition(OpenStruct, frozen=True, kw_only=True):
     columns: tuple[ColumnDefinition, ...]
     properties: dict[str, str]
     primary_key: PrimaryKeyDefinition | None
+    cluster_by: tuple[str, ...] = ()
 
 
 def define(model: Table) -> TableDefinition:
@@ -55,6 +56,7 @@ def define(model: Table) -> TableDefinition:
         primary_key=(
             PrimaryKeyDefinition(name=key.name or "", columns=key.columns, rely=key.rely) if key else None
         ),
+        cluster_by=model.cluster_by,
     )
 
 
@@ -82,6 +84,7 @@ def as_table(definition: TableDefinition) -> Table:
         definition.comment,
         definition.properties,
         PrimaryKey(key.columns, key.name, key.rely) if key else None,
+        cluster_by=definition.cluster_by,
     )
 
 

@@ -59,6 +59,8 @@ class ResourceMetadata(OpenStruct, frozen=True, kw_only=True):
         definition: the table as it was last applied, whole. Only an apply replaces it.
         delta_table_id: Delta's id of the table then; another id is another table of that name.
         delta_version: the table's version after the apply; later ones are other people's, or data.
+        column_order: the columns in the table's order after the apply, where the definition has another; None where
+            nobody looked.
         schema_checksum: of names, types and NOT NULL as applied.
         actual_checksum: of the same as found, where they differ.
         drift: how the table differs from its definition.
@@ -69,6 +71,7 @@ class ResourceMetadata(OpenStruct, frozen=True, kw_only=True):
     definition: TableDefinition | None = None
     delta_table_id: str | None = None
     delta_version: Count | None = None
+    column_order: tuple[str, ...] | None = None
     schema_checksum: Checksum | None = None
     actual_checksum: Checksum | None = None
     drift: tuple[Difference, ...] = ()

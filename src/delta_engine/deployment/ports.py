@@ -231,3 +231,19 @@ class StateLock(Protocol):
     def break_lock(self) -> LockHolder | None:
         """Release it by force; return whose it was, None if nobody held it."""
         ...
+
+
+class ReportFiles(Protocol):
+    """Keeps reports beside the documents, where people and tools find the latest of each kind."""
+
+    def write(self, name: str, data: bytes) -> str:
+        """Write or replace a file, and return where it is.
+
+        Args:
+            name: the file's, such as `prod.drift.html`; its ending says what it is.
+            data: its content.
+
+        Raises:
+            StoreError: it was not written, or nobody knows.
+        """
+        ...

@@ -20,6 +20,8 @@ from delta_engine.deployment.document import (
     ApplyRecord,
     Checkpoint,
     DeploymentState,
+    Resource,
+    ResourceMetadata,
     Status,
 )
 from delta_engine.deployment.errors import StoreError
@@ -37,7 +39,7 @@ from delta_engine.deployment.run_facts import RunFacts
 from delta_engine.deployment.synchronizer import differences, synchronize
 from delta_engine.execute.action_runner import OutcomeKind, TableOutcome
 from delta_engine.models import QualifiedName, Table
-from delta_engine.state.states import CatalogState
+from delta_engine.state.states import CatalogState, TableState
 from delta_engine.state.table_versions import TableVersion, TableVersionReader
 
 Notify = Callable[[str], None]
@@ -174,26 +176,33 @@ class RunRecorder:
                 )
                 self._resources[key] = msgspec.structs.replace(self._resources[key], metadata=metadata)
 
-    def confirm(self, observed: CatalogState) -> None:
+    def confirm(self, wanted: Sequence[Table], observed: CatalogState) -> None:
         """Compare what was just applied with what the catalog shows.
 
         A difference is no drift: Unity Catalog's views may lag behind. The next run tells.
+
+        Args:
+            wanted: what the changed tables were meant to become.
+            observed: a snapshot of them.
         """
+        tables = {table_key(model.qualified_name): model for model in wanted}
         for checkpoint in self._checkpoints:
             resource = self._resources[checkpoint.resource]
-            definition = resource.metadata.definition
-            if checkpoint.status is not Status.HEALTHY or definition is None:
+            if checkpoint.status is not Status.HEALTHY:
                 continue
-            name = QualifiedName(definition.catalog, definition.schema, definition.name)
-            drift = tuple(differences(definition, observed.table(name)))
-            if drift:
+            model = tables[checkpoint.resource]
+            table = observed.table(model.qualified_name)
+            drift = tuple(differences(define(model), table))
+            if not drift:
+                self._note_order(checkpoint.resource, table)
+            else:
                 error = "right after the apply the catalog did not show all of it yet"
                 metadata = msgspec.structs.replace(resource.metadata, drift=drift, sync_error=error)
                 self._resources[checkpoint.resource] = msgspec.structs.replace(
                     resource, status=Status.UNKNOWN, metadata=metadata
                 )
 
-    def adopt(self, models: Sequence[Table]) -> None:
+    def adopt(self, models: Sequence[Table], observed: CatalogState) -> None:
         """Record tables that are as their models say without any statement of this run."""
         for model in models:
             self._record_schema(model)
@@ -201,15 +210,45 @@ class RunRecorder:
             earlier = self._resources.get(key)
             if earlier and earlier.config_checksum == definition_checksum(define(model)):
                 continue
-            known = earlier.metadata if earlier else None
-            version = (
-                TableVersion(table_id=known.delta_table_id, version=known.delta_version)
-                if known and known.delta_version is not None
-                else None
-            )
-            self._resources[key] = applied_table(
-                model, at=self._now(), by=self._facts.who, version=version, earlier=earlier
-            )
+            self._adopt(key, model, earlier)
+            self._note_order(key, observed.table(model.qualified_name))
+
+    def accept(self, model: Table, observed: TableState, version: TableVersion | None) -> None:
+        """Record a table as it is now, with what somebody changed by hand.
+
+        Args:
+            model: the table's definition with that in it.
+            observed: the table as it is.
+            version: its id and version, if they are known.
+        """
+        key = table_key(model.qualified_name)
+        earlier = self._resources[key]
+        known = earlier.metadata
+        self._resources[key] = applied_table(
+            model, at=self._now(), by=self._facts.who, version=version or _recorded(known), earlier=earlier
+        )
+        self._note_order(key, observed)
+
+    def forget(self, table: QualifiedName) -> None:
+        """Drop a table's record."""
+        self._resources.pop(table_key(table), None)
+
+    def _note_order(self, key: str, observed: TableState) -> None:
+        """Record the order of the columns: what is added later stands last, wherever the model has it."""
+        resource = self._resources[key]
+        definition = resource.metadata.definition
+        if definition is None or not observed.exists:
+            return
+        order = tuple(column.name for column in observed.columns)
+        is_as_defined = [name.lower() for name in order] == [one.name.lower() for one in definition.columns]
+        metadata = msgspec.structs.replace(resource.metadata, column_order=() if is_as_defined else order)
+        self._resources[key] = msgspec.structs.replace(resource, metadata=metadata)
+
+    def _adopt(self, key: str, model: Table, earlier: Resource | None) -> None:
+        version = _recorded(earlier.metadata) if earlier else None
+        self._resources[key] = applied_table(
+            model, at=self._now(), by=self._facts.who, version=version, earlier=earlier
+        )
 
     def save(self, plan: TablePlan) -> LoadedState | None:
         """Save what this run found and did, if that is anything; then let go of the journals.
@@ -305,3 +344,10 @@ class RunRecorder:
             resources={},
             metadata=_NOTHING_APPLIED,
         )
+
+
+def _recorded(metadata: ResourceMetadata) -> TableVersion | None:
+    """Return the version that is on record."""
+    if metadata.delta_version is None:
+        return None
+    return TableVersion(table_id=metadata.delta_table_id, version=metadata.delta_version)

@@ -23,7 +23,7 @@ from delta_engine.deployment.resources import schema_key, table_key, unmanaged_t
 from delta_engine.models import QualifiedName
 from delta_engine.state.states import CatalogState, TableState
 
-_OUR_OWN_DOING = (Status.DEGRADED, Status.UNKNOWN)
+HALF_DONE = (Status.DEGRADED, Status.UNKNOWN)
 """Runs of ours left these half-done: that they differ is nobody's drift."""
 
 
@@ -52,7 +52,8 @@ def synchronize(
 
 def differences(definition: TableDefinition, observed: TableState) -> Iterator[Difference]:
     """Yield how a table differs from its definition, in the words of a plan that would bring it back."""
-    for change in aspects.differences(Comparison.of(as_table(definition), observed)):
+    for difference in aspects.differences(Comparison.of(as_table(definition), observed)):
+        change = difference.change
         yield Difference(field=change.subject, expected=change.desired, actual=change.observed)
 
 
@@ -69,7 +70,7 @@ def _synchronized(key: str, resource: Resource, observed: CatalogState) -> Resou
     drift = tuple(differences(definition, table))
     if not drift:
         return _found(resource, Status.HEALTHY)
-    status = resource.status if resource.status in _OUR_OWN_DOING else Status.DRIFTED
+    status = resource.status if resource.status in HALF_DONE else Status.DRIFTED
     return _found(
         resource,
         status,

@@ -36,4 +36,5 @@ class CreateExecutor:
             constraints=clauses.constraints,
             comment=clauses.comment,
             properties=clauses.properties,
+            cluster_by=clauses.cluster_by,
         )

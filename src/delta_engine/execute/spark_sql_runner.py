@@ -28,7 +28,7 @@ class SparkSqlRunner:
         from pyspark.errors import PySparkException
 
         try:
-            return [row.asDict() for row in self._spark.sql(sql).collect()]
+            return [row.asDict(recursive=True) for row in self._spark.sql(sql).collect()]
         except PySparkException as error:
             raise StatementError(_without_plan(str(error)), sql=sql, error_class=_condition(error)) from error
         except _java_errors() as error:

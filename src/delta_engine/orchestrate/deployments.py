@@ -11,6 +11,7 @@ from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from subprocess import SubprocessError, run
+from typing import TYPE_CHECKING
 
 from typing_extensions import assert_never
 
@@ -26,13 +27,17 @@ from delta_engine.config.state_backend import (
 from delta_engine.deployment.deployment import Deployment
 from delta_engine.deployment.locks.file import FileLock
 from delta_engine.deployment.locks.lease import LeaseLock
-from delta_engine.deployment.ports import JournalStore, LockRecords, StateLock, StateStore
+from delta_engine.deployment.ports import JournalStore, LockRecords, ReportFiles, StateLock, StateStore
 from delta_engine.deployment.repository import StateRepository
 from delta_engine.deployment.run_facts import RunFacts, environment_record
 from delta_engine.deployment.stores.hybrid import HybridStateStore
-from delta_engine.deployment.stores.local import LocalJournalStore, LocalStateStore
+from delta_engine.deployment.stores.local import LocalJournalStore, LocalReportFiles, LocalStateStore
 from delta_engine.errors import ConfigError
 from delta_engine.sql import quote_ident
+
+if TYPE_CHECKING:
+    from delta_engine.deployment.aws.clients import ClientLimits
+    from delta_engine.deployment.aws.s3_folder import S3Folder
 
 _SHORTEST_TIMEOUT_SECONDS = 60.0
 _S3_LEASE_SECONDS = 30.0
@@ -96,6 +101,33 @@ def open_deployment(
     )
 
 
+def open_report_files(settings: Settings) -> ReportFiles:
+    """Open the place for reports, beside the deployment state; of a cached state that is the remote place.
+
+    Args:
+        settings: the environment's.
+
+    Raises:
+        MissingDependencyError: boto3 or databricks-sdk is not installed.
+        StoreError: there are no credentials for the workspace.
+    """
+    match settings.state_backend.place:
+        case LocalState(path=path):
+            return LocalReportFiles(path)
+        case S3State() as place:
+            from delta_engine.deployment.aws.clients import ClientLimits
+            from delta_engine.deployment.stores.s3 import S3ReportFiles
+
+            return S3ReportFiles(_s3_folder(place, ClientLimits()))
+        case DatabricksState() as place:
+            from delta_engine.deployment.databricks.volume_files import open_volume_files
+            from delta_engine.deployment.stores.databricks import VolumeReportFiles
+
+            return VolumeReportFiles(open_volume_files(), volume=_volume(place))
+        case other:
+            assert_never(other)
+
+
 def _lock_timeout(state: StateBackend, lease_seconds: float) -> float:
     """Return how long to wait: who waits for less than a lease never takes over from a dead run."""
     if state.lock_timeout_seconds is not None:
@@ -129,18 +161,22 @@ def _parts(settings: Settings, backend: Backend | None) -> tuple[StateStore, Jou
 
 
 def _s3_parts(environment: str, place: S3State) -> tuple[StateStore, JournalStore, LockRecords]:
-    from delta_engine.deployment.aws.clients import ClientLimits, open_s3_client
-    from delta_engine.deployment.aws.s3_folder import S3Folder
+    from delta_engine.deployment.aws.clients import ClientLimits
     from delta_engine.deployment.locks.s3_records import S3LockRecords
     from delta_engine.deployment.stores.s3 import S3JournalStore, S3StateStore
 
-    def folder(limits: ClientLimits) -> S3Folder:
-        client = open_s3_client(place.region, place.endpoint_url, limits=limits)
-        return S3Folder(client, place.bucket, place.prefix)
-
-    documents = folder(ClientLimits())
-    records = S3LockRecords(folder(ClientLimits(**_LOCK_LIMITS)), environment)
+    documents = _s3_folder(place, ClientLimits())
+    records = S3LockRecords(_s3_folder(place, ClientLimits(**_LOCK_LIMITS)), environment)
     return S3StateStore(documents, environment), S3JournalStore(documents, environment), records
+
+
+def _s3_folder(place: S3State, limits: ClientLimits) -> S3Folder:
+    from delta_engine.deployment.aws.clients import open_s3_client
+    from delta_engine.deployment.aws.s3_folder import S3Folder
+
+    return S3Folder(
+        open_s3_client(place.region, place.endpoint_url, limits=limits), place.bucket, place.prefix
+    )
 
 
 def _databricks_parts(
@@ -157,13 +193,17 @@ def _databricks_parts(
     if backend is None:
         raise ConfigError("a state_backend of type databricks is reached through the backend's SQL")
     files, runner = open_volume_files(), backend.runner
-    volume = f"/Volumes/{place.catalog}/{place.schema}/{place.volume}"
+    volume = _volume(place)
     heads, locks = (
         ".".join(map(quote_ident, (place.catalog, place.schema, name))) for name in (HEADS, LOCKS)
     )
     store = DatabricksStateStore(runner, files, heads=heads, volume=volume, environment=environment)
     journals = DatabricksJournalStore(files, volume=volume, environment=environment)
     return store, journals, DeltaLockRecords(runner, locks, environment)
+
+
+def _volume(place: DatabricksState) -> str:
+    return f"/Volumes/{place.catalog}/{place.schema}/{place.volume}"
 
 
 def _dynamodb_records(lock_id: str, lock: DynamoDBLockTable) -> LockRecords:

@@ -125,6 +125,8 @@ def orchestrator(settings: Settings, backend: Backend, deployment: Deployment) -
             parallelism=settings.parallelism,
         ),
         validator=PlanValidator(settings.policy),
+        history=backend.history,
+        drift_policy=settings.drift_policy,
     )
 
 

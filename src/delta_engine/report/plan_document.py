@@ -61,6 +61,7 @@ def _model(model: Table) -> dict[str, Any]:
         ],
         "comment": model.comment,
         "properties": dict(model.effective_table_properties),
+        "cluster_by": list(model.cluster_by),
         "primary_key": key and {"name": key.name, "columns": list(key.columns), "rely": key.rely},
     }
 

@@ -70,6 +70,8 @@ def _created(model: Table) -> Iterator[Branch]:
     key = named_primary_key(model)
     if key:
         yield Branch(Sign.ADDED, f"primary key {key.name} ({', '.join(key.columns)})")
+    if model.cluster_by:
+        yield Branch(Sign.ADDED, f"clustering ({', '.join(model.cluster_by)})")
     if model.comment:
         yield Branch(Sign.ADDED, f"table comment {model.comment!r}")
     for name, value in model.effective_table_properties.items():

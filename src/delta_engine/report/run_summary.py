@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from delta_engine.actions import CreateTable, TablePlan
+from delta_engine.drift.drift_report import DriftReport
+from delta_engine.drift_policy import Severity
 from delta_engine.execute.action_runner import OutcomeKind, TableOutcome
 
 FORMAT = "delta-engine/job-summary"
@@ -73,6 +75,26 @@ def sync_summary(environment: str, outcomes: Iterable[TableOutcome], *, models: 
         },
         tables={str(one.table): one.kind.value for one in done},
         failures={str(one.table): one.failure.message for one in done if one.failure},
+    )
+
+
+def drift_summary(report: DriftReport) -> JobSummary:
+    """Return what a drift report counts, and the worst severity of each table."""
+    return JobSummary(
+        task="drift_report",
+        environment=report.environment,
+        counts={
+            "drifted": len(report.drifted),
+            "deleted": len(report.deleted),
+            "unmanaged": len(report.unmanaged),
+            **{severity.value: report.count(severity) for severity in reversed(Severity)},
+            "ignored": len(report.ignored),
+            "pending": len(report.pending),
+        },
+        tables={
+            table.resource: table.severity.value
+            for table in (*report.drifted, *report.deleted, *report.unmanaged)
+        },
     )
 
 

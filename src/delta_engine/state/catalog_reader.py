@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Protocol, TypeVar
@@ -12,6 +13,8 @@ from delta_engine.state.states import CatalogState, TableState
 from delta_engine.types import DataType, first_unsupported
 
 Item = TypeVar("Item")
+
+_CLUSTERING = "clusteringColumns"
 
 
 class CatalogReader(Protocol):
@@ -25,6 +28,19 @@ class CatalogReader(Protocol):
                 never returned with something missing: that would look like a difference.
             RefusalGroup: several such tables.
             StatementError: the platform refused a query.
+        """
+        ...
+
+
+class TableLister(Protocol):
+    """Tells which tables there are."""
+
+    def tables_in(self, catalog: str, schema: str) -> tuple[QualifiedName, ...]:
+        """Return the Delta tables of a schema, sorted by name; none if it does not exist.
+
+        Raises:
+            CatalogReadError: the catalog does not exist or is not visible.
+            StatementError: the platform refused the query.
         """
         ...
 
@@ -46,6 +62,15 @@ def readable_column(
             way_out="Leave this table out of the models.",
         )
     return Column(name, data_type, is_nullable, comment)
+
+
+def take_out_clustering(properties: dict[str, str]) -> tuple[str, ...]:
+    """Return the clustering columns, and remove the synthetic property in which the platform shows them.
+
+    SHOW TBLPROPERTIES lists them as `clusteringColumns`, a JSON list of paths: `[["a"],["b"]]`.
+    """
+    paths = json.loads(properties.pop(_CLUSTERING, "[]"))
+    return tuple(".".join(path) for path in paths)
 
 
 def not_a_delta_table(table: QualifiedName, what: str) -> CatalogReadError:

@@ -7,7 +7,8 @@ alone has the comment). Never DESCRIBE DETAIL: it replays the whole log to count
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -18,8 +19,13 @@ from delta_engine.errors import CatalogReadError, StatementError
 from delta_engine.models import Column, PrimaryKey, QualifiedName, Table
 from delta_engine.sql import quote_ident, sql_show_table_properties
 from delta_engine.sql_runner import SqlRunner
-from delta_engine.state.catalog_reader import not_a_delta_table, read_tables, readable_column
-from delta_engine.state.states import ABSENT, CatalogState, TableState
+from delta_engine.state.catalog_reader import (
+    not_a_delta_table,
+    read_tables,
+    readable_column,
+    take_out_clustering,
+)
+from delta_engine.state.states import ABSENT, NO_AUDIT, Audit, CatalogState, TableState
 from delta_engine.types import data_type_from_spark_json
 
 if TYPE_CHECKING:
@@ -36,10 +42,12 @@ class Found:
     Args:
         existing: those of the tables looked for that exist, in their order.
         others: all others, sorted by name.
+        audits: what is known of all of them, by `QualifiedName.key`.
     """
 
     existing: tuple[QualifiedName, ...]
     others: tuple[QualifiedName, ...]
+    audits: Mapping[str, Audit] = field(default_factory=dict, compare=False)
 
     @classmethod
     def of(
@@ -65,6 +73,10 @@ class TableFinder(Protocol):
         """Return what is in the schemas of these tables; the schemas must exist."""
         ...
 
+    def listed(self, schemas: set[tuple[str, str]]) -> list[QualifiedName]:
+        """Return all tables of some (catalog, schema) pairs, which must exist."""
+        ...
+
 
 class FolderFinder:
     """Finds tables by path: a table is a folder with a Delta log, a schema is a folder.
@@ -88,13 +100,20 @@ class FolderFinder:
             CatalogReadError: something else is in a table's folder.
         """
         existing = [table for table in tables if self._exists(table, self._addressing.folder(table))]
-        listed = (
+        found = Found.of(tables, existing, self.listed({_schema_of(table) for table in tables}))
+        audits = {
+            table.key: _audit(self._addressing.folder(table)) for table in (*found.existing, *found.others)
+        }
+        return replace(found, audits=audits)
+
+    def listed(self, schemas: set[tuple[str, str]]) -> list[QualifiedName]:
+        """Return the folders of some schemas that have a Delta log."""
+        return [
             QualifiedName(catalog, schema, folder.name)
-            for catalog, schema in sorted({_schema_of(table) for table in tables})
+            for catalog, schema in sorted(schemas)
             for folder in sorted(self._addressing.warehouse.joinpath(catalog, schema).iterdir())
             if _has_delta_log(folder)
-        )
-        return Found.of(tables, existing, listed)
+        ]
 
     def _exists(self, table: QualifiedName, folder: Path) -> bool:
         if _has_delta_log(folder):
@@ -124,14 +143,18 @@ class CatalogFinder:
 
     def find(self, tables: Sequence[QualifiedName]) -> Found:
         """Return what the schemas list, of whatever format."""
-        listed = [
+        listed = self.listed({_schema_of(table) for table in tables})
+        present = {name.key for name in listed}
+        return Found.of(tables, [table for table in tables if table.key in present], listed)
+
+    def listed(self, schemas: set[tuple[str, str]]) -> list[QualifiedName]:
+        """Return what some schemas list, of whatever format."""
+        return [
             QualifiedName(catalog, schema, str(row["tableName"]))
-            for catalog, schema in sorted({_schema_of(table) for table in tables})
+            for catalog, schema in sorted(schemas)
             for row in self._list(f"SHOW TABLES IN {quote_ident(catalog)}.{quote_ident(schema)}", catalog)
             if row["namespace"]  # a session's temporary views have none
         ]
-        present = {name.key for name in listed}
-        return Found.of(tables, [table for table in tables if table.key in present], listed)
 
     def _list(self, sql: str, catalog: str) -> Sequence[Mapping[str, object]]:
         try:
@@ -176,7 +199,16 @@ class SparkDeltaReader:
         found = self._finder.find([name for name in names if _schema_of(name) not in missing])
         states = {name.key: ABSENT for name in names}
         states |= read_tables(found.existing, self._read, self._parallelism)
-        return CatalogState(tables=states, missing_schemas=missing, unasked=found.others)
+        for table in found.existing:
+            states[table.key] = replace(states[table.key], audit=found.audits.get(table.key, NO_AUDIT))
+        return CatalogState(tables=states, missing_schemas=missing, unasked=found.others, audits=found.audits)
+
+    def tables_in(self, catalog: str, schema: str) -> tuple[QualifiedName, ...]:
+        """Return the tables of a schema; see `TableLister.tables_in`."""
+        pair = (catalog.lower(), schema.lower())
+        if self._finder.missing_schemas({pair}):
+            return ()
+        return tuple(sorted(self._finder.listed({pair}), key=lambda name: name.key))
 
     def _read(self, table: QualifiedName) -> tuple[str, TableState]:
         address = self._addressing.table(table)
@@ -185,11 +217,13 @@ class SparkDeltaReader:
         }
         if _ANY_DELTA_TABLE_HAS not in properties:
             raise not_a_delta_table(table, "a view or a table of another format")
+        cluster_by = take_out_clustering(properties)
         return table.key, TableState(
             columns=self._columns(table, address, properties),
             table_comment=self._spark.catalog.getTable(address).description or "",
             table_properties=_visible(properties),
             primary_key=_primary_key(table, properties),
+            cluster_by=cluster_by,
         )
 
     def _columns(
@@ -213,6 +247,15 @@ def _schema_of(name: QualifiedName) -> tuple[str, str]:
 
 def _has_delta_log(folder: Path) -> bool:
     return (folder / "_delta_log").is_dir() and any((folder / "_delta_log").glob("*.json"))
+
+
+def _audit(folder: Path) -> Audit:
+    """Tell when a table was created, by its first commit; Delta removes old ones after a while."""
+    try:
+        seconds = (folder / "_delta_log" / "00000000000000000000.json").stat().st_mtime
+    except OSError:
+        return NO_AUDIT
+    return Audit(created_at=datetime.fromtimestamp(seconds, timezone.utc))
 
 
 def _data_files(folder: Path) -> list[Path]:

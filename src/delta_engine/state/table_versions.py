@@ -14,7 +14,7 @@ import msgspec
 from delta_engine.addressing import Addressing, PathAddressing
 from delta_engine.errors import StatementError
 from delta_engine.models import QualifiedName
-from delta_engine.sql import sql_describe_detail, sql_describe_last_commit
+from delta_engine.sql import sql_describe_detail, sql_describe_history
 from delta_engine.sql_runner import SqlRunner
 
 
@@ -75,7 +75,7 @@ class SqlTableVersionReader:
     def _read(self, table: QualifiedName, with_id: bool) -> TableVersion | None:
         address = self._addressing.table(table)
         try:
-            (commit,) = self._runner.run(sql_describe_last_commit(address))
+            (commit,) = self._runner.run(sql_describe_history(address, 1))
             detail = self._runner.run(sql_describe_detail(address))[0] if with_id else {"id": None}
         except StatementError:  # the record is poorer without it, and still true
             return None

@@ -15,9 +15,14 @@ from delta_engine.addressing import CatalogAddressing
 from delta_engine.errors import CatalogReadError, StatementError
 from delta_engine.models import Column, PrimaryKey, QualifiedName, Table
 from delta_engine.sql import quote_ident, sql_literal, sql_show_table_properties
-from delta_engine.sql_runner import Row, SqlRunner
-from delta_engine.state.catalog_reader import not_a_delta_table, read_tables, readable_column
-from delta_engine.state.states import ABSENT, CatalogState, TableState
+from delta_engine.sql_runner import Row, SqlRunner, utc_moment
+from delta_engine.state.catalog_reader import (
+    not_a_delta_table,
+    read_tables,
+    readable_column,
+    take_out_clustering,
+)
+from delta_engine.state.states import ABSENT, Audit, CatalogState, TableState
 from delta_engine.types import parse_data_type
 
 _MANAGEABLE = ("MANAGED", "EXTERNAL")
@@ -59,7 +64,7 @@ class UnityCatalogReader:
         for model in models:
             by_catalog[model.catalog_name.lower()].append(model.qualified_name)
         found: list[_Rows] = []
-        listed: list[QualifiedName] = []
+        listed: dict[QualifiedName, Audit] = {}
         missing: set[tuple[str, str]] = set()
         for catalog, names in sorted(by_catalog.items()):
             schemas = {name.schema.lower() for name in names}
@@ -68,7 +73,7 @@ class UnityCatalogReader:
             if present:
                 rows, everything = self._tables(catalog, present, names)
                 found += rows
-                listed += everything
+                listed |= everything
         states = {model.qualified_name.key: ABSENT for model in models}
         states |= read_tables(found, self._read, self._parallelism)
         return CatalogState(
@@ -77,7 +82,15 @@ class UnityCatalogReader:
             unasked=tuple(
                 name for name in sorted(listed, key=lambda name: name.key) if name.key not in states
             ),
+            audits={name.key: audit for name, audit in listed.items() if name.key not in states},
         )
+
+    def tables_in(self, catalog: str, schema: str) -> tuple[QualifiedName, ...]:
+        """Return the Delta tables of a schema; see `TableLister.tables_in`."""
+        if not self._schemas(catalog.lower(), {schema.lower()}):
+            return ()
+        _, listed = self._tables(catalog.lower(), {schema.lower()}, [])
+        return tuple(sorted(listed, key=lambda name: name.key))
 
     def _schemas(self, catalog: str, wanted: set[str]) -> set[str]:
         sql = f"""SELECT schema_name
@@ -95,16 +108,19 @@ WHERE schema_name IN ({_literals(wanted)})"""
 
     def _tables(
         self, catalog: str, schemas: set[str], names: Sequence[QualifiedName]
-    ) -> tuple[list[_Rows], list[QualifiedName]]:
-        """Return what there is to know about the existing ones of some tables, and all names there are."""
+    ) -> tuple[list[_Rows], dict[QualifiedName, Audit]]:
+        """Return what there is to know about the existing ones of some tables, and all Delta tables there are."""
         view = f"{quote_ident(catalog)}.information_schema"
         within = f"table_schema IN ({_literals(schemas)})"
         tables = self._by_table(
-            f"""SELECT table_schema, table_name, table_type, data_source_format, comment
+            f"""SELECT table_schema, table_name, table_type, data_source_format, comment,
+  created, created_by, last_altered, last_altered_by
 FROM {view}.tables
 WHERE {within}"""
         )
-        everything = [QualifiedName(catalog, *key) for key, (row, *_) in tables.items() if _is_delta(row)]
+        everything = {
+            QualifiedName(catalog, *key): _audit(row) for key, (row, *_) in tables.items() if _is_delta(row)
+        }
         wanted = [name for name in names if _key(name.schema, name.table) in tables]
         if not wanted:
             return [], everything
@@ -144,13 +160,26 @@ ORDER BY k.table_schema, k.table_name, k.ordinal_position"""
 
     def _read(self, rows: _Rows) -> tuple[str, TableState]:
         _require_whole_delta_table(rows)
-        properties = self._runner.run(sql_show_table_properties(self._addressing.table(rows.name)))
+        listed = self._runner.run(sql_show_table_properties(self._addressing.table(rows.name)))
+        properties = {str(row["key"]): str(row["value"]) for row in listed}
+        cluster_by = take_out_clustering(properties)
         return rows.name.key, TableState(
             columns=tuple(_column(rows.name, row) for row in rows.columns),
             table_comment=_text(rows.table["comment"]),
-            table_properties={str(row["key"]): str(row["value"]) for row in properties},
+            table_properties=properties,
             primary_key=_primary_key(rows.primary_key, rows.columns),
+            cluster_by=cluster_by,
+            audit=_audit(rows.table),
         )
+
+
+def _audit(table: Row) -> Audit:
+    return Audit(
+        created_at=utc_moment(table["created"]),
+        created_by=_name(table["created_by"]),
+        altered_at=utc_moment(table["last_altered"]),
+        altered_by=_name(table["last_altered_by"]),
+    )
 
 
 def _require_whole_delta_table(rows: _Rows) -> None:
@@ -192,6 +221,10 @@ def _primary_key(rows: Sequence[Row], columns: Sequence[Row]) -> PrimaryKey | No
 
 def _key(schema: str, table: str) -> tuple[str, str]:
     return schema.lower(), table.lower()
+
+
+def _name(value: object) -> str | None:
+    return None if value is None else str(value)
 
 
 def _text(value: object) -> str:

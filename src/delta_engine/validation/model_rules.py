@@ -11,7 +11,8 @@ from delta_engine.constraints.naming import MAX_NAME_LENGTH
 from delta_engine.constraints.stored_keys import PROPERTY_PREFIX
 from delta_engine.errors import InvalidModelError
 from delta_engine.models import Column, Table
-from delta_engine.types import forgotten_clause
+from delta_engine.sql import sql_data_type
+from delta_engine.types import can_cluster, forgotten_clause
 
 
 class ValidTableNames:
@@ -145,6 +146,42 @@ class PrimaryKeyColumnsNotNull:
                         location=model.location,
                         way_out=way_out,
                     )
+
+
+class ClusteringColumnsFit:
+    """Tables are clustered by at most four columns, which exist, once each, of types that have an order."""
+
+    MOST = 4
+
+    def check(self, models: Sequence[Table]) -> Iterator[InvalidModelError]:
+        """Refuse clustering that the platform would refuse (Databricks documentation, "Use liquid clustering")."""
+        for model in models:
+            for reason, column, way_out in self._problems(model):
+                yield InvalidModelError(
+                    reason,
+                    table=str(model.qualified_name),
+                    column=column,
+                    location=model.location,
+                    way_out=way_out,
+                )
+
+    def _problems(self, model: Table) -> Iterator[tuple[str, str | None, str]]:
+        types = {column.key: column.data_type for column in model.columns}
+        if len(model.cluster_by) > self.MOST:
+            yield f"cluster_by has {len(model.cluster_by)} columns", None, f"Name {self.MOST} at most."
+        for place, name in enumerate(model.cluster_by):
+            data_type = types.get(name.lower())
+            if data_type is None:
+                yield "cluster_by names no column of the table", name, "Declare it, or correct cluster_by."
+            elif name.lower() in map(str.lower, model.cluster_by[:place]):
+                yield "stands in cluster_by twice", name, "Name each column once."
+            elif not can_cluster(data_type):
+                kind = sql_data_type(data_type)
+                yield (
+                    f"cannot be clustered by: its type is {kind}",
+                    name,
+                    "Cluster by numbers, texts or dates.",
+                )
 
 
 class ReadableProperties:

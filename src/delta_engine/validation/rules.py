@@ -39,6 +39,7 @@ DEFAULT_MODEL_RULES: tuple[ModelRule, ...] = (
     model_rules.ValidColumnNames(),
     model_rules.DuplicateColumnNames(),
     model_rules.PrimaryKeyColumnsNotNull(),
+    model_rules.ClusteringColumnsFit(),
     model_rules.ReadableProperties(),
     model_rules.KeepsNestedClauses(),
 )

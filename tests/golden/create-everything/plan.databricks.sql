@@ -6,5 +6,6 @@ CREATE TABLE `dev`.`silver`.`orders` (
   CONSTRAINT `pk_dev_silver_orders__id` PRIMARY KEY (`id`)
 )
 USING delta
+CLUSTER BY (`created_ts`, `id`)
 COMMENT 'Orders table'
 TBLPROPERTIES ('delta.autoOptimize.optimizeWrite' = 'true', 'delta.columnMapping.mode' = 'name');

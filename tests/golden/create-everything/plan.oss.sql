@@ -5,5 +5,6 @@ CREATE TABLE `dev`.`silver`.`orders` (
   `lines` array<struct<`sku`: string COMMENT 'stock unit', `n`: int>>
 )
 USING delta
+CLUSTER BY (`created_ts`, `id`)
 COMMENT 'Orders table'
 TBLPROPERTIES ('delta.autoOptimize.optimizeWrite' = 'true', 'delta.columnMapping.mode' = 'name', 'delta_engine.constraint.pk_dev_silver_orders__id' = '{"type": "primary_key", "columns": ["id"]}');

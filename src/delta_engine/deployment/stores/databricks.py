@@ -190,6 +190,25 @@ class DatabricksJournalStore:
         return [(name, entry) for name, entry in found if entry is not None]
 
 
+class VolumeReportFiles:
+    """Keeps reports in the volume itself, beside the folders of the environments.
+
+    Args:
+        files: the volume's files.
+        volume: the volume's path.
+    """
+
+    def __init__(self, files: VolumeFiles, *, volume: str) -> None:
+        self._files = files
+        self._volume = volume
+
+    def write(self, name: str, data: bytes) -> str:
+        """Write or replace a file; return its path."""
+        path = f"{self._volume}/{name}"
+        self._files.upload(path, data, overwrite=True)
+        return path
+
+
 def _token(head: Row | Mapping[str, Value]) -> str:
     return json.dumps({name: head[name] for name in _IDENTITY})
 

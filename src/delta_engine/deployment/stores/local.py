@@ -149,3 +149,22 @@ class LocalJournalStore:
 
     def _path(self, run_id: str) -> Path:
         return self._folder / f"{run_id}.jsonl"
+
+
+class LocalReportFiles:
+    """Keeps reports in the deployment state's folder.
+
+    Args:
+        folder: made when something is written.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def write(self, name: str, data: bytes) -> str:
+        """Write or replace a file, whole or not at all; return its path."""
+        path = self._folder / name
+        with store_errors(path, "written"):
+            self._folder.mkdir(parents=True, exist_ok=True)
+            write_atomically(path, data)
+        return str(path)

@@ -10,15 +10,17 @@ from __future__ import annotations
 import gzip
 import zlib
 from collections.abc import Mapping, Sequence
+from pathlib import PurePosixPath
 from typing import Final
 
-from delta_engine.deployment.aws.s3_folder import S3Folder
+from delta_engine.deployment.aws.s3_folder import JSON_TYPE, S3Folder
 from delta_engine.deployment.errors import ConflictError, CorruptStateError
 from delta_engine.deployment.ports import Identity, StateVersion, StoredDocument
 
 _VERSION_ENDING: Final = ".json.gz"
 _GZIP_TYPE: Final = "application/gzip"
 _ENTRY_ENDING: Final = ".json"
+_REPORT_TYPES: Final = {".html": "text/html; charset=utf-8", ".json": JSON_TYPE}
 
 
 class S3StateStore:
@@ -143,6 +145,23 @@ class S3JournalStore:
             if run_id and entry.endswith(_ENTRY_ENDING) and position.isdecimal():
                 places.append((run_id, int(position), found.key))
         return places
+
+
+class S3ReportFiles:
+    """Keeps reports in the deployment state's folder, with the type that makes a browser show them.
+
+    Args:
+        folder: where.
+    """
+
+    def __init__(self, folder: S3Folder) -> None:
+        self._folder = folder
+
+    def write(self, name: str, data: bytes) -> str:
+        """Write or replace an object, on no condition: the last report is as good as any. Return where it is."""
+        content_type = _REPORT_TYPES.get(PurePosixPath(name).suffix, "application/octet-stream")
+        self._folder.put(name, data, content_type=content_type)
+        return self._folder.location(name)
 
 
 def _decompressed(data: bytes) -> bytes:

@@ -1,0 +1,85 @@
+"""Liquid clustering: the columns by which the platform lays out the data. Changing them rewrites nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+from delta_engine.actions import Hazard, Phase
+from delta_engine.aspects.aspect import (
+    Aspect,
+    Change,
+    Comparison,
+    CreateClauses,
+    RenderContext,
+    Sign,
+)
+from delta_engine.capabilities import Capabilities
+from delta_engine.drift_policy import DriftKind
+from delta_engine.models import Table
+from delta_engine.sql import sql_alter_clustering
+from delta_engine.state.states import TableState
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeClustering:
+    """Cluster by other columns; none switches clustering off. Data that is there stays where it is."""
+
+    phase: ClassVar[Phase] = Phase.CHANGE_CLUSTERING
+    hazards: ClassVar[tuple[Hazard, ...]] = ()
+    desired: tuple[str, ...]
+    observed: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        if self.desired == self.observed:
+            raise ValueError("the table is clustered by these columns already")
+
+
+def diff(comparison: Comparison) -> Iterable[ChangeClustering]:
+    """Yield an action when the columns or their order differ."""
+    desired, observed = comparison.desired.cluster_by, comparison.observed.cluster_by
+    if [name.lower() for name in desired] != [name.lower() for name in observed]:
+        yield ChangeClustering(desired, observed)
+
+
+def create(desired: Table, _capabilities: Capabilities) -> CreateClauses:
+    """Return the CLUSTER BY clause."""
+    return CreateClauses(cluster_by=desired.cluster_by)
+
+
+def render(actions: Sequence[ChangeClustering], context: RenderContext) -> Iterable[str]:
+    """Yield one ALTER TABLE … CLUSTER BY."""
+    for action in actions:
+        yield sql_alter_clustering(context.table, action.desired)
+
+
+def explain(action: ChangeClustering) -> Iterable[Change]:
+    """Yield both lists of columns."""
+    yield Change(
+        sign=Sign.CHANGED,
+        subject="clustering",
+        observed=_listed(action.observed),
+        desired=_listed(action.desired),
+    )
+
+
+def accept(model: Table, observed: TableState, _action: ChangeClustering) -> Table:
+    """Return the model clustered as the table is."""
+    return replace(model, cluster_by=observed.cluster_by)
+
+
+def _listed(columns: tuple[str, ...]) -> str:
+    return f"({', '.join(columns)})" if columns else "none"
+
+
+ASPECT: Aspect[ChangeClustering] = Aspect(
+    name="clustering",
+    action_types=(ChangeClustering,),
+    diff=diff,
+    render=render,
+    explain=explain,
+    accept=accept,
+    drift_kind=lambda _action: DriftKind.CLUSTERING,
+    create=create,
+)

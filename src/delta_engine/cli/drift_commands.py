@@ -1,0 +1,155 @@
+"""What `delta-engine drift` does: report, revert, accept."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+
+import typer
+from rich.console import Console
+from rich.text import Text
+from typing_extensions import assert_never
+
+from delta_engine.cli.commands import apply_plan, open_engine
+from delta_engine.cli.context import Context, ExitCode
+from delta_engine.cli.plan_view import print_plan
+from delta_engine.cli.terminal import confirm, print_note, status
+from delta_engine.config.described_edits import described_edit
+from delta_engine.config.model_edit_texts import ModelEdit
+from delta_engine.config.model_edits import edit_models, is_editable
+from delta_engine.drift.detector import DetectedTable
+from delta_engine.drift.drift_report import DriftReport
+from delta_engine.drift.handling import renames_of, taken_in
+from delta_engine.drift_policy import Severity
+from delta_engine.errors import raise_all
+from delta_engine.models import Table
+from delta_engine.orchestrate.drift_reports import DriftReporting
+from delta_engine.orchestrate.project import Project
+from delta_engine.report.drift_json import drift_json
+from delta_engine.report.drift_text import drift_lines, drift_text, summary
+from delta_engine.report.plan_tree import counted, plan_summary
+
+_COLOURS = {Severity.HIGH: "red", Severity.MEDIUM: "yellow", Severity.LOW: "cyan"}
+
+
+class Format(Enum):
+    """How to render a report."""
+
+    TEXT = "text"
+    JSON = "json"
+    HTML = "html"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Output:
+    """What to make of a report.
+
+    Args:
+        rendering: how.
+        path: where to; stdout for None.
+        fail_on: from which severity on the exit code is 2; None for never.
+        is_recorded: whether to add it to the history.
+    """
+
+    rendering: Format
+    path: Path | None
+    fail_on: Severity | None
+    is_recorded: bool
+
+
+def report_drift(context: Context, tables: Sequence[str], output: Output) -> None:
+    """Report; change nothing. Exit with 2 at or above a severity."""
+    project, backend, engine = open_engine(context, tables)
+    reporting = DriftReporting(project, backend, engine)
+    with status("reading the catalog …"):
+        report = reporting.report()
+    if output.is_recorded:
+        reporting.record(report)
+    if output.path is not None:
+        output.path.parent.mkdir(parents=True, exist_ok=True)
+        output.path.write_text(_rendered(report, reporting, output.rendering), encoding="utf-8")
+        print_note(f"{summary(report)}; the report is in {output.path}")
+    elif output.rendering is Format.TEXT:
+        _print(report)
+    else:
+        typer.echo(_rendered(report, reporting, output.rendering))
+    if output.fail_on is not None and report.reaches(output.fail_on):
+        raise typer.Exit(ExitCode.PENDING)
+
+
+def revert_drift(context: Context, tables: Sequence[str], allow: Sequence[str], *, yes: bool) -> None:
+    """Lock, plan what restores what was applied last, show, ask, apply, record."""
+    project, _, engine = open_engine(context, tables, allow)
+    with engine.run("drift --revert", print_note) as run:
+        with status("reading the catalog …"):
+            plan = run.plan_revert(project.models, is_partial=project.is_partial)
+        print_plan(plan)
+        typer.echo(f"{project.settings.environment}: {plan_summary(plan)} to revert")
+        raise_all(run.refusals(plan))
+        if not plan:
+            return
+        confirm("Revert these changes?", yes=yes)
+        outcomes = apply_plan(run, plan)
+        typer.echo(f"reverted: {counted(len(outcomes), 'table')}")
+
+
+def accept_drift(context: Context, tables: Sequence[str], *, yes: bool) -> None:
+    """Lock, show, ask, edit the models, record."""
+    project, _, engine = open_engine(context, tables)
+    with engine.run("drift --accept", print_note) as run:
+        with status("reading the catalog …"):
+            detected = run.detect(project.models, is_partial=project.is_partial)
+        drifted = [table for table in detected if table.drift]
+        for table in drifted:
+            _print_findings(table)
+        typer.echo(f"{project.settings.environment}: {counted(len(drifted), 'table')} to accept")
+        if not drifted:
+            return
+        confirm("Take this into the models?", yes=yes)
+        _edit_models(project, drifted)
+        run.accept(drifted)
+        typer.echo("accepted. Look at the models' changes, and commit them.")
+
+
+def _edit_models(project: Project, drifted: Sequence[DetectedTable]) -> None:
+    """Edit YAML models in place; say what to change in Python models."""
+    models = {model.qualified_name.key: model for model in project.models}
+    edits = [_edit(models[table.name.key], table) for table in drifted if table.name.key in models]
+    edits = [edit for edit in edits if edit.before != edit.after]
+    for path in edit_models([edit for edit in edits if is_editable(edit.before)], project.settings):
+        typer.echo(f"updated: {path}")
+    for edit in edits:
+        if not is_editable(edit.before):
+            typer.echo(described_edit(edit.before, edit.after, edit.renames))
+
+
+def _edit(model: Table, table: DetectedTable) -> ModelEdit:
+    if not table.observed.exists:
+        return ModelEdit(before=model, after=None)
+    return ModelEdit(before=model, after=taken_in(model, table), renames=renames_of(table))
+
+
+def _rendered(report: DriftReport, reporting: DriftReporting, rendering: Format) -> str:
+    match rendering:
+        case Format.TEXT:
+            return drift_text(report)
+        case Format.JSON:
+            return drift_json(report)
+        case Format.HTML:
+            return reporting.html(report)
+    assert_never(rendering)
+
+
+def _print(report: DriftReport) -> None:
+    console = Console(highlight=False, soft_wrap=True)
+    for line in drift_lines(report):
+        console.print(Text(line.text, style=_COLOURS[line.severity] if line.severity else ""))
+
+
+def _print_findings(table: DetectedTable) -> None:
+    typer.echo(f"~ {table.resource}")
+    for detail in table.drift:
+        finding = detail.finding
+        typer.echo(f"    {finding.field}: {finding.expected or 'absent'} → {finding.actual or 'gone'}")

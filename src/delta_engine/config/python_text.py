@@ -1,0 +1,88 @@
+"""Python source text as a formatter would leave it. Knows literals and layout, no models."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+MAX_LINE_LENGTH = 100
+
+Code: TypeAlias = "str | Call | Sequence[Code] | Mapping[str, str]"
+"""An expression: text that stands for itself, a call, a list, or a dict of such texts."""
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A call.
+
+    Args:
+        function: the function's name.
+        arguments: in order; (name, value) for keyword arguments.
+        is_spread: puts every argument on a line of its own, also where one line would do.
+    """
+
+    function: str
+    arguments: Sequence[Code | tuple[str, Code]]
+    is_spread: bool = False
+
+
+def literal(text: str) -> str:
+    """Return text as a string literal, in double quotes where that needs no more escapes."""
+    if '"' in text:
+        return repr(text)
+    return '"' + repr("'" + text)[2:]
+
+
+def python_text(code: Code, *, indent: int = 0, reserved: int = 0) -> str:
+    """Return an expression's text: on one line if it fits, else an item per line.
+
+    Args:
+        code: the expression.
+        indent: how far its first line is indented, in spaces.
+        reserved: how many characters stand around it on that line.
+    """
+    if isinstance(code, str):
+        return code
+    line = on_one_line(code)
+    if line is not None and indent + reserved + len(line) <= MAX_LINE_LENGTH:
+        return line
+    opening, items, closing = _parts(code)
+    if not items:
+        return opening + closing
+    margin = " " * (indent + 4)
+    lines = [f"{margin}{prefix}{_nested(item, prefix, indent + 4)},\n" for prefix, item in items]
+    return f"{opening}\n{''.join(lines)}{' ' * indent}{closing}"
+
+
+def _nested(item: Code, prefix: str, indent: int) -> str:
+    return python_text(item, indent=indent, reserved=len(prefix) + len(","))
+
+
+def on_one_line(code: Code) -> str | None:
+    """Return an expression without line breaks, or None where one must be."""
+    if isinstance(code, str):
+        return code
+    if isinstance(code, Call) and code.is_spread and code.arguments:
+        return None
+    opening, items, closing = _parts(code)
+    texts = [(prefix, on_one_line(item)) for prefix, item in items]
+    if any(text is None for _, text in texts):
+        return None
+    return f"{opening}{', '.join(f'{prefix}{text}' for prefix, text in texts)}{closing}"
+
+
+def _parts(code: Call | Sequence[Code] | Mapping[str, str]) -> tuple[str, list[tuple[str, Code]], str]:
+    """Return what opens an expression, its items with what stands before each, and what closes it."""
+    if isinstance(code, Call):
+        return f"{code.function}(", [_argument(argument) for argument in code.arguments], ")"
+    if isinstance(code, Mapping):
+        return "{", [(f"{key}: ", value) for key, value in code.items()], "}"
+    return "[", [("", item) for item in code], "]"
+
+
+def _argument(argument: Code | tuple[str, Code]) -> tuple[str, Code]:
+    if isinstance(argument, tuple):
+        name, value = argument
+        return f"{name}=", value
+    return "", argument

@@ -1,0 +1,167 @@
+"""Who did it: matches deviations with the commits of a table's history. Pure.
+
+Delta says what a commit changed in its operation and parameters (Delta documentation, "History schema"); the
+forms of the parameters are pinned by tests/integration/test_drift.py, which reads real ones.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+
+from delta_engine import aspects
+from delta_engine.aspects.nullability import ColumnNullabilityChange
+from delta_engine.constraints.naming import build_not_null_check_name
+from delta_engine.constraints.stored_keys import PROPERTY_PREFIX as KEY_PROPERTY_PREFIX
+from delta_engine.drift.comparison import Deviation
+from delta_engine.drift.drift_report import Attribution
+from delta_engine.drift_policy import DriftKind
+from delta_engine.state.states import Audit
+from delta_engine.state.table_history import Commit
+
+_COLUMN_KINDS = frozenset(
+    {
+        DriftKind.COLUMN_ADDED,
+        DriftKind.COLUMN_DROPPED,
+        DriftKind.COLUMN_TYPE,
+        DriftKind.COLUMN_NULLABILITY,
+        DriftKind.COLUMN_COMMENT,
+        DriftKind.COLUMN_ORDER,
+    }
+)
+_MAKES_ANEW = ("CREATE", "REPLACE", "CLONE", "RESTORE")
+
+
+def attribution(deviation: Deviation, commits: Sequence[Commit], audit: Audit) -> Attribution | None:
+    """Return who made a deviation.
+
+    Args:
+        deviation: what is different.
+        commits: those since the apply, newest first.
+        audit: what the catalog notes; what no commit explains, such as keys, is put down to it.
+    """
+    traces = set(_traces(deviation))
+    for commit in commits:
+        if _may_touch_anything(commit, deviation.kind) or not traces.isdisjoint(_touched(commit)):
+            return by_commit(commit)
+    if audit.altered_at is None and audit.altered_by is None:
+        return None
+    return Attribution(who=audit.altered_by, at=audit.altered_at)
+
+
+def by_commit(commit: Commit) -> Attribution:
+    """Return what a commit says of its author."""
+    return Attribution(
+        who=commit.who,
+        at=commit.at,
+        operation=commit.operation,
+        version=commit.version,
+        job=commit.job,
+        notebook=commit.notebook,
+    )
+
+
+def since(commits: Sequence[Commit], version: int | None) -> tuple[Commit, ...]:
+    """Return the commits after a version, newest first; all of them if it is not known."""
+    return tuple(commit for commit in commits if version is None or commit.version > version)
+
+
+def renames(commits: Sequence[Commit]) -> dict[str, str]:
+    """Return the columns that commits renamed, new names by old ones; chains are followed to their end.
+
+    Args:
+        commits: newest first.
+    """
+    found: dict[str, str] = {}
+    for commit in reversed(commits):
+        if commit.operation != "RENAME COLUMN":
+            continue
+        old, new = (_name(commit.parameters.get(key, "")) for key in ("oldColumnPath", "newColumnPath"))
+        first = next((name for name, latest in found.items() if latest.lower() == old.lower()), old)
+        found[first] = new
+    return {old: new for old, new in found.items() if old.lower() != new.lower()}
+
+
+def _may_touch_anything(commit: Commit, kind: DriftKind) -> bool:
+    """Whether a commit made the table anew, or may have brought columns along with data."""
+    if commit.operation.startswith(_MAKES_ANEW):
+        return True
+    return _may_change_schema(commit) and kind in _COLUMN_KINDS
+
+
+def _touched(commit: Commit) -> Iterator[str]:
+    """Yield the fields, in lower case, that a commit has changed."""
+    parameters = commit.parameters
+    match commit.operation:
+        case "ADD COLUMNS" | "DROP COLUMNS" | "CHANGE COLUMN" | "CHANGE COLUMNS":
+            yield from ("column order", *_fields_of_columns(parameters))
+        case "RENAME COLUMN":
+            yield f"column {_name(parameters.get('oldColumnPath', ''))}".lower()
+        case "SET TBLPROPERTIES" | "UNSET TBLPROPERTIES":
+            for key in _keys(parameters.get("properties", "")):
+                yield from _fields_of_property(key)
+        case "ADD CONSTRAINT" | "DROP CONSTRAINT":
+            yield from _fields_of_constraint(parameters.get("name", "").lower())
+        case "CLUSTER BY":
+            yield "clustering"
+
+
+def _traces(deviation: Deviation) -> Iterator[str]:
+    """Yield the fields that tell of a deviation: its own, and that of a CHECK that stands for NOT NULL."""
+    yield deviation.field.lower()
+    match deviation.difference:
+        case aspects.Difference(action=ColumnNullabilityChange(name)):
+            yield f"constraint {build_not_null_check_name(name)}"
+
+
+def _fields_of_constraint(name: str) -> Iterator[str]:
+    yield from ("primary key", f"primary key {name}", f"constraint {name}")
+
+
+def _fields_of_columns(parameters: Mapping[str, str]) -> Iterator[str]:
+    for name in _column_names(parameters):
+        for suffix in ("", " type", " nullability", " comment"):
+            yield f"column {name}{suffix}".lower()
+
+
+def _column_names(parameters: Mapping[str, str]) -> Iterator[str]:
+    """Yield the columns of ADD, DROP, CHANGE: names, structs, or structs within `{"column": …}`."""
+    found = _json(parameters.get("columns", "[]"))
+    for entry in [*(found if isinstance(found, list) else []), _json(parameters.get("column", "null"))]:
+        match entry:
+            case {"column": {"name": str(name)}} | {"name": str(name)} | str(name):
+                yield _name(name)
+
+
+def _fields_of_property(key: str) -> Iterator[str]:
+    """Yield what a property stands for; Delta calls the table's comment a property of that name."""
+    if key == "comment":
+        yield "table comment"
+    if key.startswith(KEY_PROPERTY_PREFIX):
+        yield from ("primary key", f"primary key {key.removeprefix(KEY_PROPERTY_PREFIX)}".lower())
+    yield from (f"property {key}".lower(), f"table feature {key}".lower())
+
+
+def _keys(text: str) -> Sequence[str]:
+    """Return the keys of properties: SET logs them with their values, UNSET as a list."""
+    found = _json(text)
+    return [str(key) for key in found] if isinstance(found, (dict, list)) else []
+
+
+def _may_change_schema(commit: Commit) -> bool:
+    parameters = commit.parameters
+    return "true" in (parameters.get("canMergeSchema"), parameters.get("canOverwriteSchema"))
+
+
+def _name(path: str) -> str:
+    """Return a column's name without the backticks that Delta puts around odd ones."""
+    if len(path) > 1 and path.startswith("`") and path.endswith("`"):
+        return path[1:-1].replace("``", "`")
+    return path
+
+
+def _json(text: str) -> object:
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError:
+        return text

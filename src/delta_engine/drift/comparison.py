@@ -1,0 +1,134 @@
+"""Compares one table with what was applied to it last: deviations, field by field. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from delta_engine import aspects
+from delta_engine.aspects.aspect import Comparison
+from delta_engine.drift_policy import DriftKind
+from delta_engine.models import PrimaryKey, Table
+from delta_engine.state.states import TableState
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Deviation:
+    """One thing in which a table is not as it was applied.
+
+    Args:
+        kind: what was done.
+        field: what it was done to.
+        expected: as it was applied; None for what was not there.
+        actual: as it is; None for what is gone.
+        difference: what the aspects make of it; None for what no aspect knows.
+    """
+
+    kind: DriftKind
+    field: str
+    expected: str | None
+    actual: str | None
+    difference: aspects.Difference | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Applied:
+    """What is recorded of a table.
+
+    Args:
+        table: as it was applied last.
+        column_order: the names in the table's order after that; None where nobody looked.
+        renames: what was renamed by hand since, new names by old ones.
+    """
+
+    table: Table
+    column_order: tuple[str, ...] | None = None
+    renames: Mapping[str, str]
+
+
+def deviations(applied: Applied, observed: TableState) -> tuple[Deviation, ...]:
+    """Return how an existing table differs from what was applied."""
+    renamed = tuple(
+        Deviation(kind=DriftKind.COLUMN_RENAMED, field=f"column {old}", expected=old, actual=new)
+        for old, new in applied.renames.items()
+    )
+    expected = with_renames(applied.table, applied.renames)
+    found = tuple(
+        Deviation(
+            kind=difference.kind,
+            field=difference.change.subject,
+            expected=difference.change.desired,
+            actual=difference.change.observed,
+            difference=difference,
+        )
+        for difference in aspects.differences(Comparison.of(expected, observed))
+    )
+    return (*renamed, *found, *_reordered(applied, observed))
+
+
+def accepted(model: Table, observed: TableState, taken: Sequence[Deviation]) -> Table:
+    """Return a model that takes the observed side of some deviations, and keeps its own in all others.
+
+    Args:
+        model: what was applied last, or what is declared now.
+        observed: the table as it is.
+        taken: which deviations, as `deviations` returns them.
+    """
+    renames = {str(one.expected): str(one.actual) for one in taken if one.kind is DriftKind.COLUMN_RENAMED}
+    model = with_renames(model, renames)
+    differences = (one.difference for one in taken if one.difference is not None)
+    model = aspects.accept(model, observed, differences)
+    if any(one.kind is DriftKind.COLUMN_ORDER for one in taken):
+        places = {column.key: place for place, column in enumerate(observed.columns)}
+        ordered = sorted(model.columns, key=lambda column: places.get(column.key, len(places)))
+        model = replace(model, columns=tuple(ordered))
+    return model
+
+
+def with_renames(model: Table, renames: Mapping[str, str]) -> Table:
+    """Return a model with columns renamed, wherever it names them.
+
+    Args:
+        model: the model.
+        renames: new names by old ones; what the model does not have is left out.
+    """
+    if not renames:
+        return model
+    new_names = {old.lower(): new for old, new in renames.items()}
+
+    def renamed(names: Sequence[str]) -> tuple[str, ...]:
+        return tuple(new_names.get(name.lower(), name) for name in names)
+
+    key = model.primary_key
+    return replace(
+        model,
+        columns=tuple(
+            replace(column, name=new_names.get(column.key, column.name)) for column in model.columns
+        ),
+        primary_key=PrimaryKey(renamed(key.columns), key.name, key.rely) if key else None,
+        cluster_by=renamed(model.cluster_by),
+    )
+
+
+def _reordered(applied: Applied, observed: TableState) -> tuple[Deviation, ...]:
+    """Compare the order of the columns that both sides have with the order after the apply."""
+    if applied.column_order is None:
+        return ()
+    new_names = {old.lower(): new.lower() for old, new in applied.renames.items()}
+    recorded = [name.lower() for name in applied.column_order] or [
+        column.key for column in applied.table.columns
+    ]
+    expected = [new_names.get(name, name) for name in recorded]
+    shared = {column.key for column in observed.columns} & {*expected}
+    wanted = [name for name in expected if name in shared]
+    actual = [column.key for column in observed.columns if column.key in shared]
+    if wanted == actual:
+        return ()
+    return (
+        Deviation(
+            kind=DriftKind.COLUMN_ORDER,
+            field="column order",
+            expected=f"({', '.join(wanted)})",
+            actual=f"({', '.join(actual)})",
+        ),
+    )

@@ -1,0 +1,285 @@
+"""The detector: the deployment state against the catalog state, table by table, and who did it.
+
+Statements are spent on changed tables alone: a clean run costs nothing beyond its snapshot.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from types import MappingProxyType
+
+from delta_engine.deployment.definitions import as_table
+from delta_engine.deployment.document import DeploymentState, Resource
+from delta_engine.deployment.resources import table_key
+from delta_engine.deployment.synchronizer import HALF_DONE
+from delta_engine.drift.attribution import attribution, by_commit, renames, since
+from delta_engine.drift.comparison import Applied, Deviation, deviations
+from delta_engine.drift.drift_report import Attribution, Finding
+from delta_engine.drift_policy import DriftKind, DriftPolicy, IgnoreEntry
+from delta_engine.models import QualifiedName
+from delta_engine.state.states import Audit, CatalogState, TableState
+from delta_engine.state.table_history import Commit, TableHistoryReader
+from delta_engine.state.table_versions import TableVersion, TableVersionReader
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Detected:
+    """A deviation, judged.
+
+    Args:
+        deviation: what is different.
+        finding: the same for the report, with its severity and its author.
+        ignored_by: the entry of the policy that ignores it.
+    """
+
+    deviation: Deviation
+    finding: Finding
+    ignored_by: IgnoreEntry | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DetectedTable:
+    """A table that is not as it was applied.
+
+    Args:
+        name: the table.
+        applied: what was applied.
+        observed: the table as it is; absent for a deleted one.
+        version: where the table stands, if that was asked.
+        details: what is different.
+    """
+
+    name: QualifiedName
+    applied: Applied
+    observed: TableState
+    version: TableVersion | None
+    details: tuple[Detected, ...]
+
+    @property
+    def resource(self) -> str:
+        """The table's key in the deployment state."""
+        return table_key(self.name)
+
+    @property
+    def drift(self) -> tuple[Detected, ...]:
+        """What the policy does not ignore."""
+        return tuple(detail for detail in self.details if detail.ignored_by is None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Suspect:
+    """A table that needs a second look."""
+
+    name: QualifiedName
+    resource: Resource
+    applied: Applied
+    observed: TableState
+    version: TableVersion | None = None
+    commits: tuple[Commit, ...] = ()
+
+
+class DriftDetector:
+    """Finds what changed since it was applied.
+
+    Args:
+        policy: how bad things are, and what is ignored.
+        versions: asks for the ids of tables that may have been replaced.
+        history: asks who did it; nobody is asked without it.
+        is_thorough: whether to ask for ids also where nobody knows when a table was created.
+    """
+
+    def __init__(
+        self,
+        policy: DriftPolicy,
+        *,
+        versions: TableVersionReader | None = None,
+        history: TableHistoryReader | None = None,
+        is_thorough: bool = True,
+    ) -> None:
+        self._policy = policy
+        self._versions = versions
+        self._history = history
+        self._is_thorough = is_thorough
+
+    def detect(
+        self, state: DeploymentState, observed: CatalogState, *, now: datetime
+    ) -> tuple[DetectedTable, ...]:
+        """Return the tables that are not as they were applied, sorted by name.
+
+        Args:
+            state: what was applied. Tables that a run left half done are nobody's drift.
+            observed: a snapshot; tables that it does not cover are left out.
+            now: when it was taken; entries of the policy expire.
+        """
+        suspects = [
+            suspect
+            for suspect in _applied_tables(state, observed)
+            if not suspect.observed.exists or self._may_be_replaced(suspect) or _differs(suspect)
+        ]
+        suspects = self._looked_at_again(suspects)
+        found = (self._detected(suspect, now) for suspect in suspects)
+        return tuple(table for table in found if table.details)
+
+    def unmanaged(
+        self, observed: CatalogState, managed: Iterable[str], *, now: datetime
+    ) -> tuple[tuple[QualifiedName, Detected], ...]:
+        """Return the tables of managed schemas that nobody declared.
+
+        Args:
+            observed: a snapshot.
+            managed: the keys (`QualifiedName.key`) of tables that somebody declared or applied.
+            now: when it was taken.
+        """
+        known = set(managed)
+        deviation = Deviation(kind=DriftKind.UNMANAGED, field="table", expected=None, actual="exists")
+        return tuple(
+            (name, self._judged(name, deviation, _created(observed.audits.get(name.key)), now))
+            for name in observed.unasked
+            if name.key not in known
+        )
+
+    def _looked_at_again(self, suspects: Sequence[_Suspect]) -> list[_Suspect]:
+        """Ask for ids and for histories, each at once for all tables that need it."""
+        present = [suspect for suspect in suspects if suspect.observed.exists]
+        versions = self._current_versions([suspect for suspect in present if self._may_be_replaced(suspect)])
+        changed = [one for one in present if _is_replaced(one, versions) or _differs(one)]
+        commits = self._history.read([one.name for one in changed]) if self._history and changed else {}
+        return [
+            _with_history(suspect, versions.get(suspect.name.key), commits.get(suspect.name.key, ()))
+            for suspect in suspects
+        ]
+
+    def _current_versions(self, suspects: Sequence[_Suspect]) -> Mapping[str, TableVersion]:
+        if self._versions is None or not suspects:
+            return MappingProxyType({})
+        names = [suspect.name for suspect in suspects]
+        return self._versions.read(names, with_id={name.key for name in names})
+
+    def _may_be_replaced(self, suspect: _Suspect) -> bool:
+        """Whether the table's id has to be asked for: it was created after our apply, or nobody knows when."""
+        if suspect.resource.metadata.delta_table_id is None or not suspect.observed.exists:
+            return False
+        created_at, deployed_at = suspect.observed.audit.created_at, suspect.resource.deployed_at
+        if created_at is None or deployed_at is None:
+            return self._is_thorough
+        return created_at > deployed_at
+
+    def _detected(self, suspect: _Suspect, now: datetime) -> DetectedTable:
+        return DetectedTable(
+            name=suspect.name,
+            applied=suspect.applied,
+            observed=suspect.observed,
+            version=suspect.version,
+            details=tuple(
+                self._judged(suspect.name, deviation, _author(suspect, deviation), now)
+                for deviation in _deviations(suspect)
+            ),
+        )
+
+    def _judged(
+        self, table: QualifiedName, deviation: Deviation, changed: Attribution | None, now: datetime
+    ) -> Detected:
+        kind, field = deviation.kind, deviation.field
+        return Detected(
+            deviation=deviation,
+            finding=Finding(
+                kind=kind,
+                field=field,
+                expected=deviation.expected,
+                actual=deviation.actual,
+                severity=self._policy.severity(table, kind, field),
+                changed=changed,
+            ),
+            ignored_by=next(
+                (
+                    entry
+                    for entry in self._policy.ignores
+                    if not entry.is_expired(now) and entry.matches(table, kind, field)
+                ),
+                None,
+            ),
+        )
+
+
+def _applied_tables(state: DeploymentState, observed: CatalogState) -> Iterator[_Suspect]:
+    """Yield the applied tables that the snapshot covers."""
+    for _, resource in sorted(state.resources.items()):
+        definition = resource.metadata.definition
+        if definition is None or resource.status in HALF_DONE:
+            continue
+        name = QualifiedName(definition.catalog, definition.schema, definition.name)
+        if name.key not in observed.tables:
+            continue
+        yield _Suspect(
+            name=name,
+            resource=resource,
+            applied=Applied(
+                table=as_table(definition), column_order=resource.metadata.column_order, renames={}
+            ),
+            observed=observed.table(name),
+        )
+
+
+def _differs(suspect: _Suspect) -> bool:
+    return bool(deviations(suspect.applied, suspect.observed))
+
+
+def _is_replaced(suspect: _Suspect, versions: Mapping[str, TableVersion]) -> bool:
+    version = versions.get(suspect.name.key)
+    recorded = suspect.resource.metadata.delta_table_id
+    return version is not None and version.table_id is not None and version.table_id != recorded
+
+
+def _with_history(suspect: _Suspect, version: TableVersion | None, commits: tuple[Commit, ...]) -> _Suspect:
+    """Add what was learned: a new table's history is all news, and renames change what to compare with."""
+    is_replaced = version is not None and _is_replaced(suspect, {suspect.name.key: version})
+    news = commits if is_replaced else since(commits, suspect.resource.metadata.delta_version)
+    if version is None and commits:
+        version = TableVersion(table_id=suspect.resource.metadata.delta_table_id, version=commits[0].version)
+    columns = {column.key for column in suspect.applied.table.columns}
+    present = {column.key for column in suspect.observed.columns}
+    renamed = {
+        old: new
+        for old, new in renames(news).items()
+        if old.lower() in columns and old.lower() not in present and new.lower() in present
+    }
+    return replace(suspect, version=version, commits=news, applied=replace(suspect.applied, renames=renamed))
+
+
+def _deviations(suspect: _Suspect) -> tuple[Deviation, ...]:
+    if not suspect.observed.exists:
+        return (
+            Deviation(kind=DriftKind.TABLE_DELETED, field="table", expected=_deployed(suspect), actual=None),
+        )
+    found = deviations(suspect.applied, suspect.observed)
+    key = suspect.name.key
+    if suspect.version is None or not _is_replaced(suspect, {key: suspect.version}):
+        return found
+    replaced = Deviation(
+        kind=DriftKind.TABLE_REPLACED,
+        field="table",
+        expected=f"id {suspect.resource.metadata.delta_table_id}",
+        actual=f"id {suspect.version.table_id}",
+    )
+    return (replaced, *found)
+
+
+def _deployed(suspect: _Suspect) -> str:
+    at, by = suspect.resource.deployed_at, suspect.resource.deployed_by
+    return f"applied {at:%Y-%m-%d %H:%M:%S} by {by}" if at else "applied"
+
+
+def _author(suspect: _Suspect, deviation: Deviation) -> Attribution | None:
+    if deviation.kind is DriftKind.TABLE_REPLACED and suspect.commits:
+        return by_commit(suspect.commits[-1])
+    if not suspect.observed.exists:
+        return None
+    return attribution(deviation, suspect.commits, suspect.observed.audit)
+
+
+def _created(audit: Audit | None) -> Attribution | None:
+    if audit is None or (audit.created_at is None and audit.created_by is None):
+        return None
+    return Attribution(who=audit.created_by, at=audit.created_at, operation="CREATE TABLE")

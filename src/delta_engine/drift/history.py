@@ -1,0 +1,224 @@
+"""Drift over time: a Delta table with a row for every run and for every finding, for dashboards and later reports.
+
+An INSERT is one commit, and a run's own row is the last one: where it is, its findings are all there. Rows are
+only ever added. Nothing here decides what drift is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime, timedelta, timezone
+from typing import Final, TypeAlias
+
+from delta_engine.drift.drift_report import Attribution, DriftReport, Finding, PastRun
+from delta_engine.drift_policy import Severity
+from delta_engine.errors import StatementError
+from delta_engine.sql import quote_ident, sql_column_definition, sql_create_table, sql_literal
+from delta_engine.sql_runner import Row, SqlRunner
+from delta_engine.types import AtomicType
+
+HISTORY_TABLE: Final = "drift_history"
+"""The table's name, in the schema of the deployment state: the bundle's dashboard asks for it."""
+
+_ROWS_AT_ONCE: Final = 500  # one commit each: seconds on Databricks, whatever is in it
+
+_ATTEMPTS: Final = 5
+"""Of several that make the table at once, one may be told that it is being made before it is there."""
+
+_COMMENT: Final = (
+    "Delta Engine: what every drift report found. A run's row is written after all of its findings; findings without "
+    "one belong to a run that broke off."
+)
+
+_COLUMNS: Final = {
+    "row_type": ("string", "run: what a report counted. finding: one thing that it found."),
+    "run_id": ("string", "The report's run; the same in its findings."),
+    "environment": ("string", "The environment that was looked at."),
+    "checked_at": ("timestamp", "When the catalog was read."),
+    "serial": ("bigint", "The serial of the deployment state that it was compared with."),
+    "lineage": ("string", "The commit that was deployed last."),
+    "tables_checked": ("bigint", "Runs: tables that were compared with what was applied."),
+    "drifted": ("bigint", "Runs: tables that were not as they were applied."),
+    "deleted": ("bigint", "Runs: tables that were applied and were gone."),
+    "unmanaged": ("bigint", "Runs: tables in managed schemas that were in no model."),
+    "high": ("bigint", "Runs: findings of severity high."),
+    "medium": ("bigint", "Runs: findings of severity medium."),
+    "low": ("bigint", "Runs: findings of severity low."),
+    "max_severity": ("string", "Runs: the worst severity; null without findings."),
+    "resource": ("string", "Findings: the table's key, table.<catalog>.<schema>.<table>."),
+    "kind": ("string", "Findings: what was done, such as column_dropped."),
+    "field": ("string", "Findings: what it was done to."),
+    "expected": ("string", "Findings: as it was applied last; null for what was not there."),
+    "actual": ("string", "Findings: as it was; null for what was gone."),
+    "severity": ("string", "Findings: low, medium or high."),
+    "changed_by": ("string", "Findings: who did it; null if nobody can tell."),
+    "changed_at": ("timestamp", "Findings: when it was done; null if nobody can tell."),
+    "operation": ("string", "Findings: Delta's name of the operation that did it."),
+}
+"""Type and comment by name."""
+
+_NOT_THERE: Final = frozenset(
+    {
+        "TABLE_OR_VIEW_NOT_FOUND",
+        "DELTA_TABLE_NOT_FOUND",
+        "DELTA_MISSING_DELTA_TABLE",
+        "DELTA_PATH_DOES_NOT_EXIST",
+        "PATH_NOT_FOUND",  # a table by path
+    }
+)
+_SOMEBODY_MADE_IT: Final = (
+    "TABLE_OR_VIEW_ALREADY_EXISTS",
+    "DELTA_TABLE_ALREADY_EXISTS",
+    "DELTA_CREATE_TABLE_WITH_NON_EMPTY_LOCATION",  # in this moment
+    "DELTA_CONCURRENT_",
+    "DELTA_METADATA_CHANGED",
+    "DELTA_PROTOCOL_CHANGED",
+)
+"""Beginnings of error conditions (docs: "Error conditions in Databricks"); the integration test meets the first."""
+
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=timezone.utc)
+
+_Value: TypeAlias = str | int | datetime | None
+
+
+class DriftHistory:
+    """The history of every environment that shares a table.
+
+    Args:
+        runner: runs the statements.
+        table: the SQL that addresses the table (`Addressing.table`); its schema must exist.
+
+    Its methods raise `StatementError`: the platform refused a statement. Of a schema that does not exist the
+    platform's own words speak.
+    """
+
+    def __init__(self, runner: SqlRunner, table: str) -> None:
+        self._runner = runner
+        self._table = table
+
+    def append(self, report: DriftReport, run_id: str) -> None:
+        """Add a report: one statement for up to 499 findings, and the table is made only where it is missing.
+
+        Args:
+            report: what was found; what the policy ignores is not recorded.
+            run_id: the run's; unique, so that its findings can be told from others'.
+        """
+        rows = list(_rows(report, run_id))
+        for start in range(0, len(rows), _ROWS_AT_ONCE):
+            self._insert(rows[start : start + _ROWS_AT_ONCE])
+
+    def recent(self, environment: str, limit: int = 60) -> tuple[PastRun, ...]:
+        """Return what the last reports of an environment counted, the oldest first.
+
+        Args:
+            environment: the environment's name.
+            limit: how many at most.
+
+        Returns:
+            Nothing if there is no such table yet.
+        """
+        counts = ", ".join(map(quote_ident, ("drifted", "deleted", "unmanaged", "high", "medium", "low")))
+        # As a number, because Spark hands timestamps to Python as naive local times, and once a year an hour of
+        # those is there twice.
+        sql = (
+            f"SELECT unix_micros(checked_at) AS at, {counts} FROM {self._table} "
+            f"WHERE row_type = 'run' AND environment = {sql_literal(environment)} "
+            f"ORDER BY checked_at DESC, run_id DESC LIMIT {limit}"
+        )
+        try:
+            rows = self._runner.run(sql)
+        except StatementError as error:
+            if _is_missing(error):
+                return ()
+            raise
+        return tuple(_past_run(row) for row in reversed(rows))
+
+    def _insert(self, rows: Sequence[Mapping[str, _Value]]) -> None:
+        """Write rows, all or none, into a table that is made if need be."""
+        names = ", ".join(map(quote_ident, _COLUMNS))
+        values = ",\n".join(f"({', '.join(_literal(row.get(name)) for name in _COLUMNS)})" for row in rows)
+        # BY NAME, because with a list of columns Spark looks for these before it looks for a table by path, and says
+        # that they cannot be resolved.
+        sql = f"INSERT INTO {self._table} BY NAME\nSELECT * FROM VALUES\n{values}\nAS found ({names})"
+        for attempt in range(1, _ATTEMPTS + 1):
+            try:
+                self._runner.run(sql)
+            except StatementError as error:
+                if attempt == _ATTEMPTS or not _is_missing(error):
+                    raise
+                self._create_table()
+            else:
+                return
+
+    def _create_table(self) -> None:
+        """Create the table, unless somebody has just done so."""
+        columns = [
+            sql_column_definition(name, AtomicType(type_name), comment=comment)
+            for name, (type_name, comment) in _COLUMNS.items()
+        ]
+        try:
+            self._runner.run(sql_create_table(self._table, columns=columns, comment=_COMMENT, properties={}))
+        except StatementError as error:
+            if not (error.error_class or "").startswith(_SOMEBODY_MADE_IT):
+                raise
+
+
+def _rows(report: DriftReport, run_id: str) -> Iterator[Mapping[str, _Value]]:
+    """Yield the findings, and at last the run."""
+    common: Mapping[str, _Value] = {
+        "run_id": run_id,
+        "environment": report.environment,
+        "checked_at": report.checked_at,
+        "serial": report.serial,
+        "lineage": report.lineage,
+    }
+    for resource, finding in report.findings():
+        yield {"row_type": "finding", **common, "resource": resource, **_of_finding(finding)}
+    yield {"row_type": "run", **common, **_of_run(report)}
+
+
+def _of_finding(finding: Finding) -> Mapping[str, _Value]:
+    changed = finding.changed or Attribution()
+    return {
+        "kind": finding.kind.value,
+        "field": finding.field,
+        "expected": finding.expected,
+        "actual": finding.actual,
+        "severity": finding.severity.value,
+        "changed_by": changed.who,
+        "changed_at": changed.at,
+        "operation": changed.operation,
+    }
+
+
+def _of_run(report: DriftReport) -> Mapping[str, _Value]:
+    return {
+        "tables_checked": report.tables_checked,
+        "drifted": len(report.drifted),
+        "deleted": len(report.deleted),
+        "unmanaged": len(report.unmanaged),
+        "max_severity": report.max_severity and report.max_severity.value,
+        **{severity.value: report.count(severity) for severity in Severity},
+    }
+
+
+def _past_run(row: Row) -> PastRun:
+    counts = {name: int(str(value)) for name, value in row.items()}
+    return PastRun(at=_EPOCH + timedelta(microseconds=counts.pop("at")), **counts)
+
+
+def _literal(value: _Value) -> str:
+    match value:
+        case None:
+            return "NULL"
+        case datetime():
+            # With its zone, because without one the session's counts.
+            moment = value.astimezone(timezone.utc).replace(tzinfo=None)
+            return f"TIMESTAMP '{moment.isoformat(sep=' ', timespec='microseconds')} UTC'"
+        case str():
+            return sql_literal(value)
+    return str(value)
+
+
+def _is_missing(error: StatementError) -> bool:
+    return (error.error_class or "").split(".")[0] in _NOT_THERE

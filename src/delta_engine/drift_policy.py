@@ -1,0 +1,151 @@
+"""The words of drift, and what a target thinks of it: kinds, severities, and what is ignored until when.
+
+Pure: where these come from is the business of `config`, and what they are held against of `drift`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import date, datetime, timezone
+from enum import Enum, unique
+from fnmatch import fnmatchcase
+
+from delta_engine.errors import SourceLocation
+from delta_engine.models import QualifiedName
+from delta_engine.policy import matches_any
+
+
+@unique
+class Severity(Enum):
+    """How bad a finding is."""
+
+    LOW = "low"
+    MEDIUM = "medium"
+    HIGH = "high"
+
+    @property
+    def rank(self) -> int:
+        """Its place: a higher one is worse."""
+        return list(Severity).index(self)
+
+
+@unique
+class DriftKind(Enum):
+    """What somebody did behind the engine's back."""
+
+    TABLE_DELETED = "table_deleted"
+    TABLE_REPLACED = "table_replaced"
+    COLUMN_DROPPED = "column_dropped"
+    COLUMN_RENAMED = "column_renamed"
+    COLUMN_TYPE = "column_type"
+    COLUMN_ADDED = "column_added"
+    COLUMN_NULLABILITY = "column_nullability"
+    PRIMARY_KEY = "primary_key"
+    CLUSTERING = "clustering"
+    PROPERTY = "property"
+    TABLE_FEATURE = "table_feature"
+    COLUMN_ORDER = "column_order"
+    COLUMN_COMMENT = "column_comment"
+    TABLE_COMMENT = "table_comment"
+    UNMANAGED = "unmanaged"
+
+
+_DEFAULT_SEVERITIES = {
+    DriftKind.TABLE_DELETED: Severity.HIGH,
+    DriftKind.TABLE_REPLACED: Severity.HIGH,
+    DriftKind.COLUMN_DROPPED: Severity.HIGH,
+    DriftKind.COLUMN_RENAMED: Severity.HIGH,
+    DriftKind.COLUMN_TYPE: Severity.HIGH,
+    DriftKind.COLUMN_ADDED: Severity.MEDIUM,
+    DriftKind.COLUMN_NULLABILITY: Severity.MEDIUM,
+    DriftKind.PRIMARY_KEY: Severity.MEDIUM,
+    DriftKind.CLUSTERING: Severity.MEDIUM,
+    DriftKind.PROPERTY: Severity.MEDIUM,
+    DriftKind.TABLE_FEATURE: Severity.MEDIUM,
+    DriftKind.COLUMN_ORDER: Severity.LOW,
+    DriftKind.COLUMN_COMMENT: Severity.LOW,
+    DriftKind.TABLE_COMMENT: Severity.LOW,
+    DriftKind.UNMANAGED: Severity.LOW,
+}
+
+
+@unique
+class DriftHandling(Enum):
+    """What `sync` does about drift that it would undo."""
+
+    REFUSE = "refuse"  # nobody's hotfix is undone unseen
+    REVERT = "revert"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SeverityRule:
+    """Another severity than the usual one.
+
+    Args:
+        severity: which.
+        fields: globs; a finding's kind or field has to match one.
+        tables: globs (`policy.matches_any`).
+    """
+
+    severity: Severity
+    fields: tuple[str, ...] = ("*",)
+    tables: tuple[str, ...] = ("*",)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IgnoreEntry:
+    """Drift that is known and accepted for a while.
+
+    Args:
+        resource: a glob; matches `table.<catalog>.<schema>.<table>`, or the name alone (`policy.matches_any`).
+        fields: globs; a finding's kind or field has to match one.
+        reason: why, for whoever reads the report.
+        expires: the last day on which it holds, UTC; None for one that stays.
+        location: where it was written.
+    """
+
+    resource: str
+    fields: tuple[str, ...]
+    reason: str
+    expires: date | None = None
+    location: SourceLocation | None = None
+
+    def is_expired(self, now: datetime) -> bool:
+        """Whether its last day is over: at midnight UTC, wherever the reader sits."""
+        return self.expires is not None and now.astimezone(timezone.utc).date() > self.expires
+
+    def matches(self, table: QualifiedName, kind: DriftKind, field: str) -> bool:
+        """Whether it is about this finding, expired or not."""
+        glob = self.resource.lower().removeprefix("table.")
+        return matches_any(table, [glob]) and _matches_field(self.fields, kind, field)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DriftPolicy:
+    """What a target thinks of drift.
+
+    Args:
+        handling: what `sync` does about it.
+        severities: other severities than the usual ones; the first that matches counts.
+        ignores: what is ignored.
+    """
+
+    handling: DriftHandling = DriftHandling.REFUSE
+    severities: tuple[SeverityRule, ...] = ()
+    ignores: tuple[IgnoreEntry, ...] = ()
+
+    def severity(self, table: QualifiedName, kind: DriftKind, field: str) -> Severity:
+        """Return how bad a finding is."""
+        for rule in self.severities:
+            if matches_any(table, rule.tables) and _matches_field(rule.fields, kind, field):
+                return rule.severity
+        return _DEFAULT_SEVERITIES[kind]
+
+
+NO_DRIFT_POLICY = DriftPolicy()
+"""What holds where nobody says otherwise."""
+
+
+def _matches_field(globs: Iterable[str], kind: DriftKind, field: str) -> bool:
+    return any(fnmatchcase(name, glob.lower()) for glob in globs for name in (kind.value, field.lower()))

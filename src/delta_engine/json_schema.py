@@ -1,0 +1,53 @@
+"""JSON schemas for people: generated from classes, described by their docstrings."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from inspect import cleandoc
+from typing import Any
+
+import msgspec
+
+_ARGUMENT = re.compile(r"^    (\w+): (.+(?:\n        .+)*)", re.MULTILINE)
+
+
+def described_schema(
+    shape: type, *, uri: str, title: str, renamed: Mapping[str, str] | None = None, hidden: str = ""
+) -> str:
+    """Return a class's schema as indented JSON. It is open, as a newer minor may add fields.
+
+    Args:
+        shape: a struct or dataclass; the docstrings of the classes in it describe them and their fields.
+        uri: the schema's identity.
+        title: its title.
+        renamed: the names that attributes have in the document, where those are others.
+        hidden: a field that no written document has.
+    """
+    (reference,), components = msgspec.json.schema_components([shape], ref_template="#/$defs/{name}")
+    for component in components.values():
+        component.pop("additionalProperties", None)
+        properties = component.get("properties", {})
+        properties.pop(hidden, None)
+        _describe(component, properties, renamed or {})
+    schema = {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "$id": uri,
+        "title": title,
+        **reference,
+        "$defs": components,
+    }
+    return json.dumps(schema, indent=2, ensure_ascii=False)
+
+
+def _describe(
+    component: dict[str, Any], properties: dict[str, dict[str, Any]], renamed: Mapping[str, str]
+) -> None:
+    """Turn a class's docstring into descriptions: its first line, and that of each argument for its field."""
+    summary, _, arguments = cleandoc(component.get("description", "")).partition("Args:")
+    component["description"] = summary.strip()
+    for name, text in _ARGUMENT.findall(arguments):
+        field = properties.get(renamed.get(name, name))
+        if field is not None:
+            field["description"] = " ".join(text.split())

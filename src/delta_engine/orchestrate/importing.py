@@ -1,0 +1,122 @@
+"""Reads tables that exist as models: importing what exists, and planning, gives an empty plan."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from delta_engine.aspects.primary_key import named_primary_key
+from delta_engine.aspects.table_properties import is_set_by_platform
+from delta_engine.backends import Backend
+from delta_engine.errors import CatalogReadError, ConfigError, RefusalGroup, RefusedError
+from delta_engine.models import PrimaryKey, QualifiedName, Table
+from delta_engine.state.states import TableState
+from delta_engine.validation.validator import PlanValidator
+
+_REDACTED = "(redacted)"
+"""How Spark ends values of properties whose keys sound like secrets; the value itself cannot be read."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Imported:
+    """What was read.
+
+    Args:
+        tables: the models, sorted by name.
+        refusals: why others could not be taken.
+    """
+
+    tables: tuple[Table, ...]
+    refusals: tuple[RefusedError, ...]
+
+
+def import_tables(backend: Backend, target: str) -> Imported:
+    """Return models for a table, or for a whole schema, with one snapshot.
+
+    Args:
+        backend: what to read from.
+        target: `catalog.schema.table` or `catalog.schema`, without quotes.
+
+    Raises:
+        ConfigError: the target is neither, or there is nothing of that name.
+        CatalogReadError, StatementError: the catalog cannot be read.
+    """
+    names = _names(backend, target)
+    states, unreadable = _read(backend, names)
+    models = [as_model(name, states[name.key]) for name in names if name.key in states]
+    violations = tuple(PlanValidator().model_violations(models))
+    refused = {violation.table for violation in violations}
+    return Imported(
+        tables=tuple(model for model in models if str(model.qualified_name) not in refused),
+        refusals=(*unreadable, *violations),
+    )
+
+
+def as_model(name: QualifiedName, state: TableState) -> Table:
+    """Return a model that an existing table matches: what platforms set by themselves is left out."""
+    properties = {
+        key: value
+        for key, value in state.table_properties.items()
+        if not is_set_by_platform(key) and not value.endswith(_REDACTED)
+    }
+    model = Table(
+        name.catalog,
+        name.schema,
+        name.table,
+        state.columns,
+        state.table_comment,
+        properties,
+        cluster_by=state.cluster_by,
+        primary_key=state.primary_key.columns if state.primary_key else None,
+    )
+    derived, observed = named_primary_key(model), state.primary_key
+    if observed is None or derived is None or (observed.name or "").lower() == derived.name:
+        return model
+    return replace(model, primary_key=PrimaryKey(observed.columns, observed.name))
+
+
+def _names(backend: Backend, target: str) -> tuple[QualifiedName, ...]:
+    match [part.strip() for part in target.split(".")]:
+        case [catalog, schema, table] if catalog and schema and table:
+            return (QualifiedName(catalog, schema, table),)
+        case [catalog, schema] if catalog and schema:
+            names = backend.lister.tables_in(catalog, schema)
+            if not names:
+                raise ConfigError(
+                    f"{target} has no Delta tables, or none that you may see",
+                    way_out="Correct the name, or ask for USE SCHEMA and SELECT on it.",
+                )
+            return names
+    raise ConfigError(
+        f"{target!r} names neither a table nor a schema",
+        way_out="Write catalog.schema.table or catalog.schema, without quotes.",
+    )
+
+
+def _read(
+    backend: Backend, names: Sequence[QualifiedName]
+) -> tuple[Mapping[str, TableState], tuple[RefusedError, ...]]:
+    """Return the states by key. If some tables cannot be read, the others are read once more without them."""
+    wanted = [_named(name) for name in names]
+    unreadable: tuple[RefusedError, ...] = ()
+    try:
+        found = backend.reader.snapshot(wanted)
+    except (CatalogReadError, RefusalGroup) as error:
+        unreadable = error.refusals if isinstance(error, RefusalGroup) else (error,)
+        refused = {refusal.table for refusal in unreadable}
+        readable = [model for model in wanted if str(model.qualified_name) not in refused]
+        if len(readable) == len(wanted) or not readable:
+            raise
+        found = backend.reader.snapshot(readable)
+    states = {key: state for key, state in found.tables.items() if state.exists}
+    if not states and not unreadable:
+        raise ConfigError(
+            f"{names[0]} does not exist, or you may not see it",
+            way_out="Correct the name, or ask for SELECT on it.",
+        )
+    return states, unreadable
+
+
+def _named(name: QualifiedName) -> Table:
+    """Return a model that says nothing but a name: all that a snapshot needs."""
+    return Table(name.catalog, name.schema, name.table, columns=())

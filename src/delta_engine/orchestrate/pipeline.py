@@ -1,0 +1,91 @@
+"""The parts that every run is made of, and the planning that runs with and without a lock share."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from delta_engine.actions import TablePlan
+from delta_engine.compile.planner import TablePlanner
+from delta_engine.deployment.document import DeploymentState
+from delta_engine.deployment.repository import utc_now
+from delta_engine.drift.detector import DriftDetector
+from delta_engine.drift.handling import DriftRefusal, refusals, tolerant
+from delta_engine.drift_policy import DriftHandling, DriftPolicy
+from delta_engine.execute.action_runner import ActionRunner
+from delta_engine.models import Table
+from delta_engine.state.catalog_reader import CatalogReader
+from delta_engine.state.states import CatalogState
+from delta_engine.state.table_history import TableHistoryReader
+from delta_engine.state.table_versions import TableVersionReader
+from delta_engine.validation.validator import PlanValidator
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pipeline:
+    """The injected parts.
+
+    Args:
+        reader: reads what exists.
+        action_runner: applies plans.
+        planner: makes plans.
+        validator: refuses bad models and unsafe plans.
+        drift_policy: what to make of drift.
+        versions: asks Delta for the versions of tables; they are not recorded without it.
+        history: asks Delta who changed tables; nobody is asked without it.
+    """
+
+    reader: CatalogReader
+    action_runner: ActionRunner
+    planner: TablePlanner = field(default_factory=TablePlanner)
+    validator: PlanValidator = field(default_factory=PlanValidator)
+    drift_policy: DriftPolicy = field(default_factory=DriftPolicy)
+    versions: TableVersionReader | None = None
+    history: TableHistoryReader | None = None
+
+    def thorough_detector(self) -> DriftDetector:
+        """Return the detector of reports: it asks who did it."""
+        return DriftDetector(self.drift_policy, versions=self.versions, history=self.history)
+
+    def plan(
+        self,
+        models: Sequence[Table],
+        observed: CatalogState,
+        applied: Mapping[str, Table],
+        state: DeploymentState | None,
+    ) -> PlannedRun:
+        """Return what has to be done, and what severe drift speaks against it.
+
+        Args:
+            models: the declared tables.
+            observed: a snapshot that covers them.
+            applied: what was applied last, by `QualifiedName.key`.
+            state: the deployment state; None if there is none yet.
+        """
+        if state is None:
+            return PlannedRun(plan=self.planner.plan(models, observed, applied), wanted=tuple(models))
+        now = utc_now()
+        detector = DriftDetector(self.drift_policy, versions=self.versions, is_thorough=False)
+        detected = detector.detect(state, observed, now=now)
+        refused: tuple[DriftRefusal, ...] = ()
+        if self.drift_policy.handling is DriftHandling.REFUSE:
+            refused = tuple(refusals(models, detected))
+        if refused:  # worth a statement per table: people want to know who
+            refused = tuple(refusals(models, self.thorough_detector().detect(state, observed, now=now)))
+        wanted = tolerant(models, detected)
+        return PlannedRun(plan=self.planner.plan(wanted, observed, applied), wanted=wanted, drift=refused)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlannedRun:
+    """A plan, before the plan rules have judged it.
+
+    Args:
+        plan: what has to be done.
+        wanted: what the tables will be: the models, with the drift that the policy ignores.
+        drift: the severe drift that the plan would undo.
+    """
+
+    plan: TablePlan
+    wanted: tuple[Table, ...]
+    drift: tuple[DriftRefusal, ...] = ()

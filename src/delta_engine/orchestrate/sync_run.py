@@ -1,0 +1,212 @@
+"""One locked run: plan, then apply, each at most once; or look at drift, and settle it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from delta_engine.actions import TablePlan
+from delta_engine.deployment.deployment import LockedRun
+from delta_engine.deployment.document import DeploymentState
+from delta_engine.deployment.repository import utc_now
+from delta_engine.deployment.resources import last_applied, table_key
+from delta_engine.drift.detector import DetectedTable
+from delta_engine.drift.handling import DriftRefusal, irreversible, restored, taken_in
+from delta_engine.errors import RefusalGroup, RefusedError, StatementError, raise_all
+from delta_engine.execute.action_runner import ApplyFailedError, TableOutcome
+from delta_engine.models import Table
+from delta_engine.orchestrate.pipeline import Pipeline
+from delta_engine.state.states import CatalogState
+
+OnOutcome = Callable[[TableOutcome], None]
+
+_UNREADABLE = (RefusedError, RefusalGroup, StatementError)
+
+
+class SyncRun:
+    """A run that holds the lock.
+
+    Args:
+        pipeline: its parts.
+        locked: the lock, and what records the run.
+    """
+
+    def __init__(self, pipeline: Pipeline, locked: LockedRun) -> None:
+        self._pipeline = pipeline
+        self._action_runner = pipeline.action_runner.guarded(locked.lease.check)
+        self._lease = locked.lease
+        self._recorder = locked.recorder
+        self._models: tuple[Table, ...] = ()
+        self._wanted: tuple[Table, ...] = ()
+        self._observed = CatalogState(tables={})
+        self._drift: tuple[DriftRefusal, ...] = ()
+
+    @property
+    def state(self) -> DeploymentState:
+        """The deployment state as it stands in this run."""
+        return self._recorder.state
+
+    def plan(self, tables: Sequence[Table], *, is_partial: bool = False) -> TablePlan:
+        """Read the catalog, take in what became of what was applied, and return what has to be done.
+
+        Args:
+            tables: the models.
+            is_partial: whether other models were left out; then only these tables are looked at.
+
+        Raises:
+            InvalidModelError, CatalogReadError, RefusalGroup: as `Orchestrator.plan_tables`.
+        """
+        raise_all(self._pipeline.validator.model_violations(tables))
+        applied = self._observe(tables, is_partial=is_partial)
+        planned = self._pipeline.plan(tables, self._observed, applied, self._recorder.state)
+        self._wanted, self._drift = planned.wanted, planned.drift
+        return planned.plan
+
+    def plan_revert(self, tables: Sequence[Table], *, is_partial: bool = False) -> TablePlan:
+        """Return what brings the tables that drifted back to what was applied to them last.
+
+        Args:
+            tables: the models.
+            is_partial: whether other models were left out; then only these tables are looked at.
+
+        Raises:
+            CatalogReadError, RefusalGroup: as `plan`.
+        """
+        detected = [table for table in self.detect(tables, is_partial=is_partial) if table.drift]
+        self._drift = tuple(irreversible(detected))
+        self._models = tuple(table.applied.table for table in detected)
+        self._wanted = tuple(map(restored, detected))
+        return self._pipeline.planner.plan(self._wanted, self._observed)
+
+    def detect(self, tables: Sequence[Table], *, is_partial: bool = False) -> tuple[DetectedTable, ...]:
+        """Return the tables that are not as they were applied, with who changed them.
+
+        Args and errors are those of `plan_revert`.
+        """
+        self._observe(tables, is_partial=is_partial)
+        detector = self._pipeline.thorough_detector()
+        return detector.detect(self._recorder.state, self._observed, now=utc_now())
+
+    def refusals(self, plan: TablePlan) -> tuple[RefusedError, ...]:
+        """Return why the plan must not be applied: by the rules, and by the drift that it would undo."""
+        return (*self._drift, *self._pipeline.validator.plan_violations(plan))
+
+    def accept(self, detected: Sequence[DetectedTable]) -> None:
+        """Record drift as applied: what somebody did by hand is what holds from now on.
+
+        Args:
+            detected: the tables, as `detect` returned them; what the policy ignores stays out.
+
+        Raises:
+            StaleStateError, UnsavedStateError: it could not be recorded.
+        """
+        existing = [table.name for table in detected if table.observed.exists]
+        versions = self._pipeline.versions
+        found = (
+            versions.read(existing, with_id={name.key for name in existing}) if versions and existing else {}
+        )
+        for table in detected:
+            if table.observed.exists:
+                self._recorder.accept(
+                    taken_in(table.applied.table, table),
+                    table.observed,
+                    found.get(table.name.key) or table.version,
+                )
+            else:
+                self._recorder.forget(table.name)
+        self._recorder.save(TablePlan())
+
+    def synchronize(self, tables: Sequence[Table], *, is_partial: bool = False) -> DeploymentState:
+        """Record what the catalog shows of everything that was applied; change nothing in it.
+
+        Args:
+            tables: the models.
+            is_partial: whether other models were left out.
+
+        Raises:
+            CatalogReadError, RefusalGroup: a table cannot be read.
+            StaleStateError, UnsavedStateError: it could not be recorded.
+        """
+        self._observe(tables, is_partial=is_partial)
+        self._recorder.save(TablePlan())
+        return self._recorder.state
+
+    def apply(
+        self, plan: TablePlan, on_outcome: OnOutcome = lambda _outcome: None
+    ) -> tuple[TableOutcome, ...]:
+        """Apply a validated plan, and record what it did.
+
+        Args:
+            plan: what `plan` returned; may be empty, which still records tables that are as declared.
+            on_outcome: called as each table is done.
+
+        Raises:
+            ApplyFailedError: some tables failed; that is recorded too.
+            LockLost: the lock was lost on the way; the journal has what was done until then.
+            StaleStateError, UnsavedStateError: what was applied could not be recorded.
+        """
+        models = {model.qualified_name.key: model for model in self._models}
+        planned = {action.table.key for action in plan.table_actions()}
+
+        def record(outcome: TableOutcome) -> None:
+            self._recorder.record(outcome, models[outcome.table.key])
+            on_outcome(outcome)
+
+        if plan:
+            self._lease.check()
+            self._recorder.begin(plan)
+        failure: ApplyFailedError | None = None
+        try:
+            outcomes = self._action_runner.apply(plan, record)
+        except ApplyFailedError as error:
+            failure, outcomes = error, error.outcomes
+        self._confirm([model for model in self._wanted if model.qualified_name.key in planned])
+        unchanged = [model for key, model in models.items() if key not in planned]
+        self._recorder.adopt(unchanged, self._observed)
+        self._recorder.save(plan)
+        if failure is not None:
+            raise failure
+        return outcomes
+
+    def _observe(self, tables: Sequence[Table], *, is_partial: bool) -> Mapping[str, Table]:
+        """Read the models' tables, and take in what became of them.
+
+        Returns:
+            What was applied last, by `QualifiedName.key`.
+        """
+        self._models = tuple(tables)
+        applied = last_applied(self._recorder.state)
+        self._observed = self._pipeline.reader.snapshot(self._models)
+        keys = {model.qualified_name.key for model in self._models}
+        managed = None if is_partial else {table_key(model.qualified_name) for model in self._models}
+        self._recorder.synchronize(self._observed, managed=managed)
+        if not is_partial:
+            self._look_after([table for key, table in applied.items() if key not in keys])
+        return applied
+
+    def _look_after(self, undeclared: Sequence[Table]) -> None:
+        """Take in what became of tables that were applied once and are not declared any more.
+
+        They are in nobody's way: one that cannot be read is a warning.
+        """
+        if not undeclared:
+            return
+        try:
+            observed = self._pipeline.reader.snapshot(undeclared)
+        except _UNREADABLE as error:
+            self._recorder.warn(
+                f"tables that were applied once and are not declared any more cannot be read: {error} "
+                "`delta-engine state rm` forgets them."
+            )
+        else:
+            self._recorder.synchronize(observed, managed=None)
+            self._observed = self._observed.with_tables(observed)
+
+    def _confirm(self, changed: Sequence[Table]) -> None:
+        """Look at the changed tables once more: what became of them, and at which version."""
+        if not changed or self._pipeline.versions is None:
+            return
+        self._recorder.note_versions(self._pipeline.versions)
+        try:
+            self._recorder.confirm(changed, self._pipeline.reader.snapshot(changed))
+        except _UNREADABLE as error:  # what was applied is recorded all the same
+            self._recorder.warn(f"what was applied could not be looked at once more: {error}")

@@ -1,0 +1,130 @@
+"""The drift report as one HTML page that needs no network, no scripts to be read, and trusts no text in it.
+
+What the page looks like is in `templates/`; here is what the templates cannot say themselves.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+from collections.abc import Iterable, Sequence
+from datetime import datetime, timezone
+from enum import Enum
+from functools import cache
+from typing import TYPE_CHECKING, Final
+
+from delta_engine.drift.drift_report import DriftReport, Finding, PastRun, TableDrift
+from delta_engine.drift_policy import DriftKind, Severity
+from delta_engine.report.drift_history import HEIGHT, earlier_runs, history_chart, this_run
+from delta_engine.report.value_diff import diff_values
+
+if TYPE_CHECKING:
+    from jinja2 import Template
+
+# Texts that change how others are read, or that cannot be seen: controls (not tab and line feed), soft hyphen,
+# zero-width and bidirectional marks, line separators, surrogates (which no file can hold), non-characters.
+_UNSEEN: Final = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\ufffe\uffff"
+    "\ud800-\udfff]"
+)
+
+
+def drift_html(report: DriftReport, history: Sequence[PastRun] = ()) -> str:
+    """Render a drift report as one self-contained HTML page; same input, same bytes.
+
+    Args:
+        report: what was found.
+        history: what earlier reports counted, in any order; drawn as drift over time.
+
+    Returns:
+        The page; it can be written as UTF-8 whatever the report's texts contain.
+    """
+    earlier = earlier_runs(report, history)
+    return _template().render(
+        report=report,
+        now=this_run(report),
+        before=earlier[-1] if earlier else None,
+        chart=history_chart(report, history),
+        chart_height=HEIGHT,
+        severities=list(reversed(Severity)),
+        kinds=_kinds(report),
+        total=sum(1 for _ in report.findings()),
+        ignored=sorted(report.ignored, key=lambda one: -one.finding.severity.rank),
+        pending_changes=sum(max(1, len(table.changes)) for table in report.pending),
+    )
+
+
+@cache
+def _template() -> Template:
+    # here, because most commands never render a page, and all of them should start at once
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+    from markupsafe import Markup
+
+    loader = PackageLoader("delta_engine", "report/templates")
+    environment = Environment(
+        loader=loader,
+        autoescape=True,
+        undefined=StrictUndefined,
+        finalize=_visible,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    for kind in ("css", "js"):
+        text = loader.get_source(environment, f"drift_report.{kind}")[0]
+        # a Markup is not escaped: these two files are ours and take no values
+        environment.globals |= {kind: Markup(text), f"{kind}_hash": _content_hash(text)}
+    environment.filters.update(
+        {
+            "by_severity": _by_severity,
+            "diff": diff_values,
+            "in_words": _in_words,
+            "split_name": _split_name,
+            "utc": _utc,
+            "worst_first": _worst_first,
+        }
+    )
+    return environment.get_template("drift_report.html.j2")
+
+
+def _visible(value: object) -> object:
+    """Spell out what cannot be seen; jinja2 calls this for every value before it escapes it."""
+    if isinstance(value, str) and not hasattr(value, "__html__"):
+        return _UNSEEN.sub(lambda found: f"\\u{ord(found.group()):04x}", value)
+    return value
+
+
+def _content_hash(text: str) -> str:
+    """Return how a Content-Security-Policy names a text that may be used."""
+    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode("ascii")
+
+
+def _kinds(report: DriftReport) -> list[DriftKind]:
+    """Return the kinds that occur, in the order of their declaration."""
+    found = {finding.kind for _, finding in report.findings()} | {one.finding.kind for one in report.ignored}
+    return [kind for kind in DriftKind if kind in found]
+
+
+def _by_severity(tables: Iterable[TableDrift]) -> list[TableDrift]:
+    return sorted(tables, key=lambda table: -table.severity.rank)
+
+
+def _worst_first(findings: Iterable[Finding]) -> list[Finding]:
+    return sorted(findings, key=lambda finding: -finding.severity.rank)
+
+
+def _in_words(member: Enum) -> str:
+    """Return `column_type` as `Column type`."""
+    return str(member.value).replace("_", " ").capitalize()
+
+
+def _split_name(resource: str) -> tuple[str, str]:
+    """Return the path of a table's key with its last dot, and the table's own name."""
+    path, dot, name = resource.removeprefix("table.").rpartition(".")
+    return path + dot, name
+
+
+def _utc(moment: datetime) -> str:
+    """Return a moment as `2025-01-15 14:30:00`."""
+    aware = moment.replace(tzinfo=timezone.utc) if moment.tzinfo is None else moment.astimezone(timezone.utc)
+    return aware.replace(tzinfo=None).isoformat(sep=" ", timespec="seconds")

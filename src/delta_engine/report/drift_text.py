@@ -1,0 +1,175 @@
+"""The drift report as text, in the layout that people know from the terminal and from mails."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+
+from delta_engine.drift.drift_report import (
+    Attribution,
+    DriftReport,
+    Finding,
+    IgnoredFinding,
+    PendingTable,
+    TableDrift,
+)
+from delta_engine.drift_policy import DriftKind, Severity
+from delta_engine.report.plan_tree import counted
+
+_LONGEST_VALUE = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A line, and how bad what it says is."""
+
+    text: str
+    severity: Severity | None = None
+
+
+def drift_text(report: DriftReport) -> str:
+    """Return the report as plain text, with a line feed at the end."""
+    return "".join(f"{line.text}\n" for line in drift_lines(report))
+
+
+def drift_lines(report: DriftReport) -> Iterator[Line]:
+    """Yield the report's lines, for terminals that have colours."""
+    yield Line("Drift Detection Report")
+    yield Line("")
+    yield Line(f"Environment: {_one_line(report.environment)}")
+    if report.host:
+        yield Line(f"Host: {_one_line(report.host)}")
+    yield Line(f"Synced at: {_moment(report.checked_at)}")
+    yield Line(f"Deployed: {_one_line(report.lineage)}, serial {report.serial}")
+    if not report.state_id:
+        yield Line("Nothing was applied here yet: without a deployment state there is no drift.")
+    yield from _tables("Drifted", "~", report.drifted)
+    yield from _tables("Deleted", "-", report.deleted)
+    yield from _unmanaged(report.unmanaged)
+    yield from _ignored(report.ignored)
+    if report.policy_notes:
+        yield from _heading(f"Policy entries that do nothing: {len(report.policy_notes)}")
+        for note in report.policy_notes:
+            yield Line(
+                f"  ! {_one_line(note.resource)} [{', '.join(map(_one_line, note.fields))}]: {note.problem}"
+            )
+            yield Line(f"      {_one_line(note.location)}: {_one_line(note.reason)}")
+    yield from _pending(report.pending)
+    if report.left_alone:
+        yield from _heading(f"Properties that nobody declared, left alone: {len(report.left_alone)}")
+        for one in report.left_alone:
+            yield Line(f"  · {one.resource}: {_one_line(one.key)} = {_one_line(repr(one.value))}")
+    if report.unfinished:
+        yield from _heading(
+            f"Left half done by a run of the engine (a sync goes on): {len(report.unfinished)}"
+        )
+        for resource in report.unfinished:
+            yield Line(f"  … {resource}")
+    if report.recommendations:
+        yield from _heading("Recommendations:")
+        for number, advice in enumerate(report.recommendations, start=1):
+            yield Line(f"  {number}. {_one_line(advice.text)}:")
+            yield Line(f"       {advice.command}")
+    yield Line("")
+    yield Line(summary(report), report.max_severity)
+
+
+def summary(report: DriftReport) -> str:
+    """Return one line that counts."""
+    counts = [f"{report.count(severity)} {severity.value}" for severity in reversed(Severity)]
+    checked = counted(report.tables_checked, "table")
+    if report.max_severity is None:
+        return f"{_one_line(report.environment)}: no drift in {checked}"
+    total = sum(1 for _ in report.findings())
+    return f"{_one_line(report.environment)}: {counted(total, 'finding')} ({', '.join(counts)}) in {checked}"
+
+
+def _heading(text: str) -> Iterator[Line]:
+    yield Line("")
+    yield Line(text)
+
+
+def _tables(word: str, sign: str, tables: tuple[TableDrift, ...]) -> Iterator[Line]:
+    yield from _heading(f"{word} Resources: {len(tables)}")
+    for table in tables:
+        yield Line(f"  {sign} {table.resource}", table.severity)
+        for finding in table.findings:
+            yield from _finding(finding)
+
+
+def _finding(finding: Finding) -> Iterator[Line]:
+    yield Line(f"      {_one_line(finding.field)}: {_change(finding)}")
+    yield Line(f"      severity: {finding.severity.value}", finding.severity)
+    if finding.changed:
+        yield Line(f"      last_modified: {_author(finding.changed)}")
+
+
+def _unmanaged(tables: tuple[TableDrift, ...]) -> Iterator[Line]:
+    yield from _heading(f"Unmanaged Resources: {len(tables)}")
+    for table in tables:
+        yield Line(f"  ? {table.resource}", table.severity)
+        for finding in table.findings:
+            if finding.changed:
+                yield Line(f"      created: {_author(finding.changed)}")
+        yield Line("      note: in no model")
+
+
+def _ignored(findings: tuple[IgnoredFinding, ...]) -> Iterator[Line]:
+    if not findings:
+        return
+    yield from _heading(f"Ignored by the drift policy: {len(findings)}")
+    for one in findings:
+        until = f" (through {one.expires})" if one.expires else ""
+        yield Line(f"  = {one.resource}: {_one_line(one.finding.field)}: {_change(one.finding)}")
+        yield Line(f"      reason: {_one_line(one.reason)}{until}")
+
+
+def _pending(tables: tuple[PendingTable, ...]) -> Iterator[Line]:
+    if not tables:
+        return
+    yield from _heading(f"Pending changes, which are no drift: {len(tables)}")
+    for table in tables:
+        yield Line(f"  + {table.resource}{'' if table.changes else ': to be created'}")
+        for change in table.changes:
+            yield Line(f"      {_one_line(change.field)}: {_sides(change.observed, change.desired)}")
+
+
+def _change(finding: Finding) -> str:
+    match finding.kind:
+        case DriftKind.TABLE_DELETED:
+            return f"DELETED ({_one_line(finding.expected or '')})"
+        case DriftKind.COLUMN_RENAMED:
+            return f"RENAMED to {_one_line(finding.actual or '')}"
+    return _sides(finding.expected, finding.actual)
+
+
+def _sides(before: str | None, after: str | None) -> str:
+    match before, after:
+        case None, str(added):
+            return f"ADDED {_one_line(added)}"
+        case str(removed), None:
+            return f"REMOVED {_one_line(removed)}"
+    return f"{_one_line(before or '')} → {_one_line(after or '')}"
+
+
+def _author(changed: Attribution) -> str:
+    parts = [_moment(changed.at) if changed.at else "", f"by {_one_line(changed.who)}" if changed.who else ""]
+    origin = [
+        changed.operation or "",
+        f"version {changed.version}" if changed.version is not None else "",
+        f"job {_one_line(changed.job)}" if changed.job else "",
+        f"notebook {_one_line(changed.notebook)}" if changed.notebook else "",
+    ]
+    told = ", ".join(part for part in origin if part)
+    return " ".join(part for part in (*parts, f"({told})" if told else "") if part)
+
+
+def _moment(at: datetime) -> str:
+    return f"{at:%Y-%m-%d %H:%M:%S} UTC"
+
+
+def _one_line(text: str) -> str:
+    """Return text that stays in its line and within reason, whatever somebody wrote into a comment."""
+    shown = "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)
+    return shown if len(shown) <= _LONGEST_VALUE else f"{shown[:_LONGEST_VALUE]}…"

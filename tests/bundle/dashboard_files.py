@@ -1,0 +1,41 @@
+"""The drift dashboard as it is shipped: its datasets' queries, and its widgets with what they ask for."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import sqlglot
+from sqlglot import exp
+
+FOLDER = Path(__file__).parents[2] / "resources" / "dashboards"
+DASHBOARD: Mapping[str, Any] = json.loads((FOLDER / "drift.lvdash.json").read_text("utf-8"))
+QUERIES: Mapping[str, str] = {
+    dataset["name"]: "".join(dataset["queryLines"]) for dataset in DASHBOARD["datasets"]
+}
+
+
+def columns(dataset: str) -> list[str]:
+    """Return the names of what a dataset's query returns."""
+    (parsed,) = sqlglot.parse(QUERIES[dataset], dialect="databricks")
+    assert isinstance(parsed, exp.Select)
+    return parsed.named_selects
+
+
+def layout() -> Iterator[Mapping[str, Any]]:
+    """Yield every widget with its position."""
+    for page in DASHBOARD["pages"]:
+        yield from page["layout"]
+
+
+def widgets() -> list[tuple[str, Mapping[str, Any]]]:
+    """Return the widgets that show something, by name."""
+    found = [placed["widget"] for placed in layout()]
+    return [(widget["name"], widget) for widget in found if "spec" in widget]
+
+
+def widget_queries() -> list[tuple[str, Mapping[str, Any]]]:
+    """Return every query of every widget, by the widget's name."""
+    return [(name, one["query"]) for name, widget in widgets() for one in widget["queries"]]

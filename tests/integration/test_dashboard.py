@@ -1,0 +1,116 @@
+"""The drift dashboard on real Spark: every query and every widget, over a table that the engine has filled."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from delta_engine.drift.drift_report import Attribution, DriftReport, Finding, TableDrift
+from delta_engine.drift.history import HISTORY_TABLE, DriftHistory
+from delta_engine.drift_policy import DriftKind, Severity
+from delta_engine.execute.spark_sql_runner import SparkSqlRunner
+from delta_engine.sql_runner import Row
+from tests.bundle.dashboard_files import QUERIES, columns, widget_queries
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.integration
+
+NOW = datetime.now(timezone.utc)  # the dashboard shows the last 90 days
+
+
+def finding(field: str, severity: Severity, who: str | None = None) -> Finding:
+    changed = Attribution(who=who, at=NOW - timedelta(days=3), operation="ADD COLUMNS") if who else None
+    return Finding(
+        kind=DriftKind.COLUMN_ADDED,
+        field=field,
+        expected=None,
+        actual="int",
+        severity=severity,
+        changed=changed,
+    )
+
+
+FOUND = (
+    finding("column b", Severity.LOW),
+    finding("column a", Severity.HIGH, "ana"),
+    finding("column c", Severity.MEDIUM, "ben"),
+)
+
+
+def report(environment: str, *findings: Finding, hours_ago: int) -> DriftReport:
+    drifted = (TableDrift(resource="table.dev.silver.orders", findings=findings),) if findings else ()
+    return DriftReport(environment=environment, checked_at=NOW - timedelta(hours=hours_ago), drifted=drifted)
+
+
+class LosingRunner:
+    """Loses the connection before a run's own row is written."""
+
+    def __init__(self, runner: SparkSqlRunner) -> None:
+        self._runner = runner
+
+    def run(self, sql: str) -> Sequence[Row]:
+        if "('run', " in sql:
+            raise ConnectionError
+        return self._runner.run(sql)
+
+
+@pytest.fixture
+def history(spark: SparkSession, tmp_path: Path) -> SparkSqlRunner:
+    """Return what answers the dashboard: three whole runs, and one that broke off."""
+    runner, table = SparkSqlRunner(spark), f"delta.`{tmp_path / HISTORY_TABLE}`"
+    kept = DriftHistory(runner, table)
+    kept.append(report("prod", *FOUND[:2], hours_ago=49), "run-1")
+    kept.append(report("prod", *FOUND, hours_ago=1), "run-2")
+    kept.append(report("dev", hours_ago=2), "run-3")
+    broken = report("dev", *(FOUND[:1] * 500), hours_ago=0)
+    with pytest.raises(ConnectionError):
+        DriftHistory(LosingRunner(runner), table).append(broken, "run-4")
+    runner.run(f"CREATE OR REPLACE TEMPORARY VIEW {HISTORY_TABLE} AS SELECT * FROM {table}")
+    return runner
+
+
+def answer(runner: SparkSqlRunner, query: Mapping[str, Any]) -> Sequence[Row]:
+    """Ask as a widget does: its fields, over its dataset."""
+    fields = ", ".join(f"{field['expression']} AS `{field['name']}`" for field in query["fields"])
+    grouping = "" if query["disaggregated"] else "GROUP BY ALL"
+    return runner.run(f"SELECT {fields} FROM ({QUERIES[query['datasetName']]}) {grouping}")
+
+
+def test_the_dashboard_shows_what_the_history_has(history: SparkSqlRunner) -> None:
+    shown = {name: [dict(row) for row in answer(history, query)] for name, query in widget_queries()}
+    counters = {name: rows for name, rows in shown.items() if name.endswith("-counter")}
+    assert counters == {
+        f"{name}-counter": [{f"sum({name})": count}]
+        for name, count in {
+            "drifted": 1,
+            "deleted": 0,
+            "unmanaged": 0,
+            "high": 1,
+            "medium": 1,
+            "low": 1,
+        }.items()
+    }
+    findings = shown["latest-findings"]
+    assert [(row["severity"], row["field"], row["changed_by"]) for row in findings] == [
+        ("high", "column a", "ana"),
+        ("medium", "column c", "ben"),
+        ("low", "column b", None),
+    ]
+    bars = shown["findings-over-time"]
+    assert {row["severity"] for row in bars} == {"high", "medium", "low"}
+    assert sum(int(str(row["sum(findings)"])) for row in bars) == 5
+    assert len({row["day"] for row in bars}) >= 2
+    changes = {row["changed_by"]: row["first_reported"] == row["last_reported"] for row in shown["changes"]}
+    assert changes == {"ana": False, "ben": True}
+
+
+@pytest.mark.parametrize("name", QUERIES)
+def test_every_query_runs_as_it_is_written(history: SparkSqlRunner, name: str) -> None:
+    rows = history.run(QUERIES[name])
+    assert list(rows[0]) == columns(name)

@@ -1,0 +1,342 @@
+"""Drift made for real, out of band, on local Delta: found, judged and attributed; and nothing else is."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from delta_engine.addressing import PathAddressing
+from delta_engine.backends import Backend, embedded_backend
+from delta_engine.deployment.deployment import Deployment
+from delta_engine.drift.drift_report import DriftReport, Finding
+from delta_engine.drift.handling import DriftRefusal
+from delta_engine.drift_policy import DriftHandling, DriftPolicy, Severity
+from delta_engine.errors import RefusedError
+from delta_engine.execute.action_runner import ActionRunner
+from delta_engine.models import Column, QualifiedName, Table
+from delta_engine.orchestrate.orchestrator import Orchestrator
+from delta_engine.policy import Allowance, Policy
+from delta_engine.validation.validator import PlanValidator
+from tests.deployment_builders import deployment_over
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.integration
+
+
+def model(name: str) -> Table:
+    """Return a table that has a bit of everything."""
+    return Table(
+        "dev",
+        "silver",
+        name,
+        [
+            Column("id", "bigint", is_nullable=False, comment="the key"),
+            Column("name", "string", comment="who"),
+            Column("amount", "int", comment="how much"),
+            Column("day", "date"),
+        ],
+        "a table",
+        {
+            "team": "sales",
+            "tier": "gold",
+            "delta.columnMapping.mode": "name",
+            "delta.enableTypeWidening": "true",
+        },
+        ["id"],
+        cluster_by=["day"],
+    )
+
+
+MODELS = [model(f"t{number:02}") for number in range(20)]
+
+
+@dataclass(frozen=True)
+class Warehouse:
+    """An embedded warehouse with a deployment state, and somebody who changes it by hand."""
+
+    spark: SparkSession
+    folder: Path
+    backend: Backend
+    deployment: Deployment
+
+    def engine(self, policy: DriftPolicy | None = None, *allow: str) -> Orchestrator:
+        return Orchestrator(
+            reader=self.backend.reader,
+            action_runner=ActionRunner(
+                self.backend.runner, self.backend.addressing, self.backend.capabilities, parallelism=4
+            ),
+            validator=PlanValidator(Policy(allow=tuple(map(Allowance.parse, allow)))),
+            deployment=self.deployment,
+            versions=self.backend.versions,
+            history=self.backend.history,
+            drift_policy=policy,
+        )
+
+    def report(self, models: list[Table], policy: DriftPolicy | None = None) -> DriftReport:
+        return self.engine(policy).drift_report(
+            models, environment="test", addressing=self.backend.addressing
+        )
+
+    def by_hand(self, statement: str, name: str) -> None:
+        address = self.backend.addressing.table(QualifiedName("dev", "silver", name))
+        self.spark.sql(statement.replace("{t}", address))
+
+    def path(self, name: str) -> Path:
+        return PathAddressing(self.folder).folder(QualifiedName("dev", "silver", name))
+
+
+@pytest.fixture
+def warehouse(spark: SparkSession, tmp_path: Path) -> Warehouse:
+    """Return a warehouse in which nothing was applied yet."""
+    tmp_path.joinpath("dev", "silver").mkdir(parents=True)
+    return Warehouse(spark, tmp_path, embedded_backend(spark, tmp_path), deployment_over(tmp_path))
+
+
+BY_HAND = {
+    "t00": [
+        "ALTER TABLE {t} ADD COLUMNS (extra int COMMENT 'hotfix')",
+        "COMMENT ON TABLE {t} IS 'do not touch'",
+        "ALTER TABLE {t} ALTER COLUMN name COMMENT 'who??'",
+    ],
+    "t01": [
+        "ALTER TABLE {t} DROP COLUMN name",
+        "ALTER TABLE {t} SET TBLPROPERTIES ('team' = 'ops')",
+        "ALTER TABLE {t} UNSET TBLPROPERTIES ('tier')",
+    ],
+    "t02": [
+        "ALTER TABLE {t} RENAME COLUMN name TO full_name",
+        "ALTER TABLE {t} ALTER COLUMN full_name COMMENT 'who else'",
+        "ALTER TABLE {t} ALTER COLUMN amount COMMENT ''",
+    ],
+    "t03": [
+        "ALTER TABLE {t} ALTER COLUMN amount TYPE bigint",
+        "ALTER TABLE {t} CLUSTER BY (name, day)",
+        "ALTER TABLE {t} ADD COLUMNS (one int, two int)",
+    ],
+    "t04": [
+        "ALTER TABLE {t} ALTER COLUMN id DROP NOT NULL",
+        "ALTER TABLE {t} ALTER COLUMN id COMMENT 'a key'",
+        "ALTER TABLE {t} SET TBLPROPERTIES ('team' = 'it\\'s ${x}', 'tier' = 'lead')",
+    ],
+    "t05": [
+        "ALTER TABLE {t} ALTER COLUMN amount FIRST",
+        "ALTER TABLE {t} UNSET TBLPROPERTIES ('delta_engine.constraint.pk_dev_silver_t05__id')",
+        "ALTER TABLE {t} CLUSTER BY NONE",
+    ],
+    "t06": [
+        "ALTER TABLE {t} RENAME COLUMN amount TO amt",
+        "ALTER TABLE {t} RENAME COLUMN amt TO total",
+        "COMMENT ON TABLE {t} IS ''",
+    ],
+    "t07": ["ALTER TABLE {t} DROP COLUMNS (name, amount)"],
+}
+
+FOUND = {
+    ("t00", "column_added", "column extra", "medium", "ADD COLUMNS"),
+    ("t00", "table_comment", "table comment", "low", "SET TBLPROPERTIES"),
+    ("t00", "column_comment", "column name comment", "low", "CHANGE COLUMN"),
+    ("t01", "column_dropped", "column name", "high", "DROP COLUMNS"),
+    ("t01", "property", "property team", "medium", "SET TBLPROPERTIES"),
+    ("t01", "property", "property tier", "medium", "UNSET TBLPROPERTIES"),
+    ("t02", "column_renamed", "column name", "high", "RENAME COLUMN"),
+    ("t02", "column_comment", "column full_name comment", "low", "CHANGE COLUMN"),
+    ("t02", "column_comment", "column amount comment", "low", "CHANGE COLUMN"),
+    ("t03", "column_type", "column amount type", "high", "CHANGE COLUMN"),
+    ("t03", "clustering", "clustering", "medium", "CLUSTER BY"),
+    ("t03", "column_added", "column one", "medium", "ADD COLUMNS"),
+    ("t03", "column_added", "column two", "medium", "ADD COLUMNS"),
+    ("t04", "column_nullability", "column id nullability", "medium", "CHANGE COLUMN"),
+    ("t04", "column_comment", "column id comment", "low", "CHANGE COLUMN"),
+    ("t04", "property", "property team", "medium", "SET TBLPROPERTIES"),
+    ("t04", "property", "property tier", "medium", "SET TBLPROPERTIES"),
+    ("t05", "column_order", "column order", "low", "CHANGE COLUMN"),
+    ("t05", "primary_key", "primary key pk_dev_silver_t05__id", "medium", "UNSET TBLPROPERTIES"),
+    ("t05", "clustering", "clustering", "medium", "CLUSTER BY"),
+    ("t06", "column_renamed", "column amount", "high", "RENAME COLUMN"),
+    ("t06", "table_comment", "table comment", "low", "SET TBLPROPERTIES"),
+    ("t07", "column_dropped", "column name", "high", "DROP COLUMNS"),
+    ("t07", "column_dropped", "column amount", "high", "DROP COLUMNS"),
+    ("t08", "table_replaced", "table", "high", "CREATE TABLE"),
+    ("t08", "property", "property tier", "medium", "CREATE TABLE"),
+    ("t08", "column_added", "column merged", "medium", "WRITE"),
+    ("t09", "table_deleted", "table", "high", None),
+    ("stranger", "unmanaged", "table", "low", "CREATE TABLE"),
+    ("other", "unmanaged", "table", "low", "CREATE TABLE"),
+}
+"""Thirty drifts on ten tables: table, kind, field, severity, and the operation that made it."""
+
+
+def found(report: DriftReport) -> set[tuple[str, str, str, str, str | None]]:
+    return {
+        (resource.rsplit(".", 1)[1], one.kind.value, one.field, one.severity.value, _operation(one))
+        for resource, one in report.findings()
+    }
+
+
+def _operation(finding: Finding) -> str | None:
+    return finding.changed.operation if finding.changed else None
+
+
+def make_drift(warehouse: Warehouse) -> None:
+    """Do all of it, as somebody in a hurry would."""
+    for name, statements in BY_HAND.items():
+        for statement in statements:
+            warehouse.by_hand(statement, name)
+    shutil.rmtree(warehouse.path("t08"))
+    replaced = replace(MODELS[8], table_properties={**MODELS[8].table_properties, "tier": "silver"})
+    Warehouse(
+        warehouse.spark, warehouse.folder, warehouse.backend, deployment_over(warehouse.folder)
+    ).engine().sync_tables([replaced])
+    warehouse.spark.createDataFrame([(1, 2)], "id bigint, merged int").write.format("delta").mode(
+        "append"
+    ).option("mergeSchema", "true").save(str(warehouse.path("t08")))
+    shutil.rmtree(warehouse.path("t09"))
+    for name in ("stranger", "other"):
+        warehouse.by_hand("CREATE TABLE {t} (a int) USING delta", name)
+
+
+def test_thirty_drifts_on_ten_tables_are_found_and_nothing_on_ten_others(warehouse: Warehouse) -> None:
+    warehouse.engine().sync_tables(MODELS)
+    before = warehouse.report(MODELS)
+    assert not found(before)
+    assert not before.left_alone
+    make_drift(warehouse)
+    assert len(FOUND) == 30
+    report = warehouse.report(MODELS)
+    assert found(report) == FOUND
+    assert report.tables_checked == 20
+    assert not report.pending
+    renamed = {one.field: one.actual for _, one in report.findings() if one.kind.value == "column_renamed"}
+    assert renamed == {"column name": "full_name", "column amount": "total"}
+    assert all(
+        one.changed is not None and one.changed.at is not None
+        for _, one in report.findings()
+        if one.kind.value != "table_deleted"
+    )
+
+    moved = [
+        replace(one, comment="moved on", columns=(*one.columns, Column("later", "string"))) for one in MODELS
+    ]
+    report = warehouse.report(moved)
+    assert found(report) == FOUND
+    pending = {table.resource.rsplit(".", 1)[1]: len(table.changes) for table in report.pending}
+    assert pending == {f"t{number:02}": 2 for number in range(20) if number != 9}
+
+
+def test_a_clean_report_asks_for_no_history(warehouse: Warehouse) -> None:
+    warehouse.engine().sync_tables(MODELS[:3])
+    asked: list[int] = []
+
+    class Counting:
+        def read(self, tables: list[QualifiedName]) -> dict[str, tuple[()]]:
+            asked.append(len(tables))
+            return {}
+
+    counting = replace(warehouse.backend, history=Counting())  # type: ignore[arg-type]
+    again = replace(warehouse, backend=counting)
+    assert not found(again.report(MODELS[:3]))
+    assert asked == []
+    warehouse.by_hand("COMMENT ON TABLE {t} IS 'x'", "t01")
+    assert len(found(again.report(MODELS[:3]))) == 1
+    assert asked == [1]
+
+
+def test_a_sync_refuses_to_undo_severe_drift_and_names_it(warehouse: Warehouse) -> None:
+    models = MODELS[:2]
+    warehouse.engine().sync_tables(models)
+    warehouse.by_hand("ALTER TABLE {t} DROP COLUMN name", "t01")
+    with pytest.raises(DriftRefusal) as refused:
+        warehouse.engine().sync_tables(models)
+    assert "table dev.silver.t01" in str(refused.value)
+    assert "column name was applied as string 'who' and is gone" in str(refused.value)
+    assert "policy.drift: revert" in str(refused.value)
+
+    reverting = DriftPolicy(handling=DriftHandling.REVERT)
+    warehouse.engine(reverting).sync_tables(models)
+    assert not found(warehouse.report(models)) - {("t01", "column_order", "column order", "low", None)}
+
+
+def test_light_drift_is_repaired_by_the_next_sync(warehouse: Warehouse) -> None:
+    models = MODELS[:1]
+    warehouse.engine().sync_tables(models)
+    warehouse.by_hand("COMMENT ON TABLE {t} IS 'do not touch'", "t00")
+    assert len(warehouse.engine().sync_tables(models)) == 1
+    assert not found(warehouse.report(models))
+
+
+def test_drift_that_the_model_has_taken_in_is_in_nobodys_way(warehouse: Warehouse) -> None:
+    warehouse.engine().sync_tables(MODELS[:1])
+    warehouse.by_hand("ALTER TABLE {t} DROP COLUMN name", "t00")
+    followed = replace(MODELS[0], columns=tuple(one for one in MODELS[0].columns if one.name != "name"))
+    assert not warehouse.engine().sync_tables([followed])
+    assert not found(warehouse.report([followed]))
+
+
+def test_a_revert_restores_what_was_applied_last_and_not_what_the_model_says_now(
+    warehouse: Warehouse,
+) -> None:
+    warehouse.engine().sync_tables(MODELS[:2])
+    warehouse.by_hand("COMMENT ON TABLE {t} IS 'do not touch'", "t00")
+    warehouse.by_hand("ALTER TABLE {t} SET TBLPROPERTIES ('tier' = 'lead')", "t00")
+    moved = [replace(one, comment="moved on") for one in MODELS[:2]]
+    with warehouse.engine().run("revert") as run:
+        plan = run.plan_revert(moved)
+        assert not run.refusals(plan)
+        run.apply(plan)
+    report = warehouse.report(moved)
+    assert not found(report)
+    assert [table.resource for table in report.pending] == ["table.dev.silver.t00", "table.dev.silver.t01"]
+
+
+def test_a_revert_creates_deleted_tables_again_and_keeps_to_the_guard(warehouse: Warehouse) -> None:
+    warehouse.engine().sync_tables(MODELS[:3])
+    shutil.rmtree(warehouse.path("t00"))
+    warehouse.by_hand("ALTER TABLE {t} ADD COLUMNS (extra int)", "t01")
+    warehouse.by_hand("ALTER TABLE {t} RENAME COLUMN name TO full_name", "t02")
+    with warehouse.engine().run("revert") as run:
+        refusals = [str(refusal) for refusal in run.refusals(run.plan_revert(MODELS[:3]))]
+    assert any("somebody renamed it to 'full_name'" in refusal for refusal in refusals)
+    assert any("extra" in refusal and "drop_column" in refusal for refusal in refusals)
+    with warehouse.engine(None, "drop_column").run("revert") as run:
+        plan = run.plan_revert(MODELS[:2], is_partial=True)
+        assert not run.refusals(plan)
+        run.apply(plan)
+    assert {table for table, *_ in found(warehouse.report(MODELS[:3]))} == {"t02"}
+
+
+def test_accepted_drift_is_what_was_applied_from_then_on(warehouse: Warehouse) -> None:
+    warehouse.engine().sync_tables(MODELS)
+    make_drift(warehouse)
+    with warehouse.engine().run("accept") as run:
+        detected = [table for table in run.detect(MODELS) if table.drift]
+        assert len(detected) == 10
+        run.accept(detected)
+    report = warehouse.report(MODELS)
+    assert {kind for _, kind, *_ in found(report)} == {"unmanaged"}
+    assert {table.resource.rsplit(".", 1)[1] for table in report.pending} == {
+        f"t{number:02}" for number in range(10)
+    }
+
+
+def test_severities_can_be_set_per_field_and_table(warehouse: Warehouse) -> None:
+    from delta_engine.drift_policy import SeverityRule
+
+    warehouse.engine().sync_tables(MODELS[:2])
+    for name in ("t00", "t01"):
+        warehouse.by_hand("COMMENT ON TABLE {t} IS 'x'", name)
+    policy = DriftPolicy(
+        severities=(SeverityRule(severity=Severity.HIGH, fields=("table_comment",), tables=("silver.t01",)),)
+    )
+    report = warehouse.report(MODELS[:2], policy)
+    assert {(table, severity) for table, _, _, severity, _ in found(report)} == {
+        ("t00", "low"),
+        ("t01", "high"),
+    }
+    with pytest.raises(RefusedError, match="table comment was applied as 'a table' and is 'x'"):
+        warehouse.engine(policy).sync_tables(MODELS[:2])

@@ -1,0 +1,297 @@
+"""`delta-engine drift` and `import` on real Delta: reports, reverts, edits of models."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import jsonschema
+import pytest
+
+from delta_engine.models import QualifiedName
+from tests.builders import address_of, address_of_orders
+from tests.commandline import CommandLine
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.integration
+
+SCHEMA = Path(__file__).parents[2] / "docs" / "schemas" / "drift-report-v1.json"
+
+COMMENTED = """\
+# The orders of the shop.
+tables:
+  - catalog: ${catalog}
+    schema: silver
+    name: orders   # one row per order
+    comment: Orders table
+    columns:
+      # the key
+      - {name: id, type: bigint, nullable: false, comment: Order ID}
+      - {name: created_ts, type: timestamp, comment: Creation time}
+      - {name: amount, type: "decimal(18,2)", comment: 'Order total'}  # in euros
+    properties: {delta.autoOptimize.optimizeWrite: "true"}
+    primary_key: [id]
+"""
+
+
+@pytest.fixture
+def orders(spark: SparkSession, project: Path, delta_engine: CommandLine) -> str:
+    """Sync dev.silver.orders, and return its address."""
+    (project / "conf" / "models" / "orders.yml").write_text(COMMENTED)
+    assert delta_engine("-e", "local", "sync").code == 0
+    return address_of_orders(project)
+
+
+def test_without_drift_there_is_nothing_to_say(orders: str, delta_engine: CommandLine) -> None:
+    done = delta_engine("-e", "local", "drift", "--fail-on", "low")
+    assert done.code == 0
+    assert "Drifted Resources: 0\n\nDeleted Resources: 0\n\nUnmanaged Resources: 0\n" in done.stdout
+    assert done.stdout.endswith("local: no drift in 1 table\n")
+    assert delta_engine("-e", "local", "drift", "--revert").stdout == "local: no changes to revert\n"
+    assert delta_engine("-e", "local", "drift", "--accept").stdout == "local: 0 tables to accept\n"
+
+
+def test_before_the_first_sync_everything_is_pending(
+    spark: SparkSession, project: Path, delta_engine: CommandLine
+) -> None:
+    done = delta_engine("-e", "local", "drift")
+    assert done.code == 0
+    assert "Nothing was applied here yet" in done.stdout
+    assert "+ table.dev.silver.orders: to be created" in done.stdout
+
+
+def test_a_report_in_three_renderings(
+    orders: str, project: Path, spark: SparkSession, delta_engine: CommandLine
+) -> None:
+    spark.sql(f"ALTER TABLE {orders} ALTER COLUMN amount COMMENT '<script>alert(1)</script>'")
+    spark.sql(f"ALTER TABLE {orders} ADD COLUMNS (extra INT)")
+    spark.sql(f"ALTER TABLE {orders} SET TBLPROPERTIES ('theirs' = '1')")
+    spark.sql(
+        f"CREATE TABLE {address_of(project, QualifiedName('dev', 'silver', 'stranger'))} (a INT) USING delta"
+    )
+
+    text = delta_engine("-e", "local", "drift", "--fail-on", "high")
+    assert text.code == 0
+    assert (
+        "  ~ table.dev.silver.orders\n      column extra: ADDED int\n      severity: medium\n" in text.stdout
+    )
+    assert "column amount comment: 'Order total' → '<script>alert(1)</script>'" in text.stdout
+    assert "last_modified: 20" in text.stdout
+    assert "(CHANGE COLUMN, version 1)" in text.stdout
+    assert "  ? table.dev.silver.stranger\n      created: 20" in text.stdout
+    assert "  · table.dev.silver.orders: theirs = '1'" in text.stdout
+    assert (
+        "delta-engine -e local import dev.silver.stranger --to conf/models/silver/stranger.yml" in text.stdout
+    )
+    assert text.stdout.endswith("local: 3 findings (0 high, 1 medium, 2 low) in 1 table\n")
+
+    document = delta_engine("-e", "local", "drift", "--json", "--fail-on", "medium")
+    assert document.code == 2
+    report = json.loads(document.stdout)
+    jsonschema.validate(report, json.loads(SCHEMA.read_text("utf-8")))
+    assert (report["format"], report["version"]) == ("delta-engine/drift-report", 1)
+    assert [one["field"] for one in report["drifted"][0]["findings"]] == [
+        "column extra",
+        "column amount comment",
+    ]
+
+    page = project / "reports" / "drift.html"
+    done = delta_engine("-e", "local", "drift", "--format", "html", "--out", str(page))
+    assert (done.code, done.stdout) == (0, "")
+    assert "3 findings" in done.stderr
+    html = page.read_text("utf-8")
+    assert "&lt;script&gt;" in html
+    assert "<script>alert" not in html
+
+
+def test_options_that_contradict_each_other_are_refused(project: Path, delta_engine: CommandLine) -> None:
+    for wrong in (
+        ["--revert", "--accept"],
+        ["--revert", "--format", "json"],
+        ["--accept", "--allow", "drop_column"],
+        ["--format", "pdf"],
+        ["--fail-on", "severe"],
+    ):
+        assert delta_engine("-e", "local", "drift", *wrong).code == 3
+
+
+def test_accepted_drift_goes_into_the_yaml_and_leaves_its_layout_alone(
+    orders: str, project: Path, spark: SparkSession, delta_engine: CommandLine
+) -> None:
+    spark.sql(f"ALTER TABLE {orders} ALTER COLUMN amount COMMENT 'it''s ${{x}}'")
+    spark.sql(f"ALTER TABLE {orders} ADD COLUMNS (extra INT COMMENT 'hotfix')")
+    spark.sql(f"ALTER TABLE {orders} ALTER COLUMN id DROP NOT NULL")
+    spark.sql(
+        f"ALTER TABLE {orders} UNSET TBLPROPERTIES ('delta_engine.constraint.pk_dev_silver_orders__id')"
+    )
+    done = delta_engine("-e", "local", "drift", "--accept", "--yes")
+    assert done.code == 0, done.stderr
+    assert "column extra: absent → int 'hotfix'" in done.stdout
+    text = (project / "conf" / "models" / "orders.yml").read_text("utf-8")
+    assert "# The orders of the shop.\n" in text
+    assert "    name: orders   # one row per order\n" in text
+    assert "      # the key\n" in text
+    assert "# in euros\n" in text
+    assert "      - {name: created_ts, type: timestamp, comment: Creation time}\n" in text
+    assert "primary_key" not in text
+    assert delta_engine("-e", "local", "plan", "--detailed-exitcode").code == 0
+    assert delta_engine("-e", "local", "drift", "--fail-on", "low").code == 0
+    assert delta_engine("-e", "local", "sync").stdout.endswith("no changes (1 model)\n")
+
+
+def test_an_accepted_rename_renames_in_the_model(
+    orders: str, project: Path, spark: SparkSession, delta_engine: CommandLine
+) -> None:
+    spark.sql(f"ALTER TABLE {orders} SET TBLPROPERTIES ('delta.columnMapping.mode' = 'name')")
+    spark.sql(f"ALTER TABLE {orders} RENAME COLUMN amount TO total")
+    shown = delta_engine("-e", "local", "drift")
+    assert "column amount: RENAMED to total" in shown.stdout
+    assert f"ALTER TABLE {orders} RENAME COLUMN `total` TO `amount`;" in shown.stdout
+    assert delta_engine("-e", "local", "sync").code == 3
+    assert delta_engine("-e", "local", "drift", "--accept").code == 0
+    text = (project / "conf" / "models" / "orders.yml").read_text("utf-8")
+    assert """- {name: total, type: "decimal(18,2)", comment: 'Order total'}  # in euros""" in text
+    assert delta_engine("-e", "local", "sync").code == 0
+    assert delta_engine("-e", "local", "drift", "--fail-on", "low").code == 0
+
+
+def test_an_accepted_deletion_takes_the_model_away(
+    orders: str, project: Path, delta_engine: CommandLine, spark: SparkSession
+) -> None:
+    models = project / "conf" / "models" / "orders.yml"
+    second = COMMENTED.partition("tables:\n")[2].replace("name: orders ", "name: others ")
+    models.write_text(COMMENTED + second)
+    assert delta_engine("-e", "local", "sync").code == 0
+    shutil.rmtree(project / ".delta-engine" / "warehouse" / "dev" / "silver" / "orders")
+    refused = delta_engine("-e", "local", "sync")
+    assert refused.code == 3
+    assert "table dev.silver.orders: somebody changed it behind the engine's back" in refused.stderr
+    assert delta_engine("-e", "local", "drift", "--accept").code == 0
+    text = models.read_text("utf-8")
+    assert "name: others" in text
+    assert "name: orders " not in text
+    assert "table.dev.silver.orders" not in delta_engine("-e", "local", "state", "show", "--json").stdout
+    assert delta_engine("-e", "local", "plan", "--detailed-exitcode").code == 0
+
+
+def test_for_python_models_the_edit_is_printed(
+    project: Path, spark: SparkSession, delta_engine: CommandLine
+) -> None:
+    (project / "shop.py").write_text(
+        "from delta_engine import Column, Table\n"
+        'tables = [Table("dev", "silver", "orders", [Column("id", "bigint")])]\n'
+    )
+    conf = project / "conf" / "local.yml"
+    conf.write_text(conf.read_text().replace('{yaml: ["conf/models/*.yml"]}', '{python: ["shop:tables"]}'))
+    assert delta_engine("-e", "local", "sync").code == 0
+    spark.sql(f"ALTER TABLE {address_of_orders(project)} ADD COLUMNS (extra INT COMMENT 'hotfix')")
+    done = delta_engine("-e", "local", "drift", "--accept")
+    assert done.code == 0
+    assert "shop.py:2" in done.stdout
+    assert "Column('extra', 'int'" in done.stdout.replace('"', "'")
+    assert delta_engine("-e", "local", "drift", "--fail-on", "low").code == 0
+    assert (
+        delta_engine("-e", "local", "plan", "--detailed-exitcode").code == 3
+    )  # until somebody makes the edit
+
+
+def test_a_revert_restores_the_table(orders: str, spark: SparkSession, delta_engine: CommandLine) -> None:
+    spark.sql(f"ALTER TABLE {orders} ALTER COLUMN amount COMMENT 'x'")
+    spark.sql(f"ALTER TABLE {orders} ADD COLUMNS (extra INT)")
+    refused = delta_engine("-e", "local", "drift", "--revert")
+    assert refused.code == 3
+    assert "drop_column" in refused.stderr
+    done = delta_engine("-e", "local", "drift", "--revert", "--allow", "drop_column")
+    assert done.code == 0
+    assert done.stdout.endswith("reverted: 1 table\n")
+    assert delta_engine("-e", "local", "drift", "--fail-on", "low").code == 0
+
+
+def test_ignored_drift_is_reported_apart_and_left_alone_by_sync_and_revert(
+    orders: str, project: Path, spark: SparkSession, delta_engine: CommandLine
+) -> None:
+    policy = project / "conf" / "drift-policy.yml"
+    policy.write_text(
+        "ignore_drift:\n"
+        "  - {resource: 'table.${catalog}.silver.orders', fields: [column amount comment], reason: known}\n"
+        "  - {resource: '*', fields: ['*'], reason: long ago, expires: 2020-01-01}\n"
+        "  - {resource: '*', fields: [clustering], reason: nobody does}\n"
+    )
+    spark.sql(f"ALTER TABLE {orders} ALTER COLUMN amount COMMENT 'theirs'")
+    spark.sql(f"COMMENT ON TABLE {orders} IS 'changed'")
+    shown = delta_engine("-e", "local", "drift")
+    assert "local: 1 finding (0 high, 0 medium, 1 low)" in shown.stdout
+    assert (
+        "Ignored by the drift policy: 1\n  = table.dev.silver.orders: column amount comment" in shown.stdout
+    )
+    assert "! * [*]: expired on 2020-01-01" in shown.stdout
+    assert "! * [clustering]: matches nothing" in shown.stdout
+    plan = delta_engine("-e", "local", "plan")
+    assert "table comment" in plan.stdout
+    assert "column amount" not in plan.stdout
+    for repair in (["sync"], ["drift", "--revert"]):
+        assert delta_engine("-e", "local", *repair).code == 0
+        assert spark.table(orders).schema["amount"].metadata["comment"] == "theirs"
+    states = json.loads(delta_engine("-e", "local", "state", "show", "--json").stdout)["resources"]
+    recorded = states["table.dev.silver.orders"]["metadata"]["definition"]
+    assert recorded["columns"][2]["comment"] == "Order total"
+    assert delta_engine("-e", "local", "drift", "--fail-on", "low").code == 0
+    policy.unlink()
+    assert delta_engine("-e", "local", "drift", "--fail-on", "low").code == 2
+
+
+EVERY_TYPE = """\
+CREATE TABLE {t} (
+  a BOOLEAN, b TINYINT, c SMALLINT, d INT, e BIGINT, f FLOAT, g DOUBLE, h DECIMAL(38,10), i STRING,
+  j BINARY, k DATE, l TIMESTAMP, m TIMESTAMP_NTZ, n VARCHAR(10) COMMENT 'it\\'s', o CHAR(3),
+  p ARRAY<INT>, q MAP<STRING, DECIMAL(3,1)>,
+  r STRUCT<x: INT NOT NULL COMMENT 'deep', `y z`: ARRAY<STRUCT<w: DATE COMMENT 'it'>>>,
+  `odd name.x` INT NOT NULL COMMENT 'a\\n"b" ${{x}} # : - {{'
+) USING delta CLUSTER BY (d, k) COMMENT '- a: "b" # ${{x}}'
+TBLPROPERTIES ('theirs' = '1.10', 'x${{y}}' = 'yes', 'delta.columnMapping.mode' = 'name', 'api.token' = 'hush')
+"""
+
+
+@pytest.mark.parametrize("name", ["imported.yml", "imported.py"])
+def test_what_was_imported_needs_nothing(
+    name: str, project: Path, spark: SparkSession, delta_engine: CommandLine
+) -> None:
+    (project / ".delta-engine" / "warehouse" / "dev" / "silver").mkdir(parents=True)
+    every = address_of(project, QualifiedName("dev", "silver", "every_type"))
+    spark.sql(EVERY_TYPE.format(t=every))
+    spark.sql(
+        f"CREATE TABLE {address_of(project, QualifiedName('dev', 'silver', 'plain'))} (a INT) USING delta"
+    )
+    (project / "conf" / "models" / "orders.yml").unlink()
+    done = delta_engine("-e", "local", "import", "dev.silver", "--to", name)
+    assert done.code == 0, done.stderr
+    text = (project / name).read_text("utf-8")
+    assert "hush" not in text
+    conf = project / "conf" / "local.yml"
+    models = '{yaml: ["imported.yml"]}' if name.endswith("yml") else '{python: ["imported:tables"]}'
+    conf.write_text(conf.read_text().replace('{yaml: ["conf/models/*.yml"]}', models))
+    plan = delta_engine("-e", "local", "plan", "--detailed-exitcode")
+    assert plan.code == 0, plan.stdout
+    assert plan.stdout == "local: no changes (2 models)\n"
+    refused = delta_engine("-e", "local", "import", "dev.silver.plain", "--to", name)
+    assert refused.code == 3
+    assert "importing never overwrites models" in refused.stderr
+
+
+def test_importing_what_is_not_there_is_refused(
+    project: Path, spark: SparkSession, delta_engine: CommandLine
+) -> None:
+    (project / ".delta-engine" / "warehouse" / "dev" / "silver").mkdir(parents=True)
+    for target, message in (
+        ("dev", "names neither a table nor a schema"),
+        ("dev.silver", "has no Delta tables"),
+        ("dev.nope", "has no Delta tables"),
+        ("dev.silver.nope", "does not exist"),
+    ):
+        refused = delta_engine("-e", "local", "import", target)
+        assert refused.code == 3
+        assert message in refused.stderr

@@ -1,0 +1,129 @@
+"""Projects in temporary folders whose models are written and loaded again, and hostile models for them."""
+
+from __future__ import annotations
+
+import itertools
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+from hypothesis import strategies as st
+
+from delta_engine.config.model_files import load_models
+from delta_engine.config.settings import Settings, load_settings
+from delta_engine.models import Column, PrimaryKey, Table
+from tests.strategies import kept_types, texts
+
+_CONFIG = """\
+environment: dev
+backend: {type: oss}
+models: {yaml: ["models/*.yml"]}
+"""
+
+_module_numbers = itertools.count()
+
+HOSTILE = [
+    *("true", "null", "~", "1.10", "0o7", "2024-01-01", "12:30", "yes", "<<", "=", "", " a", "a ", " "),
+    *("a: b", "a #b", "# a", "- a", "-", "? a", "?", ":", "a:", "{a}", "[a", "a]", "a, b", "*a", "&a", "!a"),
+    *("%a", "@a", "`a", "|", ">", "'", '"', "it's", 'a"b', "'\"", "\\", "\\n", "...", "---", "${x}", "$${x}"),
+    *(
+        "${",
+        "$$${",
+        "${catalog}",
+        "🎉",
+        "👩\u200d💻",
+        "ä",
+        "\t",
+        "a\tb",
+        "\n",
+        "a\nb",
+        "a\n\n b\n",
+        "\r",
+        "\r\n",
+    ),
+    *("\x01", "\x7f", "\x85", "\xa0", "\u2028", "\u2029", "\ufeff", "\u202e", "\ufffe", '"""', "'''", "\\'"),
+    "word " * 80,
+    "x" * 300,
+]
+"""Texts that YAML, Python or variables would read as something else."""
+
+hostile_texts = st.sampled_from(HOSTILE) | texts | st.lists(st.sampled_from(HOSTILE), max_size=4).map("".join)
+
+hostile_names = hostile_texts.filter(bool)
+
+properties = st.dictionaries(hostile_texts, hostile_texts, max_size=4)
+
+
+@st.composite
+def columns(draw: st.DrawFn) -> Column:
+    """Draw a column with any name and comment."""
+    return Column(draw(hostile_names), draw(kept_types), draw(st.booleans()), draw(hostile_texts))
+
+
+column_lists = st.lists(columns(), min_size=1, max_size=5, unique_by=lambda column: column.key)
+
+
+@st.composite
+def tables(draw: st.DrawFn, name: st.SearchStrategy[str] = hostile_names) -> Table:
+    """Draw a table with hostile texts everywhere.
+
+    Args:
+        draw: hypothesis's own.
+        name: the table's name.
+    """
+    return draw(table_contents(draw(hostile_names), draw(hostile_names), draw(name)))
+
+
+@st.composite
+def table_contents(draw: st.DrawFn, catalog: str, schema: str, name: str) -> Table:
+    """Draw everything but a table's name."""
+    found = draw(column_lists)
+    names = st.permutations([column.name for column in found])
+    key = PrimaryKey(
+        draw(names)[: draw(st.integers(1, 3))], draw(st.none() | hostile_texts), draw(st.booleans())
+    )
+    return Table(
+        catalog,
+        schema,
+        name,
+        found,
+        draw(hostile_texts),
+        draw(properties),
+        draw(st.sampled_from([None, key])),
+        cluster_by=draw(names)[: draw(st.integers(0, 3))],
+    )
+
+
+@contextmanager
+def temporary_settings(variables: Mapping[str, str] | None = None) -> Iterator[Settings]:
+    """Give the settings of an empty project in a folder of its own."""
+    with tempfile.TemporaryDirectory() as folder:
+        yield settings_of(Path(folder), variables)
+
+
+def settings_of(folder: Path, variables: Mapping[str, str] | None = None) -> Settings:
+    """Return the settings of a project that is made in a folder, for models in `models/*.yml`."""
+    (folder / "conf").mkdir()
+    (folder / "models").mkdir()
+    (folder / "conf" / "dev.yml").write_text(_CONFIG, "utf-8")
+    return replace(load_settings(folder / "conf", "dev"), variables=dict(variables or {}))
+
+
+def load_yaml(text: str, settings: Settings) -> tuple[Table, ...]:
+    """Return what a model file with this text declares, by way of the file."""
+    (settings.project_dir / "models" / "m.yml").write_bytes(text.encode("utf-8"))
+    return load_models(settings)
+
+
+def load_python(text: str, settings: Settings) -> tuple[Table, ...]:
+    """Return what the function `tables` of a module with this text declares, by way of the file."""
+    module = f"models_written_{next(_module_numbers)}"
+    (settings.project_dir / f"{module}.py").write_bytes(text.encode("utf-8"))
+    try:
+        return load_models(replace(settings, yaml_models=(), python_models=(f"{module}:tables",)))
+    finally:
+        sys.modules.pop(module, None)
+        sys.path[:] = [path for path in sys.path if path != str(settings.project_dir)]

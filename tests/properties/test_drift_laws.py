@@ -1,0 +1,66 @@
+"""Laws of drift: nothing differs from itself, what was accepted is no drift, what was imported needs nothing."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from delta_engine.actions import CreateTable
+from delta_engine.compile.planner import TablePlanner
+from delta_engine.drift.comparison import Applied, accepted, deviations, with_renames
+from delta_engine.models import Table
+from delta_engine.orchestrate.importing import as_model
+from delta_engine.state.states import CatalogState, TableState
+from tests.simulation import created
+from tests.strategies import models
+
+
+def state_of(model: Table) -> TableState:
+    return created(CreateTable(model))
+
+
+def applied(model: Table, **renames: str) -> Applied:
+    return Applied(table=model, column_order=(), renames=renames)
+
+
+@given(models())
+def test_a_table_that_is_as_it_was_applied_has_not_drifted(model: Table) -> None:
+    assert deviations(applied(model), state_of(model)) == ()
+
+
+@given(models(), models())
+def test_what_was_accepted_is_drift_no_more(model: Table, other: Table) -> None:
+    observed = state_of(other)
+    taken = deviations(applied(model), observed)
+    assert deviations(applied(accepted(model, observed, taken)), observed) == ()
+
+
+@given(models(), models(), st.data())
+def test_each_finding_can_be_accepted_by_itself(model: Table, other: Table, data: st.DataObject) -> None:
+    observed = state_of(other)
+    found = [one for one in deviations(applied(model), observed) if one.difference is not None]
+    if not found:
+        return
+    chosen = data.draw(st.sampled_from(found))
+    left = deviations(applied(accepted(model, observed, [chosen])), observed)
+    assert (chosen.kind, chosen.field) not in {(one.kind, one.field) for one in left}
+
+
+@given(models())
+def test_a_rename_alone_is_one_finding(model: Table) -> None:
+    old = model.columns[0].name
+    observed = state_of(with_renames(model, {old: "renamed"}))
+    (found,) = (
+        one
+        for one in deviations(applied(model, **{old: "renamed"}), observed)
+        if one.kind.value != "primary_key"
+    )
+    assert (found.expected, found.actual) == (old, "renamed")
+
+
+@given(models())
+def test_what_was_imported_needs_nothing(model: Table) -> None:
+    state = state_of(model)
+    imported = as_model(model.qualified_name, state)
+    snapshot = CatalogState(tables={model.qualified_name.key: state})
+    assert not TablePlanner().plan([imported], snapshot)

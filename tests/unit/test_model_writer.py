@@ -1,0 +1,195 @@
+"""Models as text: what is written for `delta-engine import`, and that it loads as the same tables."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from delta_engine.config.model_writer import python_models, yaml_models
+from delta_engine.models import Column, PrimaryKey, Table
+from tests.builders import WORKED_MODEL
+from tests.model_projects import (
+    HOSTILE,
+    hostile_texts,
+    load_python,
+    load_yaml,
+    settings_of,
+    tables,
+    temporary_settings,
+)
+from tests.strategies import models
+
+AWKWARD = Table(
+    "devs",
+    "silver",
+    "or${d}ers",
+    [
+        Column("true", "struct<a: int, b: string>", comment="it's: ${x}"),
+        Column("a b", "string", False, 'quotes "here"\nand a second line that goes on for quite a while'),
+    ],
+    "yes: no",
+    {"${x}": "${y}", "a.b": "true"},
+    PrimaryKey(["a b"], "my_key", rely=True),
+    cluster_by=["a b", "true"],
+)
+
+VARIABLES = {"catalog": "dev", "a": "dev", "schema": "silver"}
+
+variables = st.dictionaries(
+    st.sampled_from(["catalog", "schema", "x", " y", "a}b", "it's"]), hostile_texts, max_size=4
+)
+
+
+def test_yaml_is_written_as_people_write_it() -> None:
+    assert (
+        yaml_models([WORKED_MODEL, AWKWARD], VARIABLES)
+        == """\
+tables:
+  - catalog: ${catalog}
+    schema: ${schema}
+    name: orders
+    comment: Orders table
+    columns:
+      - {name: id, type: bigint, nullable: false, comment: Order ID}
+      - {name: created_ts, type: timestamp, comment: Creation time}
+      - {name: amount, type: "decimal(18,2)", comment: Order total}
+    properties:
+      delta.autoOptimize.optimizeWrite: "true"
+    primary_key: [id]
+
+  - catalog: devs
+    schema: ${schema}
+    name: or$${d}ers
+    comment: "yes: no"
+    columns:
+      - {name: "true", type: "struct<`a`: int, `b`: string>", comment: "it's: ${x}"}
+      - {name: a b, type: string, nullable: false, comment: "quotes \\"here\\"\\nand a second line that goes on for \
+quite a while"}
+    properties:
+      ${x}: $${y}
+      a.b: "true"
+    primary_key: {name: my_key, columns: [a b], rely: true}
+    cluster_by: [a b, "true"]
+"""
+    )
+
+
+def test_python_is_written_as_people_write_it() -> None:
+    assert (
+        python_models([WORKED_MODEL, AWKWARD], VARIABLES)
+        == '''\
+"""Models of tables that exist, as they were found."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from delta_engine import Column, PrimaryKey, Table
+
+
+def tables(variables: Mapping[str, str]) -> list[Table]:
+    """Return the models, for an environment's variables."""
+    return [
+        Table(
+            catalog_name=variables["catalog"],
+            schema_name=variables["schema"],
+            table_name="orders",
+            columns=[
+                Column("id", "bigint", is_nullable=False, comment="Order ID"),
+                Column("created_ts", "timestamp", comment="Creation time"),
+                Column("amount", "decimal(18,2)", comment="Order total"),
+            ],
+            comment="Orders table",
+            table_properties={"delta.autoOptimize.optimizeWrite": "true"},
+            primary_key=["id"],
+        ),
+        Table(
+            catalog_name="devs",
+            schema_name=variables["schema"],
+            table_name="or$${d}ers",
+            columns=[
+                Column("true", "struct<`a`: int, `b`: string>", comment="it's: ${x}"),
+                Column(
+                    "a b",
+                    "string",
+                    is_nullable=False,
+                    comment='quotes "here"\\nand a second line that goes on for quite a while',
+                ),
+            ],
+            comment="yes: no",
+            table_properties={"${x}": "$${y}", "a.b": "true"},
+            primary_key=PrimaryKey(["a b"], name="my_key", rely=True),
+            cluster_by=["a b", "true"],
+        ),
+    ]
+'''
+    )
+
+
+@pytest.mark.parametrize("models", [[WORKED_MODEL, AWKWARD], [WORKED_MODEL], [AWKWARD] * 3, []])
+def test_a_formatter_finds_nothing_to_change_in_written_python(models: list[Table], tmp_path: Path) -> None:
+    module = tmp_path / "written.py"
+    module.write_text(python_models(models, VARIABLES), "utf-8")
+    command = [sys.executable, "-m", "ruff"]
+    for arguments in (["format", "--diff", "--line-length=100"], ["check", "--select=F,W,I,UP,RUF"]):
+        done = subprocess.run(
+            [*command, *arguments, "--isolated", "--no-cache", str(module)],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, done.stdout
+
+
+@pytest.mark.parametrize(
+    ("variables", "catalog", "schema"),
+    [
+        ({}, "dev", "silver"),
+        ({"b": "dev", "a": "dev"}, "${a}", "silver"),
+        ({"a": "dev", "catalog": "dev"}, "${catalog}", "silver"),
+        ({"catalog": "DEV", "schema": "silver"}, "dev", "${schema}"),
+        ({"layer": "silver"}, "dev", "silver"),
+        ({" a": "dev", "b}": "dev"}, "dev", "silver"),
+    ],
+)
+def test_only_whole_catalogs_and_schemas_become_variables(
+    variables: dict[str, str], catalog: str, schema: str
+) -> None:
+    lines = yaml_models([WORKED_MODEL], variables).splitlines()
+    assert lines[1:3] == [f"  - catalog: {catalog}", f"    schema: {schema}"]
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_awkward_texts_load_as_they_were(text: str, tmp_path: Path) -> None:
+    table = Table(
+        text or "c",
+        text or "s",
+        text or "t",
+        [Column(text or "n", "int", comment=text)],
+        text,
+        {text: text},
+        PrimaryKey([text or "n"], text),
+        cluster_by=[text or "n"],
+    )
+    settings = settings_of(tmp_path, {"catalog": text})
+    assert load_yaml(yaml_models([table], settings.variables), settings) == (table,)
+    assert load_python(python_models([table], settings.variables), settings) == (table,)
+
+
+@given(st.lists(tables(), min_size=1, max_size=3), variables)
+def test_what_is_written_loads_as_the_same_tables(written: list[Table], variables: dict[str, str]) -> None:
+    with temporary_settings(variables) as settings:
+        assert load_yaml(yaml_models(written, variables), settings) == tuple(written)
+        assert load_python(python_models(written, variables), settings) == tuple(written)
+
+
+@given(models())
+def test_valid_models_load_as_they_were(model: Table) -> None:
+    with temporary_settings(VARIABLES) as settings:
+        assert load_yaml(yaml_models([model], VARIABLES), settings) == (model,)
+        assert load_python(python_models([model], VARIABLES), settings) == (model,)
