@@ -1,5 +1,5 @@
 #!/bin/sh
-# The tour: sync, converge, change something behind the engine's back, and see the plan that repairs it.
+# The tour: sync, converge, change things behind the engine's back, see who changed what, and repair it.
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -16,10 +16,16 @@ step "2. Sync again: nothing is left to do"
 step "3. Somebody changes tables behind the engine's back"
 .venv/bin/python scripts/out_of_band_change.py
 
-step "4. What the engine makes of that: delta-engine -e local state sync"
-.venv/bin/delta-engine -e local state sync
+step "4. What the engine makes of that: delta-engine -e local drift"
+.venv/bin/delta-engine -e local drift --record
 
-step "5. The plan that repairs it: delta-engine -e local plan --sql"
-.venv/bin/delta-engine -e local plan --sql
+step "5. The same as a page: delta-engine -e local drift --format html --out .delta-engine/drift.html"
+.venv/bin/delta-engine -e local drift --format html --out .delta-engine/drift.html
 
-step "Next: repair it with .venv/bin/delta-engine -e local sync, or edit conf/models and look at plan again."
+step "6. Repair it: delta-engine -e local drift --revert --allow drop_column"
+.venv/bin/delta-engine -e local drift --revert --yes --allow drop_column
+
+step "7. Only the table that nobody declared is left: delta-engine -e local drift --fail-on medium"
+.venv/bin/delta-engine -e local drift --record --fail-on medium
+
+step "Next: open .delta-engine/drift.html, or edit conf/models and look at delta-engine -e local plan."

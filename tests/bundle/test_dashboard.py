@@ -29,7 +29,7 @@ ROOT = Path(__file__).parents[2]
 RESOURCE = "resources/dashboards/drift.dashboard.yml"
 WAREHOUSE = "      warehouse_id: 0123456789abcdef\n"
 VERSIONS = {"counter": 2, "table": 2, "bar": 3, "filter-multi-select": 2}
-"""In another version than its type's a widget is not shown ("Version Requirements" in databricks-solutions/ai-dev-kit)."""
+"""A widget is shown in no other version than its type's ("Version Requirements" of databricks-solutions/ai-dev-kit)."""
 
 COLUMNS = 6
 """Of the grid of a page without a layoutVersion, as in databricks/bundle-examples."""

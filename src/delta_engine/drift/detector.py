@@ -76,6 +76,7 @@ class _Suspect:
     resource: Resource
     applied: Applied
     observed: TableState
+    is_different: bool
     version: TableVersion | None = None
     commits: tuple[Commit, ...] = ()
 
@@ -116,7 +117,7 @@ class DriftDetector:
         suspects = [
             suspect
             for suspect in _applied_tables(state, observed)
-            if not suspect.observed.exists or self._may_be_replaced(suspect) or _differs(suspect)
+            if suspect.is_different or self._may_be_replaced(suspect)
         ]
         suspects = self._looked_at_again(suspects)
         found = (self._detected(suspect, now) for suspect in suspects)
@@ -144,7 +145,7 @@ class DriftDetector:
         """Ask for ids and for histories, each at once for all tables that need it."""
         present = [suspect for suspect in suspects if suspect.observed.exists]
         versions = self._current_versions([suspect for suspect in present if self._may_be_replaced(suspect)])
-        changed = [one for one in present if _is_replaced(one, versions) or _differs(one)]
+        changed = [one for one in present if one.is_different or _is_replaced(one, versions)]
         commits = self._history.read([one.name for one in changed]) if self._history and changed else {}
         return [
             _with_history(suspect, versions.get(suspect.name.key), commits.get(suspect.name.key, ()))
@@ -212,18 +213,12 @@ def _applied_tables(state: DeploymentState, observed: CatalogState) -> Iterator[
         name = QualifiedName(definition.catalog, definition.schema, definition.name)
         if name.key not in observed.tables:
             continue
+        table = observed.table(name)
+        applied = Applied(table=as_table(definition), column_order=resource.metadata.column_order, renames={})
+        is_different = not table.exists or bool(deviations(applied, table))
         yield _Suspect(
-            name=name,
-            resource=resource,
-            applied=Applied(
-                table=as_table(definition), column_order=resource.metadata.column_order, renames={}
-            ),
-            observed=observed.table(name),
+            name=name, resource=resource, applied=applied, observed=table, is_different=is_different
         )
-
-
-def _differs(suspect: _Suspect) -> bool:
-    return bool(deviations(suspect.applied, suspect.observed))
 
 
 def _is_replaced(suspect: _Suspect, versions: Mapping[str, TableVersion]) -> bool:

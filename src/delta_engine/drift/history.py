@@ -66,6 +66,8 @@ _NOT_THERE: Final = frozenset(
         "PATH_NOT_FOUND",  # a table by path
     }
 )
+"""What INSERT and SELECT meet without a table (docs: "INSERT"; by path measured with Delta 4.3)."""
+
 _SOMEBODY_MADE_IT: Final = (
     "TABLE_OR_VIEW_ALREADY_EXISTS",
     "DELTA_TABLE_ALREADY_EXISTS",
@@ -74,7 +76,7 @@ _SOMEBODY_MADE_IT: Final = (
     "DELTA_METADATA_CHANGED",
     "DELTA_PROTOCOL_CHANGED",
 )
-"""Beginnings of error conditions (docs: "Error conditions in Databricks"); the integration test meets the first."""
+"""Beginnings of what CREATE meets then; the integration test races for it."""
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=timezone.utc)
 

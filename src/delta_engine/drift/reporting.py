@@ -202,7 +202,13 @@ def _recommendations(
     command = f"delta-engine -e {shlex.quote(evidence.environment)}"
     yield from _renames_undone(existing, evidence.addressing)
     if existing:
-        yield Recommendation(text="Undo the drift in the catalog", command=f"{command} drift --revert")
+        drops = any(
+            detail.deviation.kind is DriftKind.COLUMN_ADDED for table in existing for detail in table.drift
+        )
+        allowed = " --allow drop_column" if drops else ""
+        yield Recommendation(
+            text="Undo the drift in the catalog", command=f"{command} drift --revert{allowed}"
+        )
         yield Recommendation(
             text="Or take it into the models, and commit them", command=f"{command} drift --accept"
         )

@@ -34,14 +34,19 @@ def drift_text(report: DriftReport) -> str:
 
 
 def drift_lines(report: DriftReport) -> Iterator[Line]:
-    """Yield the report's lines, for terminals that have colours."""
+    """Yield the report's lines, for terminals that have colours: printable, whatever somebody wrote into a comment."""
+    for line in _lines(report):
+        yield Line(_printable(line.text), line.severity)
+
+
+def _lines(report: DriftReport) -> Iterator[Line]:
     yield Line("Drift Detection Report")
     yield Line("")
-    yield Line(f"Environment: {_one_line(report.environment)}")
+    yield Line(f"Environment: {_shown(report.environment)}")
     if report.host:
-        yield Line(f"Host: {_one_line(report.host)}")
+        yield Line(f"Host: {_shown(report.host)}")
     yield Line(f"Synced at: {_moment(report.checked_at)}")
-    yield Line(f"Deployed: {_one_line(report.lineage)}, serial {report.serial}")
+    yield Line(f"Deployed: {_shown(report.lineage)}, serial {report.serial}")
     if not report.state_id:
         yield Line("Nothing was applied here yet: without a deployment state there is no drift.")
     yield from _tables("Drifted", "~", report.drifted)
@@ -51,15 +56,13 @@ def drift_lines(report: DriftReport) -> Iterator[Line]:
     if report.policy_notes:
         yield from _heading(f"Policy entries that do nothing: {len(report.policy_notes)}")
         for note in report.policy_notes:
-            yield Line(
-                f"  ! {_one_line(note.resource)} [{', '.join(map(_one_line, note.fields))}]: {note.problem}"
-            )
-            yield Line(f"      {_one_line(note.location)}: {_one_line(note.reason)}")
+            yield Line(f"  ! {_shown(note.resource)} [{', '.join(map(_shown, note.fields))}]: {note.problem}")
+            yield Line(f"      {_shown(note.location)}: {_shown(note.reason)}")
     yield from _pending(report.pending)
     if report.left_alone:
         yield from _heading(f"Properties that nobody declared, left alone: {len(report.left_alone)}")
         for one in report.left_alone:
-            yield Line(f"  · {one.resource}: {_one_line(one.key)} = {_one_line(repr(one.value))}")
+            yield Line(f"  · {one.resource}: {_shown(one.key)} = {_shown(repr(one.value))}")
     if report.unfinished:
         yield from _heading(
             f"Left half done by a run of the engine (a sync goes on): {len(report.unfinished)}"
@@ -69,7 +72,7 @@ def drift_lines(report: DriftReport) -> Iterator[Line]:
     if report.recommendations:
         yield from _heading("Recommendations:")
         for number, advice in enumerate(report.recommendations, start=1):
-            yield Line(f"  {number}. {_one_line(advice.text)}:")
+            yield Line(f"  {number}. {_shown(advice.text)}:")
             yield Line(f"       {advice.command}")
     yield Line("")
     yield Line(summary(report), report.max_severity)
@@ -80,9 +83,9 @@ def summary(report: DriftReport) -> str:
     counts = [f"{report.count(severity)} {severity.value}" for severity in reversed(Severity)]
     checked = counted(report.tables_checked, "table")
     if report.max_severity is None:
-        return f"{_one_line(report.environment)}: no drift in {checked}"
+        return f"{_shown(report.environment)}: no drift in {checked}"
     total = sum(1 for _ in report.findings())
-    return f"{_one_line(report.environment)}: {counted(total, 'finding')} ({', '.join(counts)}) in {checked}"
+    return f"{_shown(report.environment)}: {counted(total, 'finding')} ({', '.join(counts)}) in {checked}"
 
 
 def _heading(text: str) -> Iterator[Line]:
@@ -99,7 +102,7 @@ def _tables(word: str, sign: str, tables: tuple[TableDrift, ...]) -> Iterator[Li
 
 
 def _finding(finding: Finding) -> Iterator[Line]:
-    yield Line(f"      {_one_line(finding.field)}: {_change(finding)}")
+    yield Line(f"      {_shown(finding.field)}: {_change(finding)}")
     yield Line(f"      severity: {finding.severity.value}", finding.severity)
     if finding.changed:
         yield Line(f"      last_modified: {_author(finding.changed)}")
@@ -121,8 +124,8 @@ def _ignored(findings: tuple[IgnoredFinding, ...]) -> Iterator[Line]:
     yield from _heading(f"Ignored by the drift policy: {len(findings)}")
     for one in findings:
         until = f" (through {one.expires})" if one.expires else ""
-        yield Line(f"  = {one.resource}: {_one_line(one.finding.field)}: {_change(one.finding)}")
-        yield Line(f"      reason: {_one_line(one.reason)}{until}")
+        yield Line(f"  = {one.resource}: {_shown(one.finding.field)}: {_change(one.finding)}")
+        yield Line(f"      reason: {_shown(one.reason)}{until}")
 
 
 def _pending(tables: tuple[PendingTable, ...]) -> Iterator[Line]:
@@ -132,34 +135,34 @@ def _pending(tables: tuple[PendingTable, ...]) -> Iterator[Line]:
     for table in tables:
         yield Line(f"  + {table.resource}{'' if table.changes else ': to be created'}")
         for change in table.changes:
-            yield Line(f"      {_one_line(change.field)}: {_sides(change.observed, change.desired)}")
+            yield Line(f"      {_shown(change.field)}: {_sides(change.observed, change.desired)}")
 
 
 def _change(finding: Finding) -> str:
     match finding.kind:
         case DriftKind.TABLE_DELETED:
-            return f"DELETED ({_one_line(finding.expected or '')})"
+            return f"DELETED ({_shown(finding.expected or '')})"
         case DriftKind.COLUMN_RENAMED:
-            return f"RENAMED to {_one_line(finding.actual or '')}"
+            return f"RENAMED to {_shown(finding.actual or '')}"
     return _sides(finding.expected, finding.actual)
 
 
 def _sides(before: str | None, after: str | None) -> str:
     match before, after:
         case None, str(added):
-            return f"ADDED {_one_line(added)}"
+            return f"ADDED {_shown(added)}"
         case str(removed), None:
-            return f"REMOVED {_one_line(removed)}"
-    return f"{_one_line(before or '')} → {_one_line(after or '')}"
+            return f"REMOVED {_shown(removed)}"
+    return f"{_shown(before or '')} → {_shown(after or '')}"
 
 
 def _author(changed: Attribution) -> str:
-    parts = [_moment(changed.at) if changed.at else "", f"by {_one_line(changed.who)}" if changed.who else ""]
+    parts = [_moment(changed.at) if changed.at else "", f"by {_shown(changed.who)}" if changed.who else ""]
     origin = [
         changed.operation or "",
         f"version {changed.version}" if changed.version is not None else "",
-        f"job {_one_line(changed.job)}" if changed.job else "",
-        f"notebook {_one_line(changed.notebook)}" if changed.notebook else "",
+        f"job {_shown(changed.job)}" if changed.job else "",
+        f"notebook {_shown(changed.notebook)}" if changed.notebook else "",
     ]
     told = ", ".join(part for part in origin if part)
     return " ".join(part for part in (*parts, f"({told})" if told else "") if part)
@@ -169,7 +172,10 @@ def _moment(at: datetime) -> str:
     return f"{at:%Y-%m-%d %H:%M:%S} UTC"
 
 
-def _one_line(text: str) -> str:
-    """Return text that stays in its line and within reason, whatever somebody wrote into a comment."""
-    shown = "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)
-    return shown if len(shown) <= _LONGEST_VALUE else f"{shown[:_LONGEST_VALUE]}…"
+def _shown(text: str) -> str:
+    """Return a value within reason: comments can be pages long."""
+    return text if len(text) <= _LONGEST_VALUE else f"{text[:_LONGEST_VALUE]}…"
+
+
+def _printable(text: str) -> str:
+    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)
