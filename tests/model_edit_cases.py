@@ -524,7 +524,7 @@ UNUSUAL = [
     START + "  comment: |+\n    a\n\n\n  columns: [{name: a, type: int}]\n",
     START + "  columns: [{name: a, type: int}]\n  comment: |\n    a",
     START + "  columns: [{name: a, type: int}]\n  properties: &p {x: y}\n",
-    START.replace("- ", "- comment: x  # c\n  # d\n  ") + "  columns:\n  -  name: a\n    type: int\n",
+    START.replace("- ", "- comment: x  # c\n  # d\n  ") + "  columns:\n  -   name: a\n      type: int\n",
     "tables:\r- {catalog: dev, schema: s, name: t, columns: [{name: a, type: int}]}\r",
     (START + "  columns:\n  - name: a\n    type: int\n").replace("\n", "\r\n", 3),
 ]

@@ -7,7 +7,7 @@ breaks and some comments. Here the text stays, and changes are splices of it.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 from ruamel.yaml import YAML
@@ -163,7 +163,8 @@ def _node(event: Any, events: Iterator[Any], text: str) -> Node | None:
         case "MappingStartEvent":
             parts, end = _children(event, events, text)
             pairs = tuple(
-                (key, _placed(value, key, text)) for key, value in zip(parts[::2], parts[1::2], strict=True)
+                (_with_mark(key, text), _placed(value, key, text))
+                for key, value in zip(parts[::2], parts[1::2], strict=True)
             )
             return MappingNode(start, end, pairs, bool(event.flow_style))
     return None
@@ -188,6 +189,12 @@ def _scalar_end(event: Any, text: str) -> int:
     block = text[start:end]
     header = block.split("\n", 1)[0].split("#", 1)[0]
     return int(start) + len(block.removesuffix("\n").removesuffix("\r") if "+" in header else block.rstrip())
+
+
+def _with_mark(key: Node, text: str) -> Node:
+    """Let a key begin at its question mark, which keys of many characters or lines have."""
+    before = text[: key.start].rstrip(" ")
+    return replace(key, start=len(before) - 1) if before.endswith("?") else key
 
 
 def _placed(value: Node, key: Node, text: str) -> Node:
