@@ -1,0 +1,246 @@
+"""Detection without a platform: who did it, renames, replaced tables, and what is nobody's drift."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta, timezone
+
+import msgspec
+import pytest
+
+from delta_engine.deployment.document import DeploymentState, Status
+from delta_engine.deployment.resources import table_key
+from delta_engine.drift.attribution import attribution, renames, since
+from delta_engine.drift.comparison import Deviation
+from delta_engine.drift.detector import DetectedTable, DriftDetector
+from delta_engine.drift.handling import irreversible, refusals, restored, taken_in, tolerant, undone
+from delta_engine.drift_policy import DriftKind, DriftPolicy, IgnoreEntry
+from delta_engine.models import Column, QualifiedName
+from delta_engine.state.states import ABSENT, NO_AUDIT, Audit, CatalogState, TableState
+from delta_engine.state.table_history import Commit
+from delta_engine.state.table_versions import TableVersion
+from tests.builders import ORDERS, observed, orders
+from tests.deployment_builders import NOON, applied, deployment_state
+
+LATER = NOON + timedelta(hours=3)
+MODEL = orders(Column("id", "bigint"), Column("name", "string"), comment="a table")
+AS_APPLIED = observed(*MODEL.columns, comment="a table")
+
+
+def commit(version: int, operation: str, **parameters: str) -> Commit:
+    return Commit(
+        version=version,
+        at=NOON + timedelta(minutes=version),
+        who=f"user {version}",
+        operation=operation,
+        parameters=parameters,
+    )
+
+
+class FakeHistory:
+    """Has commits for every table, and notes which were asked for."""
+
+    def __init__(self, *commits: Commit) -> None:
+        self.asked: list[str] = []
+        self._commits = tuple(reversed(commits))
+
+    def read(self, tables: Sequence[QualifiedName]) -> Mapping[str, tuple[Commit, ...]]:
+        self.asked += [table.key for table in tables]
+        return {table.key: self._commits for table in tables}
+
+
+class FakeVersions:
+    """Says the same id for every table, and notes which were asked for."""
+
+    def __init__(self, table_id: str) -> None:
+        self.asked: list[str] = []
+        self._table_id = table_id
+
+    def read(
+        self, tables: Sequence[QualifiedName], *, with_id: Collection[str]
+    ) -> Mapping[str, TableVersion]:
+        self.asked += [table.key for table in tables]
+        return {table.key: TableVersion(table_id=self._table_id, version=9) for table in tables}
+
+
+def detect(
+    found: TableState,
+    *,
+    state: DeploymentState | None = None,
+    policy: DriftPolicy | None = None,
+    history: FakeHistory | None = None,
+    versions: FakeVersions | None = None,
+    is_thorough: bool = True,
+) -> tuple[DetectedTable, ...]:
+    detector = DriftDetector(
+        policy or DriftPolicy(), history=history, versions=versions, is_thorough=is_thorough
+    )
+    snapshot = CatalogState(tables={ORDERS.key: found})
+    return detector.detect(state or deployment_state(MODEL), snapshot, now=LATER)
+
+
+def kinds(tables: Sequence[DetectedTable]) -> list[str]:
+    return [detail.finding.kind.value for table in tables for detail in table.details]
+
+
+@pytest.mark.parametrize(
+    ("field", "operation", "parameters"),
+    [
+        ("column x", "ADD COLUMNS", {"columns": '[{"column":{"name":"X","type":"int"}}]'}),
+        ("column x", "DROP COLUMNS", {"columns": '["y","x"]'}),
+        ("column a b type", "CHANGE COLUMN", {"column": '{"name":"a b","type":"long"}'}),
+        ("column x comment", "CHANGE COLUMNS", {"columns": '[{"column":{"name":"x"}}]'}),
+        ("column order", "CHANGE COLUMN", {"column": '{"name":"x"}', "position": "FIRST"}),
+        ("property k'ey", "SET TBLPROPERTIES", {"properties": '{"k\'ey":"v"}'}),
+        ("property gone", "UNSET TBLPROPERTIES", {"properties": '["gone"]', "ifExists": "true"}),
+        ("table comment", "SET TBLPROPERTIES", {"properties": '{"comment":"x"}'}),
+        (
+            "table feature delta.columnMapping.mode",
+            "SET TBLPROPERTIES",
+            {"properties": '{"delta.columnMapping.mode":1}'},
+        ),
+        ("primary key pk_x", "UNSET TBLPROPERTIES", {"properties": '["delta_engine.constraint.pk_x"]'}),
+        ("primary key", "SET TBLPROPERTIES", {"properties": '{"delta_engine.constraint.pk_y":"{}"}'}),
+        ("clustering", "CLUSTER BY", {"oldClusteringColumns": "a", "newClusteringColumns": ""}),
+        ("column x", "WRITE", {"mode": "Append", "canMergeSchema": "true"}),
+        ("column x type", "CREATE OR REPLACE TABLE AS SELECT", {}),
+        ("table comment", "RESTORE", {}),
+    ],
+)
+def test_a_change_is_put_down_to_the_latest_commit_that_touched_it(
+    field: str, operation: str, parameters: dict[str, str]
+) -> None:
+    kind = DriftKind.COLUMN_ADDED if field == "column x" else DriftKind.PROPERTY
+    kind = DriftKind.COLUMN_TYPE if field.endswith(" type") else kind
+    deviation = Deviation(kind=kind, field=field, expected="a", actual="b")
+    commits = (
+        commit(9, "WRITE", mode="Append"),
+        commit(8, "OPTIMIZE"),
+        commit(7, "ADD COLUMNS", columns='[{"column":{"name":"other"}}]'),
+        commit(6, operation, **parameters),
+        commit(5, operation, **parameters),
+    )
+    if field == "column order":
+        commits = commits[3:]
+    found = attribution(deviation, commits, NO_AUDIT)
+    assert found is not None
+    assert (found.version, found.who, found.operation) == (6, "user 6", operation)
+
+
+@pytest.mark.parametrize("text", ["", "not json", "[1, {}, null]", '{"a": {"b": []}}', "[[[["])
+def test_parameters_that_are_not_understood_accuse_nobody(text: str) -> None:
+    deviation = Deviation(kind=DriftKind.COLUMN_TYPE, field="column x type", expected="a", actual="b")
+    commits = [
+        commit(4, "ADD COLUMNS", columns=text, column=text),
+        commit(3, "SET TBLPROPERTIES", properties=text),
+        commit(2, "RENAME COLUMN"),
+    ]
+    assert attribution(deviation, commits, NO_AUDIT) is None
+    assert renames([]) == {}
+
+
+def test_what_no_commit_explains_is_put_down_to_whom_the_catalog_names() -> None:
+    deviation = Deviation(kind=DriftKind.PRIMARY_KEY, field="primary key pk_x", expected="(a)", actual=None)
+    found = attribution(deviation, [commit(4, "OPTIMIZE")], Audit(altered_at=LATER, altered_by="bob"))
+    assert found is not None
+    assert (found.who, found.at, found.operation, found.version) == ("bob", LATER, None, None)
+
+
+def test_chains_of_renames_are_followed_and_circles_are_none() -> None:
+    def rename(version: int, old: str, new: str) -> Commit:
+        return commit(version, "RENAME COLUMN", oldColumnPath=old, newColumnPath=new)
+
+    assert renames([rename(5, "`b c`", "d"), rename(4, "a", "`b c`"), rename(3, "x", "y")]) == {
+        "x": "y",
+        "a": "d",
+    }
+    assert renames([rename(5, "b", "a"), rename(4, "a", "b")]) == {}
+    assert since([rename(5, "b", "a"), rename(4, "a", "b")], 4) == (rename(5, "b", "a"),)
+
+
+def test_a_rename_before_the_apply_is_nobodys_drift() -> None:
+    renamed = observed(Column("id", "bigint"), Column("full_name", "string"), comment="a table")
+    rename = {"oldColumnPath": "name", "newColumnPath": "full_name"}
+    (found,) = detect(renamed, history=FakeHistory(commit(4, "RENAME COLUMN", **rename)))
+    assert kinds([found]) == ["column_renamed"]
+    assert [str(one) for one in irreversible([found])]
+    assert kinds(detect(renamed, history=FakeHistory(commit(2, "RENAME COLUMN", **rename)))) == [
+        "column_dropped",
+        "column_added",
+    ]
+
+
+def test_an_untouched_table_costs_nothing_unless_it_may_be_another() -> None:
+    history, versions = FakeHistory(), FakeVersions("another id")
+    created = replace(AS_APPLIED, audit=Audit(created_at=NOON - timedelta(days=1)))
+    assert detect(created, history=history, versions=versions) == ()
+    assert (history.asked, versions.asked) == ([], [])
+
+    assert detect(AS_APPLIED, history=history, versions=versions, is_thorough=False) == ()
+    assert versions.asked == []
+    assert kinds(detect(AS_APPLIED, history=history, versions=versions)) == ["table_replaced"]
+    assert kinds(detect(AS_APPLIED, versions=FakeVersions("0e8400e2-29b1-41d4-a716-446655440000"))) == []
+
+    anew = replace(AS_APPLIED, audit=Audit(created_at=NOON + timedelta(seconds=1)))
+    assert kinds(detect(anew, versions=versions, is_thorough=False)) == ["table_replaced"]
+
+
+@pytest.mark.parametrize("status", [Status.UNKNOWN, Status.DEGRADED])
+def test_what_our_own_run_left_half_done_is_nobodys_drift(status: Status) -> None:
+    key = table_key(ORDERS)
+    state = msgspec.structs.replace(deployment_state(), resources={key: applied(MODEL, status)})
+    assert detect(ABSENT, state=state) == ()
+
+
+def test_what_a_sync_would_undo_what_it_leaves_and_what_it_refuses() -> None:
+    hotfixed = observed(Column("id", "bigint"), Column("hotfix", "int"), comment="theirs")
+    ignore = IgnoreEntry(resource="orders", fields=("table_comment",), reason="known")
+    (found,) = detect(hotfixed, policy=DriftPolicy(ignores=(ignore,)))
+    assert kinds([found]) == ["column_dropped", "column_added", "table_comment"]
+    assert len(undone(MODEL, found)) == 3
+    assert [refusal.table for refusal in refusals([MODEL], [found])] == ["dev.silver.orders"]
+    (wanted,) = tolerant([MODEL], [found])
+    assert (wanted.comment, wanted.columns) == ("theirs", MODEL.columns)
+    assert restored(found).comment == "theirs"
+    assert restored(found).columns == MODEL.columns
+    accepted = taken_in(MODEL, found)
+    assert [column.name for column in accepted.columns] == ["id", "hotfix"]
+    assert accepted.comment == "a table"  # what is ignored is not accepted either
+
+    followed = orders(Column("id", "bigint"), Column("hotfix", "int"), comment="mine")
+    assert undone(followed, found) == ()
+    assert tolerant([followed], [found]) == (followed,)
+    assert list(refusals([followed], [found])) == []
+
+
+def test_a_deleted_table_is_severe_and_stays_out_of_tolerance() -> None:
+    (found,) = detect(ABSENT)
+    assert found.details[0].finding.expected == "applied 2026-03-01 12:00:00 by ana@example.com"
+    assert [refusal.table for refusal in refusals([MODEL], [found])] == ["dev.silver.orders"]
+    assert tolerant([MODEL], [found]) == (MODEL,)
+
+
+def test_only_an_unmanaged_table_that_nobody_knows_is_unmanaged() -> None:
+    names = [QualifiedName("dev", "silver", name) for name in ("mine", "theirs")]
+    audits = {names[1].key: Audit(created_at=datetime(2026, 1, 2, tzinfo=timezone.utc), created_by="charlie")}
+    snapshot = CatalogState(tables={}, unasked=tuple(names), audits=audits)
+    ((name, found),) = DriftDetector(DriftPolicy()).unmanaged(snapshot, {names[0].key}, now=LATER)
+    assert name == names[1]
+    assert found.finding.changed is not None
+    assert (found.finding.changed.who, found.finding.kind) == ("charlie", DriftKind.UNMANAGED)
+
+
+def test_the_order_is_compared_with_the_one_after_the_apply_and_not_with_the_definition() -> None:
+    def state(*order: str) -> DeploymentState:
+        resource = applied(MODEL)
+        metadata = msgspec.structs.replace(resource.metadata, column_order=order)
+        changed = msgspec.structs.replace(resource, metadata=metadata)
+        return msgspec.structs.replace(deployment_state(), resources={table_key(ORDERS): changed})
+
+    reversed_columns = observed(*reversed(MODEL.columns), comment="a table")
+    assert kinds(detect(reversed_columns)) == []  # nobody noted an order
+    assert kinds(detect(reversed_columns, state=state())) == ["column_order"]
+    assert kinds(detect(reversed_columns, state=state("NAME", "ID"))) == []
+    more = observed(Column("new", "int"), *MODEL.columns, comment="a table")
+    assert kinds(detect(more, state=state())) == ["column_added"]
