@@ -127,8 +127,9 @@ class MiniatureUnityCatalog:
         return _CLUSTER_BY.sub("", sql) if sql.startswith("CREATE") else ""
 
     def _audit(self, table: str) -> tuple[object, ...]:
-        """Say who created a table, and when; the reference catalog does not know."""
-        return (*self._audits.get(table, (None, None)), None, None)
+        """Say who created a table and who altered it last; the reference catalog does not know."""
+        altered = (datetime.now(timezone.utc), "bob") if self._changes[table] > 1 else (None, None)
+        return (*self._audits.get(table, (None, None)), *altered)
 
     def _change_nullability(self, sql: str) -> Sequence[Row]:
         alter = sqlglot.parse_one(sql, dialect="databricks")

@@ -114,7 +114,7 @@ def test_a_change_is_put_down_to_the_latest_commit_that_touched_it(
     kind = DriftKind.COLUMN_ADDED if field == "column x" else DriftKind.PROPERTY
     kind = DriftKind.COLUMN_TYPE if field.endswith(" type") else kind
     deviation = Deviation(kind=kind, field=field, expected="a", actual="b")
-    commits = (
+    commits: tuple[Commit, ...] = (
         commit(9, "WRITE", mode="Append"),
         commit(8, "OPTIMIZE"),
         commit(7, "ADD COLUMNS", columns='[{"column":{"name":"other"}}]'),

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from delta_engine.config.model_writer import python_models, yaml_models
@@ -176,20 +176,22 @@ def test_awkward_texts_load_as_they_were(text: str, tmp_path: Path) -> None:
         PrimaryKey([text or "n"], text),
         cluster_by=[text or "n"],
     )
-    settings = settings_of(tmp_path, {"catalog": text})
-    assert load_yaml(yaml_models([table], settings.variables), settings) == (table,)
-    assert load_python(python_models([table], settings.variables), settings) == (table,)
+    project = settings_of(tmp_path, {"catalog": text})
+    assert load_yaml(yaml_models([table], project.variables), project) == (table,)
+    assert load_python(python_models([table], project.variables), project) == (table,)
 
 
+@settings(deadline=None)
 @given(st.lists(tables(), min_size=1, max_size=3), variables)
 def test_what_is_written_loads_as_the_same_tables(written: list[Table], variables: dict[str, str]) -> None:
-    with temporary_settings(variables) as settings:
-        assert load_yaml(yaml_models(written, variables), settings) == tuple(written)
-        assert load_python(python_models(written, variables), settings) == tuple(written)
+    with temporary_settings(variables) as project:
+        assert load_yaml(yaml_models(written, variables), project) == tuple(written)
+        assert load_python(python_models(written, variables), project) == tuple(written)
 
 
+@settings(deadline=None)
 @given(models())
 def test_valid_models_load_as_they_were(model: Table) -> None:
-    with temporary_settings(VARIABLES) as settings:
-        assert load_yaml(yaml_models([model], VARIABLES), settings) == (model,)
-        assert load_python(python_models([model], VARIABLES), settings) == (model,)
+    with temporary_settings(VARIABLES) as project:
+        assert load_yaml(yaml_models([model], VARIABLES), project) == (model,)
+        assert load_python(python_models([model], VARIABLES), project) == (model,)

@@ -19,6 +19,9 @@ from ruamel.yaml.scalarstring import DoubleQuotedScalarString, SingleQuotedScala
 Value: TypeAlias = "str | bool | Sequence[Value] | Mapping[str, Value]"
 """What a model file holds: texts, true and false, lists and mappings."""
 
+_BOOLEANS_ELSEWHERE = frozenset({"yes", "no", "on", "off", "y", "n"})
+"""Plain, these are texts in YAML 1.2, and true or false to the many readers of YAML 1.1."""
+
 _QUOTED = {"'": SingleQuotedScalarString, '"': DoubleQuotedScalarString}
 
 
@@ -29,7 +32,8 @@ class _Emitter(Emitter):
         style = str(super().choose_scalar_style() or "")
         text = self.event.value
         # Plain and single quotes lose U+0085 and friends, and `{k: ? a}` is a key inside a key.
-        is_unsafe = not text.isprintable() or (style == "" and text.startswith("?"))
+        is_misread = style == "" and (text.startswith("?") or text.lower() in _BOOLEANS_ELSEWHERE)
+        is_unsafe = is_misread or not text.isprintable()
         is_unwanted = style == "'" and self.event.style != "'"
         return '"' if is_unsafe or is_unwanted else style
 

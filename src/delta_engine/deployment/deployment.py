@@ -10,6 +10,7 @@ from tempfile import gettempdir
 
 from delta_engine.deployment.document import VERSION, DeploymentState
 from delta_engine.deployment.errors import CorruptStateError, StateMismatchError
+from delta_engine.deployment.journal import replay
 from delta_engine.deployment.lock_record import LockHolder
 from delta_engine.deployment.locks.unlocked import NoLock
 from delta_engine.deployment.ports import JournalStore, LockLease, StateLock
@@ -63,6 +64,15 @@ class Deployment:
     def peek(self) -> LoadedState | None:
         """Return the document without a lock; a recent copy will do."""
         return self.repository.load(allow_cached=True)
+
+    def peek_replayed(self, *, allow_cached: bool = False) -> DeploymentState | None:
+        """Return the document without a lock, with what killed runs left in their journals: nobody else's doing.
+
+        Args:
+            allow_cached: whether a recent copy will do.
+        """
+        loaded = self.repository.load(allow_cached=allow_cached)
+        return None if loaded is None else replay(loaded.state, self.journals.read()).state
 
     @contextmanager
     def locked(self, operation: str, notify: Notify) -> Iterator[LockedRun]:

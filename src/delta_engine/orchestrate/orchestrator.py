@@ -19,9 +19,10 @@ from delta_engine.drift_policy import DriftPolicy
 from delta_engine.errors import CatalogReadError, RefusalGroup, RefusedError, raise_all
 from delta_engine.execute.action_runner import ActionRunner, ApplyFailedError, TableOutcome
 from delta_engine.models import QualifiedName, Table
-from delta_engine.orchestrate.pipeline import Pipeline
+from delta_engine.orchestrate.pipeline import Pipeline, PlannedRun
 from delta_engine.orchestrate.sync_run import OnOutcome, SyncRun
 from delta_engine.state.catalog_reader import CatalogReader
+from delta_engine.state.states import CatalogState
 from delta_engine.state.table_history import TableHistoryReader
 from delta_engine.state.table_versions import TableVersionReader
 from delta_engine.validation.validator import PlanValidator
@@ -119,10 +120,10 @@ class Orchestrator:
             InvalidModelError, CatalogReadError, RefusalGroup: as `plan_tables`.
         """
         raise_all(self._pipeline.validator.model_violations(tables))
-        loaded = self._deployment.peek()
-        state = loaded.state if loaded else None
-        applied = last_applied(state) if state else {}
-        planned = self._pipeline.plan(tables, self._pipeline.reader.snapshot(tables), applied, state)
+        observed = self._pipeline.reader.snapshot(tables)
+        planned = self._planned(tables, observed, allow_cached=True)
+        if planned.drift:  # a copy that is too old takes our own last run for somebody else
+            planned = self._planned(tables, observed, allow_cached=False)
         violations = self._pipeline.validator.plan_violations(planned.plan)
         return Preview(plan=planned.plan, refusals=(*planned.drift, *violations))
 
@@ -148,8 +149,7 @@ class Orchestrator:
             InvalidModelError, CatalogReadError, RefusalGroup: as `plan_tables`.
         """
         raise_all(self._pipeline.validator.model_violations(tables))
-        loaded = self._deployment.peek()
-        state = loaded.state if loaded else None
+        state = self._deployment.peek_replayed()
         declared = {model.qualified_name.key for model in tables}
         applied = last_applied(state) if state else {}
         undeclared = [] if is_partial else [one for key, one in applied.items() if key not in declared]
@@ -176,6 +176,12 @@ class Orchestrator:
                 addressing=addressing,
             )
         )
+
+    def _planned(
+        self, tables: Sequence[Table], observed: CatalogState, *, allow_cached: bool
+    ) -> PlannedRun:
+        state = self._deployment.peek_replayed(allow_cached=allow_cached)
+        return self._pipeline.plan(tables, observed, last_applied(state) if state else {}, state)
 
     @contextmanager
     def run(self, operation: str, notify: Notify = lambda _note: None) -> Iterator[SyncRun]:

@@ -208,6 +208,20 @@ def test_what_an_interrupted_run_left_is_not_called_drift(
     assert "ended before it was done" in error
 
 
+def test_what_an_interrupted_run_did_is_nobodys_drift_to_a_report_without_a_lock(
+    platform: FakePlatform, deployment: Deployment
+) -> None:
+    sync(platform, deployment, *TABLES)
+    interrupted_sync(platform, deployment, *CHANGED, after=1)
+    platform.states["dev.silver.b"] = created(CreateTable(orders(name="b", comment="half-way")))
+    engine = engine_over(platform, deployment)
+    report = engine.drift_report(CHANGED, environment="test", addressing=CatalogAddressing())
+    assert report.drifted == ()
+    assert report.unfinished == ("table.dev.silver.b", "table.dev.silver.c")
+    assert engine.preview(CHANGED).refusals == ()
+    assert len(deployment.journals.read()) == 1  # it is the next run's to take in
+
+
 def test_the_first_run_of_all_may_be_interrupted_too(platform: FakePlatform, deployment: Deployment) -> None:
     interrupted_sync(platform, deployment, *TABLES, after=2)
     assert recorded(deployment).serial == 1
