@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from hypothesis import strategies as st
 
+from delta_engine.aspects.clustering import can_cluster
 from delta_engine.models import Column, PrimaryKey, Table
 from delta_engine.types import (
     ArrayType,
@@ -16,7 +17,6 @@ from delta_engine.types import (
     MapType,
     StructField,
     StructType,
-    can_cluster,
     forgotten_clause,
 )
 

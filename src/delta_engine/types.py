@@ -196,19 +196,6 @@ def has_not_null_field(data_type: DataType) -> bool:
     )
 
 
-def can_cluster(data_type: DataType) -> bool:
-    """Whether tables can be clustered by columns of a type: those for which Delta keeps minima and maxima.
-
-    Databricks documentation, "Use liquid clustering for tables".
-    """
-    match data_type:
-        case AtomicType(name):
-            return name not in ("boolean", "binary", "variant")
-        case DecimalType() | CharacterType():
-            return True
-    return False
-
-
 def forgotten_clause(data_type: DataType) -> tuple[str, str] | None:
     """Return the (field, clause) of a nested NOT NULL or COMMENT that would not be kept, or None.
 

@@ -20,6 +20,7 @@ from delta_engine.drift_policy import DriftKind
 from delta_engine.models import Table
 from delta_engine.sql import sql_alter_clustering
 from delta_engine.state.states import TableState
+from delta_engine.types import AtomicType, CharacterType, DataType, DecimalType
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +68,19 @@ def explain(action: ChangeClustering) -> Iterable[Change]:
 def accept(model: Table, observed: TableState, _action: ChangeClustering) -> Table:
     """Return the model clustered as the table is."""
     return replace(model, cluster_by=observed.cluster_by)
+
+
+def can_cluster(data_type: DataType) -> bool:
+    """Whether tables can be clustered by columns of a type: those for which Delta keeps minima and maxima.
+
+    Databricks documentation, "Use liquid clustering for tables".
+    """
+    match data_type:
+        case AtomicType(name):
+            return name not in ("boolean", "binary", "variant")
+        case DecimalType() | CharacterType():
+            return True
+    return False
 
 
 def _listed(columns: tuple[str, ...]) -> str:

@@ -19,7 +19,7 @@ from ruamel.yaml.scalarstring import DoubleQuotedScalarString, SingleQuotedScala
 Value: TypeAlias = "str | bool | Sequence[Value] | Mapping[str, Value]"
 """What a model file holds: texts, true and false, lists and mappings."""
 
-_BOOLEANS_ELSEWHERE = frozenset({"yes", "no", "on", "off", "y", "n"})
+_BOOLEANS_ELSEWHERE = frozenset({"yes", "no", "on", "off"})
 """Plain, these are texts in YAML 1.2, and true or false to the many readers of YAML 1.1."""
 
 _QUOTED = {"'": SingleQuotedScalarString, '"': DoubleQuotedScalarString}

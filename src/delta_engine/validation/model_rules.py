@@ -6,13 +6,14 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
+from delta_engine.aspects.clustering import can_cluster
 from delta_engine.aspects.table_features import COLUMN_MAPPING_MODE
 from delta_engine.constraints.naming import MAX_NAME_LENGTH
 from delta_engine.constraints.stored_keys import PROPERTY_PREFIX
 from delta_engine.errors import InvalidModelError
 from delta_engine.models import Column, Table
 from delta_engine.sql import sql_data_type
-from delta_engine.types import can_cluster, forgotten_clause
+from delta_engine.types import forgotten_clause
 
 
 class ValidTableNames:
