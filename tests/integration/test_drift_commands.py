@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 import jsonschema
 import pytest
 
+from delta_engine.config.model_files import load_models
+from delta_engine.config.settings import load_settings
 from delta_engine.models import QualifiedName
 from tests.builders import address_of, address_of_orders
 from tests.commandline import CommandLine
@@ -19,7 +21,8 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.integration
 
-SCHEMA = Path(__file__).parents[2] / "docs" / "schemas" / "drift-report-v1.json"
+ROOT = Path(__file__).parents[2]
+SCHEMA = ROOT / "docs" / "schemas" / "drift-report-v1.json"
 
 COMMENTED = """\
 # The orders of the shop.
@@ -295,3 +298,23 @@ def test_importing_what_is_not_there_is_refused(
         refused = delta_engine("-e", "local", "import", target)
         assert refused.code == 3
         assert message in refused.stderr
+
+
+def test_what_was_imported_of_the_example_needs_nothing_and_is_what_was_declared(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, spark: SparkSession, delta_engine: CommandLine
+) -> None:
+    shutil.copytree(ROOT / "conf", tmp_path / "conf")
+    monkeypatch.chdir(tmp_path)
+    assert delta_engine("-e", "local", "sync").code == 0
+    declared = load_models(load_settings(tmp_path / "conf", "local"))
+    assert delta_engine("-e", "local", "import", "dev.silver", "--to", "imported.yml").code == 0
+    assert "catalog: ${catalog}\n" in (tmp_path / "imported.yml").read_text("utf-8")
+    conf = tmp_path / "conf" / "local.yml"
+    text = conf.read_text("utf-8").replace('["conf/models/**/*.yml"]', '["imported.yml"]')
+    conf.write_text(text.replace('python: ["conf.models.guide:tables"]', "python: []"), encoding="utf-8")
+    plan = delta_engine("-e", "local", "plan", "--detailed-exitcode")
+    assert plan.code == 0, plan.stdout
+    imported = {
+        model.qualified_name: model for model in load_models(load_settings(tmp_path / "conf", "local"))
+    }
+    assert imported == {one.qualified_name: one for one in declared if one.schema_name == "silver"}

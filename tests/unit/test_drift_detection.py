@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime, timedelta, timezone
+from datetime import date, datetime, timedelta, timezone
 
 import msgspec
 import pytest
 
+from delta_engine.addressing import CatalogAddressing
 from delta_engine.deployment.document import DeploymentState, Status
 from delta_engine.deployment.resources import table_key
 from delta_engine.drift.attribution import attribution, renames, since
 from delta_engine.drift.comparison import Deviation
 from delta_engine.drift.detector import DetectedTable, DriftDetector
 from delta_engine.drift.handling import irreversible, refusals, restored, taken_in, tolerant, undone
+from delta_engine.drift.reporting import Evidence, drift_report
 from delta_engine.drift_policy import DriftKind, DriftPolicy, IgnoreEntry
 from delta_engine.models import Column, QualifiedName
 from delta_engine.state.states import ABSENT, NO_AUDIT, Audit, CatalogState, TableState
@@ -244,3 +246,37 @@ def test_the_order_is_compared_with_the_one_after_the_apply_and_not_with_the_def
     assert kinds(detect(reversed_columns, state=state("NAME", "ID"))) == []
     more = observed(Column("new", "int"), *MODEL.columns, comment="a table")
     assert kinds(detect(more, state=state())) == ["column_added"]
+
+
+def test_of_entries_that_overlap_the_first_that_has_not_expired_counts_and_none_is_called_idle() -> None:
+    long_ago = IgnoreEntry(resource="*", fields=("*",), reason="old", expires=date(2026, 1, 1))
+    narrow = IgnoreEntry(resource="table.dev.silver.orders", fields=("table_comment",), reason="narrow")
+    wide = IgnoreEntry(resource="silver.*", fields=("*comment",), reason="wide")
+    idle = IgnoreEntry(resource="silver.*", fields=("clustering",), reason="idle")
+    policy = DriftPolicy(ignores=(long_ago, narrow, wide, idle))
+    changed = observed(Column("id", "bigint"), Column("name", "string", comment="x"), comment="y")
+    detected = detect(changed, policy=policy)
+    report = drift_report(
+        Evidence(
+            environment="test",
+            checked_at=LATER,
+            models=[MODEL],
+            is_partial=False,
+            state=deployment_state(MODEL),
+            observed=CatalogState(tables={ORDERS.key: changed}),
+            applied={ORDERS.key: MODEL},
+            detected=detected,
+            unmanaged=(),
+            policy=policy,
+            addressing=CatalogAddressing(),
+        )
+    )
+    assert report.drifted == ()
+    assert {(one.finding.field, one.reason) for one in report.ignored} == {
+        ("column name comment", "wide"),
+        ("table comment", "narrow"),
+    }
+    assert [(note.reason, note.problem) for note in report.policy_notes] == [
+        ("old", "expired on 2026-01-01"),
+        ("idle", "matches nothing"),
+    ]
