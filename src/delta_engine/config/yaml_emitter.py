@@ -31,8 +31,8 @@ class _Emitter(Emitter):
     def choose_scalar_style(self) -> str:
         style = str(super().choose_scalar_style() or "")
         text = self.event.value
-        # Plain and single quotes lose U+0085 and friends, and `{k: ? a}` is a key inside a key.
-        is_misread = style == "" and (text.startswith("?") or text.lower() in _BOOLEANS_ELSEWHERE)
+        # Plain and single quotes lose U+0085 and friends; `{k: ? a}` and `{"k": v, :a: b}` are not read back.
+        is_misread = style == "" and (text.startswith(("?", ":", "-")) or text.lower() in _BOOLEANS_ELSEWHERE)
         is_unsafe = is_misread or not text.isprintable()
         is_unwanted = style == "'" and self.event.style != "'"
         return '"' if is_unsafe or is_unwanted else style

@@ -1,0 +1,327 @@
+"""Edits of YAML model files: exact text in, exact text out, and nothing written where that is not sure."""
+
+from __future__ import annotations
+
+import stat
+from dataclasses import replace
+from pathlib import Path
+from textwrap import dedent
+
+import pytest
+
+from delta_engine.config.described_edits import described_edit
+from delta_engine.config.model_edit_texts import ModelEdit, edit_model
+from delta_engine.config.model_edits import edit_models, is_editable
+from delta_engine.config.model_files import load_models
+from delta_engine.config.settings import Settings
+from delta_engine.errors import ConfigError, RefusalGroup, SourceLocation
+from delta_engine.models import Column, PrimaryKey, Table
+from tests.model_edit_cases import (
+    BLOCK,
+    CASES,
+    FLOW,
+    FLOW_TABLE,
+    IN_BRACES,
+    LINES_IN_BRACES,
+    SHARED,
+    UNUSUAL,
+    Case,
+    Change,
+    column,
+    inserted,
+    keyed,
+    ordered,
+    with_,
+    with_columns,
+)
+from tests.model_projects import HOSTILE, settings_of
+
+
+def changed(model: Table, change: Change | None) -> Table | None:
+    return None if change is None else change(model)
+
+
+def loaded(text: str, settings: Settings) -> tuple[Table, ...]:
+    (settings.project_dir / "models" / "m.yml").write_bytes(text.encode("utf-8"))
+    return load_models(settings)
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> Settings:
+    return settings_of(tmp_path, {"catalog": "dev", "x": "X"})
+
+
+@pytest.mark.parametrize(
+    "layout", ["as it is", "CRLF", "no line break at the end", "with a mark and a start"]
+)
+@pytest.mark.parametrize("case", [*CASES, *IN_BRACES], ids=lambda case: case.name)
+def test_only_what_changed_is_touched(case: Case, layout: str, settings: Settings) -> None:
+    def laid_out(text: str) -> str:
+        match layout:
+            case "CRLF":
+                return text.replace("\n", "\r\n")
+            case "no line break at the end":
+                return text.removesuffix("\n")
+            case "with a mark and a start":
+                return f"\ufeff---\n{text}"
+        return text
+
+    wanted = case.text
+    for old, new in case.replaced:
+        assert wanted.count(old) == 1, old
+        wanted = wanted.replace(old, new)
+    before, *others = loaded(laid_out(case.text), settings)
+    edit = ModelEdit(before=before, after=changed(before, case.change), renames=case.renames)
+    written = edit_models([edit], settings)
+    path = settings.project_dir / "models" / "m.yml"
+    assert path.read_bytes().decode("utf-8") == laid_out(wanted)
+    assert written == ((path,) if case.replaced else ())
+    if edit.after is not None:
+        assert load_models(settings) == (edit.after, *others)
+        assert edit_model(laid_out(case.text), 0, before, edit.after, case.renames) == laid_out(wanted)
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+@pytest.mark.parametrize("file", [FLOW, BLOCK, FLOW_TABLE, LINES_IN_BRACES])
+def test_awkward_texts_arrive_as_they_are(text: str, file: str, settings: Settings) -> None:
+    (before,) = loaded(file, settings)
+    name = text or "n"
+    after = replace(
+        before,
+        columns=(
+            Column(name, "int", comment=text),
+            *before.columns[1:],
+            Column(f"new {name}", "int", True, text),
+        ),
+        comment=text,
+        table_properties={**before.table_properties, text: text, "a.b": text},
+        primary_key=PrimaryKey([name], text),
+        cluster_by=(name,),
+    )
+    edit_models(
+        [ModelEdit(before=before, after=after, renames={before.columns[0].name: name})],
+        settings,
+    )
+    assert load_models(settings) == (after,)
+
+
+def test_tables_of_one_file_are_edited_together(settings: Settings) -> None:
+    entry = FLOW.split("# ours\n")[1]
+    text = FLOW + "".join(entry.replace("'orders'", name) for name in ("b", "c", "d"))
+    first, second, third, last = loaded(text, settings)
+    edits = [
+        ModelEdit(before=last, after=replace(last, comment="last")),
+        ModelEdit(before=first, after=None),
+        ModelEdit(before=third, after=replace(third, columns=third.columns[1:], primary_key=None)),
+    ]
+    edit_models(edits, settings)
+    assert load_models(settings) == (second, edits[2].after, edits[0].after)
+
+
+def test_files_are_edited_together_or_not_at_all(settings: Settings) -> None:
+    models = settings.project_dir / "models"
+    (models / "n.yml").write_text(BLOCK.replace("orders", "lines"), "utf-8")
+    orders, lines = loaded(FLOW, settings)
+    good = ModelEdit(before=orders, after=replace(orders, comment="x"))
+    (models / "n.yml").write_text(BLOCK.replace("orders", "other"), "utf-8")
+    with pytest.raises(ConfigError, match="the file has changed since"):
+        edit_models([good, ModelEdit(before=lines, after=None)], settings)
+    assert (models / "m.yml").read_text("utf-8") == FLOW
+    (models / "n.yml").write_text(BLOCK.replace("orders", "lines"), "utf-8")
+    assert edit_models([ModelEdit(before=lines, after=None), good], settings) == (
+        models / "m.yml",
+        models / "n.yml",
+    )
+
+
+@pytest.mark.parametrize(
+    "newer",
+    [
+        "# one line more\n" + FLOW,
+        FLOW.replace("bigint", "int"),
+        FLOW.replace("'orders'", "'lines'"),
+        "tables: []\n",
+    ],
+)
+def test_a_file_that_has_changed_since_is_left_alone(newer: str, settings: Settings) -> None:
+    (before,) = loaded(FLOW, settings)
+    path = settings.project_dir / "models" / "m.yml"
+    path.write_text(newer, "utf-8")
+    with pytest.raises(ConfigError, match=r"the file has changed since\. Run the command again"):
+        edit_models([ModelEdit(before=before, after=replace(before, comment="x"))], settings)
+    assert path.read_text("utf-8") == newer
+
+
+def test_a_file_that_cannot_be_loaded_any_more_is_left_alone(settings: Settings) -> None:
+    (before,) = loaded(FLOW, settings)
+    path = settings.project_dir / "models" / "m.yml"
+    for newer in (b"tables: [", b"\xff", FLOW.replace("name: 'orders'", "").encode()):
+        path.write_bytes(newer)
+        with pytest.raises((ConfigError, RefusalGroup)):
+            edit_models([ModelEdit(before=before, after=None)], settings)
+        assert path.read_bytes() == newer
+    path.unlink()
+    with pytest.raises(ConfigError, match=r"models/m\.yml: it cannot be read"):
+        edit_models([ModelEdit(before=before, after=None)], settings)
+
+
+@pytest.mark.parametrize(
+    ("position", "change"),
+    [
+        (0, column("id", comment="x")),
+        (0, ordered("x")),
+        (0, None),
+        (1, column("id", comment="x")),
+        (1, inserted(0, Column("z", "int"))),
+    ],
+)
+def test_what_tables_share_is_not_edited(position: int, change: Change | None, settings: Settings) -> None:
+    model = loaded(SHARED, settings)[position]
+    with pytest.raises(ConfigError, match="the file cannot be edited safely: "):
+        edit_models([ModelEdit(before=model, after=changed(model, change))], settings)
+    assert (settings.project_dir / "models" / "m.yml").read_text("utf-8") == SHARED
+
+
+def test_a_column_that_stood_elsewhere_gets_an_entry_of_its_own(settings: Settings) -> None:
+    model = loaded(SHARED, settings)[2]
+    after = replace(model, columns=(Column("id", "int", comment="x"), Column("y", "bigint")))
+    edit_models([ModelEdit(before=model, after=after)], settings)
+    assert (settings.project_dir / "models" / "m.yml").read_text("utf-8") == SHARED.replace(
+        "- *id\n      - {<<: *id, name: y}",
+        "- {name: id, type: int, comment: x}\n      - {<<: *id, name: y, type: bigint}",
+    )
+
+
+def test_a_refusal_says_what_to_do_by_hand(settings: Settings) -> None:
+    model = loaded(SHARED, settings)[1]
+    with pytest.raises(ConfigError) as caught:
+        edit_models([ModelEdit(before=model, after=inserted(0, Column("z", "int"))(model))], settings)
+    assert str(caught.value) == (
+        "models/m.yml:8: table dev.s.b: the file cannot be edited safely: the columns stand somewhere else, by an "
+        "alias. Change it by hand:\n"
+        "models/m.yml:8 dev.s.b:\n"
+        '  add Column("z", "int") as the first'
+    )
+
+
+@pytest.mark.parametrize("text", UNUSUAL)
+def test_unusual_layouts_are_edited_exactly_or_refused(text: str, settings: Settings) -> None:
+    (before,) = loaded(text, settings)
+    changes: list[Change | None] = [
+        with_(comment="no"),
+        with_(comment=""),
+        inserted(0, Column("b", "int", False, "c")),
+        inserted(1, Column("b", "int", False, "c")),
+        with_columns(),
+        with_(table_properties={"a": "b"}),
+        keyed("a", name="x"),
+        None,
+    ]
+    for change in changes:
+        loaded(text, settings)
+        after = changed(before, change)
+        try:
+            edit_models([ModelEdit(before=before, after=after)], settings)
+        except ConfigError as refusal:
+            refused = refusal.reason.startswith("the file cannot be edited safely")
+            assert refused
+            assert (settings.project_dir / "models" / "m.yml").read_bytes().decode() == text
+        else:
+            if after is not None:
+                assert load_models(settings) == (after,)
+
+
+def test_what_cannot_be_edited_is_refused_all_at_once(settings: Settings) -> None:
+    (orders,) = loaded(FLOW, settings)
+    python = replace(orders, location=SourceLocation("retail/models.py", 12))
+    edits = [
+        ModelEdit(before=python, after=replace(python, comment="x")),
+        ModelEdit(before=orders, after=replace(orders, table_name="lines")),
+        ModelEdit(before=orders, after=replace(orders, default_table_properties={"a": "b"})),
+    ]
+    with pytest.raises(RefusalGroup) as caught:
+        edit_models(edits, settings)
+    assert [refusal.reason for refusal in caught.value.refusals] == [
+        "only models in YAML files can be edited",
+        "a table's name cannot be edited",
+        "a default property stands in the environment's configuration, not in the model",
+    ]
+    twice = ModelEdit(before=orders, after=replace(orders, comment="x"))
+    with pytest.raises(ConfigError, match="it is edited twice at once"):
+        edit_models([twice, twice], settings)
+    assert [is_editable(model) for model in (orders, python)] == [True, False]
+
+
+def test_writing_keeps_links_and_modes_and_leaves_nothing_behind(settings: Settings) -> None:
+    models = settings.project_dir / "models"
+    target = settings.project_dir / "shared.yml"
+    target.write_text(FLOW, "utf-8")
+    target.chmod(0o640)
+    (models / "m.yml").symlink_to(target)
+    (before,) = load_models(settings)
+    edit_models([ModelEdit(before=before, after=replace(before, comment="x"))], settings)
+    assert (models / "m.yml").is_symlink()
+    assert target.read_text("utf-8") == FLOW.replace('"Orders table"', '"x"')
+    assert stat.S_IMODE(target.stat().st_mode) == 0o640
+    assert sorted(path.name for path in settings.project_dir.iterdir()) == ["conf", "models", "shared.yml"]
+
+
+def test_where_no_file_can_be_added_nothing_changes(settings: Settings) -> None:
+    models = settings.project_dir / "models"
+    longest = models / f"{'x' * 251}.yml"
+    longest.write_text(FLOW.replace("'orders'", "lines"), "utf-8")
+    orders, lines = loaded(FLOW, settings)
+    edits = [ModelEdit(before=model, after=replace(model, comment="x")) for model in (orders, lines)]
+    with pytest.raises(ConfigError, match="writing model files failed: File name too long"):
+        edit_models(edits, settings)
+    assert load_models(settings) == (orders, lines)
+    assert len(list(models.iterdir())) == 2
+
+
+def test_edits_are_described_for_people() -> None:
+    before = Table(
+        "dev",
+        "silver",
+        "orders",
+        [Column("id", "int", comment="a"), Column("amount", "int"), Column("c", "int"), Column("d", "int")],
+        "one",
+        {"a": "1", "b": "2"},
+        ["id"],
+        location=SourceLocation("retail/models.py", 12),
+    )
+    after = Table(
+        "dev",
+        "silver",
+        "orders",
+        [
+            Column("d", "int"),
+            Column("id", "bigint", False, "b"),
+            Column("total", "int"),
+            Column("x", "int", comment="it's"),
+        ],
+        "",
+        {"b": "3", "c": "4"},
+        PrimaryKey(["id", "d"], "pk", rely=True),
+        cluster_by=["x"],
+    )
+    assert (
+        described_edit(before, after, {"amount": "total"})
+        == """\
+retail/models.py:12 dev.silver.orders:
+  comment 'one' → ''
+  remove column c
+  column id: type int → bigint
+  column id: nullable → not null
+  column id: comment 'a' → 'b'
+  rename column amount to total
+  add Column("x", "int", comment="it's") after "total"
+  order of the columns: d, id, total, x
+  remove property "a"
+  property "b": "2" → "3"
+  add property "c": "4"
+  primary key (id) → pk (id, d) rely
+  cluster by none → (x)"""
+    )
+    assert described_edit(before, None) == dedent("""\
+        retail/models.py:12 dev.silver.orders:
+          remove the table""")
