@@ -6,7 +6,7 @@ PIN := $(BIN)/uv pip compile --quiet --universal --python-version 3.10 --generat
 	--no-emit-find-links --custom-compile-command "make requirements"
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check format bench wheel requirements clean
+.PHONY: help setup demo test check format screenshot bench wheel requirements clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' Makefile
@@ -17,7 +17,8 @@ setup: ## set everything up: .venv/ with the CLI in it, and Delta's jars
 demo: setup ## sync the example into an embedded warehouse, and repair an out-of-band change
 	@sh scripts/demo.sh
 
-test: setup ## pass the tests, with real Spark and Delta
+test: setup ## pass the tests, with real Spark and Delta, and Chromium where there is one
+	@sh scripts/browser.sh
 	@$(BIN)/python -m pytest --cov --cov-report=term
 
 check: setup ## lint, types and layers
@@ -29,6 +30,10 @@ check: setup ## lint, types and layers
 format: setup ## format the code
 	@$(BIN)/ruff check --fix .
 	@$(BIN)/ruff format .
+
+screenshot: demo ## make the README's picture of the demo's drift report
+	@sh scripts/browser.sh
+	@$(BIN)/python scripts/screenshot.py .delta-engine/drift.html docs/images/drift-report.png
 
 bench: setup ## time the engine against the bare SQL statements
 	@$(BIN)/python benchmarks/sync_against_bare_sql.py

@@ -8,6 +8,7 @@ from delta_engine.drift.drift_report import (
     Attribution,
     DriftReport,
     Finding,
+    ForeignProperty,
     IgnoredFinding,
     PastRun,
     PendingChange,
@@ -59,7 +60,7 @@ def full_report() -> DriftReport:
                     Finding(
                         kind=DriftKind.TABLE_COMMENT,
                         field="table comment",
-                        expected="One row per customer. Owned by the customer domain; see the runbook before changing it.",
+                        expected="One row per customer. Owned by the customer domain; see the runbook first.",
                         actual="One row per customer. Owned by the marketing domain; see Bob before changing it.",
                         severity=Severity.LOW,
                         changed=bob,
@@ -179,6 +180,9 @@ def full_report() -> DriftReport:
             ),
             PendingTable(resource="table.prod.gold.churn", changes=()),
         ),
+        left_alone=(
+            ForeignProperty(resource="table.prod.silver.orders", key="pipelines.owner", value="ingestion"),
+        ),
         unfinished=("table.prod.silver.lineitem",),
         recommendations=(
             Recommendation(
@@ -291,6 +295,7 @@ def report_saying(text: str) -> DriftReport:
             PendingTable(resource=text, changes=(PendingChange(field=text, observed=text, desired=None),)),
             PendingTable(resource=text, changes=()),
         ),
+        left_alone=(ForeignProperty(resource=text, key=text, value=text),),
         unfinished=(text,),
         recommendations=(Recommendation(text=text, command=text),),
         format=text,
@@ -350,6 +355,7 @@ def hostile_report() -> DriftReport:
         ignored=base.ignored,
         policy_notes=base.policy_notes,
         pending=base.pending,
+        left_alone=base.left_alone,
         unfinished=base.unfinished,
         recommendations=tuple(Recommendation(text=text, command=text) for text in HOSTILE_TEXTS),
     )

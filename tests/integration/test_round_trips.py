@@ -15,6 +15,7 @@ from delta_engine.errors import CatalogReadError, InvalidModelError
 from delta_engine.models import Column, Table
 from delta_engine.sql import sql_data_type
 from delta_engine.types import first_unsupported, parse_data_type, to_data_type
+from tests.builders import orders
 from tests.integration.test_worked_example import apply_anyway, engine_over
 from tests.integration.unity_catalog import MiniatureUnityCatalog
 from tests.strategies import successive_models
@@ -258,3 +259,15 @@ def test_a_catalog_that_does_not_exist(spark: SparkSession, unity_catalog: Minia
     for backend in (databricks_backend(unity_catalog), catalog_backend(spark)):
         with pytest.raises(CatalogReadError, match="catalog 'nowhere'"):
             engine_over(backend).plan_tables([model])
+
+
+def test_clustering_does_not_stumble_over_text_beyond_the_basic_plane(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    tmp_path.joinpath("dev", "silver").mkdir(parents=True)
+    engine = engine_over(embedded_backend(spark, tmp_path))
+    columns = (Column("a", "int", comment="🎉 twice 🎉"), Column("🎉", "date"))
+    for cluster_by in (["🎉", "a"], ["a"], []):
+        model = orders(*columns, comment="🎉", cluster_by=cluster_by)
+        engine.sync_tables([model])
+        assert not engine.plan_tables([model])

@@ -91,6 +91,7 @@ class MiniatureUnityCatalog:
             self._not_null.clear()
         if sql.startswith("CREATE TABLE"):
             self._audits[_changed_table(sql)] = (datetime.now(timezone.utc), "ann")
+            self._clustering.pop(_changed_table(sql), None)
         if _CLUSTER_BY.search(sql):
             sql = self._cluster(sql)
             if not sql:

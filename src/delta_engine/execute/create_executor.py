@@ -1,13 +1,19 @@
-"""Creates tables: each in one statement, so that it exists whole or not at all."""
+"""Creates tables: each in one statement, so that it exists whole or not at all, wherever the platform can."""
 
 from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
 
 from delta_engine import aspects
 from delta_engine.actions import CreateTable
 from delta_engine.addressing import Addressing
-from delta_engine.capabilities import Capabilities
+from delta_engine.aspects.aspect import CreateClauses
+from delta_engine.capabilities import Capabilities, InlineClustering
 from delta_engine.execute.ddl import DeltaDDL
-from delta_engine.sql import sql_create_table
+from delta_engine.sql import sql_alter_clustering, sql_create_table
+
+_LAST_OF_BMP = 0xFFFF
 
 
 class CreateExecutor:
@@ -25,16 +31,30 @@ class CreateExecutor:
         self._capabilities = capabilities
 
     def apply(self, action: CreateTable) -> int:
-        """Create the table with columns, comments, properties and key; return the statements run."""
-        return self._ddl.run([self._statement(action)])
+        """Create the table with columns, comments, properties, clustering and key; return the statements run."""
+        return self._ddl.run(self._statements(action))
 
-    def _statement(self, action: CreateTable) -> str:
+    def _statements(self, action: CreateTable) -> Iterator[str]:
+        table = self._addressing.table(action.table)
         clauses = aspects.create_clauses(action.desired, self._capabilities)
-        return sql_create_table(
-            self._addressing.table(action.table),
-            columns=clauses.columns,
-            constraints=clauses.constraints,
-            comment=clauses.comment,
-            properties=clauses.properties,
-            cluster_by=clauses.cluster_by,
-        )
+        whole = _statement(table, clauses)
+        if clauses.cluster_by and not self._takes_clustering(whole):
+            yield _statement(table, replace(clauses, cluster_by=()))
+            yield sql_alter_clustering(table, clauses.cluster_by)
+        else:
+            yield whole
+
+    def _takes_clustering(self, statement: str) -> bool:
+        is_plain = all(ord(char) <= _LAST_OF_BMP for char in statement)
+        return is_plain or self._capabilities.inline_clustering is InlineClustering.ANYWHERE
+
+
+def _statement(table: str, clauses: CreateClauses) -> str:
+    return sql_create_table(
+        table,
+        columns=clauses.columns,
+        constraints=clauses.constraints,
+        comment=clauses.comment,
+        properties=clauses.properties,
+        cluster_by=clauses.cluster_by,
+    )

@@ -177,9 +177,7 @@ class Orchestrator:
             )
         )
 
-    def _planned(
-        self, tables: Sequence[Table], observed: CatalogState, *, allow_cached: bool
-    ) -> PlannedRun:
+    def _planned(self, tables: Sequence[Table], observed: CatalogState, *, allow_cached: bool) -> PlannedRun:
         state = self._deployment.peek_replayed(allow_cached=allow_cached)
         return self._pipeline.plan(tables, observed, last_applied(state) if state else {}, state)
 

@@ -30,6 +30,10 @@ _UNSEEN: Final = re.compile(
 )
 
 
+_MANY: Final = 200
+"""More findings than this are laid out only as they come into view, which pictures of a whole page do not like."""
+
+
 def drift_html(report: DriftReport, history: Sequence[PastRun] = ()) -> str:
     """Render a drift report as one self-contained HTML page; same input, same bytes.
 
@@ -50,6 +54,7 @@ def drift_html(report: DriftReport, history: Sequence[PastRun] = ()) -> str:
         severities=list(reversed(Severity)),
         kinds=_kinds(report),
         total=sum(1 for _ in report.findings()),
+        many=_MANY,
         ignored=sorted(report.ignored, key=lambda one: -one.finding.severity.rank),
         pending_changes=sum(max(1, len(table.changes)) for table in report.pending),
     )

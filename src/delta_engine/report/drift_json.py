@@ -15,7 +15,9 @@ SCHEMA_URI: Final = "urn:delta-engine:drift-report:v1"
 
 def drift_json(report: DriftReport) -> str:
     """Return the report as one indented JSON document."""
-    return json.dumps(msgspec.to_builtins(report), indent=2, ensure_ascii=False)
+    document = json.dumps(msgspec.to_builtins(report), indent=2, ensure_ascii=False)
+    # half a surrogate pair fits into no file; JSON can still spell it
+    return document.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def drift_schema() -> str:

@@ -1,0 +1,67 @@
+"""Real headless Chromium, once for the run; without it these tests say loudly that they are skipped."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Dialog, Page, Request
+
+Open = Callable[..., "Page"]
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    """Start Chromium."""
+    from playwright.sync_api import sync_playwright
+
+    found = (shutil.which(name) for name in ("chromium", "chromium-browser", "google-chrome"))
+    chromium = next((path for path in found if path), None)
+    if chromium is None:
+        pytest.skip(
+            "there is no Chromium: the report's page was NOT tested. `sh scripts/browser.sh` installs it"
+        )
+    arguments = ["--no-sandbox"] if os.getuid() == 0 else []
+    with sync_playwright() as playwright:
+        started = playwright.chromium.launch(executable_path=chromium, args=arguments)
+        yield started
+        started.close()
+
+
+@pytest.fixture
+def open_page(browser: Browser, tmp_path: Path) -> Iterator[Open]:
+    """Return what opens a page from a file, and fails the test for any word on its console or any request."""
+    trouble: list[str] = []
+    contexts = []
+
+    def refuse(dialog: Dialog) -> None:
+        trouble.append(f"dialog: {dialog.message}")
+        dialog.dismiss()
+
+    def note_request(request: Request) -> None:
+        if not request.url.startswith(("file:", "data:")):
+            trouble.append(f"request: {request.url}")
+
+    def opened(html: str, **options: Any) -> Page:
+        context = browser.new_context(**options)
+        contexts.append(context)
+        page = context.new_page()
+        page.on("console", lambda message: trouble.append(f"console: {message.text}"))
+        page.on("pageerror", lambda error: trouble.append(f"error: {error}"))
+        page.on("dialog", refuse)
+        page.on("request", note_request)
+        path = tmp_path / f"report-{len(contexts)}.html"
+        path.write_text(html, encoding="utf-8")
+        page.goto(path.as_uri())
+        return page
+
+    yield opened
+    for context in contexts:
+        context.close()
+    assert trouble == []

@@ -1,0 +1,174 @@
+"""The drift report's page in a real browser: what people see, press and type."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+
+from delta_engine.report.drift_html import drift_html
+from tests.browser.conftest import Open
+from tests.drift_reports import empty_report, full_report, hostile_report, huge_report, past_runs
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
+pytestmark = pytest.mark.browser
+
+FULL = drift_html(full_report(), past_runs())
+MOST_SECONDS = 2.0
+FOCUSED = """(() => {
+  const element = document.activeElement;
+  const style = getComputedStyle(element);
+  const isSeen = element === document.body || style.outlineStyle !== "none" || style.boxShadow !== "none";
+  return {id: element.id, text: element.innerText.trim(), isSeen};
+})()"""
+PHONE = {"width": 390, "height": 844}
+
+
+def visible_items(page: Page) -> int:
+    return page.locator("[data-item]:visible").count()
+
+
+def background(page: Page) -> str:
+    return str(page.evaluate("getComputedStyle(document.body).backgroundColor"))
+
+
+def violations(page: Page) -> list[str]:
+    from axe_playwright_python.sync_playwright import Axe
+
+    found = Axe().run(page).response["violations"]
+    return [f"{one['id']}: {node['html'][:120]}" for one in found for node in one["nodes"]]
+
+
+def test_filters_show_what_they_name(open_page: Open) -> None:
+    page = open_page(FULL)
+    everything = visible_items(page)
+    assert everything == 8 + 4 + 2
+    page.get_by_role("button", name="High").click()
+    assert visible_items(page) == 2
+    assert page.locator("#shown").inner_text().startswith("2 of 8 findings")
+    page.get_by_role("button", name="Deleted").click()
+    assert visible_items(page) == 1
+    assert page.locator("#customer, #drifted").first.is_hidden()
+    page.get_by_role("button", name="Clear").click()
+    assert visible_items(page) == everything
+    page.get_by_label("Kind").select_option("column_type")
+    assert visible_items(page) == 1
+
+
+def test_search_looks_at_tables_fields_values_and_people(open_page: Open) -> None:
+    page = open_page(FULL)
+    box = page.get_by_label("Search")
+    for words, count in (
+        ("o_totalprice", 1),
+        ("DECIMAL(20,4)", 1),
+        ("bob@example.com customer", 2),
+        ("backup_2", 1),
+        ("nothing of the kind", 0),
+    ):
+        box.fill(words)
+        assert visible_items(page) == count, words
+    assert page.locator("#nothing-matches").is_visible()
+    box.fill("")
+    assert visible_items(page) == 14
+
+
+def test_the_theme_follows_the_system_until_somebody_chooses(open_page: Open) -> None:
+    light, dark = open_page(FULL, color_scheme="light"), open_page(FULL, color_scheme="dark")
+    assert background(light) != background(dark)
+    bright = background(light)
+    button = light.get_by_role("button", name="Dark theme")
+    assert button.get_attribute("aria-pressed") == "false"
+    button.click()
+    assert background(light) == background(dark)
+    assert button.get_attribute("aria-pressed") == "true"
+    button.click()
+    assert background(light) == bright
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("html", [FULL, drift_html(empty_report())], ids=["full", "empty"])
+def test_axe_finds_nothing(open_page: Open, html: str, scheme: str) -> None:
+    assert violations(open_page(html, color_scheme=scheme)) == []
+
+
+@pytest.mark.parametrize("html", [FULL, drift_html(hostile_report(), past_runs(60))], ids=["full", "hostile"])
+def test_nothing_flows_over_at_390_pixels(open_page: Open, html: str) -> None:
+    page = open_page(html, viewport=PHONE)
+    assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
+    assert violations(page) == []
+
+
+def test_everything_can_be_reached_and_pressed_from_the_keyboard(open_page: Open) -> None:
+    page = open_page(FULL)
+    reached = set()
+    for _ in range(80):
+        page.keyboard.press("Tab")
+        focused = page.evaluate(FOCUSED)
+        reached |= {focused["id"], focused["text"]}
+        assert focused["isSeen"], f"nobody sees that {focused} has the focus"
+    assert {"Skip to the report", "theme", "Copy", "search", "High", "Ignored", "kind"} <= reached
+    page.get_by_role("button", name="High").focus()
+    page.keyboard.press("Enter")
+    assert visible_items(page) == 2
+    page.keyboard.press("Space")
+    assert visible_items(page) == 14
+    page.get_by_text("The figures as a table").focus()
+    page.keyboard.press("Enter")
+    assert page.get_by_role("table").is_visible()
+
+
+def test_the_copy_button_copies_the_command(open_page: Open) -> None:
+    page = open_page(FULL, permissions=["clipboard-read", "clipboard-write"])
+    page.get_by_role("button", name="Copy").first.click()
+    page.wait_for_function("document.getElementById('announcement').textContent !== ''")
+    assert page.locator("#announcement").inner_text() == "The command is copied."
+    copied = page.evaluate("navigator.clipboard.readText()")
+    assert copied == "delta-engine -e prod drift --revert -t 'prod.silver.*'"
+
+
+def test_hostile_texts_stay_texts(open_page: Open) -> None:
+    page = open_page(drift_html(hostile_report(), past_runs()))
+    page.mouse.move(300, 300)
+    page.keyboard.press("Tab")
+    assert page.evaluate("window.__xss") is None
+    assert page.locator("iframe, img, form[action], base, a[href^='javascript']").count() == 0
+    assert page.get_by_text("<script>window.__xss = 1; alert(1)</script>").count() > 0
+
+
+def test_without_scripts_everything_is_there(open_page: Open) -> None:
+    page = open_page(FULL, java_script_enabled=False)
+    assert page.locator("[data-item]:visible").count() == 14
+    assert page.locator("#filters").is_hidden()
+
+
+def test_in_print_everything_is_there_and_no_controls(open_page: Open) -> None:
+    page = open_page(FULL, color_scheme="dark")
+    page.emulate_media(media="print")
+    assert visible_items(page) == 14
+    assert page.locator("#filters").is_hidden()
+    assert page.get_by_role("button", name="Copy").count() == 0
+    assert background(page) == "rgb(255, 255, 255)"
+
+
+def test_two_thousand_findings_are_there_within_two_seconds(open_page: Open) -> None:
+    report = huge_report()
+    assert sum(1 for _ in report.findings()) == 2000
+    drift_html(full_report())  # the template is compiled once in a process
+    began = time.perf_counter()
+    html = drift_html(report, past_runs())
+    rendered = time.perf_counter()
+    page = open_page(html)
+    page.wait_for_function("document.getElementById('shown').textContent !== ''")
+    loaded = time.perf_counter()
+    page.get_by_label("Search").fill("table_7")
+    page.wait_for_function("!document.getElementById('clear').hidden")
+    searched = time.perf_counter()
+    print(
+        f"2,000 findings: rendered in {rendered - began:.2f} s, open after {loaded - rendered:.2f} s more, "
+        f"searched in {searched - loaded:.2f} s"
+    )
+    assert loaded - began < MOST_SECONDS
+    assert searched - loaded < 1
