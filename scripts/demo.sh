@@ -17,10 +17,10 @@ step "3. Somebody changes tables behind the engine's back"
 .venv/bin/python scripts/out_of_band_change.py
 
 step "4. What the engine makes of that: delta-engine -e local drift"
-.venv/bin/delta-engine -e local drift --record
+.venv/bin/delta-engine -e local drift
 
-step "5. The same as a page: delta-engine -e local drift --format html --out .delta-engine/drift.html"
-.venv/bin/delta-engine -e local drift --format html --out .delta-engine/drift.html
+step "5. The same as a page: delta-engine -e local drift --record --format html --out .delta-engine/drift.html"
+.venv/bin/delta-engine -e local drift --record --format html --out .delta-engine/drift.html
 
 step "6. Repair it: delta-engine -e local drift --revert --allow drop_column"
 .venv/bin/delta-engine -e local drift --revert --yes --allow drop_column

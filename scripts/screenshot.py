@@ -8,7 +8,7 @@ from pathlib import Path
 
 from playwright.sync_api import sync_playwright
 
-WIDTH, HEIGHT = 1280, 1100
+WIDTH, HEIGHT = 1280, 1900
 
 
 def main(page: Path, picture: Path, width: int = WIDTH, height: int = HEIGHT) -> int:
