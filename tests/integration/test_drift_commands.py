@@ -318,3 +318,16 @@ def test_what_was_imported_of_the_example_needs_nothing_and_is_what_was_declared
         model.qualified_name: model for model in load_models(load_settings(tmp_path / "conf", "local"))
     }
     assert imported == {one.qualified_name: one for one in declared if one.schema_name == "silver"}
+
+
+def test_what_no_edit_can_take_in_is_said(
+    project: Path, spark: SparkSession, delta_engine: CommandLine
+) -> None:
+    conf = project / "conf" / "local.yml"
+    conf.write_text(conf.read_text() + "defaults: {table_properties: {team: sales}}\n")
+    assert delta_engine("-e", "local", "sync").code == 0
+    spark.sql(f"ALTER TABLE {address_of_orders(project)} UNSET TBLPROPERTIES ('team')")
+    done = delta_engine("-e", "local", "drift", "--accept")
+    assert done.code == 0
+    assert "dev.silver.orders: property team stays declared" in done.stderr
+    assert "+ property team" in delta_engine("-e", "local", "plan").stdout

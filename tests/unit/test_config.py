@@ -412,3 +412,19 @@ def test_the_shipped_example_is_valid_everywhere() -> None:
 
 def test_models_load_from_settings_alone(write: Write, tmp_path: Path) -> None:
     assert len(load_models(load_settings(tmp_path / "conf", "dev"))) == 1
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [('"true"', None), ("true", "'a' comes from a merge, and has to be a text. Write it in quotes.")],
+)
+def test_merged_properties_are_texts(write: Write, tmp_path: Path, value: str, message: str | None) -> None:
+    second = MODELS.partition("tables:\n")[2].replace("name: orders", "name: others")
+    write(
+        "conf/models/m.yml",
+        MODELS + f"    properties: &p {{a: {value}}}\n" + second + "    properties: {<<: *p, b: own}\n",
+    )
+    if message is None:
+        assert dict(load(tmp_path)[1].table_properties) == {"a": "true", "b": "own"}
+    else:
+        assert message in refusal(tmp_path)

@@ -21,8 +21,8 @@ from delta_engine.config.model_edit_texts import ModelEdit
 from delta_engine.config.model_edits import edit_models, is_editable
 from delta_engine.drift.detector import DetectedTable
 from delta_engine.drift.drift_report import DriftReport
-from delta_engine.drift.handling import renames_of, taken_in
-from delta_engine.drift_policy import Severity
+from delta_engine.drift.handling import renames_of, taken_in, undone
+from delta_engine.drift_policy import DriftKind, Severity
 from delta_engine.errors import raise_all
 from delta_engine.models import Table
 from delta_engine.orchestrate.drift_reports import DriftReporting
@@ -116,7 +116,10 @@ def accept_drift(context: Context, tables: Sequence[str], *, yes: bool) -> None:
 def _edit_models(project: Project, drifted: Sequence[DetectedTable]) -> None:
     """Edit YAML models in place; say what to change in Python models."""
     models = {model.qualified_name.key: model for model in project.models}
-    edits = [_edit(models[table.name.key], table) for table in drifted if table.name.key in models]
+    declared = [table for table in drifted if table.name.key in models]
+    edits = [_edit(models[table.name.key], table) for table in declared]
+    for edit, table in zip(edits, declared, strict=True):
+        _tell_what_stays(edit, table)
     edits = [edit for edit in edits if edit.before != edit.after]
     for path in edit_models([edit for edit in edits if is_editable(edit.before)], project.settings):
         typer.echo(f"updated: {path}")
@@ -129,6 +132,18 @@ def _edit(model: Table, table: DetectedTable) -> ModelEdit:
     if not table.observed.exists:
         return ModelEdit(before=model, after=None)
     return ModelEdit(before=model, after=taken_in(model, table), renames=renames_of(table))
+
+
+def _tell_what_stays(edit: ModelEdit, table: DetectedTable) -> None:
+    """Say what no edit of a model can take in: properties that the environment gives to every table."""
+    if edit.after is None:
+        return
+    for detail in undone(edit.after, table):
+        if detail.ignored_by is None and detail.deviation.kind is not DriftKind.TABLE_REPLACED:
+            print_note(
+                f"{table.name}: {detail.finding.field} stays declared, and the next sync brings it back: change "
+                "defaults.table_properties of the environment, or declare it in the model"
+            )
 
 
 def _rendered(report: DriftReport, reporting: DriftReporting, rendering: Format) -> str:

@@ -63,8 +63,13 @@ class Document:
             place = (*path, key)
             if value is None or isinstance(value, (dict, list)):
                 raise self.error(place, f"{key!r} must be a text", "Write it in quotes.")
-            raw = self.scalars[place]
-            found[key] = raw.lower() if isinstance(value, bool) else raw
+            raw = self.scalars.get(place)
+            if raw is None and not isinstance(value, str):
+                raise self.error(
+                    place, f"{key!r} comes from a merge, and has to be a text", "Write it in quotes."
+                )
+            text = str(value) if raw is None else raw
+            found[key] = text.lower() if isinstance(value, bool) else text
         return found
 
     def convert(self, path: DocumentPath, value: object, shape: type[Shape]) -> Shape:

@@ -12,6 +12,7 @@ from typing import Final, TypeAlias
 
 from delta_engine.drift.drift_report import Attribution, DriftReport, Finding, PastRun
 from delta_engine.drift_policy import Severity
+from delta_engine.error_conditions import is_conflict, is_missing_table
 from delta_engine.errors import StatementError
 from delta_engine.sql import quote_ident, sql_column_definition, sql_create_table, sql_literal
 from delta_engine.sql_runner import Row, SqlRunner
@@ -56,27 +57,6 @@ _COLUMNS: Final = {
     "operation": ("string", "Findings: Delta's name of the operation that did it."),
 }
 """Type and comment by name."""
-
-_NOT_THERE: Final = frozenset(
-    {
-        "TABLE_OR_VIEW_NOT_FOUND",
-        "DELTA_TABLE_NOT_FOUND",
-        "DELTA_MISSING_DELTA_TABLE",
-        "DELTA_PATH_DOES_NOT_EXIST",
-        "PATH_NOT_FOUND",  # a table by path
-    }
-)
-"""What INSERT and SELECT meet without a table (docs: "INSERT"; by path measured with Delta 4.3)."""
-
-_SOMEBODY_MADE_IT: Final = (
-    "TABLE_OR_VIEW_ALREADY_EXISTS",
-    "DELTA_TABLE_ALREADY_EXISTS",
-    "DELTA_CREATE_TABLE_WITH_NON_EMPTY_LOCATION",  # in this moment
-    "DELTA_CONCURRENT_",
-    "DELTA_METADATA_CHANGED",
-    "DELTA_PROTOCOL_CHANGED",
-)
-"""Beginnings of what CREATE meets then; the integration test races for it."""
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
@@ -130,7 +110,7 @@ class DriftHistory:
         try:
             rows = self._runner.run(sql)
         except StatementError as error:
-            if _is_missing(error):
+            if is_missing_table(error):
                 return ()
             raise
         return tuple(_past_run(row) for row in reversed(rows))
@@ -146,7 +126,7 @@ class DriftHistory:
             try:
                 self._runner.run(sql)
             except StatementError as error:
-                if attempt == _ATTEMPTS or not _is_missing(error):
+                if attempt == _ATTEMPTS or not is_missing_table(error):
                     raise
                 self._create_table()
             else:
@@ -161,7 +141,7 @@ class DriftHistory:
         try:
             self._runner.run(sql_create_table(self._table, columns=columns, comment=_COMMENT, properties={}))
         except StatementError as error:
-            if not (error.error_class or "").startswith(_SOMEBODY_MADE_IT):
+            if not is_conflict(error):
                 raise
 
 
@@ -220,7 +200,3 @@ def _literal(value: _Value) -> str:
         case str():
             return sql_literal(value)
     return str(value)
-
-
-def _is_missing(error: StatementError) -> bool:
-    return (error.error_class or "").split(".")[0] in _NOT_THERE

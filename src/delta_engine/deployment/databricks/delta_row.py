@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import NoReturn, TypeAlias
 
 from delta_engine.deployment.errors import ConflictError, CorruptStateError, StoreError, UncertainWriteError
+from delta_engine.error_conditions import is_conflict, is_missing_table
 from delta_engine.errors import StatementError
 from delta_engine.sql import quote_ident, sql_literal
 from delta_engine.sql_runner import Row, SqlRunner
@@ -17,27 +18,6 @@ from delta_engine.sql_runner import Row, SqlRunner
 Value: TypeAlias = str | int | float | bool
 
 KEY = "environment"
-
-_NOT_THERE = frozenset(
-    {
-        "TABLE_OR_VIEW_NOT_FOUND",
-        "DELTA_TABLE_NOT_FOUND",
-        "DELTA_MISSING_DELTA_TABLE",
-        "DELTA_PATH_DOES_NOT_EXIST",
-        "PATH_NOT_FOUND",  # a table by path
-    }
-)
-
-_CONFLICTS = (
-    "DELTA_CONCURRENT_",
-    "DELTA_METADATA_CHANGED",
-    "DELTA_PROTOCOL_CHANGED",
-    "DELTA_CREATE_TABLE_WITH_NON_EMPTY_LOCATION",  # somebody creates it in this moment
-    "DELTA_TABLE_ALREADY_EXISTS",
-    "TABLE_OR_VIEW_ALREADY_EXISTS",
-)
-"""Beginnings of Delta's error conditions for commits that others got ahead of (docs: "Isolation levels and
-write conflicts on Databricks")."""
 
 _SQL_TYPES: Mapping[type, str] = {str: "STRING", int: "BIGINT", float: "DOUBLE", bool: "BOOLEAN"}
 
@@ -83,7 +63,7 @@ class DeltaRow:
         try:
             rows = self._runner.run(sql)
         except StatementError as error:
-            if _is_missing(error):
+            if is_missing_table(error):
                 return None
             raise StoreError(f"{self.location} cannot be read: {_first_line(error)}") from error
         if len(rows) > 1:
@@ -151,16 +131,12 @@ class DeltaRow:
         message = f"{self.location}: {_first_line(error)}"
         if error.error_class is None:  # the connection broke, or the session: nobody knows
             raise UncertainWriteError(message) from error
-        if error.error_class.startswith(_CONFLICTS):
+        if is_conflict(error):
             raise ConflictError(message) from error
         raise StoreError(
             f"{message}. The schema must exist, and whoever runs this needs USE SCHEMA, CREATE TABLE, SELECT and "
             "MODIFY on it."
         ) from error
-
-
-def _is_missing(error: StatementError) -> bool:
-    return (error.error_class or "").split(".")[0] in _NOT_THERE
 
 
 def _first_line(error: StatementError) -> str:
