@@ -41,7 +41,9 @@ def model(number: int) -> Table:
         for place in range(COLUMNS)
     ]
     properties = {"delta.appendOnly": "false", "team": "sales"}
-    return Table("dev", f"schema_{number % 50}", f"table_{number}", columns, "a table", properties, ["column_0"])
+    return Table(
+        "dev", f"schema_{number % 50}", f"table_{number}", columns, "a table", properties, ["column_0"]
+    )
 
 
 def state_of(table: Table, *, is_drifted: bool) -> TableState:
@@ -63,7 +65,8 @@ def main() -> int:
     models = [model(number) for number in range(TABLES)]
     document = encode_state(deployment_state(*models))
     states = {
-        one.qualified_name.key: state_of(one, is_drifted=number < DRIFTED) for number, one in enumerate(models)
+        one.qualified_name.key: state_of(one, is_drifted=number < DRIFTED)
+        for number, one in enumerate(models)
     }
     observed = CatalogState(tables=states)
     state = decode_state(document, environment="test", where="benchmark").state
@@ -81,13 +84,16 @@ def main() -> int:
                 observed=observed,
                 applied=last_applied(state),
                 detected=detected,
+                unreadable=(),
                 unmanaged=(),
                 policy=policy,
                 addressing=CatalogAddressing(),
             )
         )
     )
-    printed = Printed("work", "seconds", title=f"{TABLES:,} tables × {COLUMNS} columns, {DRIFTED} of them drifted")
+    printed = Printed(
+        "work", "seconds", title=f"{TABLES:,} tables × {COLUMNS} columns, {DRIFTED} of them drifted"
+    )
     printed.add_row("compare with what was applied", f"{seconds:.2f} (at most {AT_MOST_SECONDS})")
     printed.add_row("compare with the models, and put the report together", f"{more:.2f}")
     Console().print(printed)

@@ -36,6 +36,7 @@ class DriftKind(Enum):
 
     TABLE_DELETED = "table_deleted"
     TABLE_REPLACED = "table_replaced"
+    TABLE_UNREADABLE = "table_unreadable"
     COLUMN_DROPPED = "column_dropped"
     COLUMN_RENAMED = "column_renamed"
     COLUMN_TYPE = "column_type"
@@ -54,6 +55,7 @@ class DriftKind(Enum):
 _DEFAULT_SEVERITIES = {
     DriftKind.TABLE_DELETED: Severity.HIGH,
     DriftKind.TABLE_REPLACED: Severity.HIGH,
+    DriftKind.TABLE_UNREADABLE: Severity.HIGH,
     DriftKind.COLUMN_DROPPED: Severity.HIGH,
     DriftKind.COLUMN_RENAMED: Severity.HIGH,
     DriftKind.COLUMN_TYPE: Severity.HIGH,

@@ -331,3 +331,25 @@ def test_what_no_edit_can_take_in_is_said(
     assert done.code == 0
     assert "dev.silver.orders: property team stays declared" in done.stderr
     assert "+ property team" in delta_engine("-e", "local", "plan").stdout
+
+
+def test_a_table_that_became_something_else_does_not_hide_the_drift_of_others(
+    orders: str, project: Path, spark: SparkSession, delta_engine: CommandLine
+) -> None:
+    models = project / "conf" / "models" / "orders.yml"
+    models.write_text(
+        COMMENTED + COMMENTED.partition("tables:\n")[2].replace("name: orders ", "name: others ")
+    )
+    assert delta_engine("-e", "local", "sync").code == 0
+    spark.sql(f"COMMENT ON TABLE {orders} IS 'theirs'")
+    others = project / ".delta-engine" / "warehouse" / "dev" / "silver" / "others"
+    shutil.rmtree(others / "_delta_log")
+    (others / "data.csv").write_text("a,b\n")
+    shown = delta_engine("-e", "local", "drift", "--fail-on", "high")
+    assert shown.code == 2
+    assert (
+        "  ~ table.dev.silver.others\n      table: a Delta table that can be managed → it exists"
+        in shown.stdout
+    )
+    assert "      table comment: 'Orders table' → 'theirs'" in shown.stdout
+    assert "local: 2 findings (1 high, 0 medium, 1 low) in 1 table" in shown.stdout

@@ -266,6 +266,7 @@ def test_of_entries_that_overlap_the_first_that_has_not_expired_counts_and_none_
             observed=CatalogState(tables={ORDERS.key: changed}),
             applied={ORDERS.key: MODEL},
             detected=detected,
+            unreadable=(),
             unmanaged=(),
             policy=policy,
             addressing=CatalogAddressing(),

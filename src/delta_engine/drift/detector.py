@@ -18,6 +18,7 @@ from delta_engine.drift.attribution import attribution, by_commit, renames, sinc
 from delta_engine.drift.comparison import Applied, Deviation, deviations
 from delta_engine.drift.drift_report import Attribution, Finding
 from delta_engine.drift_policy import DriftKind, DriftPolicy, IgnoreEntry
+from delta_engine.errors import RefusedError
 from delta_engine.models import QualifiedName
 from delta_engine.state.states import Audit, CatalogState, TableState
 from delta_engine.state.table_history import Commit, TableHistoryReader
@@ -122,6 +123,21 @@ class DriftDetector:
         suspects = self._looked_at_again(suspects)
         found = (self._detected(suspect, now) for suspect in suspects)
         return tuple(table for table in found if table.details)
+
+    def unreadable(
+        self, refusals: Iterable[RefusedError], *, now: datetime
+    ) -> tuple[tuple[QualifiedName, Detected], ...]:
+        """Return the tables that became something else, or got columns that nobody can manage.
+
+        Args:
+            refusals: why they could not be read.
+            now: when that was.
+        """
+        return tuple(
+            (name, self._judged(name, _refused(refusal), None, now))
+            for refusal in refusals
+            for name in [QualifiedName(*str(refusal.table).split("."))]
+        )
 
     def unmanaged(
         self, observed: CatalogState, managed: Iterable[str], *, now: datetime
@@ -259,6 +275,16 @@ def _deviations(suspect: _Suspect) -> tuple[Deviation, ...]:
         actual=f"id {suspect.version.table_id}",
     )
     return (replaced, *found)
+
+
+def _refused(refusal: RefusedError) -> Deviation:
+    column = f"column {refusal.column}: " if refusal.column else ""
+    return Deviation(
+        kind=DriftKind.TABLE_UNREADABLE,
+        field="table",
+        expected="a Delta table that can be managed",
+        actual=f"{column}{refusal.reason}",
+    )
 
 
 def _deployed(suspect: _Suspect) -> str:

@@ -47,6 +47,7 @@ class Evidence:
         observed: the snapshot.
         applied: what was applied last, by `QualifiedName.key`.
         detected: the tables that are not as they were applied.
+        unreadable: the tables that could not be read; the snapshot lacks them.
         unmanaged: the tables that nobody declared.
         policy: what is ignored.
         addressing: how SQL addresses tables, for suggested statements.
@@ -60,6 +61,7 @@ class Evidence:
     observed: CatalogState
     applied: Mapping[str, Table]
     detected: Sequence[DetectedTable]
+    unreadable: Sequence[tuple[QualifiedName, Detected]]
     unmanaged: Sequence[tuple[QualifiedName, Detected]]
     policy: DriftPolicy
     addressing: Addressing
@@ -70,7 +72,7 @@ def drift_report(evidence: Evidence) -> DriftReport:
     state = evidence.state
     existing = [table for table in evidence.detected if table.observed.exists and table.drift]
     gone = [table for table in evidence.detected if not table.observed.exists and table.drift]
-    unmanaged = [(name, found) for name, found in evidence.unmanaged if found.ignored_by is None]
+    unreadable, unmanaged = _not_ignored(evidence.unreadable), _not_ignored(evidence.unmanaged)
     return DriftReport(
         environment=evidence.environment,
         host=state.environment.host if state else "",
@@ -79,17 +81,15 @@ def drift_report(evidence: Evidence) -> DriftReport:
         serial=state.serial if state else 0,
         lineage=state.lineage if state else "unknown",
         tables_checked=sum(key in evidence.observed.tables for key in evidence.applied),
-        drifted=tuple(map(_table_drift, existing)),
+        drifted=(*unreadable, *map(_table_drift, existing)),
         deleted=tuple(map(_table_drift, gone)),
-        unmanaged=tuple(
-            TableDrift(resource=table_key(name), findings=(found.finding,)) for name, found in unmanaged
-        ),
+        unmanaged=unmanaged,
         ignored=tuple(_ignored(evidence)),
         policy_notes=tuple(_policy_notes(evidence)),
         pending=tuple(_pending(evidence)),
         left_alone=tuple(_left_alone(evidence)),
         unfinished=tuple(_unfinished(evidence)),
-        recommendations=tuple(_recommendations(evidence, existing, gone, [name for name, _ in unmanaged])),
+        recommendations=tuple(_recommendations(evidence, existing, gone, unmanaged)),
     )
 
 
@@ -99,10 +99,24 @@ def _table_drift(table: DetectedTable) -> TableDrift:
     return TableDrift(resource=table.resource, findings=tuple(findings))
 
 
+def _not_ignored(found: Iterable[tuple[QualifiedName, Detected]]) -> tuple[TableDrift, ...]:
+    return tuple(
+        TableDrift(resource=table_key(name), findings=(one.finding,))
+        for name, one in found
+        if one.ignored_by is None
+    )
+
+
+def _readable_models(evidence: Evidence) -> list[Table]:
+    readable = (model for model in evidence.models if model.qualified_name.key in evidence.observed.tables)
+    return sorted(readable, key=lambda model: model.qualified_name.key)
+
+
 def _all(evidence: Evidence) -> Iterator[tuple[QualifiedName, Detected]]:
     for table in evidence.detected:
         for detail in table.details:
             yield table.name, detail
+    yield from evidence.unreadable
     yield from evidence.unmanaged
 
 
@@ -142,7 +156,7 @@ def _policy_notes(evidence: Evidence) -> Iterator[PolicyNote]:
 def _pending(evidence: Evidence) -> Iterator[PendingTable]:
     """Yield what the models want beyond undoing drift."""
     detected = {table.name.key: table for table in evidence.detected}
-    for model in sorted(evidence.models, key=lambda model: model.qualified_name.key):
+    for model in _readable_models(evidence):
         name = model.qualified_name
         observed, drifted = evidence.observed.table(name), detected.get(name.key)
         if not observed.exists:
@@ -173,7 +187,7 @@ def _is_rename(subject: str, drifted: DetectedTable | None) -> bool:
 
 def _left_alone(evidence: Evidence) -> Iterator[ForeignProperty]:
     """Yield properties that are in no model and were never applied (the platform's own aside)."""
-    for model in sorted(evidence.models, key=lambda model: model.qualified_name.key):
+    for model in _readable_models(evidence):
         key = model.qualified_name.key
         applied = evidence.applied.get(key)
         known = {
@@ -197,7 +211,7 @@ def _recommendations(
     evidence: Evidence,
     existing: Sequence[DetectedTable],
     gone: Sequence[DetectedTable],
-    unmanaged: Sequence[QualifiedName],
+    unmanaged: Sequence[TableDrift],
 ) -> Iterator[Recommendation]:
     command = f"delta-engine -e {shlex.quote(evidence.environment)}"
     yield from _renames_undone(existing, evidence.addressing)
@@ -221,10 +235,12 @@ def _recommendations(
         yield Recommendation(
             text="Or take their models away, and forget them", command=f"{command} drift --accept {targets}"
         )
-    for name in unmanaged[:_MOST_COMMANDS]:
-        target = shlex.quote(f"conf/models/{name.schema}/{name.table}.yml")
+    for table in unmanaged[:_MOST_COMMANDS]:
+        name = table.resource.removeprefix("table.")
+        _, schema, own_name = name.split(".", 2)
+        target = shlex.quote(f"conf/models/{schema}/{own_name}.yml")
         yield Recommendation(
-            text=f"Declare {name}", command=f"{command} import {shlex.quote(str(name))} --to {target}"
+            text=f"Declare {name}", command=f"{command} import {shlex.quote(name)} --to {target}"
         )
 
 

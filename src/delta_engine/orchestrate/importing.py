@@ -8,8 +8,9 @@ from dataclasses import dataclass, replace
 from delta_engine.aspects.primary_key import named_primary_key
 from delta_engine.aspects.table_properties import is_set_by_platform
 from delta_engine.backends import Backend
-from delta_engine.errors import CatalogReadError, ConfigError, RefusalGroup, RefusedError
+from delta_engine.errors import ConfigError, RefusedError
 from delta_engine.models import PrimaryKey, QualifiedName, Table
+from delta_engine.state.catalog_reader import readable_snapshot
 from delta_engine.state.states import TableState
 from delta_engine.validation.validator import PlanValidator
 
@@ -96,18 +97,8 @@ def _names(backend: Backend, target: str) -> tuple[QualifiedName, ...]:
 def _read(
     backend: Backend, names: Sequence[QualifiedName]
 ) -> tuple[Mapping[str, TableState], tuple[RefusedError, ...]]:
-    """Return the states by key. If some tables cannot be read, the others are read once more without them."""
-    wanted = [_named(name) for name in names]
-    unreadable: tuple[RefusedError, ...] = ()
-    try:
-        found = backend.reader.snapshot(wanted)
-    except (CatalogReadError, RefusalGroup) as error:
-        unreadable = error.refusals if isinstance(error, RefusalGroup) else (error,)
-        refused = {refusal.table for refusal in unreadable}
-        readable = [model for model in wanted if str(model.qualified_name) not in refused]
-        if len(readable) == len(wanted) or not readable:
-            raise
-        found = backend.reader.snapshot(readable)
+    """Return the states by key, and why other tables cannot be read."""
+    found, unreadable = readable_snapshot(backend.reader, [_named(name) for name in names])
     states = {key: state for key, state in found.tables.items() if state.exists}
     if not states and not unreadable:
         raise ConfigError(

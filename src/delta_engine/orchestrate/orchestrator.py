@@ -16,12 +16,12 @@ from delta_engine.deployment.resources import last_applied
 from delta_engine.drift.drift_report import DriftReport
 from delta_engine.drift.reporting import Evidence, drift_report
 from delta_engine.drift_policy import DriftPolicy
-from delta_engine.errors import CatalogReadError, RefusalGroup, RefusedError, raise_all
+from delta_engine.errors import RefusedError, raise_all
 from delta_engine.execute.action_runner import ActionRunner, ApplyFailedError, TableOutcome
 from delta_engine.models import QualifiedName, Table
 from delta_engine.orchestrate.pipeline import Pipeline, PlannedRun
 from delta_engine.orchestrate.sync_run import OnOutcome, SyncRun
-from delta_engine.state.catalog_reader import CatalogReader
+from delta_engine.state.catalog_reader import CatalogReader, readable_snapshot
 from delta_engine.state.states import CatalogState
 from delta_engine.state.table_history import TableHistoryReader
 from delta_engine.state.table_versions import TableVersionReader
@@ -146,19 +146,18 @@ class Orchestrator:
             not_ours: tables in managed schemas that need no model, such as the report's own history.
 
         Raises:
-            InvalidModelError, CatalogReadError, RefusalGroup: as `plan_tables`.
+            InvalidModelError: as `plan_tables`.
+            CatalogReadError: a whole catalog cannot be read; a single table is a finding.
         """
         raise_all(self._pipeline.validator.model_violations(tables))
         state = self._deployment.peek_replayed()
         declared = {model.qualified_name.key for model in tables}
         applied = last_applied(state) if state else {}
         undeclared = [] if is_partial else [one for key, one in applied.items() if key not in declared]
-        observed = self._pipeline.reader.snapshot(tables)
+        observed, unreadable = readable_snapshot(self._pipeline.reader, tables)
         if undeclared:
-            try:
-                observed = observed.with_tables(self._pipeline.reader.snapshot(undeclared))
-            except (CatalogReadError, RefusalGroup):  # in nobody's way; a sync says so
-                undeclared = []
+            more, others = readable_snapshot(self._pipeline.reader, undeclared)
+            observed, unreadable = observed.with_tables(more), (*unreadable, *others)
         now, detector = utc_now(), self._pipeline.thorough_detector()
         known = {*declared, *applied, *(name.key for name in not_ours)}
         return drift_report(
@@ -171,6 +170,7 @@ class Orchestrator:
                 observed=observed,
                 applied=applied,
                 detected=detector.detect(state, observed, now=now) if state else (),
+                unreadable=detector.unreadable(unreadable, now=now),
                 unmanaged=() if is_partial else detector.unmanaged(observed, known, now=now),
                 policy=self._pipeline.drift_policy,
                 addressing=addressing,

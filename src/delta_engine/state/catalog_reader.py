@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Protocol, TypeVar
 
-from delta_engine.errors import CatalogReadError, RefusedError, raise_all
+from delta_engine.errors import CatalogReadError, RefusalGroup, RefusedError, raise_all
 from delta_engine.models import Column, QualifiedName, Table
 from delta_engine.state.states import CatalogState, TableState
 from delta_engine.types import DataType, first_unsupported
@@ -71,6 +71,26 @@ def take_out_clustering(properties: dict[str, str]) -> tuple[str, ...]:
     """
     paths = json.loads(properties.pop(_CLUSTERING, "[]"))
     return tuple(".".join(path) for path in paths)
+
+
+def readable_snapshot(
+    reader: CatalogReader, models: Sequence[Table]
+) -> tuple[CatalogState, tuple[RefusedError, ...]]:
+    """Return a snapshot of the tables that can be read, and why others cannot. Then it takes a second one.
+
+    Raises:
+        CatalogReadError, RefusalGroup: a whole catalog cannot be read.
+        StatementError: as `CatalogReader.snapshot`.
+    """
+    try:
+        return reader.snapshot(models), ()
+    except (CatalogReadError, RefusalGroup) as error:
+        refusals = error.refusals if isinstance(error, RefusalGroup) else (error,)
+        if any(refusal.table is None for refusal in refusals):
+            raise
+    unreadable = {refusal.table for refusal in refusals}
+    readable = [model for model in models if str(model.qualified_name) not in unreadable]
+    return reader.snapshot(readable) if readable else CatalogState(tables={}), refusals
 
 
 def not_a_delta_table(table: QualifiedName, what: str) -> CatalogReadError:
