@@ -131,9 +131,10 @@ def sql_drop_not_null(table: str, names: Iterable[str]) -> str:
     return _alter_columns(table, ((name, "DROP NOT NULL") for name in names))
 
 
-def sql_change_column_types(table: str, types: Iterable[tuple[str, DataType]]) -> str:
-    """Change (name, type) pairs in one statement."""
-    return _alter_columns(table, ((name, f"TYPE {sql_data_type(kind)}") for name, kind in types))
+def sql_change_column_types(table: str, types: Iterable[tuple[Sequence[str], DataType]]) -> str:
+    """Change (path, type) pairs in one statement; a path is a column's name and the way into it."""
+    listed = (f"{'.'.join(map(quote_ident, path))} TYPE {sql_data_type(kind)}" for path, kind in types)
+    return f"ALTER TABLE {table} ALTER COLUMN {', '.join(listed)}"
 
 
 def sql_set_table_comment(table: str, comment: str) -> str:

@@ -1,4 +1,4 @@
-"""The types of existing columns. Compared in canonical form, never as text."""
+"""The types of existing columns, compared in canonical form, never as text; changed in place where Delta widens."""
 
 from __future__ import annotations
 
@@ -12,49 +12,71 @@ from delta_engine.drift_policy import DriftKind
 from delta_engine.models import Table
 from delta_engine.sql import sql_change_column_types, sql_data_type
 from delta_engine.state.states import TableState
+from delta_engine.type_widening import Widening, type_steps, widening
 from delta_engine.types import DataType, is_same_type
 
 
 @dataclass(frozen=True, slots=True)
 class ColumnTypeChange:
-    """Change a column's type in place."""
+    """Change a type in place: a column's, or that of a field inside it.
+
+    Args:
+        name: the column.
+        desired: the type wanted.
+        observed: the type that is there.
+        path: the way into the column, as `TypeStep` has it; empty for the column itself.
+    """
 
     phase: ClassVar[Phase] = Phase.CHANGE_COLUMN_TYPES
-    hazards: ClassVar[tuple[Hazard, ...]] = (Hazard.BREAKS_READERS,)
     name: str
     desired: DataType
     observed: DataType
+    path: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if is_same_type(self.desired, self.observed):
             raise ValueError(f"column {self.name} already has this type")
 
+    @property
+    def hazards(self) -> tuple[Hazard, ...]:
+        """Readers need the table feature; a longer text breaks nobody."""
+        return () if self.widening is Widening.NOTHING else (Hazard.BREAKS_READERS,)
+
+    @property
+    def widening(self) -> Widening:
+        """What it takes."""
+        return widening(self.observed, self.desired)
+
 
 def diff(comparison: Comparison) -> Iterable[ColumnTypeChange]:
-    """Yield a change per shared column whose type differs."""
+    """Yield a change per place in a shared column whose type differs."""
     for desired, observed in comparison.shared:
         if not is_same_type(desired.data_type, observed.data_type):
-            yield ColumnTypeChange(observed.name, desired.data_type, observed.data_type)
+            for step in type_steps(observed.data_type, desired.data_type):
+                yield ColumnTypeChange(observed.name, step.desired, step.observed, step.path)
 
 
 def render(actions: Sequence[ColumnTypeChange], context: RenderContext) -> Iterable[str]:
     """Yield one ALTER COLUMN for all columns."""
-    yield sql_change_column_types(context.table, [(action.name, action.desired) for action in actions])
+    changes = [((action.name, *action.path), action.desired) for action in actions]
+    yield sql_change_column_types(context.table, changes)
 
 
 def explain(action: ColumnTypeChange) -> Iterable[Change]:
     """Yield both types."""
     yield Change(
         sign=Sign.CHANGED,
-        subject=f"column {action.name} type",
+        subject=f"column {'.'.join((action.name, *action.path))} type",
         observed=sql_data_type(action.observed),
         desired=sql_data_type(action.desired),
     )
 
 
-def accept(model: Table, _observed: TableState, action: ColumnTypeChange) -> Table:
-    """Return the model with the column's type as it is."""
-    return with_column(model, action.name, lambda column: replace(column, data_type=action.observed))
+def accept(model: Table, observed: TableState, action: ColumnTypeChange) -> Table:
+    """Return the model with the column's type as it is, the fields inside included."""
+    types = {column.key: column.data_type for column in observed.columns}
+    found = types[action.name.lower()]
+    return with_column(model, action.name, lambda column: replace(column, data_type=found))
 
 
 ASPECT: Aspect[ColumnTypeChange] = Aspect(

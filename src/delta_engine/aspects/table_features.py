@@ -16,9 +16,11 @@ from delta_engine.drift_policy import DriftKind
 from delta_engine.models import Table
 from delta_engine.sql import sql_set_table_properties
 from delta_engine.state.states import TableState
-from delta_engine.types import uses_type
+from delta_engine.type_widening import Widening, type_steps
+from delta_engine.types import is_same_type, uses_type
 
 COLUMN_MAPPING_MODE = "delta.columnMapping.mode"
+TYPE_WIDENING = "delta.enableTypeWidening"
 _PROTOCOL_VERSIONS = ("delta.minReaderVersion", "delta.minWriterVersion")
 _FEATURE_PREFIX = "delta.feature."
 
@@ -47,18 +49,33 @@ class EnableTableFeature:
 
 def is_feature_key(key: str) -> bool:
     """Whether a property belongs to this aspect."""
-    return key == COLUMN_MAPPING_MODE or key in _PROTOCOL_VERSIONS or key.startswith(_FEATURE_PREFIX)
+    return (
+        key in (COLUMN_MAPPING_MODE, TYPE_WIDENING)
+        or key in _PROTOCOL_VERSIONS
+        or key.startswith(_FEATURE_PREFIX)
+    )
 
 
 def diff(comparison: Comparison) -> Iterable[EnableTableFeature]:
-    """Yield what the model asks for, and what its dropped and added columns need."""
+    """Yield what the model asks for, and what its dropped, added and widened columns need."""
     observed = {COLUMN_MAPPING_MODE: "none", **comparison.observed.table_properties}
     wanted = _declared(comparison)
     if comparison.dropped and observed[COLUMN_MAPPING_MODE] == "none":
         wanted[COLUMN_MAPPING_MODE] = "name"
+    widenings = {
+        step.widening
+        for desired, present in comparison.shared
+        if not is_same_type(desired.data_type, present.data_type)
+        for step in type_steps(present.data_type, desired.data_type)
+    }
+    if widenings & {Widening.TYPE_WIDENING, Widening.TIMESTAMP_NTZ}:
+        wanted[TYPE_WIDENING] = "true"
     for type_name, feature in _FEATURES_OF_TYPES.items():
         has_feature = any(key.startswith(feature) for key in (*observed, *wanted))
-        if not has_feature and any(uses_type(added.data_type, type_name) for added in comparison.added):
+        is_needed = any(uses_type(added.data_type, type_name) for added in comparison.added) or (
+            type_name == "timestamp_ntz" and Widening.TIMESTAMP_NTZ in widenings
+        )
+        if is_needed and not has_feature:
             wanted[feature] = "supported"
     yield from _missing(wanted, observed)
 

@@ -13,6 +13,7 @@ from delta_engine.aspects.table_features import COLUMN_MAPPING_MODE, EnableTable
 from delta_engine.errors import UnsafePlanError
 from delta_engine.policy import DestructiveKind, Policy
 from delta_engine.sql import sql_data_type
+from delta_engine.type_widening import Widening
 from delta_engine.types import has_not_null_field
 from delta_engine.validation.model_rules import unfit_key_columns
 
@@ -59,18 +60,20 @@ class NoAddNotNullColumns:
                 )
 
 
-class NoColumnTypeChanges:
-    """The type of an existing column is not changed in place."""
+class OnlyWidenedTypes:
+    """The type of an existing column is changed only where Delta widens it in place."""
 
     def check(self, plan: TablePlan, policy: Policy) -> Iterator[UnsafePlanError]:  # noqa: ARG002
-        """Refuse every change of type."""
+        """Refuse changes of type that would rewrite data, or lose some of it."""
         for align in plan.align_tables:
             for change in align.of_type(ColumnTypeChange):
+                if change.widening is not Widening.IMPOSSIBLE:
+                    continue
                 observed, desired = sql_data_type(change.observed), sql_data_type(change.desired)
                 yield _plan_refusal(
                     align,
-                    f"its type would change from {observed} to {desired}",
-                    change.name,
+                    f"its type would change from {observed} to {desired}, which is no widening",
+                    ".".join((change.name, *change.path)),
                     f"Declare it as {observed}, or add a column of the new type, backfill it, and "
                     "drop this one.",
                 )

@@ -47,7 +47,7 @@ DEFAULT_MODEL_RULES: tuple[ModelRule, ...] = (
 DEFAULT_PLAN_RULES: tuple[PlanRule, ...] = (
     plan_rules.CreatePrimaryKeyColumnsNotNull(),
     plan_rules.NoAddNotNullColumns(),
-    plan_rules.NoColumnTypeChanges(),
+    plan_rules.OnlyWidenedTypes(),
     plan_rules.NoColumnMappingModeChange(),
     plan_rules.PrimaryKeyAddMustNotMakeColumnsNullable(),
     plan_rules.PrimaryKeyNewColumnsMustBeSetNotNull(),

@@ -1,1 +1,1 @@
-ALTER TABLE `dev`.`silver`.`orders` ALTER COLUMN `id` TYPE bigint, `a` TYPE struct<`x`: bigint>;
+ALTER TABLE `dev`.`silver`.`orders` ALTER COLUMN `id` TYPE int, `a`.`x` TYPE string, `b` TYPE array<int>;

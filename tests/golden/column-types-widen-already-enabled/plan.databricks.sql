@@ -1,0 +1,1 @@
+ALTER TABLE `dev`.`silver`.`orders` ALTER COLUMN `id` TYPE bigint;

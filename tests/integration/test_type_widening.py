@@ -1,0 +1,93 @@
+"""The matrix of type widening, tried on real Delta: what it says works, and what it says does not, does not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from delta_engine.backends import embedded_backend
+from delta_engine.errors import StatementError, UnsafePlanError
+from delta_engine.models import Column
+from delta_engine.type_widening import Widening, widening
+from delta_engine.types import to_data_type
+from tests.builders import ORDERS, orders
+from tests.integration.test_worked_example import engine_over
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.integration
+
+TYPES = [
+    *("tinyint", "smallint", "int", "bigint", "float", "double"),
+    *("decimal(5,2)", "decimal(10,0)", "decimal(20,0)", "decimal(12,2)", "decimal(12,4)", "decimal(38,2)"),
+    *("date", "timestamp", "timestamp_ntz", "string", "varchar(5)", "varchar(9)", "char(3)", "boolean"),
+]
+
+
+def is_widened(one: str, other: str) -> bool:
+    return widening(to_data_type(one), to_data_type(other)) is not Widening.IMPOSSIBLE
+
+
+WIDENED = {one: [other for other in TYPES if other != one and is_widened(one, other)] for one in TYPES}
+
+REFUSED = [
+    ("int", "smallint"),
+    ("int", "float"),
+    ("bigint", "double"),
+    ("int", "decimal(12,4)"),
+    ("bigint", "decimal(12,2)"),
+    ("decimal(5,2)", "decimal(10,0)"),
+    ("decimal(12,4)", "decimal(12,2)"),
+    ("double", "decimal(38,2)"),
+    ("date", "timestamp"),
+    ("timestamp", "timestamp_ntz"),
+    ("string", "varchar(9)"),
+    ("varchar(9)", "varchar(5)"),
+    ("varchar(5)", "char(3)"),
+    ("boolean", "int"),
+]
+
+
+@pytest.mark.parametrize("source", [one for one in TYPES if WIDENED[one]])
+def test_a_type_is_widened_to_every_type_that_the_matrix_has(
+    source: str, spark: SparkSession, tmp_path: Path
+) -> None:
+    tmp_path.joinpath("dev", "silver").mkdir(parents=True)
+    engine = engine_over(embedded_backend(spark, tmp_path))
+    targets = WIDENED[source]
+    engine.sync_tables([orders(*(Column(f"c{place}", source) for place, _ in enumerate(targets)))])
+    wanted = orders(*(Column(f"c{place}", target) for place, target in enumerate(targets)))
+    engine.sync_tables([wanted])
+    assert not engine.plan_tables([wanted])
+
+
+def test_delta_refuses_what_the_matrix_refuses(spark: SparkSession, tmp_path: Path) -> None:
+    tmp_path.joinpath("dev", "silver").mkdir(parents=True)
+    backend = embedded_backend(spark, tmp_path)
+    engine = engine_over(backend)
+    columns = [Column(f"c{place}", one) for place, (one, _) in enumerate(REFUSED)]
+    properties = {"delta.enableTypeWidening": "true", "delta.feature.timestampNtz": "supported"}
+    engine.sync_tables([orders(*columns, properties=properties)])
+    address = backend.addressing.table(ORDERS)
+    for place, (one, other) in enumerate(REFUSED):
+        assert not is_widened(one, other)
+        with pytest.raises(StatementError):
+            backend.runner.run(f"ALTER TABLE {address} ALTER COLUMN c{place} TYPE {other}")
+    changed = [Column(f"c{place}", other) for place, (_, other) in enumerate(REFUSED)]
+    with pytest.raises(UnsafePlanError, match="which is no widening"):
+        engine.sync_tables([orders(*changed, properties=properties)])
+
+
+def test_fields_inside_are_widened_in_one_statement(spark: SparkSession, tmp_path: Path) -> None:
+    tmp_path.joinpath("dev", "silver").mkdir(parents=True)
+    engine = engine_over(embedded_backend(spark, tmp_path))
+    before = "struct<`xY`: int, a: array<struct<z: smallint>>, m: map<int,array<float>>>"
+    after = "struct<`xY`: bigint, a: array<struct<z: int>>, m: map<bigint,array<double>>>"
+    engine.sync_tables([orders(Column("st", before), Column("n", "int"))])
+    wanted = orders(Column("st", after), Column("n", "bigint"))
+    (outcome,) = engine.sync_tables([wanted])
+    assert outcome.statements == 2  # the feature, and one ALTER COLUMN
+    assert not engine.plan_tables([wanted])
