@@ -16,8 +16,7 @@ from delta_engine.aspects.table_features import EnableTableFeature
 from delta_engine.aspects.table_properties import SetTableProperties, UnsetTableProperties
 from delta_engine.models import Column, PrimaryKey
 from delta_engine.state.states import CatalogState, TableState
-from delta_engine.type_widening import Widening
-from delta_engine.types import ArrayType, DataType, MapType, StructType
+from delta_engine.type_widening import Widening, with_type_at
 
 
 def simulate(plan: TablePlan, state: CatalogState) -> CatalogState:
@@ -65,7 +64,7 @@ def after(action: Action, state: TableState) -> TableState:
             if action.widening in (Widening.TYPE_WIDENING, Widening.TIMESTAMP_NTZ):
                 assert state.table_properties["delta.enableTypeWidening"] == "true"
             whole = _column(state, name).data_type
-            return _with_column(state, name, data_type=_with_type_at(whole, path, desired))
+            return _with_column(state, name, data_type=with_type_at(whole, path, desired))
         case ColumnNullabilityChange(name, make_nullable):
             return _with_column(state, name, is_nullable=make_nullable)
         case SetColumnComments(comments):
@@ -92,30 +91,6 @@ def after(action: Action, state: TableState) -> TableState:
             assert state.primary_key.name == name
             return replace(state, primary_key=None)
     raise AssertionError(f"the simulation does not know {action}")
-
-
-def _with_type_at(whole: DataType, path: tuple[str, ...], desired: DataType) -> DataType:
-    """Return a type with another one at a place inside it."""
-    if not path:
-        return desired
-    step, rest = path[0], path[1:]
-    match whole:
-        case ArrayType(element):
-            return ArrayType(_with_type_at(element, rest, desired))
-        case MapType(key, value) if step == "key":
-            return MapType(_with_type_at(key, rest, desired), value)
-        case MapType(key, value):
-            return MapType(key, _with_type_at(value, rest, desired))
-        case StructType(fields):
-            return StructType(
-                tuple(
-                    replace(one, data_type=_with_type_at(one.data_type, rest, desired))
-                    if one.name == step
-                    else one
-                    for one in fields
-                )
-            )
-    raise AssertionError(f"there is no {step} in {whole}")
 
 
 def _column(state: TableState, name: str) -> Column:

@@ -28,6 +28,14 @@ _CONFLICTS: Final = (
 conflicts on Databricks")."""
 
 
+_FORBIDDEN: Final = ("INSUFFICIENT_PERMISSIONS", "PERMISSION_DENIED", "UNAUTHORIZED_ACCESS")
+
+
+def is_forbidden(error: StatementError) -> bool:
+    """Whether a statement was refused because whoever runs it lacks a right."""
+    return (error.error_class or "").startswith(_FORBIDDEN)
+
+
 def is_missing_table(error: StatementError) -> bool:
     """Whether a statement was refused because a table is not there."""
     return (error.error_class or "").split(".")[0] in _MISSING_TABLE

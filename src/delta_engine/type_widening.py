@@ -6,7 +6,7 @@ The matrix is pinned by tests/integration/test_type_widening.py, which tries eve
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 
 from delta_engine.types import (
@@ -58,6 +58,36 @@ def type_steps(observed: DataType, desired: DataType) -> tuple[TypeStep, ...]:
     """Return where two types differ: the innermost places, or the whole type where its shape differs."""
     steps = _steps((), observed, desired)
     return (TypeStep((), observed, desired),) if steps is None else tuple(steps)
+
+
+def with_type_at(whole: DataType, path: tuple[str, ...], desired: DataType) -> DataType:
+    """Return a type with another one at a place inside it.
+
+    Args:
+        whole: the type.
+        path: the way into it, as `TypeStep` has it; what it has no such place in stays as it is.
+        desired: the type to put there.
+    """
+    if not path:
+        return desired
+    step, rest = path[0], path[1:]
+    match whole:
+        case ArrayType(element):
+            return ArrayType(with_type_at(element, rest, desired))
+        case MapType(key, value) if step == "key":
+            return MapType(with_type_at(key, rest, desired), value)
+        case MapType(key, value):
+            return MapType(key, with_type_at(value, rest, desired))
+        case StructType(fields):
+            return StructType(
+                tuple(
+                    replace(one, data_type=with_type_at(one.data_type, rest, desired))
+                    if one.name == step
+                    else one
+                    for one in fields
+                )
+            )
+    return whole
 
 
 def widening(observed: DataType, desired: DataType) -> Widening:

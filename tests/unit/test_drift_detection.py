@@ -10,15 +10,27 @@ import msgspec
 import pytest
 
 from delta_engine.addressing import CatalogAddressing
-from delta_engine.deployment.document import DeploymentState, Status
+from delta_engine.capabilities import DATABRICKS
+from delta_engine.deployment.document import DeploymentState, Difference, Status
 from delta_engine.deployment.resources import table_key
+from delta_engine.deployment.synchronizer import synchronize
 from delta_engine.drift.attribution import attribution, renames, since
 from delta_engine.drift.comparison import Deviation
 from delta_engine.drift.detector import DetectedTable, DriftDetector
 from delta_engine.drift.handling import irreversible, refusals, restored, taken_in, tolerant, undone
 from delta_engine.drift.reporting import Evidence, drift_report
-from delta_engine.drift_policy import DriftKind, DriftPolicy, IgnoreEntry
-from delta_engine.models import Column, QualifiedName
+from delta_engine.drift_policy import (
+    DriftHandling,
+    DriftKind,
+    DriftPolicy,
+    IgnoreEntry,
+    Severity,
+    SeverityRule,
+)
+from delta_engine.execute.action_runner import ActionRunner
+from delta_engine.execute.recording_sql_runner import RecordingSqlRunner
+from delta_engine.models import Column, QualifiedName, Table
+from delta_engine.orchestrate.pipeline import Pipeline
 from delta_engine.state.states import ABSENT, NO_AUDIT, Audit, CatalogState, TableState
 from delta_engine.state.table_history import Commit
 from delta_engine.state.table_versions import TableVersion
@@ -125,7 +137,7 @@ def test_a_change_is_put_down_to_the_latest_commit_that_touched_it(
     )
     if field == "column order":
         commits = commits[3:]
-    found = attribution(deviation, commits, NO_AUDIT)
+    found = attribution(deviation, commits, NO_AUDIT, applied_at=NOON)
     assert found is not None
     assert (found.version, found.who, found.operation) == (6, "user 6", operation)
 
@@ -138,13 +150,15 @@ def test_parameters_that_are_not_understood_accuse_nobody(text: str) -> None:
         commit(3, "SET TBLPROPERTIES", properties=text),
         commit(2, "RENAME COLUMN"),
     ]
-    assert attribution(deviation, commits, NO_AUDIT) is None
+    assert attribution(deviation, commits, NO_AUDIT, applied_at=NOON) is None
     assert renames([]) == {}
 
 
 def test_what_no_commit_explains_is_put_down_to_whom_the_catalog_names() -> None:
     deviation = Deviation(kind=DriftKind.PRIMARY_KEY, field="primary key pk_x", expected="(a)", actual=None)
-    found = attribution(deviation, [commit(4, "OPTIMIZE")], Audit(altered_at=LATER, altered_by="bob"))
+    found = attribution(
+        deviation, [commit(4, "OPTIMIZE")], Audit(altered_at=LATER, altered_by="bob"), applied_at=NOON
+    )
     assert found is not None
     assert (found.who, found.at, found.operation, found.version) == ("bob", LATER, None, None)
 
@@ -166,17 +180,27 @@ def test_a_rename_before_the_apply_is_nobodys_drift() -> None:
     rename = {"oldColumnPath": "name", "newColumnPath": "full_name"}
     (found,) = detect(renamed, history=FakeHistory(commit(4, "RENAME COLUMN", **rename)))
     assert kinds([found]) == ["column_renamed"]
-    assert [str(one) for one in irreversible([found])]
+    assert [str(one) for one in irreversible([MODEL], [found])]
     assert kinds(detect(renamed, history=FakeHistory(commit(2, "RENAME COLUMN", **rename)))) == [
         "column_dropped",
         "column_added",
     ]
 
 
+def recorded(**changes: object) -> DeploymentState:
+    """Return a document in which the record of the table says something else."""
+    resource = applied(MODEL)
+    metadata = msgspec.structs.replace(resource.metadata, **changes)
+    changed = msgspec.structs.replace(resource, metadata=metadata)
+    return msgspec.structs.replace(deployment_state(), resources={table_key(ORDERS): changed})
+
+
 def test_an_untouched_table_costs_nothing_unless_it_may_be_another() -> None:
     history, versions = FakeHistory(), FakeVersions("another id")
-    created = replace(AS_APPLIED, audit=Audit(created_at=NOON - timedelta(days=1)))
-    assert detect(created, history=history, versions=versions) == ()
+    born = NOON + timedelta(seconds=5)  # the catalog's clock, which is not ours
+    state = recorded(created_at=born)
+    same = replace(AS_APPLIED, audit=Audit(created_at=born))
+    assert detect(same, state=state, history=history, versions=versions) == ()
     assert (history.asked, versions.asked) == ([], [])
 
     assert detect(AS_APPLIED, history=history, versions=versions, is_thorough=False) == ()
@@ -184,8 +208,130 @@ def test_an_untouched_table_costs_nothing_unless_it_may_be_another() -> None:
     assert kinds(detect(AS_APPLIED, history=history, versions=versions)) == ["table_replaced"]
     assert kinds(detect(AS_APPLIED, versions=FakeVersions("0e8400e2-29b1-41d4-a716-446655440000"))) == []
 
-    anew = replace(AS_APPLIED, audit=Audit(created_at=NOON + timedelta(seconds=1)))
-    assert kinds(detect(anew, versions=versions, is_thorough=False)) == ["table_replaced"]
+    anew = replace(AS_APPLIED, audit=Audit(created_at=born + timedelta(days=1)))
+    assert kinds(detect(anew, state=state, versions=versions, is_thorough=False)) == ["table_replaced"]
+
+
+def test_whoever_replaced_a_table_is_the_one_who_made_it_anew() -> None:
+    history = FakeHistory(
+        commit(0, "CREATE TABLE"), commit(7, "CREATE OR REPLACE TABLE"), commit(9, "WRITE", mode="Append")
+    )
+    (found,) = detect(AS_APPLIED, history=history, versions=FakeVersions("another id"))
+    changed = found.details[0].finding.changed
+    assert changed is not None
+    assert changed.who == "user 7"
+
+
+def test_a_write_that_merges_schemas_is_not_accused_of_what_it_cannot_do() -> None:
+    drop = Deviation(kind=DriftKind.COLUMN_DROPPED, field="column x", expected="int", actual=None)
+    commits = [commit(9, "WRITE", canMergeSchema="true"), commit(8, "DROP COLUMNS", columns='["x"]')]
+    found = attribution(drop, commits, NO_AUDIT, applied_at=NOON)
+    assert found is not None
+    assert found.who == "user 8"
+    assert attribution(drop, commits[:1], NO_AUDIT, applied_at=NOON) is None
+
+
+def test_a_note_of_our_own_apply_accuses_nobody() -> None:
+    deviation = Deviation(kind=DriftKind.PRIMARY_KEY, field="primary key", expected="(a)", actual=None)
+    assert attribution(deviation, [], Audit(altered_at=NOON, altered_by="us"), applied_at=NOON) is None
+
+
+RENAMED = observed(Column("id", "bigint"), Column("full_name", "string"), comment="a table")
+
+
+def test_an_ignored_rename_is_tolerated_and_not_taken_for_a_drop() -> None:
+    ignore = IgnoreEntry(resource="orders", fields=("column_renamed",), reason="known")
+    rename = commit(4, "RENAME COLUMN", oldColumnPath="name", newColumnPath="full_name")
+    reader = FixedReader(RENAMED)
+    for ignores in ((ignore,), ()):
+        policy = DriftPolicy(
+            handling=DriftHandling.REVERT,
+            severities=(SeverityRule(severity=Severity.LOW),),
+            ignores=ignores,
+        )
+        pipeline = Pipeline(
+            reader=reader,
+            action_runner=ActionRunner(RecordingSqlRunner(), CatalogAddressing(), DATABRICKS, parallelism=1),
+            drift_policy=policy,
+            history=FakeHistory(commit(3, "OPTIMIZE"), rename),
+        )
+        planned = pipeline.plan([MODEL], reader.snapshot([MODEL]), {}, deployment_state(MODEL))
+        if ignores:
+            assert not planned.plan
+            assert planned.drift == ()
+        else:
+            (refusal,) = planned.drift  # whatever the handling: the data would be gone
+            assert "full_name" in str(refusal)
+
+
+class FixedReader:
+    """Reads the same state for every table."""
+
+    def __init__(self, state: TableState) -> None:
+        self._state = state
+
+    def snapshot(self, models: Sequence[Table]) -> CatalogState:
+        return CatalogState(tables={model.qualified_name.key: self._state for model in models})
+
+
+def test_where_the_history_does_not_reach_back_a_drop_may_be_a_rename() -> None:
+    (short,) = detect(RENAMED, history=FakeHistory(commit(5000, "WRITE")))
+    assert kinds([short]) == ["column_dropped", "column_added"]
+    assert not short.is_history_whole
+    assert "'full_name'" in str(next(irreversible([MODEL], [short])))
+    (whole,) = detect(RENAMED, history=FakeHistory(commit(4, "ADD COLUMNS"), commit(5, "DROP COLUMNS")))
+    assert whole.is_history_whole
+    assert list(irreversible([MODEL], [whole])) == []
+
+
+def test_a_deletion_that_is_ignored_is_not_undone_by_a_sync() -> None:
+    ignore = IgnoreEntry(resource="orders", fields=("*",), reason="on purpose")
+    (found,) = detect(ABSENT, policy=DriftPolicy(ignores=(ignore,)))
+    assert tolerant([MODEL], [found]) == ()
+
+
+@pytest.mark.parametrize("name", ["name", "Name"])
+def test_a_pending_change_of_a_dropped_column_does_not_switch_the_guard_off(name: str) -> None:
+    (found,) = detect(observed(Column("id", "bigint"), comment="a table"))
+    moved = orders(Column("id", "bigint"), Column(name, "string", comment="new"), comment="a table")
+    assert [refusal.table for refusal in refusals([moved], [found])] == ["dev.silver.orders"]
+
+
+def test_what_the_model_has_taken_in_already_is_not_put_in_twice() -> None:
+    more = observed(*MODEL.columns, Column("x", "int"), comment="a table")
+    (found,) = detect(more)
+    followed = orders(*MODEL.columns, Column("X", "bigint"), comment="a table")
+    assert taken_in(followed, found).columns == (*MODEL.columns, Column("x", "int"))
+
+
+def test_each_field_of_a_struct_is_accepted_by_itself() -> None:
+    def model(a: str, b: str) -> Table:
+        return orders(Column("s", f"struct<a: {a}, b: {b}>"))
+
+    detector = DriftDetector(
+        DriftPolicy(ignores=(IgnoreEntry(resource="*", fields=("column s.b type",), reason="known"),))
+    )
+    changed = observed(Column("s", "struct<a: bigint, b: bigint>"))
+    snapshot = CatalogState(tables={ORDERS.key: changed})
+    (found,) = detector.detect(deployment_state(model("int", "int")), snapshot, now=LATER)
+    assert taken_in(model("int", "double"), found) == model("bigint", "double")
+    assert restored(found) == model("int", "bigint")
+
+
+def test_what_the_catalog_showed_late_after_our_apply_is_nobodys_drift_and_hides_none() -> None:
+    late = Difference(field="table comment", expected="'a table'", actual="'before'")
+    resource = applied(MODEL, Status.UNKNOWN)
+    metadata = msgspec.structs.replace(resource.metadata, drift=(late,), lag=(late,))
+    lagging = msgspec.structs.replace(resource, metadata=metadata)
+    state = msgspec.structs.replace(deployment_state(), resources={table_key(ORDERS): lagging})
+    before = observed(*MODEL.columns, comment="before")
+    assert detect(before, state=state) == ()
+    dropped = observed(Column("id", "bigint"), comment="before")
+    assert kinds(detect(dropped, state=state)) == ["column_dropped"]
+    snapshot = CatalogState(tables={ORDERS.key: dropped})
+    synchronized = synchronize(state, snapshot, managed=None, now=LATER)
+    assert synchronized.resources[table_key(ORDERS)].status is Status.DRIFTED
+    assert kinds(detect(dropped, state=synchronized)) == ["column_dropped"]
 
 
 @pytest.mark.parametrize("status", [Status.UNKNOWN, Status.DEGRADED])
@@ -235,10 +381,7 @@ def test_only_an_unmanaged_table_that_nobody_knows_is_unmanaged() -> None:
 
 def test_the_order_is_compared_with_the_one_after_the_apply_and_not_with_the_definition() -> None:
     def state(*order: str) -> DeploymentState:
-        resource = applied(MODEL)
-        metadata = msgspec.structs.replace(resource.metadata, column_order=order)
-        changed = msgspec.structs.replace(resource, metadata=metadata)
-        return msgspec.structs.replace(deployment_state(), resources={table_key(ORDERS): changed})
+        return recorded(column_order=order)
 
     reversed_columns = observed(*reversed(MODEL.columns), comment="a table")
     assert kinds(detect(reversed_columns)) == []  # nobody noted an order

@@ -9,10 +9,10 @@ from typing import ClassVar
 from delta_engine.actions import Hazard, Phase
 from delta_engine.aspects.aspect import Aspect, Change, Comparison, RenderContext, Sign, with_column
 from delta_engine.drift_policy import DriftKind
-from delta_engine.models import Table
+from delta_engine.models import Column, Table
 from delta_engine.sql import sql_change_column_types, sql_data_type
 from delta_engine.state.states import TableState
-from delta_engine.type_widening import Widening, type_steps, widening
+from delta_engine.type_widening import Widening, type_steps, widening, with_type_at
 from delta_engine.types import DataType, is_same_type
 
 
@@ -72,11 +72,13 @@ def explain(action: ColumnTypeChange) -> Iterable[Change]:
     )
 
 
-def accept(model: Table, observed: TableState, action: ColumnTypeChange) -> Table:
-    """Return the model with the column's type as it is, the fields inside included."""
-    types = {column.key: column.data_type for column in observed.columns}
-    found = types[action.name.lower()]
-    return with_column(model, action.name, lambda column: replace(column, data_type=found))
+def accept(model: Table, _observed: TableState, action: ColumnTypeChange) -> Table:
+    """Return the model with the type as it is at that place; other places keep theirs."""
+
+    def taken(column: Column) -> Column:
+        return replace(column, data_type=with_type_at(column.data_type, action.path, action.observed))
+
+    return with_column(model, action.name, taken)
 
 
 ASPECT: Aspect[ColumnTypeChange] = Aspect(

@@ -14,6 +14,7 @@ from delta_engine.aspects.aspect import (
     CreateClauses,
     RenderContext,
     Sign,
+    with_column,
 )
 from delta_engine.capabilities import Capabilities, TighteningSupport
 from delta_engine.constraints.naming import build_not_null_check_name
@@ -89,6 +90,8 @@ def accept(model: Table, observed: TableState, action: ColumnAdd | ColumnDrop) -
     match action:
         case ColumnAdd(column):
             return replace(model, columns=tuple(one for one in model.columns if one.key != column.key))
+        case ColumnDrop(column) if any(one.key == column.key for one in model.columns):
+            return with_column(model, column.name, lambda _declared: column)
         case ColumnDrop(column):
             present = [one.key for one in observed.columns]
             before = {*present[: present.index(column.key)]}

@@ -30,6 +30,7 @@ from delta_engine.orchestrate.project import Project
 from delta_engine.report.drift_json import drift_json
 from delta_engine.report.drift_text import drift_lines, drift_text, summary
 from delta_engine.report.plan_tree import counted, plan_summary
+from delta_engine.validation.validator import PlanValidator
 
 _COLOURS = {Severity.HIGH: "red", Severity.MEDIUM: "yellow", Severity.LOW: "cyan"}
 
@@ -88,11 +89,11 @@ def revert_drift(context: Context, tables: Sequence[str], allow: Sequence[str], 
         print_plan(plan)
         typer.echo(f"{project.settings.environment}: {plan_summary(plan)} to revert")
         raise_all(run.refusals(plan))
-        if not plan:
-            return
-        confirm("Revert these changes?", yes=yes)
-        outcomes = apply_plan(run, plan)
-        typer.echo(f"reverted: {counted(len(outcomes), 'table')}")
+        if plan:
+            confirm("Revert these changes?", yes=yes)
+        outcomes = apply_plan(run, plan)  # an empty one still records tables that somebody made anew
+        if plan:
+            typer.echo(f"reverted: {counted(len(outcomes), 'table')}")
 
 
 def accept_drift(context: Context, tables: Sequence[str], *, yes: bool) -> None:
@@ -121,6 +122,8 @@ def _edit_models(project: Project, drifted: Sequence[DetectedTable]) -> None:
     for edit, table in zip(edits, declared, strict=True):
         _tell_what_stays(edit, table)
     edits = [edit for edit in edits if edit.before != edit.after]
+    afterwards = [edit.after for edit in edits if edit.after is not None]
+    raise_all(PlanValidator(project.settings.policy).model_violations(afterwards))
     for path in edit_models([edit for edit in edits if is_editable(edit.before)], project.settings):
         typer.echo(f"updated: {path}")
     for edit in edits:

@@ -59,11 +59,13 @@ class ResourceMetadata(OpenStruct, frozen=True, kw_only=True):
         definition: the table as it was last applied, whole. Only an apply replaces it.
         delta_table_id: Delta's id of the table then; another id is another table of that name.
         delta_version: the table's version after the apply; later ones are other people's, or data.
+        created_at: when the catalog says that the table was created, which tells it from another of that name.
         column_order: the columns in the table's order after the apply, where the definition has another; None where
             nobody looked.
         schema_checksum: of names, types and NOT NULL as applied.
         actual_checksum: of the same as found, where they differ.
         drift: how the table differs from its definition.
+        lag: how the catalog showed it otherwise right after the apply; that is nobody's drift while it lasts.
         sync_error: why the status is what it is.
         sync_warning: for resources that nobody declared.
     """
@@ -71,10 +73,12 @@ class ResourceMetadata(OpenStruct, frozen=True, kw_only=True):
     definition: TableDefinition | None = None
     delta_table_id: str | None = None
     delta_version: Count | None = None
+    created_at: Moment | None = None
     column_order: tuple[str, ...] | None = None
     schema_checksum: Checksum | None = None
     actual_checksum: Checksum | None = None
     drift: tuple[Difference, ...] = ()
+    lag: tuple[Difference, ...] = ()
     sync_error: str | None = None
     sync_warning: str | None = None
 

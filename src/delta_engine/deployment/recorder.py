@@ -194,10 +194,12 @@ class RunRecorder:
             table = observed.table(model.qualified_name)
             drift = tuple(differences(define(model), table))
             if not drift:
-                self._note_order(checkpoint.resource, table)
+                self._note_catalog(checkpoint.resource, table)
             else:
                 error = "right after the apply the catalog did not show all of it yet"
-                metadata = msgspec.structs.replace(resource.metadata, drift=drift, sync_error=error)
+                metadata = msgspec.structs.replace(
+                    resource.metadata, drift=drift, lag=drift, sync_error=error
+                )
                 self._resources[checkpoint.resource] = msgspec.structs.replace(
                     resource, status=Status.UNKNOWN, metadata=metadata
                 )
@@ -211,7 +213,7 @@ class RunRecorder:
             if earlier and earlier.config_checksum == definition_checksum(define(model)):
                 continue
             self._adopt(key, model, earlier)
-            self._note_order(key, observed.table(model.qualified_name))
+            self._note_catalog(key, observed.table(model.qualified_name))
 
     def accept(self, model: Table, observed: TableState, version: TableVersion | None) -> None:
         """Record a table as it is now, with what somebody changed by hand.
@@ -227,21 +229,40 @@ class RunRecorder:
         self._resources[key] = applied_table(
             model, at=self._now(), by=self._facts.who, version=version or _recorded(known), earlier=earlier
         )
-        self._note_order(key, observed)
+        self._note_catalog(key, observed)
+
+    def renew(self, table: QualifiedName, version: TableVersion, observed: TableState) -> None:
+        """Record that a table of the same name is another one, and the engine's by now."""
+        key = table_key(table)
+        resource = self._resources[key]
+        metadata = msgspec.structs.replace(
+            resource.metadata,
+            delta_table_id=version.table_id,
+            delta_version=version.version,
+            created_at=observed.audit.created_at,
+        )
+        self._resources[key] = msgspec.structs.replace(resource, metadata=metadata)
 
     def forget(self, table: QualifiedName) -> None:
         """Drop a table's record."""
         self._resources.pop(table_key(table), None)
 
-    def _note_order(self, key: str, observed: TableState) -> None:
-        """Record the order of the columns: what is added later stands last, wherever the model has it."""
+    def _note_catalog(self, key: str, observed: TableState) -> None:
+        """Record what the catalog alone knows: when the table was made, and the order of its columns.
+
+        What is added later stands last, wherever the model has it.
+        """
         resource = self._resources[key]
         definition = resource.metadata.definition
         if definition is None or not observed.exists:
             return
         order = tuple(column.name for column in observed.columns)
         is_as_defined = [name.lower() for name in order] == [one.name.lower() for one in definition.columns]
-        metadata = msgspec.structs.replace(resource.metadata, column_order=() if is_as_defined else order)
+        metadata = msgspec.structs.replace(
+            resource.metadata,
+            created_at=observed.audit.created_at,
+            column_order=() if is_as_defined else order,
+        )
         self._resources[key] = msgspec.structs.replace(resource, metadata=metadata)
 
     def _adopt(self, key: str, model: Table, earlier: Resource | None) -> None:

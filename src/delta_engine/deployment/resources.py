@@ -54,6 +54,7 @@ def applied_table(
             definition=definition,
             delta_table_id=version.table_id if version else None,
             delta_version=version.version if version else None,
+            created_at=earlier.metadata.created_at if earlier else None,
             schema_checksum=schema_checksum(definition.columns),
             unknown=earlier.metadata.unknown if earlier else None,
         ),

@@ -50,6 +50,11 @@ def synchronize(
     return msgspec.structs.replace(state, resources=resources, synced_at=now)
 
 
+def is_half_done(resource: Resource) -> bool:
+    """Whether a run of ours left a table half-done. One that the catalog only showed late is not."""
+    return resource.status in HALF_DONE and not resource.metadata.lag
+
+
 def differences(definition: TableDefinition, observed: TableState) -> Iterator[Difference]:
     """Yield how a table differs from its definition, in the words of a plan that would bring it back."""
     for difference in aspects.differences(Comparison.of(as_table(definition), observed)):
@@ -70,7 +75,10 @@ def _synchronized(key: str, resource: Resource, observed: CatalogState) -> Resou
     drift = tuple(differences(definition, table))
     if not drift:
         return _found(resource, Status.HEALTHY)
-    status = resource.status if resource.status in HALF_DONE else Status.DRIFTED
+    excused = is_half_done(resource) or (
+        resource.status in HALF_DONE and set(drift) <= set(resource.metadata.lag)
+    )
+    status = resource.status if excused else Status.DRIFTED
     return _found(
         resource,
         status,
@@ -97,8 +105,9 @@ def _found(
     drift: tuple[Difference, ...] = (),
     actual_checksum: str | None = None,
 ) -> Resource:
+    lag = () if status is Status.HEALTHY else resource.metadata.lag
     metadata = msgspec.structs.replace(
-        resource.metadata, sync_error=sync_error, drift=drift, actual_checksum=actual_checksum
+        resource.metadata, sync_error=sync_error, drift=drift, lag=lag, actual_checksum=actual_checksum
     )
     return msgspec.structs.replace(resource, status=status, metadata=metadata)
 

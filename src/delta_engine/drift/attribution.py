@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
 
 from delta_engine import aspects
 from delta_engine.aspects.nullability import ColumnNullabilityChange
@@ -19,32 +20,35 @@ from delta_engine.drift_policy import DriftKind
 from delta_engine.state.states import Audit
 from delta_engine.state.table_history import Commit
 
-_COLUMN_KINDS = frozenset(
-    {
-        DriftKind.COLUMN_ADDED,
-        DriftKind.COLUMN_DROPPED,
-        DriftKind.COLUMN_TYPE,
-        DriftKind.COLUMN_NULLABILITY,
-        DriftKind.COLUMN_COMMENT,
-        DriftKind.COLUMN_ORDER,
-    }
-)
+_COME_WITH_DATA = (DriftKind.COLUMN_ADDED, DriftKind.COLUMN_TYPE)
+"""What a write that merges schemas can do."""
+
 _MAKES_ANEW = ("CREATE", "REPLACE", "CLONE", "RESTORE")
 
 
-def attribution(deviation: Deviation, commits: Sequence[Commit], audit: Audit) -> Attribution | None:
+def attribution(
+    deviation: Deviation, commits: Sequence[Commit], audit: Audit, *, applied_at: datetime | None
+) -> Attribution | None:
     """Return who made a deviation.
 
     Args:
         deviation: what is different.
         commits: those since the apply, newest first.
         audit: what the catalog notes; what no commit explains, such as keys, is put down to it.
+        applied_at: when the engine itself changed the table last; a note of that tells nothing.
     """
     traces = set(_traces(deviation))
+    may_have: Commit | None = None
     for commit in commits:
-        if _may_touch_anything(commit, deviation.kind) or not traces.isdisjoint(_touched(commit)):
+        if not traces.isdisjoint(_touched(commit)):
             return by_commit(commit)
-    if audit.altered_at is None and audit.altered_by is None:
+        if deviation.kind in _COME_WITH_DATA and _may_change_schema(commit):
+            may_have = may_have or commit
+        if _makes_anew(commit):
+            return by_commit(may_have or commit)
+    if may_have is not None:
+        return by_commit(may_have)
+    if audit.altered_at is None or (applied_at is not None and audit.altered_at <= applied_at):
         return None
     return Attribution(who=audit.altered_by, at=audit.altered_at)
 
@@ -66,6 +70,14 @@ def since(commits: Sequence[Commit], version: int | None) -> tuple[Commit, ...]:
     return tuple(commit for commit in commits if version is None or commit.version > version)
 
 
+def since_made_anew(commits: Sequence[Commit]) -> tuple[Commit, ...]:
+    """Return the commits from the one on that made the table anew, newest first; all if none tells of it."""
+    for place, commit in enumerate(commits):
+        if _makes_anew(commit):
+            return tuple(commits[: place + 1])
+    return tuple(commits)
+
+
 def renames(commits: Sequence[Commit]) -> dict[str, str]:
     """Return the columns that commits renamed, new names by old ones; chains are followed to their end.
 
@@ -82,11 +94,8 @@ def renames(commits: Sequence[Commit]) -> dict[str, str]:
     return {old: new for old, new in found.items() if old.lower() != new.lower()}
 
 
-def _may_touch_anything(commit: Commit, kind: DriftKind) -> bool:
-    """Whether a commit made the table anew, or may have brought columns along with data."""
-    if commit.operation.startswith(_MAKES_ANEW):
-        return True
-    return _may_change_schema(commit) and kind in _COLUMN_KINDS
+def _makes_anew(commit: Commit) -> bool:
+    return commit.operation.startswith(_MAKES_ANEW)
 
 
 def _touched(commit: Commit) -> Iterator[str]:

@@ -13,8 +13,8 @@ from types import MappingProxyType
 from delta_engine.deployment.definitions import as_table
 from delta_engine.deployment.document import DeploymentState, Resource
 from delta_engine.deployment.resources import table_key
-from delta_engine.deployment.synchronizer import HALF_DONE
-from delta_engine.drift.attribution import attribution, by_commit, renames, since
+from delta_engine.deployment.synchronizer import is_half_done
+from delta_engine.drift.attribution import attribution, by_commit, renames, since, since_made_anew
 from delta_engine.drift.comparison import Applied, Deviation, deviations
 from delta_engine.drift.drift_report import Attribution, Finding
 from delta_engine.drift_policy import DriftKind, DriftPolicy, IgnoreEntry
@@ -49,6 +49,7 @@ class DetectedTable:
         applied: what was applied.
         observed: the table as it is; absent for a deleted one.
         version: where the table stands, if that was asked.
+        is_history_whole: whether every commit since the apply was looked at: renames are known then.
         details: what is different.
     """
 
@@ -56,6 +57,7 @@ class DetectedTable:
     applied: Applied
     observed: TableState
     version: TableVersion | None
+    is_history_whole: bool
     details: tuple[Detected, ...]
 
     @property
@@ -80,6 +82,7 @@ class _Suspect:
     is_different: bool
     version: TableVersion | None = None
     commits: tuple[Commit, ...] = ()
+    is_history_whole: bool = False
 
 
 class DriftDetector:
@@ -175,13 +178,13 @@ class DriftDetector:
         return self._versions.read(names, with_id={name.key for name in names})
 
     def _may_be_replaced(self, suspect: _Suspect) -> bool:
-        """Whether the table's id has to be asked for: it was created after our apply, or nobody knows when."""
-        if suspect.resource.metadata.delta_table_id is None or not suspect.observed.exists:
+        """Whether the table's id has to be asked for: it was created at another time, or nobody knows when."""
+        metadata = suspect.resource.metadata
+        if metadata.delta_table_id is None or not suspect.observed.exists:
             return False
-        created_at, deployed_at = suspect.observed.audit.created_at, suspect.resource.deployed_at
-        if created_at is None or deployed_at is None:
+        if metadata.created_at is None or suspect.observed.audit.created_at is None:
             return self._is_thorough
-        return created_at > deployed_at
+        return metadata.created_at != suspect.observed.audit.created_at
 
     def _detected(self, suspect: _Suspect, now: datetime) -> DetectedTable:
         return DetectedTable(
@@ -189,6 +192,7 @@ class DriftDetector:
             applied=suspect.applied,
             observed=suspect.observed,
             version=suspect.version,
+            is_history_whole=suspect.is_history_whole,
             details=tuple(
                 self._judged(suspect.name, deviation, _author(suspect, deviation), now)
                 for deviation in _deviations(suspect)
@@ -224,7 +228,7 @@ def _applied_tables(state: DeploymentState, observed: CatalogState) -> Iterator[
     """Yield the applied tables that the snapshot covers."""
     for _, resource in sorted(state.resources.items()):
         definition = resource.metadata.definition
-        if definition is None or resource.status in HALF_DONE:
+        if definition is None or is_half_done(resource):
             continue
         name = QualifiedName(definition.catalog, definition.schema, definition.name)
         if name.key not in observed.tables:
@@ -246,7 +250,9 @@ def _is_replaced(suspect: _Suspect, versions: Mapping[str, TableVersion]) -> boo
 def _with_history(suspect: _Suspect, version: TableVersion | None, commits: tuple[Commit, ...]) -> _Suspect:
     """Add what was learned: a new table's history is all news, and renames change what to compare with."""
     is_replaced = version is not None and _is_replaced(suspect, {suspect.name.key: version})
-    news = commits if is_replaced else since(commits, suspect.resource.metadata.delta_version)
+    recorded = suspect.resource.metadata.delta_version
+    news = since_made_anew(commits) if is_replaced else since(commits, recorded)
+    is_whole = recorded is not None and bool(commits) and commits[-1].version <= recorded + 1
     if version is None and commits:
         version = TableVersion(table_id=suspect.resource.metadata.delta_table_id, version=commits[0].version)
     columns = {column.key for column in suspect.applied.table.columns}
@@ -256,7 +262,13 @@ def _with_history(suspect: _Suspect, version: TableVersion | None, commits: tupl
         for old, new in renames(news).items()
         if old.lower() in columns and old.lower() not in present and new.lower() in present
     }
-    return replace(suspect, version=version, commits=news, applied=replace(suspect.applied, renames=renamed))
+    return replace(
+        suspect,
+        version=version,
+        commits=news,
+        is_history_whole=is_whole,
+        applied=replace(suspect.applied, renames=renamed),
+    )
 
 
 def _deviations(suspect: _Suspect) -> tuple[Deviation, ...]:
@@ -264,7 +276,7 @@ def _deviations(suspect: _Suspect) -> tuple[Deviation, ...]:
         return (
             Deviation(kind=DriftKind.TABLE_DELETED, field="table", expected=_deployed(suspect), actual=None),
         )
-    found = deviations(suspect.applied, suspect.observed)
+    found = _without_lag(suspect, deviations(suspect.applied, suspect.observed))
     key = suspect.name.key
     if suspect.version is None or not _is_replaced(suspect, {key: suspect.version}):
         return found
@@ -275,6 +287,12 @@ def _deviations(suspect: _Suspect) -> tuple[Deviation, ...]:
         actual=f"id {suspect.version.table_id}",
     )
     return (replaced, *found)
+
+
+def _without_lag(suspect: _Suspect, found: tuple[Deviation, ...]) -> tuple[Deviation, ...]:
+    """Leave out what the catalog showed wrongly right after our own apply, and still does."""
+    lag = {(one.field, one.expected, one.actual) for one in suspect.resource.metadata.lag}
+    return tuple(one for one in found if (one.field, one.expected, one.actual) not in lag)
 
 
 def _refused(refusal: RefusedError) -> Deviation:
@@ -294,10 +312,12 @@ def _deployed(suspect: _Suspect) -> str:
 
 def _author(suspect: _Suspect, deviation: Deviation) -> Attribution | None:
     if deviation.kind is DriftKind.TABLE_REPLACED and suspect.commits:
-        return by_commit(suspect.commits[-1])
+        return by_commit(suspect.commits[-1])  # the one that made it
     if not suspect.observed.exists:
         return None
-    return attribution(deviation, suspect.commits, suspect.observed.audit)
+    return attribution(
+        deviation, suspect.commits, suspect.observed.audit, applied_at=suspect.resource.deployed_at
+    )
 
 
 def _created(audit: Audit | None) -> Attribution | None:

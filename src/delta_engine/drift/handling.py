@@ -7,11 +7,13 @@ from dataclasses import replace
 
 from delta_engine import aspects
 from delta_engine.aspects.aspect import Comparison
+from delta_engine.aspects.columns import ColumnAdd, ColumnDrop
 from delta_engine.drift.comparison import Deviation, accepted
 from delta_engine.drift.detector import Detected, DetectedTable
 from delta_engine.drift_policy import DriftKind, Severity
 from delta_engine.errors import RefusedError
 from delta_engine.models import Table
+from delta_engine.types import is_same_type
 
 _BEYOND_MODELS = (DriftKind.TABLE_DELETED, DriftKind.TABLE_REPLACED)
 """No model can say that it wants these; only `drift --accept` or `--revert` settles them."""
@@ -32,12 +34,17 @@ def undone(model: Table, table: DetectedTable) -> tuple[Detected, ...]:
 def tolerant(models: Sequence[Table], detected: Iterable[DetectedTable]) -> tuple[Table, ...]:
     """Return the models as a plan should take them: with the observed side of what the policy ignores.
 
+    A table whose deletion the policy ignores is left out.
+
     Args:
         models: the declared tables.
         detected: the tables that are not as they were applied.
     """
-    tables = {table.name.key: table for table in detected if table.observed.exists}
-    return tuple(_tolerant(model, tables.get(model.qualified_name.key)) for model in models)
+    tables = {table.name.key: table for table in detected}
+    pairs = ((model, tables.get(model.qualified_name.key)) for model in models)
+    return tuple(
+        _tolerant(model, table) for model, table in pairs if table is None or not _is_left_deleted(table)
+    )
 
 
 def refusals(models: Sequence[Table], detected: Iterable[DetectedTable]) -> Iterator[DriftRefusal]:
@@ -57,21 +64,58 @@ def refusals(models: Sequence[Table], detected: Iterable[DetectedTable]) -> Iter
                 yield _refusal(detail, table, model)
 
 
-def irreversible(detected: Iterable[DetectedTable]) -> Iterator[DriftRefusal]:
-    """Yield what no plan can bring back: a renamed column would come back empty.
+def irreversible(models: Sequence[Table], detected: Iterable[DetectedTable]) -> Iterator[DriftRefusal]:
+    """Yield what no plan can bring back: a renamed column would come back empty, and its data would be dropped.
 
     Args:
-        detected: the tables that shall be reverted.
+        models: what the tables shall become.
+        detected: the tables that are not as they were applied.
     """
+    by_key = {model.qualified_name.key: model for model in models}
     for table in detected:
-        for old, new in renames_of(table).items():
-            yield DriftRefusal(
-                f"somebody renamed it to {new!r}, and a plan could only drop that and add an empty {old!r}",
-                table=str(table.name),
-                column=old,
-                way_out="Rename it back with ALTER TABLE … RENAME COLUMN (`delta-engine drift` has the statement), or "
-                "leave this table out with -t.",
-            )
+        model = by_key.get(table.name.key)
+        if model is None:
+            continue
+        declared = {column.key for column in model.columns}
+        sure = renames_of(table)
+        for old, new in (*sure.items(), *possible_renames(table)):
+            if old.lower() in declared and new.lower() not in declared:
+                what = "somebody renamed it to" if old in sure else "somebody may have renamed it to"
+                yield DriftRefusal(
+                    f"{what} {new!r}, and a plan could only drop that and add an empty {old!r}",
+                    table=str(table.name),
+                    column=old,
+                    way_out="Rename it back with ALTER TABLE … RENAME COLUMN (`delta-engine drift` has the statement "
+                    "where the history is sure), take it in with `drift --accept`, or leave this table out with -t.",
+                )
+
+
+def may_be_renamed(table: DetectedTable) -> bool:
+    """Whether a column is missing while another one has come: only the history tells what that was."""
+    actions = [
+        one.deviation.difference.action for one in table.details if one.deviation.difference is not None
+    ]
+    return any(isinstance(one, ColumnAdd) for one in actions) and any(
+        isinstance(one, ColumnDrop) for one in actions
+    )
+
+
+def is_replaced(table: DetectedTable) -> bool:
+    """Whether a table of the same name is another one."""
+    return any(one.deviation.kind is DriftKind.TABLE_REPLACED for one in table.details)
+
+
+def possible_renames(table: DetectedTable) -> Iterator[tuple[str, str]]:
+    """Yield (old, new) pairs of columns that may be one: of one type, in a table whose history is not whole."""
+    if table.is_history_whole:
+        return
+    differences = [one.deviation.difference for one in table.drift if one.deviation.difference is not None]
+    added = [one.action.desired for one in differences if isinstance(one.action, ColumnAdd)]
+    dropped = [one.action.observed for one in differences if isinstance(one.action, ColumnDrop)]
+    for old in added:
+        for new in dropped:
+            if is_same_type(old.data_type, new.data_type):
+                yield old.name, new.name
 
 
 def restored(table: DetectedTable) -> Table:
@@ -94,8 +138,12 @@ def renames_of(table: DetectedTable) -> Mapping[str, str]:
     }
 
 
+def _is_left_deleted(table: DetectedTable) -> bool:
+    return not table.observed.exists and not table.drift
+
+
 def _tolerant(model: Table, table: DetectedTable | None) -> Table:
-    if table is None:
+    if table is None or not table.observed.exists:
         return model
     ignored = [detail.deviation for detail in undone(model, table) if detail.ignored_by is not None]
     return replace(accepted(model, table.observed, ignored), location=model.location) if ignored else model
@@ -104,8 +152,14 @@ def _tolerant(model: Table, table: DetectedTable | None) -> Table:
 def _is_undone(deviation: Deviation, model: Table, table: DetectedTable) -> bool:
     if deviation.kind in _BEYOND_MODELS:
         return True
+    declared = {column.key for column in model.columns}
     if deviation.kind is DriftKind.COLUMN_RENAMED:
-        return str(deviation.expected).lower() in {column.key for column in model.columns}
+        return str(deviation.expected).lower() in declared
+    match deviation.difference:
+        case aspects.Difference(action=ColumnAdd(column)):
+            return column.key in declared
+        case aspects.Difference(action=ColumnDrop(column)):
+            return column.key not in declared
     wanted = {
         (difference.change.subject, difference.change.desired)
         for difference in aspects.differences(
@@ -125,5 +179,5 @@ def _refusal(detail: Detected, table: DetectedTable, model: Table) -> DriftRefus
         table=str(table.name),
         location=model.location,
         way_out="`delta-engine drift` tells more; `drift --accept` takes it into the models, `drift --revert` "
-        "undoes it, and `policy.drift: revert` lets every sync undo such changes.",
+        "undoes it where a plan can, and `policy.drift: revert` lets every sync undo such changes.",
     )

@@ -13,7 +13,7 @@ from delta_engine.aspects.aspect import Comparison
 from delta_engine.aspects.table_properties import is_set_by_platform
 from delta_engine.deployment.document import DeploymentState
 from delta_engine.deployment.resources import table_key
-from delta_engine.deployment.synchronizer import HALF_DONE
+from delta_engine.deployment.synchronizer import is_half_done
 from delta_engine.drift.detector import Detected, DetectedTable
 from delta_engine.drift.drift_report import (
     DriftReport,
@@ -25,7 +25,7 @@ from delta_engine.drift.drift_report import (
     Recommendation,
     TableDrift,
 )
-from delta_engine.drift.handling import undone
+from delta_engine.drift.handling import possible_renames, undone
 from delta_engine.drift_policy import DriftKind, DriftPolicy
 from delta_engine.models import QualifiedName, Table
 from delta_engine.sql import sql_rename_column
@@ -71,7 +71,12 @@ def drift_report(evidence: Evidence) -> DriftReport:
     """Return the report."""
     state = evidence.state
     existing = [table for table in evidence.detected if table.observed.exists and table.drift]
-    gone = [table for table in evidence.detected if not table.observed.exists and table.drift]
+    declared = {model.qualified_name.key for model in evidence.models}
+    gone = [
+        table
+        for table in evidence.detected
+        if not table.observed.exists and table.drift and table.name.key in declared
+    ]  # a table that is neither declared nor there any more was retired
     unreadable, unmanaged = _not_ignored(evidence.unreadable), _not_ignored(evidence.unmanaged)
     return DriftReport(
         environment=evidence.environment,
@@ -203,7 +208,7 @@ def _unfinished(evidence: Evidence) -> Iterator[str]:
     if evidence.state is None:
         return
     for key, resource in sorted(evidence.state.resources.items()):
-        if resource.status in HALF_DONE:
+        if is_half_done(resource):
             yield key
 
 
@@ -217,7 +222,10 @@ def _recommendations(
     yield from _renames_undone(existing, evidence.addressing)
     if existing:
         drops = any(
-            detail.deviation.kind is DriftKind.COLUMN_ADDED for table in existing for detail in table.drift
+            detail.deviation.kind is DriftKind.COLUMN_ADDED
+            for table in existing
+            for detail in table.drift
+            if not any(possible_renames(table))
         )
         allowed = " --allow drop_column" if drops else ""
         yield Recommendation(

@@ -10,13 +10,14 @@ from delta_engine.actions import TablePlan
 from delta_engine.addressing import Addressing
 from delta_engine.compile.planner import TablePlanner
 from delta_engine.deployment.deployment import Deployment
+from delta_engine.deployment.document import DeploymentState
 from delta_engine.deployment.recorder import Notify
 from delta_engine.deployment.repository import utc_now
 from delta_engine.deployment.resources import last_applied
 from delta_engine.drift.drift_report import DriftReport
 from delta_engine.drift.reporting import Evidence, drift_report
 from delta_engine.drift_policy import DriftPolicy
-from delta_engine.errors import RefusedError, raise_all
+from delta_engine.errors import CatalogReadError, RefusedError, raise_all
 from delta_engine.execute.action_runner import ActionRunner, ApplyFailedError, TableOutcome
 from delta_engine.models import QualifiedName, Table
 from delta_engine.orchestrate.pipeline import Pipeline, PlannedRun
@@ -26,6 +27,9 @@ from delta_engine.state.states import CatalogState
 from delta_engine.state.table_history import TableHistoryReader
 from delta_engine.state.table_versions import TableVersionReader
 from delta_engine.validation.validator import PlanValidator
+
+_MOST_LOOKS = 3
+"""How often a report looks again because a run of the engine was under way."""
 
 __all__ = ["ApplyFailedError", "OnOutcome", "Orchestrator", "Preview", "SyncRun"]
 
@@ -151,31 +155,61 @@ class Orchestrator:
         """
         raise_all(self._pipeline.validator.model_violations(tables))
         state = self._deployment.peek_replayed()
+        for _ in range(_MOST_LOOKS):
+            evidence = self._evidence(
+                tables,
+                state,
+                environment=environment,
+                addressing=addressing,
+                is_partial=is_partial,
+                not_ours=not_ours,
+            )
+            known, state = state, self._deployment.peek_replayed() if evidence.detected else state
+            if state == known:
+                break
+        return drift_report(evidence)
+
+    def _evidence(
+        self,
+        tables: Sequence[Table],
+        state: DeploymentState | None,
+        *,
+        environment: str,
+        addressing: Addressing,
+        is_partial: bool,
+        not_ours: Sequence[QualifiedName],
+    ) -> Evidence:
         declared = {model.qualified_name.key for model in tables}
         applied = last_applied(state) if state else {}
         undeclared = [] if is_partial else [one for key, one in applied.items() if key not in declared]
-        observed, unreadable = readable_snapshot(self._pipeline.reader, tables)
-        if undeclared:
-            more, others = readable_snapshot(self._pipeline.reader, undeclared)
-            observed, unreadable = observed.with_tables(more), (*unreadable, *others)
+        observed, unreadable = self._snapshot(tables, undeclared)
         now, detector = utc_now(), self._pipeline.thorough_detector()
         known = {*declared, *applied, *(name.key for name in not_ours)}
-        return drift_report(
-            Evidence(
-                environment=environment,
-                checked_at=now,
-                models=tables,
-                is_partial=is_partial,
-                state=state,
-                observed=observed,
-                applied=applied,
-                detected=detector.detect(state, observed, now=now) if state else (),
-                unreadable=detector.unreadable(unreadable, now=now),
-                unmanaged=() if is_partial else detector.unmanaged(observed, known, now=now),
-                policy=self._pipeline.drift_policy,
-                addressing=addressing,
-            )
+        return Evidence(
+            environment=environment,
+            checked_at=now,
+            models=tables,
+            is_partial=is_partial,
+            state=state,
+            observed=observed,
+            applied=applied,
+            detected=detector.detect(state, observed, now=now) if state else (),
+            unreadable=detector.unreadable(unreadable, now=now),
+            unmanaged=() if is_partial else detector.unmanaged(observed, known, now=now),
+            policy=self._pipeline.drift_policy,
+            addressing=addressing,
         )
+
+    def _snapshot(
+        self, tables: Sequence[Table], undeclared: Sequence[Table]
+    ) -> tuple[CatalogState, tuple[RefusedError, ...]]:
+        """Read the models' tables, and those that are not declared any more, if their catalogs are still there."""
+        try:
+            return readable_snapshot(self._pipeline.reader, [*tables, *undeclared])
+        except CatalogReadError:
+            if not undeclared:
+                raise
+            return readable_snapshot(self._pipeline.reader, tables)
 
     def _planned(self, tables: Sequence[Table], observed: CatalogState, *, allow_cached: bool) -> PlannedRun:
         state = self._deployment.peek_replayed(allow_cached=allow_cached)

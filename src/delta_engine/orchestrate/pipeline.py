@@ -9,8 +9,15 @@ from delta_engine.actions import TablePlan
 from delta_engine.compile.planner import TablePlanner
 from delta_engine.deployment.document import DeploymentState
 from delta_engine.deployment.repository import utc_now
-from delta_engine.drift.detector import DriftDetector
-from delta_engine.drift.handling import DriftRefusal, refusals, tolerant
+from delta_engine.drift.detector import DetectedTable, DriftDetector
+from delta_engine.drift.handling import (
+    DriftRefusal,
+    irreversible,
+    is_replaced,
+    may_be_renamed,
+    refusals,
+    tolerant,
+)
 from delta_engine.drift_policy import DriftHandling, DriftPolicy
 from delta_engine.execute.action_runner import ActionRunner
 from delta_engine.models import Table
@@ -67,13 +74,19 @@ class Pipeline:
         now = utc_now()
         detector = DriftDetector(self.drift_policy, versions=self.versions, is_thorough=False)
         detected = detector.detect(state, observed, now=now)
-        refused: tuple[DriftRefusal, ...] = ()
-        if self.drift_policy.handling is DriftHandling.REFUSE:
-            refused = tuple(refusals(models, detected))
-        if refused:  # worth a statement per table: people want to know who
-            refused = tuple(refusals(models, self.thorough_detector().detect(state, observed, now=now)))
+        if any(map(may_be_renamed, detected)) or any(refusals(models, detected)):
+            # worth a statement per table: renames are told from drops, and people want to know who
+            detected = self.thorough_detector().detect(state, observed, now=now)
         wanted = tolerant(models, detected)
-        return PlannedRun(plan=self.planner.plan(wanted, observed, applied), wanted=wanted, drift=refused)
+        refused = {str(refusal): refusal for refusal in irreversible(wanted, detected)}
+        if self.drift_policy.handling is DriftHandling.REFUSE:
+            refused |= {str(refusal): refusal for refusal in refusals(models, detected)}
+        return PlannedRun(
+            plan=self.planner.plan(wanted, observed, applied),
+            wanted=wanted,
+            drift=tuple(refused.values()),
+            replaced=tuple(filter(is_replaced, detected)),
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,8 +97,10 @@ class PlannedRun:
         plan: what has to be done.
         wanted: what the tables will be: the models, with the drift that the policy ignores.
         drift: the severe drift that the plan would undo.
+        replaced: tables that somebody made anew.
     """
 
     plan: TablePlan
     wanted: tuple[Table, ...]
     drift: tuple[DriftRefusal, ...] = ()
+    replaced: tuple[DetectedTable, ...] = ()

@@ -10,7 +10,7 @@ from delta_engine.deployment.document import DeploymentState
 from delta_engine.deployment.repository import utc_now
 from delta_engine.deployment.resources import last_applied, table_key
 from delta_engine.drift.detector import DetectedTable
-from delta_engine.drift.handling import DriftRefusal, irreversible, restored, taken_in
+from delta_engine.drift.handling import DriftRefusal, irreversible, is_replaced, restored, taken_in
 from delta_engine.errors import RefusalGroup, RefusedError, StatementError, raise_all
 from delta_engine.execute.action_runner import ApplyFailedError, TableOutcome
 from delta_engine.models import Table
@@ -39,6 +39,7 @@ class SyncRun:
         self._wanted: tuple[Table, ...] = ()
         self._observed = CatalogState(tables={})
         self._drift: tuple[DriftRefusal, ...] = ()
+        self._replaced: tuple[DetectedTable, ...] = ()
 
     @property
     def state(self) -> DeploymentState:
@@ -58,11 +59,11 @@ class SyncRun:
         raise_all(self._pipeline.validator.model_violations(tables))
         applied = self._observe(tables, is_partial=is_partial)
         planned = self._pipeline.plan(tables, self._observed, applied, self._recorder.state)
-        self._wanted, self._drift = planned.wanted, planned.drift
+        self._wanted, self._drift, self._replaced = planned.wanted, planned.drift, planned.replaced
         return planned.plan
 
     def plan_revert(self, tables: Sequence[Table], *, is_partial: bool = False) -> TablePlan:
-        """Return what brings the tables that drifted back to what was applied to them last.
+        """Return what brings the declared tables that drifted back to what was applied to them last.
 
         Args:
             tables: the models.
@@ -71,10 +72,16 @@ class SyncRun:
         Raises:
             CatalogReadError, RefusalGroup: as `plan`.
         """
-        detected = [table for table in self.detect(tables, is_partial=is_partial) if table.drift]
-        self._drift = tuple(irreversible(detected))
+        declared = {model.qualified_name.key for model in tables}
+        detected = [
+            table
+            for table in self.detect(tables, is_partial=is_partial)
+            if table.drift and table.name.key in declared
+        ]
         self._models = tuple(table.applied.table for table in detected)
         self._wanted = tuple(map(restored, detected))
+        self._drift = tuple(irreversible(self._wanted, detected))
+        self._replaced = tuple(filter(is_replaced, detected))
         return self._pipeline.planner.plan(self._wanted, self._observed)
 
     def detect(self, tables: Sequence[Table], *, is_partial: bool = False) -> tuple[DetectedTable, ...]:
@@ -160,8 +167,9 @@ class SyncRun:
         except ApplyFailedError as error:
             failure, outcomes = error, error.outcomes
         self._confirm([model for model in self._wanted if model.qualified_name.key in planned])
-        unchanged = [model for key, model in models.items() if key not in planned]
-        self._recorder.adopt(unchanged, self._observed)
+        looked_at = {model.qualified_name.key for model in self._wanted} - planned
+        self._recorder.adopt([model for key, model in models.items() if key in looked_at], self._observed)
+        self._renew(self._replaced)
         self._recorder.save(plan)
         if failure is not None:
             raise failure
@@ -200,6 +208,16 @@ class SyncRun:
         else:
             self._recorder.synchronize(observed, managed=None)
             self._observed = self._observed.with_tables(observed)
+
+    def _renew(self, replaced: Sequence[DetectedTable]) -> None:
+        """Take over tables that somebody made anew: they are as wanted by now."""
+        if not replaced or self._pipeline.versions is None:
+            return
+        names = [table.name for table in replaced]
+        found = self._pipeline.versions.read(names, with_id={name.key for name in names})
+        for table in replaced:
+            if table.name.key in found:
+                self._recorder.renew(table.name, found[table.name.key], table.observed)
 
     def _confirm(self, changed: Sequence[Table]) -> None:
         """Look at the changed tables once more: what became of them, and at which version."""

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from delta_engine.addressing import CatalogAddressing
+from delta_engine.error_conditions import is_forbidden, is_missing_table
 from delta_engine.errors import CatalogReadError, StatementError
 from delta_engine.models import Column, PrimaryKey, QualifiedName, Table
 from delta_engine.sql import quote_ident, sql_literal, sql_show_table_properties
@@ -160,7 +161,18 @@ ORDER BY k.table_schema, k.table_name, k.ordinal_position"""
 
     def _read(self, rows: _Rows) -> tuple[str, TableState]:
         _require_whole_delta_table(rows)
-        listed = self._runner.run(sql_show_table_properties(self._addressing.table(rows.name)))
+        try:
+            listed = self._runner.run(sql_show_table_properties(self._addressing.table(rows.name)))
+        except StatementError as error:
+            if is_missing_table(error):  # it was dropped a moment ago, and the views lag behind
+                return rows.name.key, ABSENT
+            if not is_forbidden(error):
+                raise
+            raise CatalogReadError(
+                f"its properties may not be read: {error.message.splitlines()[0]}",
+                table=str(rows.name),
+                way_out="Ask for SELECT on it.",
+            ) from error
         properties = {str(row["key"]): str(row["value"]) for row in listed}
         cluster_by = take_out_clustering(properties)
         return rows.name.key, TableState(

@@ -222,6 +222,47 @@ def test_what_an_interrupted_run_did_is_nobodys_drift_to_a_report_without_a_lock
     assert len(deployment.journals.read()) == 1  # it is the next run's to take in
 
 
+def test_a_run_that_ends_while_a_report_is_made_is_nobodys_drift(
+    platform: FakePlatform, deployment: Deployment
+) -> None:
+    sync(platform, deployment, *TABLES)
+
+    class Interfering:
+        """Lets a sync run just before the catalog is read."""
+
+        def __init__(self) -> None:
+            self.times = 0
+
+        def snapshot(self, models: Sequence[Table]) -> CatalogState:
+            self.times += 1
+            if self.times == 1:
+                sync(platform, deployment, *CHANGED)
+            return platform.snapshot(models)
+
+    reader = Interfering()
+    engine = Orchestrator(
+        reader=reader,
+        action_runner=ActionRunner(platform, CatalogAddressing(), DATABRICKS, parallelism=1),
+        deployment=deployment,
+    )
+    report = engine.drift_report(CHANGED, environment="test", addressing=CatalogAddressing())
+    assert report.drifted == ()
+    assert reader.times == 2
+
+
+def test_a_table_that_was_retired_is_neither_drift_nor_made_again(
+    platform: FakePlatform, deployment: Deployment
+) -> None:
+    sync(platform, deployment, *TABLES)
+    del platform.states["dev.silver.b"]
+    left = (TABLES[0], TABLES[2])
+    engine = engine_over(platform, deployment)
+    report = engine.drift_report(left, environment="test", addressing=CatalogAddressing())
+    assert report.deleted == ()
+    with engine.run("revert") as run:
+        assert not run.plan_revert(left)
+
+
 def test_the_first_run_of_all_may_be_interrupted_too(platform: FakePlatform, deployment: Deployment) -> None:
     interrupted_sync(platform, deployment, *TABLES, after=2)
     assert recorded(deployment).serial == 1
