@@ -6,7 +6,7 @@ Keys that switch on a table feature are the business of `table_features`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -172,10 +172,17 @@ def is_set_by_platform(key: str) -> bool:
 
 
 def _differing(comparison: Comparison) -> Iterable[PropertyChange]:
-    observed = comparison.observed.table_properties
     for key, value in comparison.desired.effective_table_properties.items():
-        if not is_feature_key(key) and not _is_same_value(key, value, observed.get(key)):
-            yield PropertyChange(key, value, observed.get(key))
+        observed = _value(comparison.observed.table_properties, key)
+        if not is_feature_key(key) and not _is_same_value(key, value, observed):
+            yield PropertyChange(key, value, observed)
+
+
+def _value(properties: Mapping[str, str], key: str) -> str | None:
+    """Return a property's value; Delta spells its own keys its own way, whatever somebody wrote."""
+    if key in properties or not key.lower().startswith("delta."):
+        return properties.get(key)
+    return next((value for name, value in properties.items() if name.lower() == key.lower()), None)
 
 
 def _no_longer_wanted(comparison: Comparison) -> Iterable[tuple[str, str]]:

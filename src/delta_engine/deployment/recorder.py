@@ -215,13 +215,21 @@ class RunRecorder:
             self._adopt(key, model, earlier)
             self._note_catalog(key, observed.table(model.qualified_name))
 
-    def accept(self, model: Table, observed: TableState, version: TableVersion | None) -> None:
+    def accept(
+        self,
+        model: Table,
+        observed: TableState,
+        version: TableVersion | None,
+        *,
+        has_other_order: bool = False,
+    ) -> None:
         """Record a table as it is now, with what somebody changed by hand.
 
         Args:
             model: the table's definition with that in it.
             observed: the table as it is.
             version: its id and version, if they are known.
+            has_other_order: whether its columns stand in an order that was not accepted.
         """
         key = table_key(model.qualified_name)
         earlier = self._resources[key]
@@ -230,6 +238,9 @@ class RunRecorder:
             model, at=self._now(), by=self._facts.who, version=version or _recorded(known), earlier=earlier
         )
         self._note_catalog(key, observed)
+        if has_other_order:
+            metadata = msgspec.structs.replace(self._resources[key].metadata, column_order=known.column_order)
+            self._resources[key] = msgspec.structs.replace(self._resources[key], metadata=metadata)
 
     def renew(self, table: QualifiedName, version: TableVersion, observed: TableState) -> None:
         """Record that a table of the same name is another one, and the engine's by now."""

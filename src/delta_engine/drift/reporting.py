@@ -33,6 +33,8 @@ from delta_engine.state.states import CatalogState
 
 _MOST_COMMANDS = 20
 
+_NO_PLAN_UNDOES = (DriftKind.COLUMN_ORDER, DriftKind.COLUMN_RENAMED, DriftKind.TABLE_REPLACED)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evidence:
@@ -228,11 +230,12 @@ def _recommendations(
             if not any(possible_renames(table))
         )
         allowed = " --allow drop_column" if drops else ""
+        if any(detail.deviation.kind not in _NO_PLAN_UNDOES for table in existing for detail in table.drift):
+            yield Recommendation(
+                text="Undo the drift in the catalog", command=f"{command} drift --revert{allowed}"
+            )
         yield Recommendation(
-            text="Undo the drift in the catalog", command=f"{command} drift --revert{allowed}"
-        )
-        yield Recommendation(
-            text="Or take it into the models, and commit them", command=f"{command} drift --accept"
+            text="Take the drift into the models, and commit them", command=f"{command} drift --accept"
         )
     if gone:
         targets = " ".join(f"-t {shlex.quote(str(table.name))}" for table in gone[:_MOST_COMMANDS])

@@ -11,6 +11,7 @@ from delta_engine.deployment.repository import utc_now
 from delta_engine.deployment.resources import last_applied, table_key
 from delta_engine.drift.detector import DetectedTable
 from delta_engine.drift.handling import DriftRefusal, irreversible, is_replaced, restored, taken_in
+from delta_engine.drift_policy import DriftKind
 from delta_engine.errors import RefusalGroup, RefusedError, StatementError, raise_all
 from delta_engine.execute.action_runner import ApplyFailedError, TableOutcome
 from delta_engine.models import Table
@@ -117,6 +118,10 @@ class SyncRun:
                     taken_in(table.applied.table, table),
                     table.observed,
                     found.get(table.name.key) or table.version,
+                    has_other_order=any(
+                        detail.ignored_by is not None and detail.deviation.kind is DriftKind.COLUMN_ORDER
+                        for detail in table.details
+                    ),
                 )
             else:
                 self._recorder.forget(table.name)
