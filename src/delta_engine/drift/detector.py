@@ -180,7 +180,7 @@ class DriftDetector:
     def _may_be_replaced(self, suspect: _Suspect) -> bool:
         """Whether the table's id has to be asked for: it was created at another time, or nobody knows when."""
         metadata = suspect.resource.metadata
-        if metadata.delta_table_id is None or not suspect.observed.exists:
+        if self._versions is None or metadata.delta_table_id is None or not suspect.observed.exists:
             return False
         if metadata.created_at is None or suspect.observed.audit.created_at is None:
             return self._is_thorough
