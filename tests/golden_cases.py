@@ -7,15 +7,27 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from delta_engine.actions import TablePlan
 from delta_engine.compile.planner import TablePlanner
 from delta_engine.config.model_files import load_models
 from delta_engine.config.settings import BackendType, Settings
 from delta_engine.config.state_backend import default_state_backend
 from delta_engine.errors import SourceLocation
-from delta_engine.models import Column, PrimaryKey, Table
+from delta_engine.models import (
+    CheckConstraint,
+    Column,
+    ColumnMask,
+    ForeignKey,
+    Identity,
+    PrimaryKey,
+    QualifiedName,
+    RowFilter,
+    Table,
+)
 from delta_engine.policy import Policy
-from delta_engine.state.states import ABSENT, CatalogState, TableState
+from delta_engine.state.states import ABSENT, CatalogState, Reference, RelationKind, TableState
 
 FOLDER = Path(__file__).parent / "golden"
 
@@ -38,6 +50,12 @@ class GoldenCase:
         return state_from_json(json.loads((self.folder / "observed.json").read_text("utf-8")))
 
     @property
+    def policy(self) -> Policy:
+        """What `policy.json` says; nothing, by default, is allowed."""
+        path = self.folder / "policy.json"
+        return msgspec.json.decode(path.read_bytes(), type=Policy) if path.exists() else Policy()
+
+    @property
     def last_applied(self) -> dict[str, Table]:
         """The model of `last_applied.yml` by its key; empty for tables that were never applied."""
         if not (self.folder / "last_applied.yml").exists():
@@ -49,7 +67,7 @@ class GoldenCase:
         """Return the plan for the case."""
         model = self.model
         state = CatalogState(tables={model.qualified_name.key: self.state})
-        return TablePlanner().plan([model], state, self.last_applied)
+        return TablePlanner(self.policy).plan([model], state, self.last_applied)
 
 
 def golden_cases() -> list[GoldenCase]:
@@ -80,14 +98,43 @@ def state_from_json(document: Any) -> TableState:
     """Return the state that a JSON document describes."""
     if document is None:
         return ABSENT
-    key = document.get("primary_key")
+    key, row_filter = document.get("primary_key"), document.get("row_filter")
     return TableState(
-        columns=tuple(
-            Column(c["name"], c["type"], c.get("nullable", True), c.get("comment", ""))
-            for c in document["columns"]
-        ),
+        columns=tuple(map(_column_from_json, document["columns"])),
         table_comment=document.get("comment", ""),
         table_properties=document.get("properties", {}),
         primary_key=PrimaryKey(key["columns"], key["name"]) if key else None,
+        foreign_keys=tuple(
+            ForeignKey(one["columns"], one["references"], one["referenced_columns"], one["name"])
+            for one in document.get("foreign_keys", ())
+        ),
+        checks=tuple(CheckConstraint(*pair) for pair in document.get("checks", {}).items()),
         cluster_by=tuple(document.get("cluster_by", ())),
+        clusters_automatically=document.get("clusters_automatically", False),
+        partitioned_by=tuple(document.get("partitioned_by", ())),
+        tags=document.get("tags", {}),
+        row_filter=RowFilter(row_filter["function"], row_filter["columns"]) if row_filter else None,
+        owner=document.get("owner"),
+        grants={name: tuple(privileges) for name, privileges in document.get("grants", {}).items()},
+        location=document.get("location"),
+        referenced_by=tuple(
+            Reference(table=QualifiedName(*one["table"].split(".")), name=one["name"])
+            for one in document.get("referenced_by", ())
+        ),
+        relation=RelationKind[document.get("relation", "TABLE")],
+    )
+
+
+def _column_from_json(document: Any) -> Column:
+    identity, mask = document.get("identity"), document.get("mask")
+    return Column(
+        document["name"],
+        document["type"],
+        document.get("nullable", True),
+        document.get("comment", ""),
+        default=document.get("default"),
+        generated_as=document.get("generated_as"),
+        identity=Identity(**identity) if identity else None,
+        tags=document.get("tags", {}),
+        mask=ColumnMask(mask["function"], mask["using_columns"]) if mask else None,
     )

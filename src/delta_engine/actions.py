@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import Enum, unique
-from typing import ClassVar, Protocol, TypeVar
+from typing import ClassVar, Final, Protocol, TypeVar
 
 from delta_engine.errors import SourceLocation
 from delta_engine.models import QualifiedName, Table
@@ -19,18 +19,36 @@ from delta_engine.models import QualifiedName, Table
 class Phase(Enum):
     """The phases of aligning one table, in execution order. Every state between two is a legal table."""
 
-    DROP_PRIMARY_KEY = "drop_primary_key"  # first: a key blocks changes to its columns
-    ENABLE_TABLE_FEATURES = "enable_table_features"  # dropping columns needs column mapping
+    DROP_FOREIGN_KEYS = (
+        "drop_foreign_keys"  # of all tables before anything else: they block their parents' keys
+    )
+    RENAME_TABLE = "rename_table"  # every statement after it uses the new name
+    DROP_PRIMARY_KEY = "drop_primary_key"  # a key blocks changes to its columns
+    DROP_CHECKS = "drop_checks"  # a check blocks them as well
+    ENABLE_TABLE_FEATURES = "enable_table_features"  # dropping and renaming columns need column mapping
+    RENAME_COLUMNS = "rename_columns"  # every statement after it uses the new names
     ADD_COLUMNS = "add_columns"  # before drops: Delta refuses a table that would have no column left
+    CHANGE_ROW_FILTERS = (
+        "change_row_filters"  # between: the new may need an added column, the former a dropped one
+    )
+    CHANGE_COLUMN_MASKS = "change_column_masks"  # at once: nobody shall see an added column unmasked
     CHANGE_CLUSTERING = "change_clustering"  # between: Delta refuses to drop a column that it clusters by
+    UNSET_TAGS = "unset_tags"  # governed tags block the drop of their column
     DROP_COLUMNS = "drop_columns"
     CHANGE_COLUMN_TYPES = "change_column_types"
+    REORDER_COLUMNS = "reorder_columns"  # when all are there, and none that goes
     CHANGE_NULLABILITY = "change_nullability"  # before the key: its columns must be NOT NULL
+    CHANGE_DEFAULTS = "change_defaults"
+    ADD_CHECKS = "add_checks"
     ADD_PRIMARY_KEY = "add_primary_key"
     SET_COLUMN_COMMENTS = "set_column_comments"  # metadata last: cheap to repeat, blocks nothing
     SET_TABLE_COMMENT = "set_table_comment"
     SET_TABLE_PROPERTIES = "set_table_properties"
     UNSET_TABLE_PROPERTIES = "unset_table_properties"  # last: a value that replaces it is set by then
+    SET_TAGS = "set_tags"
+    ADD_FOREIGN_KEYS = "add_foreign_keys"  # when all tables of the plan have their primary keys
+    CHANGE_GRANTS = "change_grants"
+    CHANGE_OWNER = "change_owner"  # last: whoever runs this may have no rights after it
 
 
 PHASE_ORDER = {phase: position for position, phase in enumerate(Phase)}
@@ -40,10 +58,17 @@ PHASE_ORDER = {phase: position for position, phase in enumerate(Phase)}
 class Hazard(Enum):
     """What an action may do to data, readers or running jobs."""
 
+    SAFE = "safe"
+    LOCKS = "locks"  # writers of the table wait, or fail and try again, as long as it takes
+    REWRITES_DATA = "rewrites data"
     SCANS_DATA = "scans data"
     LOSES_DATA = "loses data"
     PERMANENT_UPGRADE = "permanent upgrade"
     BREAKS_READERS = "breaks readers"
+
+
+SAFE: Final = (Hazard.SAFE,)
+"""The hazards of an action that endangers nothing."""
 
 
 class Action(Protocol):
@@ -53,7 +78,7 @@ class Action(Protocol):
 
     @property
     def hazards(self) -> tuple[Hazard, ...]:
-        """What it endangers; empty for the harmless."""
+        """What it endangers; `SAFE` for the harmless."""
         ...
 
 
@@ -83,9 +108,9 @@ class CreateTable:
         return self.desired.qualified_name
 
     @property
-    def location(self) -> SourceLocation | None:
+    def declared_at(self) -> SourceLocation | None:
         """Where the model was declared."""
-        return self.desired.location
+        return self.desired.declared_at
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +120,7 @@ class AlignTable:
     Args:
         table: the table's name, as the model has it.
         actions: at least one; put into the order of their phases.
-        location: where the model was declared, for messages.
+        declared_at: where the model was declared, for messages.
 
     The guide's parts (`add_columns`, `change_nullability`, …) are the phases: `align.in_phase(…)`. They
     are not fields, so that a new aspect does not have to edit this class (docs/decisions/0002).
@@ -103,7 +128,7 @@ class AlignTable:
 
     table: QualifiedName
     actions: tuple[Action, ...]
-    location: SourceLocation | None = field(default=None, compare=False, repr=False)
+    declared_at: SourceLocation | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         if not self.actions:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from enum import Enum
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum, unique
+from types import MappingProxyType
 
 
 class PrimaryKeySupport(Enum):
@@ -29,22 +31,72 @@ class InlineClustering(Enum):
     )
 
 
+@unique
+class Feature(Enum):
+    """What can be declared, and not on every platform; the values are what people call it."""
+
+    GENERATED_COLUMNS = "generated columns"
+    IDENTITY_COLUMNS = "identity columns"
+    AUTOMATIC_CLUSTERING = "automatic clustering"
+    TAGS = "tags"
+    ROW_FILTERS = "row filters"
+    COLUMN_MASKS = "column masks"
+    OWNERS = "owners"
+    GRANTS = "grants"
+    EXTERNAL_TABLES = "external tables"
+    TABLE_RENAMES = "renamed tables"
+    TABLE_REMOVAL = "dropping tables"
+    SCHEMA_METADATA = "comments, tags, owners and grants of schemas"
+    STREAMING_TABLES = "parts of streaming tables"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Capabilities:
-    """The answers of one platform."""
+    """The answers of one platform.
 
+    Args:
+        name: the platform, as people call it.
+        primary_keys: where primary and foreign keys live.
+        tightening: how an existing column becomes NOT NULL.
+        inline_clustering: where CREATE TABLE may say CLUSTER BY.
+        refused: what it cannot do, and why.
+    """
+
+    name: str
     primary_keys: PrimaryKeySupport
     tightening: TighteningSupport
     inline_clustering: InlineClustering
+    refused: Mapping[Feature, str] = field(default_factory=dict)
 
+
+_UNITY_CATALOG_ONLY = "only Unity Catalog has them"
 
 DATABRICKS = Capabilities(
+    name="databricks",
     primary_keys=PrimaryKeySupport.CONSTRAINT,
     tightening=TighteningSupport.SET_NOT_NULL,
     inline_clustering=InlineClustering.ANYWHERE,
 )
 OPEN_SOURCE = Capabilities(
+    name="oss",
     primary_keys=PrimaryKeySupport.TABLE_PROPERTY,
     tightening=TighteningSupport.CHECK_CONSTRAINT,
     inline_clustering=InlineClustering.AFTER_PLAIN_TEXT,
+    refused=MappingProxyType(
+        {
+            Feature.GENERATED_COLUMNS: "open-source Delta does not take them in SQL",
+            Feature.IDENTITY_COLUMNS: "open-source Delta does not take them in SQL",
+            Feature.AUTOMATIC_CLUSTERING: "only Databricks chooses the columns",
+            Feature.TAGS: _UNITY_CATALOG_ONLY,
+            Feature.ROW_FILTERS: _UNITY_CATALOG_ONLY,
+            Feature.COLUMN_MASKS: _UNITY_CATALOG_ONLY,
+            Feature.OWNERS: _UNITY_CATALOG_ONLY,
+            Feature.GRANTS: _UNITY_CATALOG_ONLY,
+            Feature.EXTERNAL_TABLES: "its tables are where its warehouse is",
+            Feature.TABLE_RENAMES: "its tables are folders: rename the folder by hand",
+            Feature.TABLE_REMOVAL: "its tables are folders: remove the folder by hand",
+            Feature.SCHEMA_METADATA: _UNITY_CATALOG_ONLY,
+            Feature.STREAMING_TABLES: "only Databricks has them",
+        }
+    ),
 )

@@ -1,4 +1,4 @@
-"""Models: the tables that a team declares.
+"""Models: the tables and schemas that a team declares.
 
 A model says what a table should look like. It is written by people, as Python or YAML, and takes
 whatever is natural there: lists or tuples, SQL type strings or pyspark types. Names stay raw: quoting
@@ -14,28 +14,49 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from delta_engine.errors import InvalidModelError, SourceLocation
+from delta_engine.model_parts import (
+    CheckConstraint,
+    ColumnMask,
+    ForeignKey,
+    Grants,
+    Identity,
+    Part,
+    PrimaryKey,
+    QualifiedName,
+    RowFilter,
+    read_only,
+    set_fields,
+    to_grants,
+    to_names,
+)
 from delta_engine.types import DataType, TypeLike, first_unsupported, to_data_type
+
+__all__ = [
+    "AUTO",
+    "DEFAULT_TABLE_PROPERTIES",
+    "CheckConstraint",
+    "Column",
+    "ColumnMask",
+    "ForeignKey",
+    "Grants",
+    "Identity",
+    "Part",
+    "PrimaryKey",
+    "QualifiedName",
+    "RowFilter",
+    "Schema",
+    "Table",
+    "read_only",
+]
 
 DEFAULT_TABLE_PROPERTIES: Mapping[str, str] = MappingProxyType({})
 """What every table gets when nobody says otherwise: nothing. Teams set their own defaults per
 environment (`defaults.table_properties` in the configuration)."""
 
+AUTO = "AUTO"
+"""`Table(cluster_by=AUTO)`: the platform chooses the columns by which a table is clustered."""
 
-@dataclass(frozen=True, slots=True, order=True)
-class QualifiedName:
-    """The raw three-part name of a table. Compares as Unity Catalog stores it: in lower case."""
-
-    catalog: str
-    schema: str
-    table: str
-
-    @property
-    def key(self) -> str:
-        """The name by which two spellings of the same table meet: dotted, in lower case."""
-        return str(self).lower()
-
-    def __str__(self) -> str:
-        return f"{self.catalog}.{self.schema}.{self.table}"
+_NOTHING: Mapping[str, str] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -47,14 +68,29 @@ class Column:
         data_type: a SQL type string, a pyspark `DataType`, or a canonical type.
         is_nullable: False makes the column NOT NULL.
         comment: free text; the empty string means no comment.
-        location: where it was declared, for messages.
+        default: the SQL expression for rows that say nothing; None for no default.
+        generated_as: the SQL expression from which the platform computes the values; at creation only.
+        identity: how the platform counts the values up; at creation only.
+        tags: Unity Catalog's tags.
+        mask: the function through which everybody sees the column.
+        renamed_from: the name that the column had before; its data is kept. Says nothing once it is done.
+        renamed_fields: former names of fields inside, by their path now: `{"address.postcode": "zip"}`, with
+            `element`, `key` and `value` as steps into arrays and maps.
+        declared_at: where it was declared, for messages.
     """
 
     name: str
     data_type: DataType
     is_nullable: bool = True
     comment: str = ""
-    location: SourceLocation | None = field(default=None, compare=False, repr=False)
+    default: str | None = None
+    generated_as: str | None = None
+    identity: Identity | None = None
+    tags: Mapping[str, str] = field(default_factory=dict, hash=False)
+    mask: ColumnMask | None = None
+    renamed_from: str | None = None
+    renamed_fields: Mapping[str, str] = field(default_factory=dict, hash=False)
+    declared_at: SourceLocation | None = field(default=None, compare=False, repr=False)
 
     def __init__(
         self,
@@ -63,39 +99,35 @@ class Column:
         is_nullable: bool = True,
         comment: str = "",
         *,
-        location: SourceLocation | None = None,
+        default: str | None = None,
+        generated_as: str | None = None,
+        identity: Identity | None = None,
+        tags: Mapping[str, str] = _NOTHING,
+        mask: ColumnMask | None = None,
+        renamed_from: str | None = None,
+        renamed_fields: Mapping[str, str] = _NOTHING,
+        declared_at: SourceLocation | None = None,
     ) -> None:
-        _set(
+        set_fields(
             self,
             name=name,
             data_type=to_data_type(data_type),
             is_nullable=is_nullable,
             comment=comment,
-            location=location,
+            default=default,
+            generated_as=generated_as,
+            identity=identity,
+            tags=read_only(tags) if tags else _NOTHING,
+            mask=mask,
+            renamed_from=renamed_from,
+            renamed_fields=read_only(renamed_fields) if renamed_fields else _NOTHING,
+            declared_at=declared_at,
         )
 
     @property
     def key(self) -> str:
         """The name by which columns compare: in lower case."""
         return self.name.lower()
-
-
-@dataclass(frozen=True, slots=True, init=False)
-class PrimaryKey:
-    """A primary key: its columns in order, and its name where one is wanted other than the derived one.
-
-    Args:
-        columns: the raw column names, in key order.
-        name: the constraint's name; None derives one from table and columns.
-        rely: lets the optimizer trust the key (Databricks); it cannot be read back.
-    """
-
-    columns: tuple[str, ...]
-    name: str | None = None
-    rely: bool = False
-
-    def __init__(self, columns: Iterable[str], name: str | None = None, rely: bool = False) -> None:
-        _set(self, columns=tuple(columns), name=name, rely=rely)
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -110,12 +142,23 @@ class Table:
         comment: free text; the empty string means no comment.
         table_properties: properties to set; those it does not name are left alone.
         primary_key: column names, or a `PrimaryKey` for a name of its own or RELY.
-        cluster_by: the columns of liquid clustering, in order; empty for none.
+        foreign_keys: the keys that point at other tables, or at this one.
+        checks: conditions that every row has to meet, by name.
+        cluster_by: the columns of liquid clustering, in order; empty for none, `AUTO` to let the platform choose.
+        partitioned_by: the columns of Hive-style partitioning, in order; at creation only.
+        tags: Unity Catalog's tags.
+        row_filter: the function that decides who sees which rows.
+        owner: who owns the table; None leaves that alone.
+        grants: privileges by principal; those it does not name are left alone, unless the policy says otherwise.
+        location: where the files of an external table are; None for a managed one. At creation only.
+        renamed_from: the name that the table had before; its data is kept. Says nothing once it is done.
+        manages: the parts that the model is about, where somebody else owns the rest; None for all of it.
         default_table_properties: what `table_properties` overrides.
-        location: where it was declared; found by itself for tables made in Python.
+        declared_at: where it was declared; found by itself for tables made in Python.
 
     Raises:
         InvalidModelError: a column has a type that Delta cannot store.
+        ValueError: `manages` names what is no `Part`.
     """
 
     catalog_name: str
@@ -125,9 +168,20 @@ class Table:
     comment: str = ""
     table_properties: Mapping[str, str] = field(default_factory=dict)
     primary_key: PrimaryKey | None = None
+    foreign_keys: tuple[ForeignKey, ...] = ()
+    checks: tuple[CheckConstraint, ...] = ()
     cluster_by: tuple[str, ...] = ()
+    clusters_automatically: bool = False
+    partitioned_by: tuple[str, ...] = ()
+    tags: Mapping[str, str] = field(default_factory=dict)
+    row_filter: RowFilter | None = None
+    owner: str | None = None
+    grants: Grants = field(default_factory=dict)
+    location: str | None = None
+    renamed_from: str | None = None
+    manages: frozenset[Part] | None = None
     default_table_properties: Mapping[str, str] = field(default_factory=dict)
-    location: SourceLocation | None = field(default=None, compare=False, repr=False)
+    declared_at: SourceLocation | None = field(default=None, compare=False, repr=False)
 
     def __init__(
         self,
@@ -139,11 +193,23 @@ class Table:
         table_properties: Mapping[str, str] | None = None,
         primary_key: PrimaryKey | Sequence[str] | None = None,
         *,
+        foreign_keys: Iterable[ForeignKey] = (),
+        checks: Iterable[CheckConstraint] = (),
         cluster_by: Sequence[str] = (),
+        clusters_automatically: bool = False,
+        partitioned_by: Sequence[str] = (),
+        tags: Mapping[str, str] = _NOTHING,
+        row_filter: RowFilter | None = None,
+        owner: str | None = None,
+        grants: Mapping[str, Iterable[str]] = MappingProxyType({}),
+        location: str | None = None,
+        renamed_from: str | None = None,
+        manages: Iterable[str | Part] | None = None,
         default_table_properties: Mapping[str, str] = DEFAULT_TABLE_PROPERTIES,
-        location: SourceLocation | None = None,
+        declared_at: SourceLocation | None = None,
     ) -> None:
-        _set(
+        is_automatic = isinstance(cluster_by, str) and cluster_by.upper() == AUTO
+        set_fields(
             self,
             catalog_name=catalog_name,
             schema_name=schema_name,
@@ -152,9 +218,20 @@ class Table:
             comment=comment,
             table_properties=read_only(table_properties or {}),
             primary_key=_to_primary_key(primary_key),
-            cluster_by=_to_names(cluster_by),
+            foreign_keys=tuple(foreign_keys),
+            checks=tuple(checks),
+            cluster_by=() if is_automatic else to_names("cluster_by", cluster_by),
+            clusters_automatically=is_automatic or clusters_automatically,
+            partitioned_by=to_names("partitioned_by", partitioned_by),
+            tags=read_only(tags),
+            row_filter=row_filter,
+            owner=owner,
+            grants=to_grants(grants),
+            location=location,
+            renamed_from=renamed_from,
+            manages=None if manages is None else frozenset(map(Part, manages)),
             default_table_properties=read_only(default_table_properties),
-            location=location or _calling_line(),
+            declared_at=declared_at or _calling_line(),
         )
         self._refuse_unsupported_types()
 
@@ -168,6 +245,10 @@ class Table:
         """The defaults merged with the table's own properties, read-only, sorted by key."""
         return read_only({**self.default_table_properties, **self.table_properties})
 
+    def is_about(self, part: Part) -> bool:
+        """Whether the model has a say in a part of its table."""
+        return self.manages is None or part in self.manages
+
     def _refuse_unsupported_types(self) -> None:
         for column in self.columns:
             unsupported = first_unsupported(column.data_type)
@@ -176,36 +257,69 @@ class Table:
                     f"type {unsupported.text!r} cannot be used: {unsupported.reason}",
                     table=str(self.qualified_name),
                     column=column.name,
-                    location=column.location or self.location,
+                    location=column.declared_at or self.declared_at,
                     way_out="Use a Spark SQL type that Delta stores, such as bigint or decimal(18,2).",
                 )
 
 
-def read_only(mapping: Mapping[str, str]) -> Mapping[str, str]:
-    """Return a read-only copy, sorted by key so that it reads the same whatever the order of input."""
-    return MappingProxyType({key: mapping[key] for key in sorted(mapping)})
+@dataclass(frozen=True, slots=True, init=False)
+class Schema:
+    """A declared schema: what is said of it, beyond that its tables need it.
 
+    Args:
+        catalog_name: the raw catalog name.
+        schema_name: the raw schema name.
+        comment: free text; None leaves the comment alone, the empty string clears it.
+        tags: Unity Catalog's tags.
+        owner: who owns the schema; None leaves that alone.
+        grants: privileges by principal; those it does not name are left alone, unless the policy says otherwise.
+        declared_at: where it was declared; found by itself for schemas made in Python.
+    """
 
-def _set(target: object, **values: object) -> None:
-    for name, value in values.items():
-        object.__setattr__(target, name, value)
+    catalog_name: str
+    schema_name: str
+    comment: str | None = None
+    tags: Mapping[str, str] = field(default_factory=dict)
+    owner: str | None = None
+    grants: Grants = field(default_factory=dict)
+    declared_at: SourceLocation | None = field(default=None, compare=False, repr=False)
+
+    def __init__(
+        self,
+        catalog_name: str,
+        schema_name: str,
+        comment: str | None = None,
+        *,
+        tags: Mapping[str, str] = _NOTHING,
+        owner: str | None = None,
+        grants: Mapping[str, Iterable[str]] = MappingProxyType({}),
+        declared_at: SourceLocation | None = None,
+    ) -> None:
+        set_fields(
+            self,
+            catalog_name=catalog_name,
+            schema_name=schema_name,
+            comment=comment,
+            tags=read_only(tags),
+            owner=owner,
+            grants=to_grants(grants),
+            declared_at=declared_at or _calling_line(),
+        )
+
+    @property
+    def key(self) -> str:
+        """The name by which two spellings of the same schema meet: dotted, in lower case."""
+        return f"{self.catalog_name}.{self.schema_name}".lower()
 
 
 def _to_primary_key(value: PrimaryKey | Sequence[str] | None) -> PrimaryKey | None:
     if value is None or isinstance(value, PrimaryKey):
         return value
-    if isinstance(value, str):
-        raise TypeError(f"primary_key takes a tuple or list of column names, not the string {value!r}")
-    return PrimaryKey(value) if value else None
-
-
-def _to_names(value: Sequence[str]) -> tuple[str, ...]:
-    if isinstance(value, str):
-        raise TypeError(f"cluster_by takes a tuple or list of column names, not the string {value!r}")
-    return tuple(value)
+    columns = to_names("primary_key", value)
+    return PrimaryKey(columns) if columns else None
 
 
 def _calling_line() -> SourceLocation | None:
-    """Return the line of Python outside this module that is making a table."""
+    """Return the line of Python outside this module that is making a table or a schema."""
     frame = sys._getframe(2)
     return SourceLocation(frame.f_code.co_filename, frame.f_lineno)

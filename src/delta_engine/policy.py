@@ -14,6 +14,7 @@ class DestructiveKind(Enum):
     """The kinds of change that lose something and therefore need consent."""
 
     DROP_COLUMN = "drop_column"
+    DROP_TABLE = "drop_table"
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,18 +38,58 @@ class Allowance:
         return cls(known[kind.strip()], tables.strip() or "*")
 
 
+class Ownership(Enum):
+    """Whose the keys are that a model does not name: tags, and privileges of principals."""
+
+    ADDITIVE = "additive"  # somebody else's, unless the engine applied them once
+    FULL = "full"  # nobody's: they are removed
+
+
+class ColumnOrder(Enum):
+    """What to do about columns that stand in another order than the model's."""
+
+    REPORT = "report"
+    ENFORCE = "enforce"
+
+
+class RemovedTables(Enum):
+    """What to do with a table that was applied once and is not declared any more."""
+
+    KEEP = "keep"
+    DROP = "drop"  # with consent to `drop_table`
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Policy:
-    """What a run may do beyond the harmless."""
+    """What a run does, and may do, beyond the harmless.
+
+    Args:
+        allow: the destructive changes that it may make.
+        create_schemas: whether it creates schemas that models need.
+        tags: whose the tags are that no model names.
+        grants: whose the privileges are that no model names.
+        column_order: what to do about columns in another order.
+        removed_tables: what to do with tables that are not declared any more.
+        rules: further rules, as `module:attribute`.
+    """
 
     allow: tuple[Allowance, ...] = ()
     create_schemas: bool = False
+    tags: Ownership = Ownership.ADDITIVE
+    grants: Ownership = Ownership.ADDITIVE
+    column_order: ColumnOrder = ColumnOrder.REPORT
+    removed_tables: RemovedTables = RemovedTables.KEEP
+    rules: tuple[str, ...] = ()
 
     def allows(self, kind: DestructiveKind, table: QualifiedName) -> bool:
         """Whether this kind of change is allowed on this table."""
         return any(
             allowance.kind is kind and matches_any(table, [allowance.tables]) for allowance in self.allow
         )
+
+
+NO_POLICY = Policy()
+"""What holds where nobody says otherwise: nothing destructive, and what no model names is somebody else's."""
 
 
 def matches_any(table: QualifiedName, globs: Iterable[str]) -> bool:

@@ -85,6 +85,7 @@ def sql_create_table(
     constraints: Sequence[str] = (),
     comment: str = "",
     properties: Mapping[str, str],
+    clauses: Sequence[str] = (),
     cluster_by: Sequence[str] = (),
 ) -> str:
     """Create a Delta table whole, in one statement.
@@ -97,13 +98,17 @@ def sql_create_table(
         constraints: constraint clauses, after the columns.
         comment: the table's comment; empty for none.
         properties: table properties.
+        clauses: further clauses of the table, in any order.
         cluster_by: the columns of liquid clustering.
     """
     body = ",\n  ".join((*columns, *constraints))
     table_comment = f"\nCOMMENT {sql_literal(comment)}" if comment else ""
     tblproperties = f"\nTBLPROPERTIES ({_pairs(properties)})" if properties else ""
     clustering = f"\nCLUSTER BY ({_idents(cluster_by)})" if cluster_by else ""
-    return f"CREATE TABLE {table} (\n  {body}\n)\nUSING delta{clustering}{table_comment}{tblproperties}"
+    further = "".join(f"\n{clause}" for clause in clauses)
+    return (
+        f"CREATE TABLE {table} (\n  {body}\n)\nUSING delta{clustering}{table_comment}{further}{tblproperties}"
+    )
 
 
 def sql_add_columns(table: str, definitions: Iterable[str]) -> str:

@@ -6,8 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from delta_engine.actions import CreateTable
+from delta_engine.aspects.aspect import with_renames
 from delta_engine.compile.planner import TablePlanner
-from delta_engine.drift.comparison import Applied, accepted, deviations, with_renames
+from delta_engine.drift.comparison import Applied, accepted, deviations
 from delta_engine.models import Table
 from delta_engine.orchestrate.importing import as_model
 from delta_engine.state.states import CatalogState, TableState

@@ -83,7 +83,10 @@ def test_the_environment_may_come_from_outside(
             ["-e", "local", "validate", "-t", "nope"],
             "refused: unknown table 'nope'. Known: dev.silver.orders.",
         ),
-        (["-e", "local", "plan", "--allow", "x"], "refused: --allow: 'x' is not one of: drop_column."),
+        (
+            ["-e", "local", "plan", "--allow", "x"],
+            "refused: --allow: 'x' is not one of: drop_column, drop_table.",
+        ),
     ],
 )
 def test_refusals_exit_with_3(
@@ -135,7 +138,7 @@ def test_a_plan_is_a_tree(capsys: pytest.CaptureFixture[str]) -> None:
         "└── + property delta.autoOptimize.optimizeWrite = 'true'\n"
         "~ dev.silver.orders\n"
         "├── - column a: int NOT NULL 'x'  [loses data]\n"
-        "└── ~ table comment: '' → 'new [red]'\n"
+        "└── ~ table comment: '' → 'new [red]'  [safe]\n"
         "CREATE SCHEMA `dev`.`silver`;\n\n"
         "A\n  [b];\n\n"
     )

@@ -124,7 +124,7 @@ def test_all_settings(write: Write, tmp_path: Path) -> None:
         (
             "variables: {catalog: dev, n: 7}",
             "policy:\n  allow:\n    - drop_column\n    - drop_everything:*",
-            "conf/dev.yml:6: 'drop_everything' is not one of: drop_column.",
+            "conf/dev.yml:6: 'drop_everything' is not one of: drop_column, drop_table.",
         ),
         (
             "variables: {catalog: dev, n: 7}",
@@ -317,7 +317,7 @@ def test_python_models(write: Write, tmp_path: Path, source: str, attribute: str
     write("conf/dev.yml", CONFIG.replace('yaml: ["conf/models/*.yml"]', f'python: ["{module}:{attribute}"]'))
     (table,) = load(tmp_path)
     assert table == Table("dev", "silver", "orders", [Column("id", "int")], comment="${x}")
-    assert str(table.location) == f"{module}.py:2"
+    assert str(table.declared_at) == f"{module}.py:2"
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,7 @@ from tests.golden_cases import GoldenCase, golden_cases
 def test_golden_case(case: GoldenCase, request: pytest.FixtureRequest) -> None:
     plan = case.plan()
     found = {"plan.json": plan_document(plan, environment="test", statements={}) + "\n"}
-    refusals = "".join(f"{refusal}\n" for refusal in PlanValidator().plan_violations(plan))
+    refusals = "".join(f"{refusal}\n" for refusal in PlanValidator(case.policy).plan_violations(plan))
     if refusals:
         found["refusal.txt"] = refusals
     for backend, capabilities in BACKENDS.items() if plan else ():

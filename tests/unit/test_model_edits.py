@@ -233,7 +233,7 @@ def test_unusual_layouts_are_edited_exactly_or_refused(text: str, settings: Sett
 
 def test_what_cannot_be_edited_is_refused_all_at_once(settings: Settings) -> None:
     (orders,) = loaded(FLOW, settings)
-    python = replace(orders, location=SourceLocation("retail/models.py", 12))
+    python = replace(orders, declared_at=SourceLocation("retail/models.py", 12))
     edits = [
         ModelEdit(before=python, after=replace(python, comment="x")),
         ModelEdit(before=orders, after=replace(orders, table_name="lines")),
@@ -287,7 +287,7 @@ def test_edits_are_described_for_people() -> None:
         "one",
         {"a": "1", "b": "2"},
         ["id"],
-        location=SourceLocation("retail/models.py", 12),
+        declared_at=SourceLocation("retail/models.py", 12),
     )
     after = Table(
         "dev",

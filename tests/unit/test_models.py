@@ -52,8 +52,8 @@ def test_an_unknown_type_is_refused_at_declaration_with_table_column_and_line() 
 
 def test_a_python_model_knows_its_file_and_line() -> None:
     table = Table("c", "s", "t", [Column("id", "int")])
-    assert table.location is not None
-    assert table.location.file == __file__
+    assert table.declared_at is not None
+    assert table.declared_at.file == __file__
 
 
 def test_models_are_values() -> None:

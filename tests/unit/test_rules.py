@@ -27,7 +27,7 @@ ID = Column("id", "bigint", is_nullable=False)
 
 def model(*columns: Column, table: str = "orders", **rest: object) -> Table:
     """Return a model that was declared at `models.yml:7`."""
-    return Table("dev", "silver", table, columns, location=HERE, **rest)  # type: ignore[arg-type]
+    return Table("dev", "silver", table, columns, declared_at=HERE, **rest)  # type: ignore[arg-type]
 
 
 MODEL_CASES: list[tuple[ModelRule, list[Table], str]] = [

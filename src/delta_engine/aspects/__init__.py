@@ -23,8 +23,14 @@ from delta_engine.aspects import (
     table_features,
     table_properties,
 )
-from delta_engine.aspects.aspect import Aspect, Change, Comparison, CreateClauses, RenderContext
-from delta_engine.capabilities import Capabilities
+from delta_engine.aspects.aspect import (
+    Aspect,
+    Change,
+    Comparison,
+    CreateClauses,
+    RenderContext,
+    bare_column,
+)
 from delta_engine.drift_policy import DriftKind
 from delta_engine.models import Table
 from delta_engine.state.states import TableState
@@ -49,7 +55,17 @@ _ASPECT_OF: dict[type[Action], Aspect[Any]] = {
 def diff(comparison: Comparison) -> Iterator[Action]:
     """Yield every action that the table needs, aspect by aspect."""
     for aspect in ASPECTS:
-        yield from aspect.diff(comparison)
+        if comparison.desired.is_about(aspect.part):
+            yield from aspect.diff(comparison)
+
+
+def after_create(desired: Table) -> Iterator[Action]:
+    """Yield what a new table still needs after CREATE TABLE, aspect by aspect."""
+    made = TableState(columns=tuple(map(bare_column, desired.columns)))
+    comparison = Comparison.of(desired, made)
+    for aspect in ASPECTS:
+        if aspect.completes_create:
+            yield from aspect.diff(comparison)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,6 +86,8 @@ class Difference:
 def differences(comparison: Comparison) -> Iterator[Difference]:
     """Yield how the two sides differ: the diff without what only makes other changes possible."""
     for aspect in ASPECTS:
+        if not comparison.desired.is_about(aspect.part):
+            continue
         for action in (aspect.differences or aspect.diff)(comparison):
             for change in aspect.explain(action):
                 yield Difference(kind=aspect.drift_kind(action), change=change, action=action)
@@ -95,13 +113,14 @@ def explain(actions: Iterable[Action]) -> Iterator[Change]:
         yield from _ASPECT_OF[type(action)].explain(action)
 
 
-def create_clauses(desired: Table, capabilities: Capabilities) -> CreateClauses:
+def create_clauses(desired: Table, context: RenderContext) -> CreateClauses:
     """Return what all aspects contribute to CREATE TABLE, in one piece."""
-    parts = [aspect.create(desired, capabilities) for aspect in ASPECTS]
+    parts = [aspect.create(desired, context) for aspect in ASPECTS]
     return CreateClauses(
         columns=tuple(column for part in parts for column in part.columns),
         constraints=tuple(constraint for part in parts for constraint in part.constraints),
         comment="".join(part.comment for part in parts),
         properties={key: value for part in parts for key, value in part.properties.items()},
+        clauses=tuple(clause for part in parts for clause in part.clauses),
         cluster_by=tuple(column for part in parts for column in part.cluster_by),
     )

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from delta_engine.actions import Hazard, Phase
+from delta_engine.actions import SAFE, Hazard, Phase
 from delta_engine.aspects.aspect import (
     Aspect,
     Change,
@@ -15,9 +15,8 @@ from delta_engine.aspects.aspect import (
     RenderContext,
     Sign,
 )
-from delta_engine.capabilities import Capabilities
 from delta_engine.drift_policy import DriftKind
-from delta_engine.models import Table
+from delta_engine.models import Part, Table
 from delta_engine.sql import sql_alter_clustering
 from delta_engine.state.states import TableState
 from delta_engine.types import AtomicType, CharacterType, DataType, DecimalType
@@ -28,7 +27,7 @@ class ChangeClustering:
     """Cluster by other columns; none switches clustering off. Data that is there stays where it is."""
 
     phase: ClassVar[Phase] = Phase.CHANGE_CLUSTERING
-    hazards: ClassVar[tuple[Hazard, ...]] = ()
+    hazards: ClassVar[tuple[Hazard, ...]] = SAFE
     desired: tuple[str, ...]
     observed: tuple[str, ...]
 
@@ -44,7 +43,7 @@ def diff(comparison: Comparison) -> Iterable[ChangeClustering]:
         yield ChangeClustering(desired, observed)
 
 
-def create(desired: Table, _capabilities: Capabilities) -> CreateClauses:
+def create(desired: Table, _context: RenderContext) -> CreateClauses:
     """Return the CLUSTER BY clause."""
     return CreateClauses(cluster_by=desired.cluster_by)
 
@@ -89,6 +88,7 @@ def _listed(columns: tuple[str, ...]) -> str:
 
 ASPECT: Aspect[ChangeClustering] = Aspect(
     name="clustering",
+    part=Part.CLUSTERING,
     action_types=(ChangeClustering,),
     diff=diff,
     render=render,

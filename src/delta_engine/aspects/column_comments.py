@@ -6,10 +6,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from delta_engine.actions import Hazard, Phase
+from delta_engine.actions import SAFE, Hazard, Phase
 from delta_engine.aspects.aspect import Aspect, Change, Comparison, RenderContext, Sign
 from delta_engine.drift_policy import DriftKind
-from delta_engine.models import Table
+from delta_engine.models import Part, Table
 from delta_engine.sql import sql_set_column_comments
 from delta_engine.state.states import TableState
 
@@ -32,7 +32,7 @@ class SetColumnComments:
     """Set or clear the comments of existing columns. New columns bring theirs along."""
 
     phase: ClassVar[Phase] = Phase.SET_COLUMN_COMMENTS
-    hazards: ClassVar[tuple[Hazard, ...]] = ()
+    hazards: ClassVar[tuple[Hazard, ...]] = SAFE
     comments: tuple[ColumnComment, ...]
 
     def __post_init__(self) -> None:
@@ -90,6 +90,7 @@ def _differing(comparison: Comparison) -> Iterable[ColumnComment]:
 
 ASPECT: Aspect[SetColumnComments] = Aspect(
     name="column comments",
+    part=Part.COMMENTS,
     action_types=(SetColumnComments,),
     diff=diff,
     differences=differences,

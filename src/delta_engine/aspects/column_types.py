@@ -6,10 +6,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from delta_engine.actions import Hazard, Phase
+from delta_engine.actions import SAFE, Hazard, Phase
 from delta_engine.aspects.aspect import Aspect, Change, Comparison, RenderContext, Sign, with_column
 from delta_engine.drift_policy import DriftKind
-from delta_engine.models import Column, Table
+from delta_engine.models import Column, Part, Table
 from delta_engine.sql import sql_change_column_types, sql_data_type
 from delta_engine.state.states import TableState
 from delta_engine.type_widening import Widening, type_steps, widening, with_type_at
@@ -40,7 +40,7 @@ class ColumnTypeChange:
     @property
     def hazards(self) -> tuple[Hazard, ...]:
         """Readers need the table feature; a longer text breaks nobody."""
-        return () if self.widening is Widening.NOTHING else (Hazard.BREAKS_READERS,)
+        return SAFE if self.widening is Widening.NOTHING else (Hazard.BREAKS_READERS,)
 
     @property
     def widening(self) -> Widening:
@@ -83,6 +83,7 @@ def accept(model: Table, _observed: TableState, action: ColumnTypeChange) -> Tab
 
 ASPECT: Aspect[ColumnTypeChange] = Aspect(
     name="column types",
+    part=Part.COLUMNS,
     action_types=(ColumnTypeChange,),
     diff=diff,
     render=render,

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from delta_engine.actions import Hazard, Phase
+from delta_engine.actions import SAFE, Hazard, Phase
 from delta_engine.aspects.aspect import (
     Aspect,
     Change,
@@ -16,10 +16,10 @@ from delta_engine.aspects.aspect import (
     Sign,
     with_column,
 )
-from delta_engine.capabilities import Capabilities, TighteningSupport
+from delta_engine.capabilities import TighteningSupport
 from delta_engine.constraints.naming import build_not_null_check_name
 from delta_engine.drift_policy import DriftKind
-from delta_engine.models import Column, Table
+from delta_engine.models import Column, Part, Table
 from delta_engine.sql import (
     sql_add_columns,
     sql_column_definition,
@@ -35,7 +35,7 @@ class ColumnAdd:
     """Add a column, comment included. It keeps the model's nullability; a rule refuses NOT NULL."""
 
     phase: ClassVar[Phase] = Phase.ADD_COLUMNS
-    hazards: ClassVar[tuple[Hazard, ...]] = ()
+    hazards: ClassVar[tuple[Hazard, ...]] = SAFE
     desired: Column
 
 
@@ -54,7 +54,7 @@ def diff(comparison: Comparison) -> Iterable[ColumnAdd | ColumnDrop]:
     yield from map(ColumnDrop, comparison.dropped)
 
 
-def create(desired: Table, _capabilities: Capabilities) -> CreateClauses:
+def create(desired: Table, _context: RenderContext) -> CreateClauses:
     """Return the column definitions: name, type, nullability and comment."""
     return CreateClauses(columns=tuple(map(_definition, desired.columns)))
 
@@ -119,6 +119,7 @@ def _describe(column: Column) -> str:
 
 ASPECT: Aspect[ColumnAdd | ColumnDrop] = Aspect(
     name="columns",
+    part=Part.COLUMNS,
     action_types=(ColumnAdd, ColumnDrop),
     diff=diff,
     render=render,

@@ -8,12 +8,12 @@ from typing import ClassVar
 
 from typing_extensions import assert_never
 
-from delta_engine.actions import Hazard, Phase
+from delta_engine.actions import SAFE, Hazard, Phase
 from delta_engine.aspects.aspect import Aspect, Change, Comparison, RenderContext, Sign, with_column
 from delta_engine.capabilities import TighteningSupport
 from delta_engine.constraints.naming import build_not_null_check_name
 from delta_engine.drift_policy import DriftKind
-from delta_engine.models import Table
+from delta_engine.models import Part, Table
 from delta_engine.sql import (
     sql_add_not_null_check,
     sql_drop_constraint,
@@ -34,7 +34,7 @@ class ColumnNullabilityChange:
     @property
     def hazards(self) -> tuple[Hazard, ...]:
         """Tightening reads every row to find NULLs."""
-        return () if self.make_nullable else (Hazard.SCANS_DATA,)
+        return SAFE if self.make_nullable else (Hazard.SCANS_DATA, Hazard.LOCKS)
 
 
 def diff(comparison: Comparison) -> Iterable[ColumnNullabilityChange]:
@@ -87,6 +87,7 @@ def accept(model: Table, _observed: TableState, action: ColumnNullabilityChange)
 
 ASPECT: Aspect[ColumnNullabilityChange] = Aspect(
     name="nullability",
+    part=Part.COLUMNS,
     action_types=(ColumnNullabilityChange,),
     diff=diff,
     render=render,

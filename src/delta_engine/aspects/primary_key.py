@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from typing_extensions import assert_never
 
-from delta_engine.actions import Hazard, Phase
+from delta_engine.actions import SAFE, Hazard, Phase
 from delta_engine.aspects.aspect import (
     Aspect,
     Change,
@@ -17,11 +17,11 @@ from delta_engine.aspects.aspect import (
     RenderContext,
     Sign,
 )
-from delta_engine.capabilities import Capabilities, PrimaryKeySupport
+from delta_engine.capabilities import PrimaryKeySupport
 from delta_engine.constraints.naming import build_primary_key_name
 from delta_engine.constraints.stored_keys import PROPERTY_PREFIX, primary_key_property
 from delta_engine.drift_policy import DriftKind
-from delta_engine.models import PrimaryKey, Table
+from delta_engine.models import Part, PrimaryKey, Table
 from delta_engine.sql import (
     sql_add_primary_key,
     sql_drop_constraint,
@@ -45,7 +45,7 @@ class PrimaryKeyAdd:
     """
 
     phase: ClassVar[Phase] = Phase.ADD_PRIMARY_KEY
-    hazards: ClassVar[tuple[Hazard, ...]] = ()
+    hazards: ClassVar[tuple[Hazard, ...]] = SAFE
     name: str
     columns: tuple[str, ...]
     rely: bool = False
@@ -58,7 +58,7 @@ class PrimaryKeyDrop:
     """Drop the primary key, by the name that the catalog has."""
 
     phase: ClassVar[Phase] = Phase.DROP_PRIMARY_KEY
-    hazards: ClassVar[tuple[Hazard, ...]] = ()
+    hazards: ClassVar[tuple[Hazard, ...]] = SAFE
     name: str
     columns: tuple[str, ...]
 
@@ -102,12 +102,12 @@ def named_primary_key(table: Table) -> PrimaryKey | None:
     return PrimaryKey(key.columns, name, key.rely)
 
 
-def create(desired: Table, capabilities: Capabilities) -> CreateClauses:
+def create(desired: Table, context: RenderContext) -> CreateClauses:
     """Return the key as a constraint clause or as a property, whichever the platform takes."""
     key = named_primary_key(desired)
     if key is None:
         return CreateClauses()
-    match capabilities.primary_keys:
+    match context.capabilities.primary_keys:
         case PrimaryKeySupport.CONSTRAINT:
             clause = sql_primary_key(key.name or "", key.columns, rely=key.rely)
             return CreateClauses(constraints=(clause,))
@@ -181,6 +181,7 @@ def _property_statement(action: PrimaryKeyAdd | PrimaryKeyDrop, table: str) -> s
 
 ASPECT: Aspect[PrimaryKeyAdd | PrimaryKeyDrop] = Aspect(
     name="primary key",
+    part=Part.CONSTRAINTS,
     action_types=(PrimaryKeyAdd, PrimaryKeyDrop),
     diff=diff,
     differences=differences,

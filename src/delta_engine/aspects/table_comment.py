@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from delta_engine.actions import Hazard, Phase
+from delta_engine.actions import SAFE, Hazard, Phase
 from delta_engine.aspects.aspect import (
     Aspect,
     Change,
@@ -15,9 +15,8 @@ from delta_engine.aspects.aspect import (
     RenderContext,
     Sign,
 )
-from delta_engine.capabilities import Capabilities
 from delta_engine.drift_policy import DriftKind
-from delta_engine.models import Table
+from delta_engine.models import Part, Table
 from delta_engine.sql import sql_set_table_comment
 from delta_engine.state.states import TableState
 
@@ -27,7 +26,7 @@ class SetTableComment:
     """Set or clear the table's comment."""
 
     phase: ClassVar[Phase] = Phase.SET_TABLE_COMMENT
-    hazards: ClassVar[tuple[Hazard, ...]] = ()
+    hazards: ClassVar[tuple[Hazard, ...]] = SAFE
     desired: str
     observed: str
 
@@ -43,7 +42,7 @@ def diff(comparison: Comparison) -> Iterable[SetTableComment]:
         yield SetTableComment(desired, observed)
 
 
-def create(desired: Table, _capabilities: Capabilities) -> CreateClauses:
+def create(desired: Table, _context: RenderContext) -> CreateClauses:
     """Return the COMMENT clause."""
     return CreateClauses(comment=desired.comment)
 
@@ -71,6 +70,7 @@ def accept(model: Table, _observed: TableState, action: SetTableComment) -> Tabl
 
 ASPECT: Aspect[SetTableComment] = Aspect(
     name="table comment",
+    part=Part.COMMENTS,
     action_types=(SetTableComment,),
     diff=diff,
     render=render,

@@ -13,7 +13,7 @@ from typing import ClassVar
 from delta_engine.actions import Hazard, Phase
 from delta_engine.aspects.aspect import Aspect, Change, Comparison, RenderContext, Sign, with_property
 from delta_engine.drift_policy import DriftKind
-from delta_engine.models import Table
+from delta_engine.models import Part, Table
 from delta_engine.sql import sql_set_table_properties
 from delta_engine.state.states import TableState
 from delta_engine.type_widening import Widening, type_steps
@@ -128,6 +128,7 @@ def _is_satisfied(key: str, desired: str, observed: str | None) -> bool:
 
 ASPECT: Aspect[EnableTableFeature] = Aspect(
     name="table features",
+    part=Part.PROPERTIES,
     action_types=(EnableTableFeature,),
     diff=diff,
     differences=differences,

@@ -12,7 +12,7 @@ from typing import ClassVar
 
 from typing_extensions import assert_never
 
-from delta_engine.actions import Hazard, Phase
+from delta_engine.actions import SAFE, Hazard, Phase
 from delta_engine.aspects.aspect import (
     Aspect,
     Change,
@@ -23,9 +23,8 @@ from delta_engine.aspects.aspect import (
     with_property,
 )
 from delta_engine.aspects.table_features import is_feature_key
-from delta_engine.capabilities import Capabilities
 from delta_engine.drift_policy import DriftKind
-from delta_engine.models import Table
+from delta_engine.models import Part, Table
 from delta_engine.sql import sql_set_table_properties, sql_unset_table_properties
 from delta_engine.state.states import TableState
 
@@ -75,7 +74,7 @@ class SetTableProperties:
     """Set or overwrite properties, sorted by key."""
 
     phase: ClassVar[Phase] = Phase.SET_TABLE_PROPERTIES
-    hazards: ClassVar[tuple[Hazard, ...]] = ()
+    hazards: ClassVar[tuple[Hazard, ...]] = SAFE
     properties: tuple[PropertyChange, ...]
 
     def __post_init__(self) -> None:
@@ -88,7 +87,7 @@ class UnsetTableProperties:
     """Remove properties that were applied once, as (key, observed value) pairs sorted by key."""
 
     phase: ClassVar[Phase] = Phase.UNSET_TABLE_PROPERTIES
-    hazards: ClassVar[tuple[Hazard, ...]] = ()
+    hazards: ClassVar[tuple[Hazard, ...]] = SAFE
     properties: tuple[tuple[str, str], ...]
 
     def __post_init__(self) -> None:
@@ -114,7 +113,7 @@ def differences(comparison: Comparison) -> Iterable[SetTableProperties | UnsetTa
         yield UnsetTableProperties((removed,))
 
 
-def create(desired: Table, _capabilities: Capabilities) -> CreateClauses:
+def create(desired: Table, _context: RenderContext) -> CreateClauses:
     """Return the TBLPROPERTIES clause, features included."""
     return CreateClauses(properties=desired.effective_table_properties)
 
@@ -212,6 +211,7 @@ def _is_same_value(key: str, desired: str, observed: str | None) -> bool:
 
 ASPECT: Aspect[SetTableProperties | UnsetTableProperties] = Aspect(
     name="table properties",
+    part=Part.PROPERTIES,
     action_types=(SetTableProperties, UnsetTableProperties),
     diff=diff,
     differences=differences,

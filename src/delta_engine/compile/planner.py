@@ -9,11 +9,19 @@ from delta_engine import aspects
 from delta_engine.actions import AlignTable, CreateSchema, CreateTable, TablePlan
 from delta_engine.aspects.aspect import Comparison
 from delta_engine.models import Table
+from delta_engine.policy import NO_POLICY, Policy
 from delta_engine.state.states import CatalogState
 
 
 class TablePlanner:
-    """Compares models with the observed state."""
+    """Compares models with the observed state.
+
+    Args:
+        policy: whose the things are that no model names.
+    """
+
+    def __init__(self, policy: Policy = NO_POLICY) -> None:
+        self._policy = policy
 
     def plan(
         self,
@@ -40,10 +48,12 @@ class TablePlanner:
             if not observed.exists:
                 creates.append(CreateTable(model))
                 continue
-            comparison = Comparison.of(model, observed, last_applied.get(model.qualified_name.key))
+            comparison = Comparison.of(
+                model, observed, last_applied.get(model.qualified_name.key), self._policy
+            )
             actions = tuple(aspects.diff(comparison))
             if actions:
-                aligns.append(AlignTable(model.qualified_name, actions, model.location))
+                aligns.append(AlignTable(model.qualified_name, actions, model.declared_at))
         return TablePlan(
             create_tables=tuple(creates),
             align_tables=tuple(aligns),

@@ -15,14 +15,14 @@ def described_edit(before: Table, after: Table | None, renames: Mapping[str, str
     """Return what to change and where, a line per change below the model's place and name.
 
     Args:
-        before: the model as it was loaded, with its location.
+        before: the model as it was loaded, with where it was declared.
         after: the model as it shall be; None removes it.
         renames: new column names by old ones.
 
     Returns:
         Lines without a line break at the end.
     """
-    where = f"{before.location} " if before.location else ""
+    where = f"{before.declared_at} " if before.declared_at else ""
     lines = ["remove the table"] if after is None else _changes(before, after, renames or {})
     return "\n  ".join((f"{where}{before.qualified_name}:", *lines))
 

@@ -35,7 +35,7 @@ class ModelEdit:
     """A change of a declared table.
 
     Args:
-        before: the model as it was loaded, with its location.
+        before: the model as it was loaded, with where it was declared.
         after: the model as it shall be; None removes it.
         renames: new column names by old ones, so that a renamed column keeps its place and its line.
     """

@@ -22,7 +22,7 @@ from delta_engine.models import Table
 
 def is_editable(model: Table) -> bool:
     """Whether a loaded model stands in a YAML file, which can be edited; Python cannot."""
-    location = model.location
+    location = model.declared_at
     return location is not None and Path(location.file).suffix.lower() in (".yml", ".yaml")
 
 
@@ -46,8 +46,8 @@ def edit_models(edits: Sequence[ModelEdit], settings: Settings) -> tuple[Path, .
     for edit in edits:
         found = list(_unmakeable(edit))
         refusals += found
-        if edit.before.location is not None and not found:
-            by_file[edit.before.location.file].append(edit)
+        if edit.before.declared_at is not None and not found:
+            by_file[edit.before.declared_at.file].append(edit)
     contents: dict[Path, bytes] = {}
     for file, its_edits in sorted(by_file.items()):
         path = settings.project_dir / file
@@ -108,12 +108,12 @@ def _position(edit: ModelEdit, loaded: Sequence[Table]) -> int:
     """
     before = edit.before
     for place, model in enumerate(loaded):
-        if model.location == before.location and model == before:
+        if model.declared_at == before.declared_at and model == before:
             return place
     raise ConfigError(
         "the model is not there as it was loaded: the file has changed since",
         table=str(before.qualified_name),
-        location=before.location,
+        location=before.declared_at,
         way_out="Run the command again.",
     )
 
@@ -161,6 +161,6 @@ def _refusal(edit: ModelEdit, reason: str, way_out: str = "") -> ConfigError:
     return ConfigError(
         reason,
         table=str(edit.before.qualified_name),
-        location=edit.before.location,
+        location=edit.before.declared_at,
         way_out=f"{way_out or 'Change it by hand:'}\n{by_hand}",
     )

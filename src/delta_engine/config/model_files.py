@@ -9,39 +9,13 @@ import traceback
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
-
-import msgspec
 
 from delta_engine.config.documents import Document, parse_document, read_document
+from delta_engine.config.model_documents import table_of
 from delta_engine.config.settings import Settings
 from delta_engine.config.variables import fill_in
 from delta_engine.errors import ConfigError, RefusalGroup, RefusedError, SourceLocation, raise_all
-from delta_engine.models import Column, PrimaryKey, Table
-
-
-class _Column(msgspec.Struct):
-    name: str
-    type: str
-    nullable: bool = True
-    comment: str = ""
-
-
-class _PrimaryKey(msgspec.Struct):
-    columns: list[str]
-    name: str | None = None
-    rely: bool = False
-
-
-class _Table(msgspec.Struct):
-    catalog: str
-    schema: str
-    name: str
-    columns: list[_Column]
-    comment: str = ""
-    properties: dict[str, Any] = msgspec.field(default_factory=dict)
-    primary_key: list[str] | _PrimaryKey | None = None
-    cluster_by: list[str] = msgspec.field(default_factory=list)
+from delta_engine.models import Table
 
 
 def load_models(settings: Settings) -> tuple[Table, ...]:
@@ -137,36 +111,10 @@ def _declared_tables(document: Document) -> Iterator[Table | RefusedError]:
             raise document.error((), "a model file holds one key, tables, with a list of tables under it")
     for position, value in enumerate(tables):
         try:
-            yield _yaml_table(document, position, value)
+            yield table_of(document, ("tables", position), value)
         except RefusedError as refusal:
             refusal.table = refusal.table or _declared_name(value)
             yield refusal
-
-
-def _yaml_table(document: Document, position: int, value: object) -> Table:
-    path = ("tables", position)
-    table = document.convert(path, value, _Table)
-    key = table.primary_key
-    return Table(
-        table.catalog,
-        table.schema,
-        table.name,
-        [
-            Column(
-                column.name,
-                column.type,
-                column.nullable,
-                column.comment,
-                location=document.location((*path, "columns", index)),
-            )
-            for index, column in enumerate(table.columns)
-        ],
-        table.comment,
-        document.texts((*path, "properties"), table.properties),
-        PrimaryKey(key.columns, key.name, key.rely) if isinstance(key, _PrimaryKey) else key,
-        cluster_by=table.cluster_by,
-        location=document.location(path),
-    )
 
 
 def _declared_name(value: object) -> str | None:
@@ -205,10 +153,10 @@ def _checked_tables(tables: object, reference: str, settings: Settings) -> Itera
                 f"{reference!r} gives a {type(table).__name__}, not a Table",
                 location=settings.location,
             )
-        location = table.location
+        location = table.declared_at
         if location:
             shown = _shown(Path(location.file), settings.project_dir)
-            table = replace(table, location=SourceLocation(shown, location.line))  # noqa: PLW2901
+            table = replace(table, declared_at=SourceLocation(shown, location.line))  # noqa: PLW2901
         yield table
 
 

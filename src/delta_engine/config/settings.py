@@ -30,7 +30,7 @@ from delta_engine.drift_policy import (
 )
 from delta_engine.errors import ConfigError, SourceLocation
 from delta_engine.models import QualifiedName, read_only
-from delta_engine.policy import Allowance, Policy
+from delta_engine.policy import Allowance, ColumnOrder, Ownership, Policy, RemovedTables
 
 
 class _Backend(msgspec.Struct):
@@ -54,6 +54,11 @@ class _SeverityRule(msgspec.Struct):
 class _Policy(msgspec.Struct):
     allow: list[str] = msgspec.field(default_factory=list)
     create_schemas: bool = False
+    tags: Ownership = Ownership.ADDITIVE
+    grants: Ownership = Ownership.ADDITIVE
+    column_order: ColumnOrder = ColumnOrder.REPORT
+    removed_tables: RemovedTables = RemovedTables.KEEP
+    rules: list[str] = msgspec.field(default_factory=list)
     drift: DriftHandling = DriftHandling.REFUSE
     drift_severities: list[_SeverityRule] = msgspec.field(default_factory=list)
 
@@ -198,6 +203,11 @@ def _settings(document: Document, config: _Config, conf_dir: Path) -> Settings:
         policy=Policy(
             allow=_allowances(document, config.policy.allow),
             create_schemas=config.policy.create_schemas,
+            tags=config.policy.tags,
+            grants=config.policy.grants,
+            column_order=config.policy.column_order,
+            removed_tables=config.policy.removed_tables,
+            rules=tuple(config.policy.rules),
         ),
         drift_policy=DriftPolicy(
             handling=config.policy.drift,

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from delta_engine import aspects
-from delta_engine.aspects.aspect import Comparison
+from delta_engine.aspects.aspect import Comparison, with_renames
 from delta_engine.drift_policy import DriftKind
-from delta_engine.models import PrimaryKey, Table
+from delta_engine.models import Table
 from delta_engine.state.states import TableState
 
 
@@ -83,31 +83,6 @@ def accepted(model: Table, observed: TableState, taken: Sequence[Deviation]) -> 
         ordered = sorted(model.columns, key=lambda column: places.get(column.key, len(places)))
         model = replace(model, columns=tuple(ordered))
     return model
-
-
-def with_renames(model: Table, renames: Mapping[str, str]) -> Table:
-    """Return a model with columns renamed, wherever it names them.
-
-    Args:
-        model: the model.
-        renames: new names by old ones; what the model does not have is left out.
-    """
-    if not renames:
-        return model
-    new_names = {old.lower(): new for old, new in renames.items()}
-
-    def renamed(names: Sequence[str]) -> tuple[str, ...]:
-        return tuple(new_names.get(name.lower(), name) for name in names)
-
-    key = model.primary_key
-    return replace(
-        model,
-        columns=tuple(
-            replace(column, name=new_names.get(column.key, column.name)) for column in model.columns
-        ),
-        primary_key=PrimaryKey(renamed(key.columns), key.name, key.rely) if key else None,
-        cluster_by=renamed(model.cluster_by),
-    )
 
 
 def _reordered(applied: Applied, observed: TableState) -> tuple[Deviation, ...]:

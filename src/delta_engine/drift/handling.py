@@ -146,7 +146,9 @@ def _tolerant(model: Table, table: DetectedTable | None) -> Table:
     if table is None or not table.observed.exists:
         return model
     ignored = [detail.deviation for detail in undone(model, table) if detail.ignored_by is not None]
-    return replace(accepted(model, table.observed, ignored), location=model.location) if ignored else model
+    return (
+        replace(accepted(model, table.observed, ignored), declared_at=model.declared_at) if ignored else model
+    )
 
 
 def _is_undone(deviation: Deviation, model: Table, table: DetectedTable) -> bool:
@@ -177,7 +179,7 @@ def _refusal(detail: Detected, table: DetectedTable, model: Table) -> DriftRefus
         f"somebody changed it behind the engine's back{by}{at}, and a sync would undo that: {finding.field} "
         f"was applied as {finding.expected or 'absent'} and is {finding.actual or 'gone'}",
         table=str(table.name),
-        location=model.location,
+        location=model.declared_at,
         way_out="`delta-engine drift` tells more; `drift --accept` takes it into the models, `drift --revert` "
         "undoes it where a plan can, and `policy.drift: revert` lets every sync undo such changes.",
     )

@@ -26,5 +26,5 @@ class AlignExecutor:
 
     def apply(self, action: AlignTable) -> int:
         """Run the table's statements one after the other; return how many ran."""
-        context = RenderContext(self._addressing.table(action.table), self._capabilities)
+        context = RenderContext(action.table, self._addressing, self._capabilities)
         return self._ddl.run(aspects.render(action, context))

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from delta_engine import aspects
-from delta_engine.actions import CreateTable
+from delta_engine.actions import AlignTable, CreateTable
 from delta_engine.addressing import Addressing
-from delta_engine.aspects.aspect import CreateClauses
+from delta_engine.aspects.aspect import CreateClauses, RenderContext
 from delta_engine.capabilities import Capabilities, InlineClustering
 from delta_engine.execute.ddl import DeltaDDL
 from delta_engine.sql import sql_alter_clustering, sql_create_table
@@ -35,14 +35,17 @@ class CreateExecutor:
         return self._ddl.run(self._statements(action))
 
     def _statements(self, action: CreateTable) -> Iterator[str]:
-        table = self._addressing.table(action.table)
-        clauses = aspects.create_clauses(action.desired, self._capabilities)
-        whole = _statement(table, clauses)
+        context = RenderContext(action.table, self._addressing, self._capabilities)
+        clauses = aspects.create_clauses(action.desired, context)
+        whole = _statement(context.table, clauses)
         if clauses.cluster_by and not self._takes_clustering(whole):
-            yield _statement(table, replace(clauses, cluster_by=()))
-            yield sql_alter_clustering(table, clauses.cluster_by)
+            yield _statement(context.table, replace(clauses, cluster_by=()))
+            yield sql_alter_clustering(context.table, clauses.cluster_by)
         else:
             yield whole
+        further = tuple(aspects.after_create(action.desired))
+        if further:
+            yield from aspects.render(AlignTable(action.table, further), context)
 
     def _takes_clustering(self, statement: str) -> bool:
         is_plain = all(ord(char) <= _LAST_OF_BMP for char in statement)
@@ -56,5 +59,6 @@ def _statement(table: str, clauses: CreateClauses) -> str:
         constraints=clauses.constraints,
         comment=clauses.comment,
         properties=clauses.properties,
+        clauses=clauses.clauses,
         cluster_by=clauses.cluster_by,
     )

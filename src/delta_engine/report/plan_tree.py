@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from delta_engine import aspects
-from delta_engine.actions import Action, AlignTable, CreateTable, TablePlan
+from delta_engine.actions import Action, AlignTable, CreateTable, Hazard, TablePlan
 from delta_engine.aspects.aspect import Change, Sign
 from delta_engine.aspects.primary_key import named_primary_key
 from delta_engine.models import Table
@@ -40,7 +40,11 @@ def plan_summary(plan: TablePlan) -> str:
     if not plan:
         return "no changes"
     hazards = Counter(
-        hazard.value for align in plan.align_tables for action in align.actions for hazard in action.hazards
+        hazard.value
+        for align in plan.align_tables
+        for action in align.actions
+        for hazard in action.hazards
+        if hazard is not Hazard.SAFE
     )
     parts = [
         f"{counted(len(found), noun)} to {verb}"
@@ -81,9 +85,8 @@ def _created(model: Table) -> Iterator[Branch]:
 def _changed(actions: tuple[Action, ...]) -> Iterator[Branch]:
     for action in actions:
         hazards = ", ".join(hazard.value for hazard in action.hazards)
-        note = f"  [{hazards}]" if hazards else ""
         for change in aspects.explain([action]):
-            yield Branch(change.sign, describe_change(change) + note)
+            yield Branch(change.sign, f"{describe_change(change)}  [{hazards}]")
 
 
 def describe_change(change: Change) -> str:

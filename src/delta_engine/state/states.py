@@ -5,9 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from enum import Enum
 from types import MappingProxyType
 
-from delta_engine.models import Column, PrimaryKey, QualifiedName, read_only
+from delta_engine.models import (
+    CheckConstraint,
+    Column,
+    ForeignKey,
+    Grants,
+    PrimaryKey,
+    QualifiedName,
+    RowFilter,
+    read_only,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,6 +40,26 @@ class Audit:
 NO_AUDIT = Audit()
 
 
+class RelationKind(Enum):
+    """What stands under a table's name."""
+
+    TABLE = "a Delta table"
+    STREAMING_TABLE = "a streaming table"  # its pipeline owns all but comments and tags
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reference:
+    """A foreign key of another table that points at this one.
+
+    Args:
+        table: the other table.
+        name: the constraint's name as the catalog spells it.
+    """
+
+    table: QualifiedName
+    name: str
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableState:
     """One table as it is.
@@ -40,7 +70,18 @@ class TableState:
         table_comment: empty for none.
         table_properties: all properties that the platform shows, its own included.
         primary_key: the key with its name as the catalog spells it.
+        foreign_keys: the keys with names and referenced columns, by name; tables by their whole names.
+        checks: the enforced conditions as the catalog spells them, by name.
         cluster_by: the columns of liquid clustering, in order.
+        clusters_automatically: whether the platform chooses those columns.
+        partitioned_by: the columns of Hive-style partitioning, in order.
+        tags: Unity Catalog's tags.
+        row_filter: the function that decides who sees which rows.
+        owner: who owns it; None where the platform knows no owners.
+        grants: the privileges that were granted on the table itself, by principal.
+        location: where an external table's files are; None for a managed one.
+        referenced_by: the foreign keys of other tables that point here.
+        relation: what it is.
         audit: by whom and when; not a part of what the table is.
     """
 
@@ -49,14 +90,46 @@ class TableState:
     table_comment: str = ""
     table_properties: Mapping[str, str] = field(default_factory=dict)
     primary_key: PrimaryKey | None = None
+    foreign_keys: tuple[ForeignKey, ...] = ()
+    checks: tuple[CheckConstraint, ...] = ()
     cluster_by: tuple[str, ...] = ()
+    clusters_automatically: bool = False
+    partitioned_by: tuple[str, ...] = ()
+    tags: Mapping[str, str] = field(default_factory=dict)
+    row_filter: RowFilter | None = None
+    owner: str | None = None
+    grants: Grants = field(default_factory=dict)
+    location: str | None = None
+    referenced_by: tuple[Reference, ...] = ()
+    relation: RelationKind = RelationKind.TABLE
     audit: Audit = field(default=NO_AUDIT, compare=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "table_properties", read_only(self.table_properties))
+        object.__setattr__(self, "tags", read_only(self.tags))
 
 
 ABSENT = TableState(exists=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SchemaState:
+    """One schema as it is; everything is empty where the platform keeps no such thing.
+
+    Args:
+        comment: empty for none.
+        tags: Unity Catalog's tags.
+        owner: who owns it; None where the platform knows no owners.
+        grants: the privileges that were granted on the schema itself, by principal.
+    """
+
+    comment: str = ""
+    tags: Mapping[str, str] = field(default_factory=dict)
+    owner: str | None = None
+    grants: Grants = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "tags", read_only(self.tags))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,12 +141,14 @@ class CatalogState:
         missing_schemas: (catalog, schema) pairs, in lower case, that models need and nobody created.
         unasked: the other tables of the models' schemas, sorted by name.
         audits: by whom and when, for those that were not asked for, by `QualifiedName.key`.
+        schema_states: the schemas that exist, by `Schema.key`, as far as they were read.
     """
 
     tables: Mapping[str, TableState]
     missing_schemas: frozenset[tuple[str, str]] = frozenset()
     unasked: tuple[QualifiedName, ...] = ()
     audits: Mapping[str, Audit] = field(default_factory=dict, compare=False)
+    schema_states: Mapping[str, SchemaState] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "tables", MappingProxyType(dict(self.tables)))

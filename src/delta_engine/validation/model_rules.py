@@ -34,7 +34,7 @@ class ValidTableNames:
                     yield InvalidModelError(
                         f"{part} name {name!r} {reason}",
                         table=str(model.qualified_name),
-                        location=model.location,
+                        location=model.declared_at,
                         way_out="Use letters, digits and underscores.",
                     )
 
@@ -48,11 +48,11 @@ class UniqueTables:
         for model in models:
             earlier = first.setdefault(model.qualified_name.key, model)
             if earlier is not model:
-                place = f" at {earlier.location}" if earlier.location else ""
+                place = f" at {earlier.declared_at}" if earlier.declared_at else ""
                 yield InvalidModelError(
                     f"it is declared twice, first{place}",
                     table=str(model.qualified_name),
-                    location=model.location,
+                    location=model.declared_at,
                     way_out="Remove one of the two.",
                 )
 
@@ -67,7 +67,7 @@ class TablesHaveColumns:
                 yield InvalidModelError(
                     "it has no columns",
                     table=str(model.qualified_name),
-                    location=model.location,
+                    location=model.declared_at,
                     way_out="Declare at least one.",
                 )
 
@@ -125,7 +125,7 @@ class PrimaryKeyColumnsNotNull:
                 yield InvalidModelError(
                     "its primary key has no columns",
                     table=str(model.qualified_name),
-                    location=model.location,
+                    location=model.declared_at,
                     way_out="Name them, or leave the key out.",
                 )
             missing, nullable = unfit_key_columns(model)
@@ -144,7 +144,7 @@ class PrimaryKeyColumnsNotNull:
                         f"primary key columns ({', '.join(columns)}) {reason}",
                         table=str(model.qualified_name),
                         column=columns[0],
-                        location=model.location,
+                        location=model.declared_at,
                         way_out=way_out,
                     )
 
@@ -162,7 +162,7 @@ class ClusteringColumnsFit:
                     reason,
                     table=str(model.qualified_name),
                     column=column,
-                    location=model.location,
+                    location=model.declared_at,
                     way_out=way_out,
                 )
 
@@ -207,7 +207,7 @@ class ReadableProperties:
                     yield InvalidModelError(
                         f"property {key!r} {reason}",
                         table=str(model.qualified_name),
-                        location=model.location,
+                        location=model.declared_at,
                         way_out="Rename or remove it. Credentials never belong into a property.",
                     )
 
@@ -256,6 +256,6 @@ def _column_refusal(model: Table, column: Column, reason: str, way_out: str) -> 
         reason,
         table=str(model.qualified_name),
         column=column.name,
-        location=column.location or model.location,
+        location=column.declared_at or model.declared_at,
         way_out=way_out,
     )

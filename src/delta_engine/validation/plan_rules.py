@@ -194,5 +194,5 @@ def _plan_refusal(
     action: CreateTable | AlignTable, reason: str, column: str | None = None, way_out: str = ""
 ) -> UnsafePlanError:
     return UnsafePlanError(
-        reason, table=str(action.table), column=column, location=action.location, way_out=way_out
+        reason, table=str(action.table), column=column, location=action.declared_at, way_out=way_out
     )

@@ -84,7 +84,7 @@ def test_unknown_fields_survive_everywhere() -> None:
 def test_the_checksum_covers_what_a_newer_minor_added() -> None:
     raw = json.loads(encode_state(deployment_state(WORKED_MODEL)))
     resource = raw["resources"]["table.dev.silver.orders"]
-    resource["metadata"]["definition"]["row_filter"] = "f"
+    resource["metadata"]["definition"]["sort_order"] = "f"
     with pytest.raises(CorruptStateError, match="was edited by hand"):
         decoded(json.dumps(raw).encode())
     definition = json.dumps(resource["metadata"]["definition"]).encode()

@@ -1,0 +1,164 @@
+"""What a YAML model file may say, and the models that it makes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from delta_engine.config.documents import Document, DocumentPath
+from delta_engine.models import (
+    CheckConstraint,
+    Column,
+    ColumnMask,
+    ForeignKey,
+    Identity,
+    Part,
+    PrimaryKey,
+    RowFilter,
+    Table,
+)
+
+
+class _Identity(msgspec.Struct):
+    start: int = 1
+    step: int = 1
+    always: bool = True
+
+
+class _Mask(msgspec.Struct):
+    function: str
+    using_columns: list[str] = msgspec.field(default_factory=list)
+
+
+class _Column(msgspec.Struct):
+    name: str
+    type: str
+    nullable: bool = True
+    comment: str = ""
+    default: Any = None
+    generated_as: str | None = None
+    identity: bool | _Identity | None = None
+    tags: dict[str, Any] = msgspec.field(default_factory=dict)
+    mask: str | _Mask | None = None
+    renamed_from: str | None = None
+    renamed_fields: dict[str, str] = msgspec.field(default_factory=dict)
+
+
+class _PrimaryKey(msgspec.Struct):
+    columns: list[str]
+    name: str | None = None
+    rely: bool = False
+
+
+class _ForeignKey(msgspec.Struct):
+    columns: list[str]
+    references: str
+    referenced_columns: list[str] = msgspec.field(default_factory=list)
+    name: str | None = None
+    rely: bool = False
+
+
+class _RowFilter(msgspec.Struct):
+    function: str
+    columns: list[str] = msgspec.field(default_factory=list)
+
+
+class _Table(msgspec.Struct):
+    catalog: str
+    schema: str
+    name: str
+    columns: list[_Column] = msgspec.field(default_factory=list)
+    comment: str = ""
+    properties: dict[str, Any] = msgspec.field(default_factory=dict)
+    primary_key: list[str] | _PrimaryKey | None = None
+    foreign_keys: list[_ForeignKey] = msgspec.field(default_factory=list)
+    checks: dict[str, str] = msgspec.field(default_factory=dict)
+    cluster_by: list[str] | str = msgspec.field(default_factory=list)
+    partitioned_by: list[str] = msgspec.field(default_factory=list)
+    tags: dict[str, Any] = msgspec.field(default_factory=dict)
+    row_filter: _RowFilter | None = None
+    owner: str | None = None
+    grants: dict[str, list[str]] = msgspec.field(default_factory=dict)
+    location: str | None = None
+    renamed_from: str | None = None
+    manages: list[Part] | None = None
+
+
+def table_of(document: Document, path: DocumentPath, value: object) -> Table:
+    """Return the table that a part of a document declares.
+
+    Args:
+        document: the model file.
+        path: where the table stands in it.
+        value: what stands there.
+
+    Raises:
+        ConfigError: it is not of the form of a table.
+        InvalidModelError: a column has a type that Delta cannot store.
+    """
+    table = document.convert(path, value, _Table)
+    key, row_filter = table.primary_key, table.row_filter
+    return Table(
+        table.catalog,
+        table.schema,
+        table.name,
+        [
+            _column(document, (*path, "columns", position), column)
+            for position, column in enumerate(table.columns)
+        ],
+        table.comment,
+        document.texts((*path, "properties"), table.properties),
+        PrimaryKey(key.columns, key.name, key.rely) if isinstance(key, _PrimaryKey) else key,
+        foreign_keys=[
+            ForeignKey(one.columns, one.references, one.referenced_columns, one.name, one.rely)
+            for one in table.foreign_keys
+        ],
+        checks=[CheckConstraint(name, expression) for name, expression in table.checks.items()],
+        cluster_by=_clustering(document, path, table),
+        partitioned_by=table.partitioned_by,
+        tags=document.texts((*path, "tags"), table.tags),
+        row_filter=RowFilter(row_filter.function, row_filter.columns) if row_filter else None,
+        owner=table.owner,
+        grants=table.grants,
+        location=table.location,
+        renamed_from=table.renamed_from,
+        manages=table.manages,
+        declared_at=document.location(path),
+    )
+
+
+def _column(document: Document, path: DocumentPath, column: _Column) -> Column:
+    match column.identity:
+        case _Identity(start, step, always):
+            identity: Identity | None = Identity(start, step, always)
+        case is_identity:
+            identity = Identity() if is_identity else None
+    match column.mask:
+        case _Mask(function, using_columns):
+            mask: ColumnMask | None = ColumnMask(function, using_columns)
+        case function:
+            mask = None if function is None else ColumnMask(function)
+    default = None if column.default is None else document.texts(path, {"default": column.default})["default"]
+    return Column(
+        column.name,
+        column.type,
+        column.nullable,
+        column.comment,
+        default=default,
+        generated_as=column.generated_as,
+        identity=identity,
+        tags=document.texts((*path, "tags"), column.tags),
+        mask=mask,
+        renamed_from=column.renamed_from,
+        renamed_fields=column.renamed_fields,
+        declared_at=document.location(path),
+    )
+
+
+def _clustering(document: Document, path: DocumentPath, table: _Table) -> list[str] | str:
+    if isinstance(table.cluster_by, str) and table.cluster_by.upper() != "AUTO":
+        raise document.error(
+            (*path, "cluster_by"), "cluster_by is a list of columns, or AUTO", f"Write [{table.cluster_by}]."
+        )
+    return table.cluster_by

@@ -1,0 +1,219 @@
+"""The parts that models are made of: names, keys, checks, filters, and which parts of a table are managed.
+
+Like the models they are written by people: they take lists or tuples, and keep names raw.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from enum import Enum, unique
+from types import MappingProxyType
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class QualifiedName:
+    """The raw three-part name of a table. Compares as Unity Catalog stores it: in lower case."""
+
+    catalog: str
+    schema: str
+    table: str
+
+    @property
+    def key(self) -> str:
+        """The name by which two spellings of the same table meet: dotted, in lower case."""
+        return str(self).lower()
+
+    def __str__(self) -> str:
+        return f"{self.catalog}.{self.schema}.{self.table}"
+
+    def resolve(self, text: str) -> QualifiedName:
+        """Return the table that a text means beside this one: `table`, `schema.table` or the whole name.
+
+        Raises:
+            ValueError: it has more than three parts, or an empty one.
+        """
+        parts = text.split(".")
+        if len(parts) > 3 or not all(parts):
+            raise ValueError(f"{text!r} is not a table's name: write table, schema.table or the whole name")
+        return QualifiedName(*(self.catalog, self.schema)[: 3 - len(parts)], *parts)
+
+
+@unique
+class Part(Enum):
+    """What of a table a model may be about, where somebody else owns the rest (`Table(manages=…)`)."""
+
+    COLUMNS = "columns"  # which there are, types, NOT NULL, defaults
+    COMMENTS = "comments"
+    PROPERTIES = "properties"
+    CONSTRAINTS = "constraints"  # keys and checks
+    CLUSTERING = "clustering"
+    TAGS = "tags"
+    ROW_FILTERS = "row_filters"  # the row filter and the column masks
+    GRANTS = "grants"
+    OWNER = "owner"
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class PrimaryKey:
+    """A primary key: its columns in order, and its name where one is wanted other than the derived one.
+
+    Args:
+        columns: the raw column names, in key order.
+        name: the constraint's name; None derives one from table and columns.
+        rely: lets the optimizer trust the key (Databricks); it cannot be read back.
+    """
+
+    columns: tuple[str, ...]
+    name: str | None = None
+    rely: bool = False
+
+    def __init__(self, columns: Iterable[str], name: str | None = None, rely: bool = False) -> None:
+        set_fields(self, columns=to_names("columns", columns), name=name, rely=rely)
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class ForeignKey:
+    """A foreign key: informational, as Unity Catalog has it.
+
+    Args:
+        columns: the raw column names, in key order.
+        references: the table that they point at: `table`, `schema.table` or the whole name.
+        referenced_columns: its columns, in key order; empty for its primary key.
+        name: the constraint's name; None derives one from table and columns.
+        rely: lets the optimizer trust the key (Databricks); it cannot be read back.
+    """
+
+    columns: tuple[str, ...]
+    references: str
+    referenced_columns: tuple[str, ...] = ()
+    name: str | None = None
+    rely: bool = False
+
+    def __init__(
+        self,
+        columns: Iterable[str],
+        references: str | QualifiedName,
+        referenced_columns: Iterable[str] = (),
+        name: str | None = None,
+        rely: bool = False,
+    ) -> None:
+        set_fields(
+            self,
+            columns=to_names("columns", columns),
+            references=str(references),
+            referenced_columns=to_names("referenced_columns", referenced_columns),
+            name=name,
+            rely=rely,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class CheckConstraint:
+    """A condition that every row has to meet; the platform enforces it.
+
+    Args:
+        name: the constraint's name.
+        expression: a SQL condition over the table's columns.
+    """
+
+    name: str
+    expression: str
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """A column whose values the platform counts up.
+
+    Args:
+        start: the first value.
+        step: what is added for the next; not zero.
+        always: whether nobody else may write values (ALWAYS), or may (BY DEFAULT).
+    """
+
+    start: int = 1
+    step: int = 1
+    always: bool = True
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class ColumnMask:
+    """A function through which everybody sees a column.
+
+    Args:
+        function: its name: `catalog.schema.function`.
+        using_columns: other columns of the table that it takes after the masked one.
+    """
+
+    function: str
+    using_columns: tuple[str, ...] = ()
+
+    def __init__(self, function: str, using_columns: Iterable[str] = ()) -> None:
+        set_fields(self, function=function, using_columns=to_names("using_columns", using_columns))
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class RowFilter:
+    """A function that decides who sees which rows.
+
+    Args:
+        function: its name: `catalog.schema.function`.
+        columns: the columns of the table that it takes.
+    """
+
+    function: str
+    columns: tuple[str, ...] = ()
+
+    def __init__(self, function: str, columns: Iterable[str] = ()) -> None:
+        set_fields(self, function=function, columns=to_names("columns", columns))
+
+
+Grants = Mapping[str, tuple[str, ...]]
+"""Privileges by principal: upper case, sorted."""
+
+
+def read_only(mapping: Mapping[str, str]) -> Mapping[str, str]:
+    """Return a read-only copy, sorted by key so that it reads the same whatever the order of input."""
+    return MappingProxyType({key: mapping[key] for key in sorted(mapping)})
+
+
+def to_grants(grants: Mapping[str, Iterable[str]]) -> Grants:
+    """Return privileges by principal, each spelled as SQL does, sorted and once.
+
+    Raises:
+        TypeError: privileges are a text instead of a list of them.
+    """
+    return MappingProxyType(
+        {
+            principal: tuple(
+                sorted(
+                    {
+                        privilege.upper().replace("_", " ")
+                        for privilege in to_names("grants", grants[principal])
+                    }
+                )
+            )
+            for principal in sorted(grants)
+        }
+    )
+
+
+def to_names(what: str, value: Iterable[str]) -> tuple[str, ...]:
+    """Return names as a tuple.
+
+    Args:
+        what: the argument, for the message.
+        value: a tuple or list.
+
+    Raises:
+        TypeError: it is a text: `("id")` without the comma.
+    """
+    if isinstance(value, str):
+        raise TypeError(f"{what} takes a tuple or list of names, not the string {value!r}")
+    return tuple(value)
+
+
+def set_fields(target: object, **values: object) -> None:
+    """Set the fields of a frozen object that is being made."""
+    for name, value in values.items():
+        object.__setattr__(target, name, value)
