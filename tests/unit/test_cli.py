@@ -40,13 +40,19 @@ def test_help_teaches(delta_engine: CommandLine, command: list[str]) -> None:
 
 
 def test_help_is_quick() -> None:
-    command = [sys.executable, "-m", "delta_engine.cli.app", "--help"]
+    """It takes little more than the smallest command line that the same library makes, on any machine."""
+    smallest = "import typer; app = typer.Typer(); app.command()(lambda: None); app()"
+    ours = _best_of_five([sys.executable, "-m", "delta_engine.cli.app", "--help"])
+    assert ours < 1.7 * _best_of_five([sys.executable, "-c", smallest, "--help"])
+
+
+def _best_of_five(command: list[str]) -> float:
     seconds = []
     for _ in range(5):
         start = time.perf_counter()
         subprocess.run(command, check=True, capture_output=True)
         seconds.append(time.perf_counter() - start)
-    assert min(seconds) < 0.3
+    return min(seconds)
 
 
 def test_version(delta_engine: CommandLine) -> None:
