@@ -33,20 +33,35 @@ class InlineClustering(Enum):
 
 @unique
 class Feature(Enum):
-    """What can be declared, and not on every platform; the values are what people call it."""
+    """What can be declared about a table or a schema; the values are what people call it."""
 
+    COLUMNS = "columns"
+    TYPE_WIDENING = "type widening"
+    NESTED_FIELDS = "nested fields"
+    COLUMN_ORDER = "column order"
+    COLUMN_RENAMES = "renamed columns"
+    TABLE_RENAMES = "renamed tables"
+    PROPERTIES = "table properties and features"
+    PRIMARY_KEYS = "primary keys"
+    FOREIGN_KEYS = "foreign keys"
+    CHECKS = "CHECK constraints"
+    NOT_NULL = "NOT NULL"
+    DEFAULTS = "column defaults"
     GENERATED_COLUMNS = "generated columns"
     IDENTITY_COLUMNS = "identity columns"
+    CLUSTERING = "liquid clustering"
     AUTOMATIC_CLUSTERING = "automatic clustering"
+    PARTITIONING = "partitioning"
     TAGS = "tags"
     ROW_FILTERS = "row filters"
     COLUMN_MASKS = "column masks"
+    COMMENTS = "comments"
     OWNERS = "owners"
     GRANTS = "grants"
-    EXTERNAL_TABLES = "external tables"
-    TABLE_RENAMES = "renamed tables"
-    TABLE_REMOVAL = "dropping tables"
     SCHEMA_METADATA = "comments, tags, owners and grants of schemas"
+    EXTERNAL_TABLES = "external tables"
+    TABLE_REMOVAL = "dropping tables"
+    MANAGED_PARTS = "managing a part of a table"
     STREAMING_TABLES = "parts of streaming tables"
 
 
@@ -60,6 +75,7 @@ class Capabilities:
         tightening: how an existing column becomes NOT NULL.
         inline_clustering: where CREATE TABLE may say CLUSTER BY.
         refused: what it cannot do, and why.
+        equivalents: what it does in a way of its own, and how.
     """
 
     name: str
@@ -67,6 +83,7 @@ class Capabilities:
     tightening: TighteningSupport
     inline_clustering: InlineClustering
     refused: Mapping[Feature, str] = field(default_factory=dict)
+    equivalents: Mapping[Feature, str] = field(default_factory=dict)
 
 
 _UNITY_CATALOG_ONLY = "only Unity Catalog has them"
@@ -97,6 +114,13 @@ OPEN_SOURCE = Capabilities(
             Feature.TABLE_REMOVAL: "its tables are folders: remove the folder by hand",
             Feature.SCHEMA_METADATA: _UNITY_CATALOG_ONLY,
             Feature.STREAMING_TABLES: "only Databricks has them",
+        }
+    ),
+    equivalents=MappingProxyType(
+        {
+            Feature.PRIMARY_KEYS: "kept in a table property, and informational as on Unity Catalog",
+            Feature.FOREIGN_KEYS: "kept in a table property, and informational as on Unity Catalog",
+            Feature.NOT_NULL: "tightened with an enforced CHECK under a reserved name",
         }
     ),
 )

@@ -129,7 +129,7 @@ def run_drift_report(
     """
     project = load_project(Path(conf_dir), environment, tables=tables)
     settings, backend = project.settings, open_backend(project.settings, spark)
-    engine = orchestrator(settings, backend, open_deployment(settings, backend))
+    engine = orchestrator(project, backend, open_deployment(settings, backend))
     reporting = DriftReporting(project, backend, engine)
     report = reporting.report()
     if record:
@@ -157,7 +157,7 @@ def run_drift_report(
 
 def _orchestrator(project: Project, spark: SparkSession, origin: RunOrigin) -> Orchestrator:
     backend = open_backend(project.settings, spark)
-    return orchestrator(project.settings, backend, open_deployment(project.settings, backend, origin))
+    return orchestrator(project, backend, open_deployment(project.settings, backend, origin))
 
 
 def words(text: str) -> tuple[str, ...]:

@@ -161,8 +161,8 @@ class Victim:
         return load_project(self._folder / "conf", "local").models
 
     def _engine(self) -> Orchestrator:
-        settings = load_project(self._folder / "conf", "local").settings
-        return orchestrator(settings, self._backend, open_deployment(settings, self._backend))
+        project = load_project(self._folder / "conf", "local")
+        return orchestrator(project, self._backend, open_deployment(project.settings, self._backend))
 
 
 def models(number: int) -> str:

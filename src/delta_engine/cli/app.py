@@ -122,6 +122,14 @@ def validate(ctx: typer.Context, table: Tables = None) -> None:
     validate_models(ctx.obj, table or ())
 
 
+@app.command(epilog="Example: delta-engine -e prod rules")
+def rules(ctx: typer.Context, json: Json = False) -> None:
+    """List the rules that refuse models and plans; with an environment, its own rules too (policy.rules)."""
+    from delta_engine.cli.rules_command import show_rules
+
+    show_rules(ctx.obj, as_json=json)
+
+
 @app.command(epilog="Example: delta-engine -e dev plan -t 'silver.*' --sql")
 def plan(
     ctx: typer.Context,

@@ -100,7 +100,7 @@ def open_engine(
     return (
         project,
         backend,
-        orchestrator(project.settings, backend, open_deployment(project.settings, backend)),
+        orchestrator(project, backend, open_deployment(project.settings, backend)),
     )
 
 

@@ -30,7 +30,6 @@ from delta_engine.orchestrate.project import Project
 from delta_engine.report.drift_json import drift_json
 from delta_engine.report.drift_text import drift_lines, drift_text, summary
 from delta_engine.report.plan_tree import counted, plan_summary
-from delta_engine.validation.validator import PlanValidator
 
 _COLOURS = {Severity.HIGH: "red", Severity.MEDIUM: "yellow", Severity.LOW: "cyan"}
 
@@ -123,7 +122,7 @@ def _edit_models(project: Project, drifted: Sequence[DetectedTable]) -> None:
         _tell_what_stays(edit, table)
     edits = [edit for edit in edits if edit.before != edit.after]
     afterwards = [edit.after for edit in edits if edit.after is not None]
-    raise_all(PlanValidator(project.settings.policy).model_violations(afterwards))
+    raise_all(project.validator.model_violations(afterwards))
     for path in edit_models([edit for edit in edits if is_editable(edit.before)], project.settings):
         typer.echo(f"updated: {path}")
     for edit in edits:

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import glob
-import importlib
-import sys
-import traceback
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from delta_engine.config.documents import Document, parse_document, read_document
 from delta_engine.config.model_documents import table_of
+from delta_engine.config.python_references import load_reference
 from delta_engine.config.settings import Settings
 from delta_engine.config.variables import fill_in
 from delta_engine.errors import ConfigError, RefusalGroup, RefusedError, SourceLocation, raise_all
@@ -125,22 +123,13 @@ def _declared_name(value: object) -> str | None:
 
 
 def _python_models(reference: str, settings: Settings) -> Iterator[Table | RefusedError]:
-    module_name, _, attribute = reference.partition(":")
-    if not module_name or not attribute:
-        raise ConfigError(f"{reference!r} is not of the form module:attribute", location=settings.location)
-    project = str(settings.project_dir)
-    if project not in sys.path:
-        sys.path.insert(0, project)
-    try:
-        declared = getattr(importlib.import_module(module_name), attribute)
-        tables = declared(settings.variables) if callable(declared) else declared
-    except (RefusedError, RefusalGroup):
-        raise
-    except Exception as error:
-        raise ConfigError(
-            f"loading the models {reference!r} failed: {type(error).__name__}: {error}",
-            location=_origin(error) or settings.location,
-        ) from error
+    tables = load_reference(
+        reference,
+        lambda declared: declared(settings.variables) if callable(declared) else declared,
+        what="models",
+        project_dir=settings.project_dir,
+        named_at=settings.location,
+    )
     yield from _checked_tables(tables, reference, settings)
 
 
@@ -163,9 +152,3 @@ def _checked_tables(tables: object, reference: str, settings: Settings) -> Itera
 def _shown(path: Path, project_dir: Path) -> str:
     """Return a path as the user knows it: relative to the project, if it is inside."""
     return str(path.relative_to(project_dir)) if path.is_relative_to(project_dir) else str(path)
-
-
-def _origin(error: Exception) -> SourceLocation | None:
-    frames = traceback.extract_tb(error.__traceback__)
-    users = [frame for frame in frames if frame.filename != __file__ and "importlib" not in frame.filename]
-    return SourceLocation(users[-1].filename, users[-1].lineno) if users else None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,8 +17,11 @@ from delta_engine.backends import (
     databricks_backend,
     embedded_backend,
 )
+from delta_engine.capabilities import DATABRICKS, OPEN_SOURCE
+from delta_engine.compile.planner import TablePlanner
 from delta_engine.config.documents import unknown
 from delta_engine.config.model_files import load_models
+from delta_engine.config.python_references import load_reference
 from delta_engine.config.settings import BackendType, Settings, load_settings
 from delta_engine.deployment.deployment import Deployment
 from delta_engine.errors import ConfigError, raise_all
@@ -26,6 +30,9 @@ from delta_engine.execute.recording_sql_runner import RecordingSqlRunner
 from delta_engine.models import Table
 from delta_engine.orchestrate.orchestrator import Orchestrator
 from delta_engine.policy import Allowance, Policy, matches_any
+from delta_engine.validation.capability_rules import SupportedFeatures
+from delta_engine.validation.rules import DEFAULT_RULES, RuleSet
+from delta_engine.validation.user_rules import add_user_rule
 from delta_engine.validation.validator import PlanValidator
 
 if TYPE_CHECKING:
@@ -39,12 +46,19 @@ class Project:
     Args:
         settings: the configuration.
         models: the selected models.
+        rules: the rules that hold: the engine's own, and the project's.
         is_partial: whether others were left out.
     """
 
     settings: Settings
     models: tuple[Table, ...]
+    rules: RuleSet = DEFAULT_RULES
     is_partial: bool = False
+
+    @property
+    def validator(self) -> PlanValidator:
+        """What judges models and plans here."""
+        return PlanValidator(self.settings.policy, model_rules=self.rules.models, plan_rules=self.rules.plans)
 
 
 def load_project(
@@ -69,9 +83,29 @@ def load_project(
     settings = load_settings(conf_dir, environment)
     settings = replace(settings, policy=_widened(settings.policy, allow))
     models = load_models(settings)
-    raise_all(PlanValidator(settings.policy).model_violations(models))
+    project = Project(settings=settings, models=models, rules=load_rules(settings))
+    raise_all(project.validator.model_violations(models))
     selected = _selected(models, tables)
-    return Project(settings=settings, models=selected, is_partial=len(selected) < len(models))
+    return replace(project, models=selected, is_partial=len(selected) < len(models))
+
+
+def load_rules(settings: Settings) -> RuleSet:
+    """Return the engine's rules and the project's own.
+
+    Raises:
+        ConfigError: one cannot be loaded, or is no rule.
+    """
+    capabilities = DATABRICKS if settings.backend is BackendType.DATABRICKS else OPEN_SOURCE
+    rules = RuleSet(models=(*DEFAULT_RULES.models, SupportedFeatures(capabilities)))
+    for reference in settings.policy.rules:
+        rules = load_reference(
+            reference,
+            partial(add_user_rule, rules, reference=reference, named_at=settings.location),
+            what="rule",
+            project_dir=settings.project_dir,
+            named_at=settings.location,
+        )
+    return rules
 
 
 def open_backend(settings: Settings, spark: SparkSession | None = None) -> Backend:
@@ -112,8 +146,9 @@ def open_backend(settings: Settings, spark: SparkSession | None = None) -> Backe
             assert_never(other)
 
 
-def orchestrator(settings: Settings, backend: Backend, deployment: Deployment) -> Orchestrator:
-    """Return the pipeline over a backend, recording into a deployment state."""
+def orchestrator(project: Project, backend: Backend, deployment: Deployment) -> Orchestrator:
+    """Return a project's pipeline over a backend, recording into a deployment state."""
+    settings = project.settings
     return Orchestrator(
         deployment=deployment,
         versions=backend.versions,
@@ -124,7 +159,8 @@ def orchestrator(settings: Settings, backend: Backend, deployment: Deployment) -
             backend.capabilities,
             parallelism=settings.parallelism,
         ),
-        validator=PlanValidator(settings.policy),
+        planner=TablePlanner(settings.policy),
+        validator=project.validator,
         history=backend.history,
         drift_policy=settings.drift_policy,
     )

@@ -6,8 +6,9 @@ the validator's business. A new rule is a class with `check`, an entry here, and
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Protocol
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
 
 from delta_engine.actions import TablePlan
 from delta_engine.errors import InvalidModelError, UnsafePlanError
@@ -55,3 +56,68 @@ DEFAULT_PLAN_RULES: tuple[PlanRule, ...] = (
     plan_rules.NoUnallowedColumnDrops(),
     plan_rules.NoUnallowedSchemas(),
 )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RuleSet:
+    """The rules that hold in an environment.
+
+    Args:
+        models: the checks of models.
+        plans: the checks of plans.
+    """
+
+    models: tuple[ModelRule, ...] = DEFAULT_MODEL_RULES
+    plans: tuple[PlanRule, ...] = DEFAULT_PLAN_RULES
+
+    def descriptions(self) -> Iterator[RuleDescription]:
+        """Yield what every rule is, in the order in which they are checked."""
+        for judges, rules in (("models", self.models), ("plans", self.plans)):
+            for rule in rules:
+                name, documented = _identity(rule)
+                yield RuleDescription(name=name, judges=judges, text=_first_paragraph(documented))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RuleDescription:
+    """What people are told of a rule.
+
+    Args:
+        name: the name of its class, or how a project's configuration names it.
+        judges: `models` or `plans`.
+        text: what it demands.
+    """
+
+    name: str
+    judges: str
+    text: str
+
+
+@runtime_checkable
+class NamedRule(Protocol):
+    """A rule that stands for another object."""
+
+    @property
+    def reference(self) -> str:
+        """How the configuration names that object."""
+        ...
+
+    @property
+    def rule(self) -> object:
+        """The object."""
+        ...
+
+
+def _identity(rule: object) -> tuple[str, str | None]:
+    """Return a rule's name, and the docstring that documents it."""
+    if isinstance(rule, NamedRule):
+        return rule.reference, type(rule.rule).__doc__
+    return type(rule).__name__, type(rule).__doc__
+
+
+def _first_paragraph(documented: str | None) -> str:
+    return " ".join((documented or "").strip().split("\n\n")[0].split())
+
+
+DEFAULT_RULES = RuleSet()
+"""The engine's own."""

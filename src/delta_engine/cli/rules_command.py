@@ -1,0 +1,38 @@
+"""`delta-engine rules`: what is checked before anything runs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import asdict
+
+import typer
+
+from delta_engine.cli.context import Context
+from delta_engine.config.settings import load_settings
+from delta_engine.orchestrate.project import load_rules
+from delta_engine.validation.rules import DEFAULT_RULES, RuleDescription
+
+FORMAT = "delta-engine/rules"
+VERSION = 1
+
+
+def show_rules(context: Context, *, as_json: bool) -> None:
+    """Print every rule: the engine's own, and those of the named environment."""
+    settings = load_settings(context.conf_dir, context.environment) if context.environment else None
+    rules = load_rules(settings) if settings else DEFAULT_RULES
+    described = list(rules.descriptions())
+    if as_json:
+        document = {"format": FORMAT, "version": VERSION, "rules": [asdict(rule) for rule in described]}
+        typer.echo(json.dumps(document, indent=2, ensure_ascii=False))
+    else:
+        typer.echo("\n".join(_lines(described)))
+
+
+def _lines(described: Iterable[RuleDescription]) -> Iterable[str]:
+    judged = ""
+    for rule in described:
+        if rule.judges != judged:
+            judged = rule.judges
+            yield f"{judged}:"
+        yield f"  {rule.name}: {rule.text}"

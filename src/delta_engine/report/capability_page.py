@@ -1,0 +1,68 @@
+"""docs/capabilities.md, written from the capability objects, so that it cannot say anything else."""
+
+from __future__ import annotations
+
+from delta_engine.capabilities import DATABRICKS, OPEN_SOURCE, Capabilities, Feature
+
+_HOW = {
+    Feature.COLUMNS: "added in place; dropped with consent (`drop_column`)",
+    Feature.TYPE_WIDENING: (
+        "in place where Delta's matrix allows, its table feature in the same run; any other change of type is refused"
+    ),
+    Feature.NESTED_FIELDS: (
+        "fields of structs, also inside arrays and maps: added, dropped, renamed, commented, loosened, widened"
+    ),
+    Feature.COLUMN_ORDER: "reported; changed with `policy.column_order: enforce`",
+    Feature.COLUMN_RENAMES: "`renamed_from`: the data is kept; keys, checks and clustering follow",
+    Feature.TABLE_RENAMES: "`renamed_from`: the data is kept",
+    Feature.PROPERTIES: (
+        "set, and unset if they were applied once; what the platform sets by itself is left alone; table features are "
+        "permanent and shown as such; `name → none` column mapping is refused"
+    ),
+    Feature.PRIMARY_KEYS: "name, columns in order, RELY; made anew when they change",
+    Feature.FOREIGN_KEYS: "parents first, cycles broken; checked against the declared parent",
+    Feature.CHECKS: "by name, expressions compared in a normal form; `--preflight` counts violating rows",
+    Feature.NOT_NULL: "loosened freely; tightened when no row has a NULL, refused with the count otherwise",
+    Feature.DEFAULTS: "set and dropped in place",
+    Feature.GENERATED_COLUMNS: "at creation only; a later change is refused",
+    Feature.IDENTITY_COLUMNS: "at creation only; a later change is refused",
+    Feature.CLUSTERING: "changed in place",
+    Feature.AUTOMATIC_CLUSTERING: "`cluster_by: AUTO`, switched in place",
+    Feature.PARTITIONING: "at creation only; a later change is refused",
+    Feature.TAGS: "of tables and columns: key by key, additive or in full (`policy.tags`)",
+    Feature.ROW_FILTERS: "part of CREATE TABLE; set, replaced and dropped in place",
+    Feature.COLUMN_MASKS: "part of CREATE TABLE; set, replaced and dropped in place",
+    Feature.COMMENTS: "of tables, columns and nested fields: set and cleared in place",
+    Feature.OWNERS: "changed in place; left alone where no model names one",
+    Feature.GRANTS: "on tables: additive, or in full (`policy.grants`)",
+    Feature.SCHEMA_METADATA: "`schemas:` in a model file, or `Schema`",
+    Feature.EXTERNAL_TABLES: "`location`, at creation only; a later change is refused",
+    Feature.TABLE_REMOVAL: "`policy.removed_tables: drop`, with consent (`drop_table`)",
+    Feature.MANAGED_PARTS: "`manages`: the rest of the table is somebody else's",
+    Feature.STREAMING_TABLES: "comments and tags, with `manages`",
+}
+
+_INTRODUCTION = """# Capabilities
+
+What can be declared, how it changes, and what each backend does about it. This page is written from the capability
+objects in `delta_engine.capabilities` (`make capabilities`); a test holds the two together, and others walk each *yes*.
+*Refused* means: the model is refused before anything is read, with this reason.
+
+"""
+
+
+def capability_page() -> str:
+    """Return the page as Markdown."""
+    lines = ["| what | how it changes | databricks | oss |", "| --- | --- | --- | --- |"]
+    lines += [
+        f"| {feature.value} | {_HOW[feature]} | {_answer(DATABRICKS, feature)} | {_answer(OPEN_SOURCE, feature)} |"
+        for feature in Feature
+    ]
+    return _INTRODUCTION + "\n".join(lines) + "\n"
+
+
+def _answer(capabilities: Capabilities, feature: Feature) -> str:
+    if feature in capabilities.refused:
+        return f"refused: {capabilities.refused[feature]}"
+    equivalent = capabilities.equivalents.get(feature)
+    return f"yes: {equivalent}" if equivalent else "yes"

@@ -1,0 +1,159 @@
+"""Rules of a project's own, the list of all rules, and what backends refuse."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from delta_engine.capabilities import DATABRICKS, OPEN_SOURCE, Feature
+from delta_engine.errors import InvalidModelError
+from delta_engine.models import AUTO, Column, ColumnMask, Identity, RowFilter, Table
+from delta_engine.report.capability_page import capability_page
+from delta_engine.validation.capability_rules import SupportedFeatures, declared_features
+from tests.commandline import CommandLine
+from tests.conftest import CONFIG
+
+RULES = '''
+from delta_engine import InvalidModelError, UnsafePlanError
+
+
+class NoFloatMoney:
+    """Money is a decimal.
+
+    Floats lose cents.
+    """
+
+    def check(self, models):
+        for model in models:
+            for column in model.columns:
+                if column.name == "amount":
+                    yield InvalidModelError("money is a decimal", table=str(model.qualified_name))
+
+
+class NothingOnFridays:
+    """Nothing is changed on Fridays."""
+
+    def check(self, plan, policy):
+        yield UnsafePlanError("it is Friday")
+
+
+class Broken:
+    def check(self, models):
+        raise KeyError("oops")
+
+
+class Odd:
+    def check(self, models):
+        return ["a text"]
+
+
+class NoRule:
+    pass
+'''
+
+
+@pytest.fixture
+def rules(project: Path, request: pytest.FixtureRequest) -> str:
+    """Give the project a module of rules, and return its name: one per test, for Python keeps modules."""
+    name = f"rules_of_{request.node.name.split('[')[0]}"
+    (project / f"{name}.py").write_text(RULES)
+    return name
+
+
+def use(project: Path, *references: str) -> None:
+    """Configure rules."""
+    listed = ", ".join(references)
+    text = CONFIG.replace("policy: {create_schemas: true}", f"policy: {{rules: [{listed}]}}")
+    (project / "conf" / "local.yml").write_text(text)
+
+
+def test_a_rule_for_models_refuses(project: Path, rules: str, delta_engine: CommandLine) -> None:
+    use(project, f'"{rules}:NoFloatMoney"')
+    result = delta_engine("-e", "local", "validate")
+    assert result.code == 3
+    assert "table dev.silver.orders: money is a decimal." in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("Broken", "conf/local.yml:1: rule '{m}:Broken' failed: KeyError: 'oops'. A rule is a class with"),
+        ("Odd", "rule '{m}:Odd' failed: TypeError: it yields str, not InvalidModelError."),
+        ("NoRule", "conf/local.yml:1: '{m}:NoRule' is not a rule. A rule is a class with check(models)"),
+        ("Missing", "loading the rule '{m}:Missing' failed: AttributeError: module"),
+    ],
+)
+def test_what_is_no_rule(
+    project: Path, rules: str, delta_engine: CommandLine, name: str, message: str
+) -> None:
+    use(project, f'"{rules}:{name}"')
+    result = delta_engine("-e", "local", "validate")
+    assert result.code == 3
+    assert message.format(m=rules) in result.stderr.replace("\n", " ")
+
+
+def test_all_rules_are_listed(project: Path, rules: str, delta_engine: CommandLine) -> None:
+    use(project, f'"{rules}:NoFloatMoney"', f'"{rules}:NothingOnFridays"')
+    lines = delta_engine("-e", "local", "rules").stdout.splitlines()
+    assert lines[0] == "models:"
+    assert "  TablesHaveColumns: A table needs at least one column." in lines
+    assert f"  {rules}:NoFloatMoney: Money is a decimal." in lines
+    assert lines.index(f"  {rules}:NothingOnFridays: Nothing is changed on Fridays.") > lines.index("plans:")
+    assert all(line.endswith((":", ".")) for line in lines)
+
+
+def test_the_engine_s_own_rules_need_no_project(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, delta_engine: CommandLine
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    document = json.loads(delta_engine("rules", "--json").stdout)
+    assert document["format"] == "delta-engine/rules"
+    assert {
+        "name": "TablesHaveColumns",
+        "judges": "models",
+        "text": "A table needs at least one column.",
+    } in (document["rules"])
+
+
+EVERYTHING = Table(
+    "dev",
+    "silver",
+    "orders",
+    [
+        Column("id", "bigint", identity=Identity()),
+        Column("twice", "bigint", generated_as="id * 2"),
+        Column("name", "string", tags={"pii": "yes"}, mask=ColumnMask("hide")),
+    ],
+    cluster_by=AUTO,
+    tags={"team": "sales"},
+    row_filter=RowFilter("mine", ["name"]),
+    owner="sales",
+    grants={"readers": ["SELECT"]},
+    location="s3://bucket/orders",
+    renamed_from="order",
+)
+
+
+def test_what_a_platform_refuses_is_refused_with_its_reason() -> None:
+    refusals = list(SupportedFeatures(OPEN_SOURCE).check([EVERYTHING]))
+    assert len(refusals) == len(list(declared_features(EVERYTHING))) == 11
+    assert all(isinstance(refusal, InvalidModelError) for refusal in refusals)
+    assert str(refusals[-1]).endswith(
+        "table dev.silver.orders, column name: column masks cannot be declared for the backend oss: only Unity "
+        "Catalog has them. Leave it out here, or declare it for an environment whose backend has it."
+    )
+    assert list(SupportedFeatures(DATABRICKS).check([EVERYTHING])) == []
+
+
+def test_every_refusal_of_a_model_s_feature_is_found() -> None:
+    by_configuration = {Feature.TABLE_REMOVAL, Feature.SCHEMA_METADATA, Feature.STREAMING_TABLES}
+    assert {feature for feature, _ in declared_features(EVERYTHING)} == {
+        *OPEN_SOURCE.refused
+    } - by_configuration
+
+
+def test_the_page_of_capabilities_is_the_generated_one() -> None:
+    page = Path(__file__).parents[2] / "docs" / "capabilities.md"
+    assert page.read_text("utf-8") == capability_page(), "run `make capabilities`"
