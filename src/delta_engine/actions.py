@@ -121,6 +121,7 @@ class AlignTable:
         table: the table's name, as the model has it.
         actions: at least one; put into the order of their phases.
         declared_at: where the model was declared, for messages.
+        is_streaming: whether it is a streaming table, which has statements of its own.
 
     The guide's parts (`add_columns`, `change_nullability`, …) are the phases: `align.in_phase(…)`. They
     are not fields, so that a new aspect does not have to edit this class (docs/decisions/0002).
@@ -129,6 +130,7 @@ class AlignTable:
     table: QualifiedName
     actions: tuple[Action, ...]
     declared_at: SourceLocation | None = field(default=None, compare=False, repr=False)
+    is_streaming: bool = False
 
     def __post_init__(self) -> None:
         if not self.actions:

@@ -147,6 +147,14 @@ def sql_set_table_comment(table: str, comment: str) -> str:
     return f"COMMENT ON TABLE {table} IS {sql_literal(comment)}"
 
 
+def sql_on_streaming_table(statement: str) -> str:
+    """Return a statement about a table as one about a streaming table (docs: "ALTER STREAMING TABLE")."""
+    table = "ALTER TABLE "
+    return (
+        f"ALTER STREAMING TABLE {statement.removeprefix(table)}" if statement.startswith(table) else statement
+    )
+
+
 def sql_set_table_properties(table: str, properties: Mapping[str, str]) -> str:
     """Set properties; those not named stay as they are."""
     return f"ALTER TABLE {table} SET TBLPROPERTIES ({_pairs(properties)})"

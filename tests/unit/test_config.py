@@ -69,6 +69,26 @@ def test_a_small_project(write: Write, tmp_path: Path) -> None:
     assert load(tmp_path) == (Table("dev", "silver", "orders", [Column("id", "bigint", is_nullable=False)]),)
 
 
+def test_columns_of_a_table_that_somebody_else_owns_need_no_type(write: Write, tmp_path: Path) -> None:
+    partly = """\
+        tables:
+          - catalog: ${catalog}
+            schema: silver
+            name: orders
+            manages: [comments]
+            columns:
+              - {name: id, comment: Order ID}
+        """
+    write("conf/models/m.yml", partly)
+    (model,) = load(tmp_path)
+    assert [(column.name, column.comment) for column in model.columns] == [("id", "Order ID")]
+    write("conf/models/m.yml", partly.replace("manages: [comments]", "comment: x"))
+    message = (
+        "conf/models/m.yml:7: table ${catalog}.silver.orders: column 'id' has no type. Write one, such as"
+    )
+    assert refusal(tmp_path).startswith(message)
+
+
 def test_all_settings(write: Write, tmp_path: Path) -> None:
     write(
         "conf/dev.yml",

@@ -54,6 +54,12 @@ MODEL_CASES: list[tuple[ModelRule, list[Table], str]] = [
         "models.yml:7: table dev.silver.orders: cluster_by has 5 columns. Name 4 at most.",
     ),
     (
+        model_rules.DeclaresOnlyWhatItManages(),
+        [model(ID, tags={"team": "sales"}, comment="Orders", manages=("comments",))],
+        "models.yml:7: table dev.silver.orders: it declares tags, and does not manage tags. Add tags to manages, "
+        "or leave tags out.",
+    ),
+    (
         model_rules.ValidTableNames(),
         [model(ID, table="or ders")],
         "models.yml:7: table dev.silver.or ders: table name 'or ders' has a character that is not allowed "
@@ -168,6 +174,7 @@ MODEL_CASES: list[tuple[ModelRule, list[Table], str]] = [
 ]
 
 FINE = [
+    model(table="t3", comment="theirs", tags={"team": "sales"}, manages=("comments", "tags")),
     model(ID, Column("n", "struct<x: int NOT NULL, y: struct<z: int NOT NULL>>")),
     model(ID, Column("größe", "int"), table="t2", primary_key=["ID"], table_properties={"a.b": "c"}),
     model(
@@ -199,6 +206,13 @@ def tightened(*names: str) -> Iterable[ColumnNullabilityChange]:
 
 
 PLAN_CASES: list[tuple[PlanRule, TablePlan, str, TablePlan]] = [
+    (
+        plan_rules.NoCreateOfPartlyManagedTables(),
+        TablePlan((CreateTable(model(ID, manages=("tags", "comments"))),)),
+        "models.yml:7: table dev.silver.orders: it does not exist (or is not visible to you), and the model "
+        "manages its comments, tags alone. Run again when whoever owns it has created it, or leave manages out.",
+        TablePlan((CreateTable(model(ID)),)),
+    ),
     (
         plan_rules.CreatePrimaryKeyColumnsNotNull(),
         TablePlan((CreateTable(model(Column("id", "int"), primary_key=["id"])),)),

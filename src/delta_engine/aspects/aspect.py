@@ -155,11 +155,13 @@ class RenderContext:
         name: the table.
         addressing: how SQL addresses it, and others.
         capabilities: what the platform can do.
+        is_streaming: whether it is a streaming table, which takes one column in a statement.
     """
 
     name: QualifiedName
     addressing: Addressing
     capabilities: Capabilities
+    is_streaming: bool = False
 
     @property
     def table(self) -> str:

@@ -54,11 +54,10 @@ def differences(comparison: Comparison) -> Iterable[SetColumnComments]:
 
 
 def render(actions: Sequence[SetColumnComments], context: RenderContext) -> Iterable[str]:
-    """Yield one ALTER COLUMN for all comments."""
-    yield sql_set_column_comments(
-        context.table,
-        [(comment.name, comment.desired) for action in actions for comment in action.comments],
-    )
+    """Yield one ALTER COLUMN for all comments; for a streaming table one each."""
+    comments = [(comment.name, comment.desired) for action in actions for comment in action.comments]
+    for together in [[comment] for comment in comments] if context.is_streaming else [comments]:
+        yield sql_set_column_comments(context.table, together)
 
 
 def explain(action: SetColumnComments) -> Iterable[Change]:

@@ -8,9 +8,11 @@ from types import MappingProxyType
 from delta_engine import aspects
 from delta_engine.actions import AlignTable, CreateSchema, CreateTable, TablePlan
 from delta_engine.aspects.aspect import Comparison
+from delta_engine.compile.manageability import unmanageable
+from delta_engine.errors import raise_all
 from delta_engine.models import Table
 from delta_engine.policy import NO_POLICY, Policy
-from delta_engine.state.states import CatalogState
+from delta_engine.state.states import CatalogState, RelationKind
 
 
 class TablePlanner:
@@ -38,8 +40,17 @@ class TablePlanner:
                 models no longer say is ours to remove.
 
         Raises:
+            InvalidModelError: a model cannot be about what stands under its table's name.
+            RefusalGroup: several such models, or reasons.
             KeyError: the snapshot does not cover a model.
         """
+        raise_all(
+            refusal
+            for model in models
+            for observed in [state.table(model.qualified_name)]
+            if observed.exists
+            for refusal in unmanageable(model, observed)
+        )
         needed = {(model.catalog_name.lower(), model.schema_name.lower()) for model in models}
         creates: list[CreateTable] = []
         aligns: list[AlignTable] = []
@@ -53,7 +64,14 @@ class TablePlanner:
             )
             actions = tuple(aspects.diff(comparison))
             if actions:
-                aligns.append(AlignTable(model.qualified_name, actions, model.declared_at))
+                aligns.append(
+                    AlignTable(
+                        model.qualified_name,
+                        actions,
+                        model.declared_at,
+                        is_streaming=observed.relation is RelationKind.STREAMING_TABLE,
+                    )
+                )
         return TablePlan(
             create_tables=tuple(creates),
             align_tables=tuple(aligns),

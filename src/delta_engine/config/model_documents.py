@@ -33,7 +33,7 @@ class _Mask(msgspec.Struct):
 
 class _Column(msgspec.Struct):
     name: str
-    type: str
+    type: str | None = None
     nullable: bool = True
     comment: str = ""
     default: Any = None
@@ -104,7 +104,7 @@ def table_of(document: Document, path: DocumentPath, value: object) -> Table:
         table.schema,
         table.name,
         [
-            _column(document, (*path, "columns", position), column)
+            _column(document, (*path, "columns", position), column, table)
             for position, column in enumerate(table.columns)
         ],
         table.comment,
@@ -128,7 +128,9 @@ def table_of(document: Document, path: DocumentPath, value: object) -> Table:
     )
 
 
-def _column(document: Document, path: DocumentPath, column: _Column) -> Column:
+def _column(document: Document, path: DocumentPath, column: _Column, table: _Table) -> Column:
+    if column.type is None and (table.manages is None or Part.COLUMNS in table.manages):
+        raise document.error(path, f"column {column.name!r} has no type", "Write one, such as type: bigint.")
     match column.identity:
         case _Identity(start, step, always):
             identity: Identity | None = Identity(start, step, always)
@@ -142,7 +144,7 @@ def _column(document: Document, path: DocumentPath, column: _Column) -> Column:
     default = None if column.default is None else document.texts(path, {"default": column.default})["default"]
     return Column(
         column.name,
-        column.type,
+        column.type or "void",
         column.nullable,
         column.comment,
         default=default,

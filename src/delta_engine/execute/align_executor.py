@@ -8,6 +8,7 @@ from delta_engine.addressing import Addressing
 from delta_engine.aspects.aspect import RenderContext
 from delta_engine.capabilities import Capabilities
 from delta_engine.execute.ddl import DeltaDDL
+from delta_engine.sql import sql_on_streaming_table
 
 
 class AlignExecutor:
@@ -26,5 +27,6 @@ class AlignExecutor:
 
     def apply(self, action: AlignTable) -> int:
         """Run the table's statements one after the other; return how many ran."""
-        context = RenderContext(action.table, self._addressing, self._capabilities)
-        return self._ddl.run(aspects.render(action, context))
+        context = RenderContext(action.table, self._addressing, self._capabilities, action.is_streaming)
+        statements = aspects.render(action, context)
+        return self._ddl.run(map(sql_on_streaming_table, statements) if action.is_streaming else statements)

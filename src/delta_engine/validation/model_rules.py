@@ -11,7 +11,7 @@ from delta_engine.aspects.table_features import COLUMN_MAPPING_MODE
 from delta_engine.constraints.naming import MAX_NAME_LENGTH
 from delta_engine.constraints.stored_keys import PROPERTY_PREFIX
 from delta_engine.errors import InvalidModelError
-from delta_engine.models import Column, Table
+from delta_engine.models import Column, Part, Table
 from delta_engine.sql import sql_data_type
 from delta_engine.types import forgotten_clause
 
@@ -61,9 +61,9 @@ class TablesHaveColumns:
     """A table needs at least one column."""
 
     def check(self, models: Sequence[Table]) -> Iterator[InvalidModelError]:
-        """Refuse tables without columns."""
+        """Refuse tables without columns, unless somebody else sees to those."""
         for model in models:
-            if not model.columns:
+            if not model.columns and model.is_about(Part.COLUMNS):
                 yield InvalidModelError(
                     "it has no columns",
                     table=str(model.qualified_name),
@@ -231,6 +231,22 @@ class KeepsNestedClauses:
                     )
 
 
+class DeclaresOnlyWhatItManages:
+    """A model that manages some parts of a table declares nothing of the others."""
+
+    def check(self, models: Sequence[Table]) -> Iterator[InvalidModelError]:
+        """Refuse what would be ignored."""
+        for model in models:
+            for what, part in _declared_parts(model):
+                if not model.is_about(part):
+                    yield InvalidModelError(
+                        f"it declares {what}, and does not manage {part.value}",
+                        table=str(model.qualified_name),
+                        location=model.declared_at,
+                        way_out=f"Add {part.value} to manages, or leave {what} out.",
+                    )
+
+
 def unfit_key_columns(model: Table) -> tuple[list[str], list[str]]:
     """Return the columns of a model's key that are (missing, nullable)."""
     if model.primary_key is None:
@@ -240,6 +256,31 @@ def unfit_key_columns(model: Table) -> tuple[list[str], list[str]]:
     missing = [name for name in names if name.lower() not in by_key]
     nullable = [name for name in names if name.lower() in by_key and by_key[name.lower()].is_nullable]
     return missing, nullable
+
+
+def _declared_parts(model: Table) -> Iterator[tuple[str, Part]]:
+    """Yield what a model says, and to which part of a table it belongs; the columns themselves belong to many."""
+    columns = model.columns
+    for what, part, is_declared in (
+        ("renamed_from", Part.COLUMNS, model.renamed_from or any(one.renamed_from for one in columns)),
+        ("defaults", Part.COLUMNS, any(one.default is not None for one in columns)),
+        ("generated columns", Part.COLUMNS, any(one.generated_as or one.identity for one in columns)),
+        ("partitioned_by", Part.COLUMNS, model.partitioned_by),
+        ("a location", Part.COLUMNS, model.location),
+        ("comments", Part.COMMENTS, model.comment or any(one.comment for one in columns)),
+        ("properties", Part.PROPERTIES, model.table_properties),
+        ("a primary key", Part.CONSTRAINTS, model.primary_key),
+        ("foreign keys", Part.CONSTRAINTS, model.foreign_keys),
+        ("checks", Part.CONSTRAINTS, model.checks),
+        ("clustering", Part.CLUSTERING, model.cluster_by or model.clusters_automatically),
+        ("tags", Part.TAGS, model.tags or any(one.tags for one in columns)),
+        ("a row filter", Part.ROW_FILTERS, model.row_filter),
+        ("column masks", Part.ROW_FILTERS, any(one.mask for one in columns)),
+        ("an owner", Part.OWNER, model.owner),
+        ("grants", Part.GRANTS, model.grants),
+    ):
+        if is_declared:
+            yield what, part
 
 
 def _name_problem(name: str, forbidden: re.Pattern[str]) -> str:

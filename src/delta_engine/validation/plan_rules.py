@@ -18,6 +18,21 @@ from delta_engine.types import has_not_null_field
 from delta_engine.validation.model_rules import unfit_key_columns
 
 
+class NoCreateOfPartlyManagedTables:
+    """A table of which a model manages some parts is created by whoever owns the rest."""
+
+    def check(self, plan: TablePlan, policy: Policy) -> Iterator[UnsafePlanError]:  # noqa: ARG002
+        """Refuse CREATE for models with `manages`."""
+        for create in plan.create_tables:
+            if create.desired.manages is not None:
+                parts = ", ".join(sorted(part.value for part in create.desired.manages))
+                yield _plan_refusal(
+                    create,
+                    f"it does not exist (or is not visible to you), and the model manages its {parts} alone",
+                    way_out="Run again when whoever owns it has created it, or leave manages out.",
+                )
+
+
 class CreatePrimaryKeyColumnsNotNull:
     """A table that is created with a primary key has its columns, all NOT NULL."""
 

@@ -43,9 +43,11 @@ DEFAULT_MODEL_RULES: tuple[ModelRule, ...] = (
     model_rules.ClusteringColumnsFit(),
     model_rules.ReadableProperties(),
     model_rules.KeepsNestedClauses(),
+    model_rules.DeclaresOnlyWhatItManages(),
 )
 
 DEFAULT_PLAN_RULES: tuple[PlanRule, ...] = (
+    plan_rules.NoCreateOfPartlyManagedTables(),
     plan_rules.CreatePrimaryKeyColumnsNotNull(),
     plan_rules.NoAddNotNullColumns(),
     plan_rules.OnlyWidenedTypes(),
