@@ -1,0 +1,75 @@
+"""Expressions: what counts as the same, what can be a condition, which columns are read."""
+
+from __future__ import annotations
+
+import pytest
+
+from delta_engine.sql_expressions import condition_problem, is_same_expression, referenced_columns
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("(A > 0 or `b` != 'x') AND c <> 1.0", '((`a` > 0) OR (b <> "x")) and (C != 1.00)'),
+        ("x::int > 1", "CAST(X AS integer) > 1"),
+        ("a IS NOT NULL", "not (a is null)"),
+        ("my_function(a.B)", "My_Function(`A`.b)"),
+        ("((a)) > 1e0", "a > 1E0"),
+        ("date '2020-01-01' < d", "DATE'2020-01-01' < D"),
+        ("a = 1 and b = 1 and c = 1", "(a = 1 and b = 1) and c = 1"),
+        ("a > 1 -- text", "a > 1"),
+        (" a >", "a > "),
+    ],
+)
+def test_spelling_makes_no_difference(one: str, other: str) -> None:
+    assert is_same_expression(one, other)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("a or b and c", "(a or b) and c"),
+        ("a - (b - c) > 0", "a - b - c > 0"),
+        ("a = 'x'", "a = 'X'"),
+        ("a > 1", "a >= 1"),
+        ("a > 10", "a > 1"),
+        ("a >", "a <"),
+    ],
+)
+def test_meaning_does(one: str, other: str) -> None:
+    assert not is_same_expression(one, other)
+
+
+@pytest.mark.parametrize(
+    ("expression", "problem"),
+    [
+        ("a > 0 AND exists(b, x -> x > 1)", None),
+        ("greatest(a, b) > 1", None),
+        ("a > 0) or (1 = 1", "is no SQL expression"),
+        ("a > 0; drop table t", "is no SQL expression"),
+        ("", "is no SQL expression"),
+        ("a > 0 -- really", "holds a comment"),
+        ("a in (select 1)", "holds a subquery"),
+        ("exists (select 1 from t)", "holds a subquery"),
+        ("sum(a) > 1", "looks at more than one row"),
+        ("sum(a) over (partition by b) > 1", "looks at more than one row"),
+        ("a > '${x}'", "holds ${, which Spark takes for a variable"),
+    ],
+)
+def test_conditions_are_about_one_row(expression: str, problem: str | None) -> None:
+    assert condition_problem(expression) == problem
+
+
+def test_columns_are_found_by_their_first_name() -> None:
+    assert referenced_columns("Address.zip > 0 and `b c` and exists(d, x -> x > 1)") == {
+        "address",
+        "b c",
+        "d",
+    }
+    assert referenced_columns("a >") == frozenset()
+
+
+def test_an_expression_of_any_length_is_compared() -> None:
+    many = " AND ".join(f"c{number} > 0" for number in range(5000))
+    assert is_same_expression(many, many)
+    assert not is_same_expression(many, many.replace("c9 > 0", "c9 > 1"))
