@@ -122,6 +122,9 @@ def state_from_json(document: Any) -> TableState:
             for one in document.get("referenced_by", ())
         ),
         relation=RelationKind[document.get("relation", "TABLE")],
+        former_name=(
+            QualifiedName(*document["former_name"].split(".")) if "former_name" in document else None
+        ),
     )
 
 

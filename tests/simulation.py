@@ -13,6 +13,7 @@ from delta_engine.aspects.nullability import ColumnNullabilityChange
 from delta_engine.aspects.primary_key import PrimaryKeyAdd, PrimaryKeyDrop, named_primary_key
 from delta_engine.aspects.table_comment import SetTableComment
 from delta_engine.aspects.table_features import EnableTableFeature
+from delta_engine.aspects.table_names import RenameTable
 from delta_engine.aspects.table_properties import SetTableProperties, UnsetTableProperties
 from delta_engine.models import Column, PrimaryKey
 from delta_engine.state.states import CatalogState, TableState
@@ -57,6 +58,8 @@ def after(action: Action, state: TableState) -> TableState:
             assert len(state.columns) > 1
             assert observed.key not in map(str.lower, state.cluster_by)
             return replace(state, columns=tuple(c for c in state.columns if c.key != observed.key))
+        case RenameTable():
+            return replace(state, former_name=None)
         case ChangeClustering(desired):
             assert all(_column(state, name) for name in desired)
             return replace(state, cluster_by=desired)

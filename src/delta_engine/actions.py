@@ -19,10 +19,8 @@ from delta_engine.models import QualifiedName, Table
 class Phase(Enum):
     """The phases of aligning one table, in execution order. Every state between two is a legal table."""
 
-    DROP_FOREIGN_KEYS = (
-        "drop_foreign_keys"  # of all tables before anything else: they block their parents' keys
-    )
     RENAME_TABLE = "rename_table"  # every statement after it uses the new name
+    DROP_FOREIGN_KEYS = "drop_foreign_keys"  # of all tables first: they block their parents' keys
     DROP_PRIMARY_KEY = "drop_primary_key"  # a key blocks changes to its columns
     DROP_CHECKS = "drop_checks"  # a check blocks them as well
     ENABLE_TABLE_FEATURES = "enable_table_features"  # dropping and renaming columns need column mapping

@@ -170,6 +170,11 @@ def sql_alter_clustering(table: str, columns: Sequence[str]) -> str:
     return f"ALTER TABLE {table} CLUSTER BY {f'({_idents(columns)})' if columns else 'NONE'}"
 
 
+def sql_rename_table(observed: str, desired: str) -> str:
+    """Give a table another name in its schema."""
+    return f"ALTER TABLE {observed} RENAME TO {desired}"
+
+
 def sql_rename_column(table: str, observed: str, desired: str) -> str:
     """Rename a column; the table needs column mapping."""
     return f"ALTER TABLE {table} RENAME COLUMN {quote_ident(observed)} TO {quote_ident(desired)}"

@@ -54,6 +54,24 @@ MODEL_CASES: list[tuple[ModelRule, list[Table], str]] = [
         "models.yml:7: table dev.silver.orders: cluster_by has 5 columns. Name 4 at most.",
     ),
     (
+        model_rules.RenamedTables(),
+        [model(ID, renamed_from="gold.order")],
+        "models.yml:7: table dev.silver.orders: renamed_from 'gold.order' is not a table's name in the same "
+        "schema. Correct it, or leave it out.",
+    ),
+    (
+        model_rules.RenamedTables(),
+        [model(ID, renamed_from="ORDERS")],
+        "models.yml:7: table dev.silver.orders: renamed_from 'ORDERS' is the name of a declared table. Correct it, "
+        "or leave it out.",
+    ),
+    (
+        model_rules.RenamedTables(),
+        [model(ID, renamed_from="order"), model(ID, table="sales", renamed_from="Order")],
+        "models.yml:7: table dev.silver.sales: renamed_from 'Order' is where dev.silver.orders comes from. Correct "
+        "it, or leave it out.",
+    ),
+    (
         model_rules.DeclaresOnlyWhatItManages(),
         [model(ID, tags={"team": "sales"}, comment="Orders", manages=("comments",))],
         "models.yml:7: table dev.silver.orders: it declares tags, and does not manage tags. Add tags to manages, "

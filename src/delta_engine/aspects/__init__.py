@@ -21,6 +21,7 @@ from delta_engine.aspects import (
     primary_key,
     table_comment,
     table_features,
+    table_names,
     table_properties,
 )
 from delta_engine.aspects.aspect import (
@@ -36,6 +37,7 @@ from delta_engine.models import Table
 from delta_engine.state.states import TableState
 
 ASPECTS: tuple[Aspect[Any], ...] = (
+    table_names.ASPECT,
     columns.ASPECT,
     clustering.ASPECT,
     column_types.ASPECT,

@@ -6,19 +6,31 @@ from collections.abc import Iterator
 
 from delta_engine.errors import InvalidModelError
 from delta_engine.models import Part, Table
-from delta_engine.state.states import RelationKind, TableState
+from delta_engine.state.catalog_reader import former_name
+from delta_engine.state.states import CatalogState, RelationKind
 
 _PARTS_OF_STREAMING_TABLES = frozenset({Part.COMMENTS, Part.TAGS})
 """What is not the pipeline's (Databricks documentation, "ALTER STREAMING TABLE")."""
 
 
-def unmanageable(model: Table, observed: TableState) -> Iterator[InvalidModelError]:
+def unmanageable(model: Table, state: CatalogState) -> Iterator[InvalidModelError]:
     """Yield why a model cannot be about what is there.
 
     Args:
         model: the model.
-        observed: an existing table.
+        state: a snapshot that covers it.
     """
+    observed = state.table(model.qualified_name)
+    if not observed.exists:
+        return
+    former = former_name(model)
+    if former is not None and any(name.key == former.key for name in state.unasked):
+        yield InvalidModelError(
+            f"it is renamed from {former}, and both tables exist",
+            table=str(model.qualified_name),
+            location=model.declared_at,
+            way_out="Move or drop one of them by hand, or leave renamed_from out.",
+        )
     if observed.relation is RelationKind.STREAMING_TABLE and not _is_about_at_most(
         model, _PARTS_OF_STREAMING_TABLES
     ):

@@ -44,13 +44,7 @@ class TablePlanner:
             RefusalGroup: several such models, or reasons.
             KeyError: the snapshot does not cover a model.
         """
-        raise_all(
-            refusal
-            for model in models
-            for observed in [state.table(model.qualified_name)]
-            if observed.exists
-            for refusal in unmanageable(model, observed)
-        )
+        raise_all(refusal for model in models for refusal in unmanageable(model, state))
         needed = {(model.catalog_name.lower(), model.schema_name.lower()) for model in models}
         creates: list[CreateTable] = []
         aligns: list[AlignTable] = []

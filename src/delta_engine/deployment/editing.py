@@ -6,10 +6,9 @@ from collections.abc import Collection
 
 import msgspec
 
-from delta_engine.deployment.definitions import definition_checksum
-from delta_engine.deployment.document import DeploymentState, Resource
+from delta_engine.deployment.document import DeploymentState
 from delta_engine.deployment.errors import StateMismatchError
-from delta_engine.deployment.resources import schema_key, table_key
+from delta_engine.deployment.resources import renamed_resource, table_key
 from delta_engine.models import QualifiedName
 
 
@@ -35,20 +34,5 @@ def with_renamed_table(state: DeploymentState, old: QualifiedName, new: Qualifie
             f"it has a table {new} already", way_out=f"Forget that one first: `delta-engine state rm {new}`."
         )
     resources = dict(state.resources)
-    resources[new_key] = _renamed(resources.pop(old_key), new)
+    resources[new_key] = renamed_resource(resources.pop(old_key), new)
     return msgspec.structs.replace(state, resources=resources)
-
-
-def _renamed(resource: Resource, name: QualifiedName) -> Resource:
-    definition = resource.metadata.definition
-    if definition is not None:
-        definition = msgspec.structs.replace(
-            definition, catalog=name.catalog, schema=name.schema, name=name.table
-        )
-    return msgspec.structs.replace(
-        resource,
-        id=str(name),
-        config_checksum=definition_checksum(definition) if definition else resource.config_checksum,
-        metadata=msgspec.structs.replace(resource.metadata, definition=definition),
-        dependencies=(schema_key(name.catalog, name.schema),),
-    )

@@ -32,6 +32,7 @@ from delta_engine.deployment.resources import (
     applied_schema,
     applied_table,
     failed_table,
+    renamed_resource,
     schema_key,
     table_key,
 )
@@ -253,6 +254,12 @@ class RunRecorder:
             created_at=observed.audit.created_at,
         )
         self._resources[key] = msgspec.structs.replace(resource, metadata=metadata)
+
+    def rename(self, former: QualifiedName, table: QualifiedName) -> None:
+        """Take a table's record along to the name that the table has now; nothing where there is none."""
+        resource = self._resources.pop(table_key(former), None)
+        if resource is not None and table_key(table) not in self._resources:
+            self._resources[table_key(table)] = renamed_resource(resource, table)
 
     def forget(self, table: QualifiedName) -> None:
         """Drop a table's record."""

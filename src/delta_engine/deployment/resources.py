@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 
 import msgspec
@@ -17,6 +18,7 @@ from delta_engine.deployment.document import (
 )
 from delta_engine.execute.action_runner import TableOutcome
 from delta_engine.models import QualifiedName, Table
+from delta_engine.state.states import CatalogState
 from delta_engine.state.table_versions import TableVersion
 
 
@@ -60,6 +62,22 @@ def applied_table(
         ),
         dependencies=(schema_key(model.catalog_name, model.schema_name),),
         unknown=earlier.unknown if earlier else None,
+    )
+
+
+def renamed_resource(resource: Resource, name: QualifiedName) -> Resource:
+    """Return a table's record under another name."""
+    definition = resource.metadata.definition
+    if definition is not None:
+        definition = msgspec.structs.replace(
+            definition, catalog=name.catalog, schema=name.schema, name=name.table
+        )
+    return msgspec.structs.replace(
+        resource,
+        id=str(name),
+        config_checksum=definition_checksum(definition) if definition else resource.config_checksum,
+        metadata=msgspec.structs.replace(resource.metadata, definition=definition),
+        dependencies=(schema_key(name.catalog, name.schema),),
     )
 
 
@@ -115,3 +133,21 @@ def unmanaged_table(name: QualifiedName) -> Resource:
         metadata=ResourceMetadata(sync_warning="it stands in a managed schema and is in no model"),
         dependencies=(schema_key(name.catalog, name.schema),),
     )
+
+
+def last_applied_to(
+    models: Sequence[Table], applied: Mapping[str, Table], observed: CatalogState
+) -> Mapping[str, Table]:
+    """Return what was applied last, where tables that are about to be renamed have their new names.
+
+    Args:
+        models: the declared tables.
+        applied: what was applied last, by `QualifiedName.key`.
+        observed: a snapshot that covers the models.
+    """
+    renamed = {}
+    for model in models:
+        former = observed.table(model.qualified_name).former_name
+        if former is not None and former.key in applied:
+            renamed[model.qualified_name.key] = replace(applied[former.key], table_name=model.table_name)
+    return {**applied, **renamed}

@@ -22,7 +22,7 @@ from delta_engine.execute.action_runner import ActionRunner, ApplyFailedError, T
 from delta_engine.models import QualifiedName, Table
 from delta_engine.orchestrate.pipeline import Pipeline, PlannedRun
 from delta_engine.orchestrate.sync_run import OnOutcome, SyncRun
-from delta_engine.state.catalog_reader import CatalogReader, readable_snapshot
+from delta_engine.state.catalog_reader import CatalogReader, readable_snapshot, snapshot_with_former_names
 from delta_engine.state.states import CatalogState
 from delta_engine.state.table_history import TableHistoryReader
 from delta_engine.state.table_versions import TableVersionReader
@@ -124,7 +124,7 @@ class Orchestrator:
             InvalidModelError, CatalogReadError, RefusalGroup: as `plan_tables`.
         """
         raise_all(self._pipeline.validator.model_violations(tables))
-        observed = self._pipeline.reader.snapshot(tables)
+        observed = snapshot_with_former_names(self._pipeline.reader, tables)
         planned = self._planned(tables, observed, allow_cached=True)
         if planned.drift:  # a copy that is too old takes our own last run for somebody else
             planned = self._planned(tables, observed, allow_cached=False)

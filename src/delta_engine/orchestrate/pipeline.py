@@ -9,6 +9,7 @@ from delta_engine.actions import TablePlan
 from delta_engine.compile.planner import TablePlanner
 from delta_engine.deployment.document import DeploymentState
 from delta_engine.deployment.repository import utc_now
+from delta_engine.deployment.resources import last_applied_to
 from delta_engine.drift.detector import DetectedTable, DriftDetector
 from delta_engine.drift.handling import (
     DriftRefusal,
@@ -69,6 +70,7 @@ class Pipeline:
             applied: what was applied last, by `QualifiedName.key`.
             state: the deployment state; None if there is none yet.
         """
+        applied = last_applied_to(models, applied, observed)
         if state is None:
             return PlannedRun(plan=self.planner.plan(models, observed, applied), wanted=tuple(models))
         now = utc_now()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from delta_engine.actions import TablePlan
+from delta_engine.aspects.table_names import RenameTable
 from delta_engine.deployment.deployment import LockedRun
 from delta_engine.deployment.document import DeploymentState
 from delta_engine.deployment.repository import utc_now
@@ -16,6 +17,7 @@ from delta_engine.errors import RefusalGroup, RefusedError, StatementError, rais
 from delta_engine.execute.action_runner import ApplyFailedError, TableOutcome
 from delta_engine.models import Table
 from delta_engine.orchestrate.pipeline import Pipeline
+from delta_engine.state.catalog_reader import former_name, snapshot_with_former_names
 from delta_engine.state.states import CatalogState
 
 OnOutcome = Callable[[TableOutcome], None]
@@ -159,7 +161,15 @@ class SyncRun:
         models = {model.qualified_name.key: model for model in self._models}
         planned = {action.table.key for action in plan.table_actions()}
 
+        renamed = {
+            align.table.key: rename.observed
+            for align in plan.align_tables
+            for rename in align.of_type(RenameTable)
+        }
+
         def record(outcome: TableOutcome) -> None:
+            if outcome.table.key in renamed and outcome.statements:  # it is the first statement
+                self._recorder.rename(renamed[outcome.table.key], outcome.table)
             self._recorder.record(outcome, models[outcome.table.key])
             on_outcome(outcome)
 
@@ -187,14 +197,23 @@ class SyncRun:
             What was applied last, by `QualifiedName.key`.
         """
         self._models = tuple(tables)
+        self._observed = snapshot_with_former_names(self._pipeline.reader, self._models)
+        self._settle_renames()
         applied = last_applied(self._recorder.state)
-        self._observed = self._pipeline.reader.snapshot(self._models)
         keys = {model.qualified_name.key for model in self._models}
+        keys |= {former.key for former in map(former_name, self._models) if former is not None}
         managed = None if is_partial else {table_key(model.qualified_name) for model in self._models}
         self._recorder.synchronize(self._observed, managed=managed)
         if not is_partial:
             self._look_after([table for key, table in applied.items() if key not in keys])
         return applied
+
+    def _settle_renames(self) -> None:
+        """Take records along to new names where tables have them by now: a run can end before it says so."""
+        for model in self._models:
+            former, observed = former_name(model), self._observed.table(model.qualified_name)
+            if former is not None and observed.exists and observed.former_name is None:
+                self._recorder.rename(former, model.qualified_name)
 
     def _look_after(self, undeclared: Sequence[Table]) -> None:
         """Take in what became of tables that were applied once and are not declared any more.

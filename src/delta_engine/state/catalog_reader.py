@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import Protocol, TypeVar
 
 from delta_engine.errors import CatalogReadError, RefusalGroup, RefusedError, raise_all
@@ -73,6 +74,46 @@ def take_out_clustering(properties: dict[str, str]) -> tuple[str, ...]:
     return tuple(".".join(path) for path in paths)
 
 
+def snapshot_with_former_names(reader: CatalogReader, models: Sequence[Table]) -> CatalogState:
+    """Return a snapshot that finds tables under the names they had before, where models say so.
+
+    Such a table stands under its model's name, with its `former_name`. Costs a second snapshot while a rename is
+    not done yet.
+
+    Raises:
+        CatalogReadError, RefusalGroup, StatementError: as `CatalogReader.snapshot`.
+    """
+    observed = reader.snapshot(models)
+    listed = {name.key: name for name in observed.unasked}
+    formers = {
+        model.qualified_name.key: listed[former.key]
+        for model in models
+        for former in [former_name(model)]
+        if former is not None and former.key in listed and not observed.table(model.qualified_name).exists
+    }
+    if not formers:
+        return observed
+    found = reader.snapshot([Table(name.catalog, name.schema, name.table, ()) for name in formers.values()])
+    tables = {
+        key: replace(found.table(former), former_name=former)
+        for key, former in formers.items()
+        if found.table(former).exists
+    }
+    renamed = {former.key for former in formers.values()}
+    return replace(
+        observed,
+        tables={**observed.tables, **tables},
+        unasked=tuple(name for name in observed.unasked if name.key not in renamed),
+    )
+
+
+def former_name(model: Table) -> QualifiedName | None:
+    """Return the whole name that a table had before its model renamed it; None if it never did."""
+    if model.renamed_from is None:
+        return None
+    return replace(model.qualified_name, table=model.renamed_from)
+
+
 def readable_snapshot(
     reader: CatalogReader, models: Sequence[Table]
 ) -> tuple[CatalogState, tuple[RefusedError, ...]]:
@@ -83,14 +124,14 @@ def readable_snapshot(
         StatementError: as `CatalogReader.snapshot`.
     """
     try:
-        return reader.snapshot(models), ()
+        return snapshot_with_former_names(reader, models), ()
     except (CatalogReadError, RefusalGroup) as error:
         refusals = error.refusals if isinstance(error, RefusalGroup) else (error,)
         if any(refusal.table is None for refusal in refusals):
             raise
     unreadable = {refusal.table for refusal in refusals}
     readable = [model for model in models if str(model.qualified_name) not in unreadable]
-    return reader.snapshot(readable) if readable else CatalogState(tables={}), refusals
+    return snapshot_with_former_names(reader, readable) if readable else CatalogState(tables={}), refusals
 
 
 def not_a_delta_table(table: QualifiedName, what: str) -> CatalogReadError:

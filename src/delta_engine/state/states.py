@@ -82,6 +82,7 @@ class TableState:
         location: where an external table's files are; None for a managed one.
         referenced_by: the foreign keys of other tables that point here.
         relation: what it is.
+        former_name: the name that it still has, where its model has another (`renamed_from`).
         audit: by whom and when; not a part of what the table is.
     """
 
@@ -102,6 +103,7 @@ class TableState:
     location: str | None = None
     referenced_by: tuple[Reference, ...] = ()
     relation: RelationKind = RelationKind.TABLE
+    former_name: QualifiedName | None = None
     audit: Audit = field(default=NO_AUDIT, compare=False)
 
     def __post_init__(self) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from delta_engine.aspects.clustering import can_cluster
 from delta_engine.aspects.table_features import COLUMN_MAPPING_MODE
@@ -19,7 +20,7 @@ from delta_engine.types import forgotten_clause
 class ValidTableNames:
     """Catalog, schema and table names follow Unity Catalog's rules (docs: "Names", object names)."""
 
-    _FORBIDDEN = re.compile(r"[\s./`\x00-\x1f\x7f-\x9f]|\$\{")
+    FORBIDDEN = re.compile(r"[\s./`\x00-\x1f\x7f-\x9f]|\$\{")
 
     def check(self, models: Sequence[Table]) -> Iterator[InvalidModelError]:
         """Refuse empty and over-long names, and characters that Unity Catalog does not store."""
@@ -29,7 +30,7 @@ class ValidTableNames:
                 ("schema", model.schema_name),
                 ("table", model.table_name),
             ):
-                reason = _name_problem(name, self._FORBIDDEN)
+                reason = _name_problem(name, self.FORBIDDEN)
                 if reason:
                     yield InvalidModelError(
                         f"{part} name {name!r} {reason}",
@@ -54,6 +55,33 @@ class UniqueTables:
                     table=str(model.qualified_name),
                     location=model.declared_at,
                     way_out="Remove one of the two.",
+                )
+
+
+class RenamedTables:
+    """A table is renamed within its schema, from a name that no model has, and no two from one."""
+
+    def check(self, models: Sequence[Table]) -> Iterator[InvalidModelError]:
+        """Refuse `renamed_from` that would move a table, or take another one's."""
+        declared = {model.qualified_name.key for model in models}
+        taken: dict[str, Table] = {}
+        for model in models:
+            if model.renamed_from is None:
+                continue
+            former = replace(model.qualified_name, table=model.renamed_from).key
+            reason = ""
+            if _name_problem(model.renamed_from, ValidTableNames.FORBIDDEN):
+                reason = "is not a table's name in the same schema"
+            elif former in declared:
+                reason = "is the name of a declared table"
+            elif taken.setdefault(former, model) is not model:
+                reason = f"is where {taken[former].qualified_name} comes from"
+            if reason:
+                yield InvalidModelError(
+                    f"renamed_from {model.renamed_from!r} {reason}",
+                    table=str(model.qualified_name),
+                    location=model.declared_at,
+                    way_out="Correct it, or leave it out.",
                 )
 
 

@@ -36,6 +36,7 @@ class PlanRule(Protocol):
 DEFAULT_MODEL_RULES: tuple[ModelRule, ...] = (
     model_rules.ValidTableNames(),
     model_rules.UniqueTables(),
+    model_rules.RenamedTables(),
     model_rules.TablesHaveColumns(),
     model_rules.ValidColumnNames(),
     model_rules.DuplicateColumnNames(),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -12,97 +11,24 @@ from delta_engine.actions import CreateTable
 from delta_engine.addressing import CatalogAddressing
 from delta_engine.capabilities import DATABRICKS
 from delta_engine.deployment.deployment import Deployment
-from delta_engine.deployment.document import DeploymentState, Status
+from delta_engine.deployment.document import Status
 from delta_engine.deployment.errors import LockHeld, LockLost, StoreError, UnsavedStateError
 from delta_engine.deployment.lock_record import LockHolder
 from delta_engine.deployment.locks.unlocked import NoLock
 from delta_engine.deployment.ports import Identity, LockLease, StateLock, StoredDocument
 from delta_engine.deployment.stores.local import LocalJournalStore, LocalStateStore
 from delta_engine.deployment.stores.memory import MemoryJournalStore, MemoryStateStore
-from delta_engine.errors import CatalogReadError, StatementError
 from delta_engine.execute.action_runner import ActionRunner, ApplyFailedError, TableOutcome
-from delta_engine.models import QualifiedName, Table
+from delta_engine.models import Table
 from delta_engine.orchestrate.orchestrator import Orchestrator
-from delta_engine.sql_runner import Row
-from delta_engine.state.states import ABSENT, CatalogState, TableState
+from delta_engine.state.states import CatalogState
 from tests.builders import orders
 from tests.deployment_builders import FACTS, HOLDER, deployment_over
+from tests.fake_platform import FakePlatform, comments, engine_over, recorded, statuses, sync
 from tests.simulation import created
 
 TABLES = tuple(orders(name=name, comment="first") for name in ("a", "b", "c"))
 CHANGED = tuple(orders(name=name, comment="second") for name in ("a", "b", "c"))
-
-
-class FakePlatform:
-    """Reads and runs: a statement about a table makes it what its model says, unless it is told to fail.
-
-    Args:
-        models: the models by table name.
-    """
-
-    def __init__(self) -> None:
-        self.models: dict[str, Table] = {}
-        self.states: dict[str, TableState] = {}
-        self.statements: list[str] = []
-        self.failing: str | None = None
-        self.unreadable: str | None = None
-        self.shows = True
-
-    def snapshot(self, models: Sequence[Table]) -> CatalogState:
-        asked = [model.qualified_name.key for model in models]
-        if self.unreadable in asked:
-            raise CatalogReadError("it is a view", table=self.unreadable)
-        others = sorted(set(self.states) - set(asked))
-        return CatalogState(
-            tables={key: self.states.get(key, ABSENT) for key in asked},
-            unasked=tuple(QualifiedName(*key.split(".")) for key in others),
-        )
-
-    def run(self, sql: str) -> Sequence[Row]:
-        self.statements.append(sql)
-        found = re.search(r"TABLE `dev`\.`silver`\.`(\w+)`", sql)
-        assert found, sql
-        if found[1] == self.failing:
-            raise StatementError("no", sql=sql, error_class="NO")
-        key = f"dev.silver.{found[1]}"
-        if self.shows:
-            self.states[key] = created(CreateTable(self.models[key]))
-        return ()
-
-
-def engine_over(platform: FakePlatform, deployment: Deployment) -> Orchestrator:
-    return Orchestrator(
-        reader=platform,
-        action_runner=ActionRunner(platform, CatalogAddressing(), DATABRICKS, parallelism=1),
-        deployment=deployment,
-        versions=None,
-    )
-
-
-def sync(platform: FakePlatform, deployment: Deployment, *models: Table, **options: bool) -> list[str]:
-    """Run a whole sync; return what it had to say."""
-    platform.models = {model.qualified_name.key: model for model in models}
-    notes: list[str] = []
-    with engine_over(platform, deployment).run("sync", notes.append) as run:
-        run.apply(run.plan(models, **options))
-    return notes
-
-
-def recorded(deployment: Deployment) -> DeploymentState:
-    loaded = deployment.peek()
-    assert loaded is not None
-    return loaded.state
-
-
-def statuses(deployment: Deployment) -> dict[str, str]:
-    found = recorded(deployment).resources.items()
-    return {key.rsplit(".", 1)[1]: one.status.value for key, one in found if key.startswith("table")}
-
-
-def comments(deployment: Deployment) -> dict[str, str]:
-    found = recorded(deployment).resources.values()
-    definitions = [one.metadata.definition for one in found if one.metadata.definition]
-    return {one.name: one.comment for one in definitions}
 
 
 @pytest.fixture

@@ -1,0 +1,68 @@
+"""The table's name: changed where its model says what it was before. The data stays where it is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from delta_engine.actions import Hazard, Phase
+from delta_engine.aspects.aspect import Aspect, Change, Comparison, RenderContext, Sign
+from delta_engine.drift_policy import DriftKind
+from delta_engine.models import Part, QualifiedName, Table
+from delta_engine.sql import sql_rename_table
+from delta_engine.state.states import TableState
+
+
+@dataclass(frozen=True, slots=True)
+class RenameTable:
+    """Give a table another name in its schema. Whoever reads it by the former one fails from then on."""
+
+    phase: ClassVar[Phase] = Phase.RENAME_TABLE
+    hazards: ClassVar[tuple[Hazard, ...]] = (Hazard.BREAKS_READERS,)
+    desired: QualifiedName
+    observed: QualifiedName
+
+    def __post_init__(self) -> None:
+        if self.desired.key == self.observed.key:
+            raise ValueError("the table has this name already")
+
+
+def diff(comparison: Comparison) -> Iterable[RenameTable]:
+    """Yield an action while the table still has its former name."""
+    if comparison.observed.former_name is not None:
+        yield RenameTable(comparison.desired.qualified_name, comparison.observed.former_name)
+
+
+def render(actions: Sequence[RenameTable], context: RenderContext) -> Iterable[str]:
+    """Yield ALTER TABLE … RENAME TO."""
+    for action in actions:
+        yield sql_rename_table(context.addressing.table(action.observed), context.table)
+
+
+def explain(action: RenameTable) -> Iterable[Change]:
+    """Yield both names."""
+    yield Change(
+        sign=Sign.CHANGED,
+        subject="table name",
+        observed=str(action.observed),
+        desired=str(action.desired),
+    )
+
+
+def accept(model: Table, _observed: TableState, _action: RenameTable) -> Table:
+    """Return the model as it is: a rename that is not done yet is nobody's drift."""
+    return model
+
+
+ASPECT: Aspect[RenameTable] = Aspect(
+    name="table name",
+    part=Part.COLUMNS,
+    action_types=(RenameTable,),
+    diff=diff,
+    render=render,
+    explain=explain,
+    accept=accept,
+    drift_kind=lambda _action: DriftKind.TABLE_REPLACED,
+    differences=lambda _comparison: (),
+)

@@ -1,0 +1,95 @@
+"""A platform for whole runs: what statements do to tables is what the models say."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from delta_engine.actions import CreateTable
+from delta_engine.addressing import CatalogAddressing
+from delta_engine.capabilities import DATABRICKS
+from delta_engine.deployment.deployment import Deployment
+from delta_engine.deployment.document import DeploymentState
+from delta_engine.errors import CatalogReadError, StatementError
+from delta_engine.execute.action_runner import ActionRunner
+from delta_engine.models import QualifiedName, Table
+from delta_engine.orchestrate.orchestrator import Orchestrator
+from delta_engine.sql_runner import Row
+from delta_engine.state.states import ABSENT, CatalogState, TableState
+from tests.simulation import created
+
+
+class FakePlatform:
+    """Reads and runs: a statement about a table makes it what its model says, unless it is told to fail.
+
+    `models` are the models by `QualifiedName.key`, `states` the tables that exist; `failing` is the table whose
+    statements fail, `unreadable` one that cannot be read, and `shows` says whether changes are seen at once.
+    """
+
+    def __init__(self) -> None:
+        self.models: dict[str, Table] = {}
+        self.states: dict[str, TableState] = {}
+        self.statements: list[str] = []
+        self.failing: str | None = None
+        self.unreadable: str | None = None
+        self.shows = True
+
+    def snapshot(self, models: Sequence[Table]) -> CatalogState:
+        asked = [model.qualified_name.key for model in models]
+        if self.unreadable in asked:
+            raise CatalogReadError("it is a view", table=self.unreadable)
+        others = sorted(set(self.states) - set(asked))
+        return CatalogState(
+            tables={key: self.states.get(key, ABSENT) for key in asked},
+            unasked=tuple(QualifiedName(*key.split(".")) for key in others),
+        )
+
+    def run(self, sql: str) -> Sequence[Row]:
+        self.statements.append(sql)
+        found = re.search(r"TABLE `dev`\.`silver`\.`(\w+)`", sql)
+        assert found, sql
+        if found[1] == self.failing:
+            raise StatementError("no", sql=sql, error_class="NO")
+        key = f"dev.silver.{found[1]}"
+        if sql.startswith("DROP TABLE"):
+            del self.states[key]
+        elif " RENAME TO " in sql:
+            self.states[sql.split()[-1].replace("`", "")] = self.states.pop(key)
+        elif self.shows:
+            self.states[key] = created(CreateTable(self.models[key]))
+        return ()
+
+
+def engine_over(platform: FakePlatform, deployment: Deployment) -> Orchestrator:
+    return Orchestrator(
+        reader=platform,
+        action_runner=ActionRunner(platform, CatalogAddressing(), DATABRICKS, parallelism=1),
+        deployment=deployment,
+        versions=None,
+    )
+
+
+def sync(platform: FakePlatform, deployment: Deployment, *models: Table, **options: bool) -> list[str]:
+    """Run a whole sync; return what it had to say."""
+    platform.models = {model.qualified_name.key: model for model in models}
+    notes: list[str] = []
+    with engine_over(platform, deployment).run("sync", notes.append) as run:
+        run.apply(run.plan(models, **options))
+    return notes
+
+
+def recorded(deployment: Deployment) -> DeploymentState:
+    loaded = deployment.peek()
+    assert loaded is not None
+    return loaded.state
+
+
+def statuses(deployment: Deployment) -> dict[str, str]:
+    found = recorded(deployment).resources.items()
+    return {key.rsplit(".", 1)[1]: one.status.value for key, one in found if key.startswith("table")}
+
+
+def comments(deployment: Deployment) -> dict[str, str]:
+    found = recorded(deployment).resources.values()
+    definitions = [one.metadata.definition for one in found if one.metadata.definition]
+    return {one.name: one.comment for one in definitions}

@@ -1,0 +1,97 @@
+"""Tables that are renamed by their models: the data, the record and what was applied go along."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from delta_engine.deployment.deployment import Deployment
+from delta_engine.errors import InvalidModelError
+from delta_engine.execute.action_runner import ApplyFailedError
+from tests.builders import orders
+from tests.deployment_builders import deployment_over
+from tests.fake_platform import FakePlatform, recorded, statuses, sync
+
+BEFORE = orders(name="order", comment="first")
+AFTER = replace(orders(name="orders", comment="second"), renamed_from="order")
+
+
+@pytest.fixture
+def platform() -> FakePlatform:
+    return FakePlatform()
+
+
+@pytest.fixture
+def deployment(tmp_path: Path) -> Deployment:
+    return deployment_over(tmp_path)
+
+
+def test_a_rename_comes_first_and_takes_the_record_along(
+    platform: FakePlatform, deployment: Deployment
+) -> None:
+    sync(platform, deployment, BEFORE)
+    created_at = recorded(deployment).resources["table.dev.silver.order"].metadata.created_at
+    platform.statements.clear()
+    assert sync(platform, deployment, AFTER) == []
+    assert platform.statements == [
+        "ALTER TABLE `dev`.`silver`.`order` RENAME TO `dev`.`silver`.`orders`",
+        "COMMENT ON TABLE `dev`.`silver`.`orders` IS 'second'",
+    ]
+    assert statuses(deployment) == {"orders": "healthy"}
+    assert recorded(deployment).resources["table.dev.silver.orders"].metadata.created_at == created_at
+
+
+def test_it_says_nothing_once_it_is_done(platform: FakePlatform, deployment: Deployment) -> None:
+    sync(platform, deployment, BEFORE)
+    sync(platform, deployment, AFTER)
+    platform.statements.clear()
+    sync(platform, deployment, AFTER)
+    assert platform.statements == []
+
+
+def test_what_was_applied_under_the_former_name_is_unset_under_the_new_one(
+    platform: FakePlatform, deployment: Deployment
+) -> None:
+    sync(platform, deployment, replace(BEFORE, table_properties={"a": "b"}))
+    platform.statements.clear()
+    sync(platform, deployment, AFTER)
+    assert platform.statements[-1] == (
+        "ALTER TABLE `dev`.`silver`.`orders` UNSET TBLPROPERTIES IF EXISTS ('a')"
+    )
+
+
+def test_a_run_that_ends_after_the_rename_goes_on_from_there(
+    platform: FakePlatform, deployment: Deployment
+) -> None:
+    sync(platform, deployment, BEFORE)
+    platform.failing = "orders"
+    with pytest.raises(ApplyFailedError):
+        sync(platform, deployment, AFTER)
+    assert statuses(deployment) == {"orders": "degraded"}
+    platform.failing = None
+    assert sync(platform, deployment, AFTER) == []
+    assert statuses(deployment) == {"orders": "healthy"}
+
+
+def test_a_table_that_was_renamed_by_hand_is_found_by_its_new_name(
+    platform: FakePlatform, deployment: Deployment
+) -> None:
+    sync(platform, deployment, BEFORE)
+    platform.states["dev.silver.orders"] = platform.states.pop("dev.silver.order")
+    sync(platform, deployment, AFTER)
+    assert statuses(deployment) == {"orders": "healthy"}
+    assert "RENAME" not in " ".join(platform.statements)
+
+
+def test_two_tables_are_not_one(platform: FakePlatform, deployment: Deployment) -> None:
+    sync(platform, deployment, BEFORE, replace(AFTER, renamed_from=None))
+    with pytest.raises(InvalidModelError) as refused:
+        sync(platform, deployment, AFTER)
+    assert refused.value.reason == "it is renamed from dev.silver.order, and both tables exist"
+
+
+def test_without_the_former_table_it_is_created(platform: FakePlatform, deployment: Deployment) -> None:
+    sync(platform, deployment, AFTER)
+    assert [sql.split("(")[0] for sql in platform.statements] == ["CREATE TABLE `dev`.`silver`.`orders` "]
