@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from delta_engine.actions import Action, AlignTable, CreateTable, TablePlan
 from delta_engine.aspects.clustering import ChangeClustering
 from delta_engine.aspects.column_comments import SetColumnComments
+from delta_engine.aspects.column_tags import SetColumnTags, UnsetColumnTags
 from delta_engine.aspects.column_types import ColumnTypeChange
 from delta_engine.aspects.columns import ColumnAdd, ColumnDrop
 from delta_engine.aspects.nullability import ColumnNullabilityChange
@@ -15,6 +17,8 @@ from delta_engine.aspects.table_comment import SetTableComment
 from delta_engine.aspects.table_features import EnableTableFeature
 from delta_engine.aspects.table_names import RenameTable
 from delta_engine.aspects.table_properties import SetTableProperties, UnsetTableProperties
+from delta_engine.aspects.table_tags import SetTableTags, UnsetTableTags
+from delta_engine.aspects.tags import TagChange
 from delta_engine.models import Column, PrimaryKey
 from delta_engine.state.states import CatalogState, TableState
 from delta_engine.type_widening import Widening, with_type_at
@@ -42,6 +46,7 @@ def created(create: CreateTable) -> TableState:
         table_properties=model.effective_table_properties,
         primary_key=named_primary_key(model),
         cluster_by=model.cluster_by,
+        tags=model.tags,
     )
 
 
@@ -50,13 +55,14 @@ def after(action: Action, state: TableState) -> TableState:
     match action:
         case ColumnAdd(desired):
             assert all(column.key != desired.key for column in state.columns)
-            return replace(state, columns=(*state.columns, desired))
+            return replace(state, columns=(*state.columns, replace(desired, tags={})))
         case ColumnDrop(observed):
             key = state.primary_key
             assert key is None or observed.key not in map(str.lower, key.columns)
             assert state.table_properties.get("delta.columnMapping.mode", "none") != "none"
             assert len(state.columns) > 1
             assert observed.key not in map(str.lower, state.cluster_by)
+            assert not _column(state, observed.name).tags
             return replace(state, columns=tuple(c for c in state.columns if c.key != observed.key))
         case RenameTable():
             return replace(state, former_name=None)
@@ -93,7 +99,25 @@ def after(action: Action, state: TableState) -> TableState:
             assert state.primary_key is not None
             assert state.primary_key.name == name
             return replace(state, primary_key=None)
+        case SetTableTags(changes):
+            return replace(state, tags=_with_tags(state.tags, changes))
+        case UnsetTableTags(unwanted):
+            return replace(state, tags=_without_tags(state.tags, unwanted))
+        case SetColumnTags(column, changes):
+            return _with_column(state, column, tags=_with_tags(_column(state, column).tags, changes))
+        case UnsetColumnTags(column, unwanted):
+            return _with_column(state, column, tags=_without_tags(_column(state, column).tags, unwanted))
     raise AssertionError(f"the simulation does not know {action}")
+
+
+def _with_tags(tags: Mapping[str, str], changes: Iterable[TagChange]) -> dict[str, str]:
+    return {**tags, **{change.key: change.desired for change in changes}}
+
+
+def _without_tags(tags: Mapping[str, str], unwanted: Iterable[tuple[str, str]]) -> dict[str, str]:
+    gone = dict(unwanted)
+    assert gone.keys() <= tags.keys()
+    return {key: value for key, value in tags.items() if key not in gone}
 
 
 def _column(state: TableState, name: str) -> Column:

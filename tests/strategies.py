@@ -90,21 +90,29 @@ table_properties = st.fixed_dictionaries(
 )
 
 
+tag_values = st.sampled_from(["", "it's", "${x}", "a\\b", "yes"])
+
+tags = st.dictionaries(st.sampled_from(["pii", "PII", "cost center", "it's", "ä"]), tag_values, max_size=3)
+
 kept_types = data_types.filter(lambda found: forgotten_clause(found) is None)
 
 
 @st.composite
-def models(draw: st.DrawFn, *, types: Mapping[str, DataType] | None = None) -> Table:
+def models(
+    draw: st.DrawFn, *, types: Mapping[str, DataType] | None = None, is_governed: bool = True
+) -> Table:
     """Draw a valid model of dev.silver.orders.
 
     Args:
         draw: hypothesis's own.
         types: the type of each column by name; any by default.
+        is_governed: whether it may have what only Unity Catalog keeps.
     """
+    some_tags = tags if is_governed else st.just({})
     columns = []
     for name in draw(st.lists(names, min_size=1, max_size=6, unique_by=str.lower)):
         data_type = types[name] if types else draw(kept_types)
-        columns.append(Column(name, data_type, draw(st.booleans()), draw(texts)))
+        columns.append(Column(name, data_type, draw(st.booleans()), draw(texts), tags=draw(some_tags)))
     required = [column.name for column in columns if not column.is_nullable]
     clusterable = [column.name for column in columns if can_cluster(column.data_type)]
     key = draw(st.permutations(required))[: len(required) // 2 + 1] if draw(st.booleans()) else []
@@ -117,11 +125,12 @@ def models(draw: st.DrawFn, *, types: Mapping[str, DataType] | None = None) -> T
         draw(table_properties),
         PrimaryKey(key, draw(st.sampled_from([None, "my_key"]))) if key else None,
         cluster_by=draw(st.permutations(clusterable))[: draw(st.integers(0, 4))],
+        tags=draw(some_tags),
     )
 
 
 @st.composite
 def successive_models(draw: st.DrawFn) -> tuple[Table, Table]:
-    """Draw two models of one table whose columns of one name have one type."""
+    """Draw two models of one table, for any platform, whose columns of one name have one type."""
     types = {name: draw(kept_types) for name in NAMES}
-    return draw(models(types=types)), draw(models(types=types))
+    return draw(models(types=types, is_governed=False)), draw(models(types=types, is_governed=False))

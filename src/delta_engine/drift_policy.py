@@ -49,6 +49,8 @@ class DriftKind(Enum):
     COLUMN_ORDER = "column_order"
     COLUMN_COMMENT = "column_comment"
     TABLE_COMMENT = "table_comment"
+    TABLE_TAG = "table_tag"
+    COLUMN_TAG = "column_tag"
     UNMANAGED = "unmanaged"
 
 
@@ -68,6 +70,8 @@ _DEFAULT_SEVERITIES = {
     DriftKind.COLUMN_ORDER: Severity.LOW,
     DriftKind.COLUMN_COMMENT: Severity.LOW,
     DriftKind.TABLE_COMMENT: Severity.LOW,
+    DriftKind.TABLE_TAG: Severity.MEDIUM,
+    DriftKind.COLUMN_TAG: Severity.MEDIUM,
     DriftKind.UNMANAGED: Severity.LOW,
 }
 

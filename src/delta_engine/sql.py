@@ -202,6 +202,22 @@ def sql_drop_constraint(table: str, name: str, *, if_exists: bool = False) -> st
     return f"ALTER TABLE {table} DROP CONSTRAINT {guard}{quote_ident(name)}"
 
 
+def sql_set_tags(securable: str, tags: Mapping[str, str], column: str | None = None) -> str:
+    """Set tags; those not named stay as they are.
+
+    Args:
+        securable: a table or a schema, such as ``TABLE `dev`.`silver`.`orders` ``.
+        tags: values by key; the empty value makes a tag that is its key alone.
+        column: the table's column that they are for; None for the table itself.
+    """
+    return f"ALTER {securable}{_of_column(column)} SET TAGS ({_pairs(tags)})"
+
+
+def sql_unset_tags(securable: str, keys: Iterable[str], column: str | None = None) -> str:
+    """Take tags away; the arguments are those of `sql_set_tags`."""
+    return f"ALTER {securable}{_of_column(column)} UNSET TAGS ({', '.join(map(sql_literal, keys))})"
+
+
 def sql_show_table_properties(table: str) -> str:
     """List a table's properties as rows of `key` and `value`."""
     return f"SHOW TBLPROPERTIES {table}"
@@ -219,6 +235,10 @@ def sql_describe_detail(table: str) -> str:
 
 def _idents(names: Iterable[str]) -> str:
     return ", ".join(map(quote_ident, names))
+
+
+def _of_column(name: str | None) -> str:
+    return "" if name is None else f" ALTER COLUMN {quote_ident(name)}"
 
 
 def _comment(text: str) -> str:

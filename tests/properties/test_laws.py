@@ -18,7 +18,7 @@ from delta_engine.capabilities import DATABRICKS
 from delta_engine.compile.planner import TablePlanner
 from delta_engine.execute.action_runner import ActionRunner
 from delta_engine.execute.recording_sql_runner import RecordingSqlRunner
-from delta_engine.models import Column, Table
+from delta_engine.models import Table
 from delta_engine.report.plan_document import plan_document
 from delta_engine.sql import escape_sql_literal, quote_ident, sql_data_type, sql_literal
 from delta_engine.state.states import ABSENT, CatalogState, TableState
@@ -147,7 +147,7 @@ def statements(plan: TablePlan) -> list[str]:
 def test_a_state_equal_to_the_model_in_other_spelling_needs_nothing(model: Table) -> None:
     respelled = TableState(
         columns=tuple(
-            Column(column.name.upper(), column.data_type, column.is_nullable, column.comment)
+            replace(column, name=column.name.upper())
             for column in reversed(model.columns)
             if column.name.isascii()
         ),
@@ -158,6 +158,7 @@ def test_a_state_equal_to_the_model_in_other_spelling_needs_nothing(model: Table
         },
         primary_key=named_primary_key(model),
         cluster_by=tuple(map(str.upper, model.cluster_by)),
+        tags=model.tags,
     )
     if all(column.name.isascii() for column in model.columns):
         assert not PLANNER.plan([model], CatalogState(tables={"dev.silver.orders": respelled}))

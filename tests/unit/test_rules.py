@@ -16,7 +16,7 @@ from delta_engine.errors import InvalidModelError, SourceLocation, UnsafePlanErr
 from delta_engine.models import Column, PrimaryKey, Table
 from delta_engine.policy import Allowance, Policy
 from delta_engine.types import AtomicType
-from delta_engine.validation import model_rules, plan_rules
+from delta_engine.validation import governance_rules, model_rules, plan_rules
 from delta_engine.validation.rules import ModelRule, PlanRule
 from delta_engine.validation.validator import PlanValidator
 from tests.builders import ORDERS
@@ -31,6 +31,47 @@ def model(*columns: Column, table: str = "orders", **rest: object) -> Table:
 
 
 MODEL_CASES: list[tuple[ModelRule, list[Table], str]] = [
+    (
+        governance_rules.TagsWithinLimits(),
+        [model(ID, tags={f"k{number}": "" for number in range(51)})],
+        "models.yml:7: table dev.silver.orders: it has 51 tags. Name 50 at most.",
+    ),
+    (
+        governance_rules.TagsWithinLimits(),
+        [model(Column("id", "bigint", tags={"a.b": ""}))],
+        "models.yml:7: table dev.silver.orders, column id: tag key 'a.b' has a character that is not allowed "
+        "here: '.'. Use letters, digits, underscores and blanks between them.",
+    ),
+    (
+        governance_rules.TagsWithinLimits(),
+        [model(ID, tags={"": "x"})],
+        "models.yml:7: table dev.silver.orders: tag key '' is empty. "
+        "Use letters, digits, underscores and blanks between them.",
+    ),
+    (
+        governance_rules.TagsWithinLimits(),
+        [model(ID, tags={" team": "x"})],
+        "models.yml:7: table dev.silver.orders: tag key ' team' begins or ends with a blank. "
+        "Use letters, digits, underscores and blanks between them.",
+    ),
+    (
+        governance_rules.TagsWithinLimits(),
+        [model(ID, tags={"k" * 256: ""})],
+        f"models.yml:7: table dev.silver.orders: tag key '{'k' * 256}' is longer than 255 characters. "
+        "Use letters, digits, underscores and blanks between them.",
+    ),
+    (
+        governance_rules.TagsWithinLimits(),
+        [model(ID, tags={"team": "x" * 1001})],
+        "models.yml:7: table dev.silver.orders: the value of tag 'team' is longer than 1000 characters. "
+        "Shorten it, or write it into the comment.",
+    ),
+    (
+        governance_rules.TagsWithinLimits(),
+        [model(ID, tags={"team": "sales "})],
+        "models.yml:7: table dev.silver.orders: the value of tag 'team' begins or ends with a blank. "
+        "Remove the blank.",
+    ),
     (
         model_rules.ClusteringColumnsFit(),
         [model(ID, cluster_by=("nope",))],

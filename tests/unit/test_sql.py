@@ -111,6 +111,19 @@ def test_create_table_leaves_out_empty_clauses() -> None:
             sql.sql_drop_constraint(T, "pk", if_exists=True),
             f"ALTER TABLE {T} DROP CONSTRAINT IF EXISTS `pk`",
         ),
+        (
+            sql.sql_set_tags(f"TABLE {T}", {"b": "", "it's": "x"}),
+            f"ALTER TABLE {T} SET TAGS ('b' = '', 'it\\'s' = 'x')",
+        ),
+        (
+            sql.sql_set_tags(f"TABLE {T}", {"pii": "yes"}, "a`b"),
+            f"ALTER TABLE {T} ALTER COLUMN `a``b` SET TAGS ('pii' = 'yes')",
+        ),
+        (sql.sql_unset_tags("SCHEMA `dev`.`s`", ["a", "b"]), "ALTER SCHEMA `dev`.`s` UNSET TAGS ('a', 'b')"),
+        (
+            sql.sql_unset_tags(f"TABLE {T}", ["a"], "c"),
+            f"ALTER TABLE {T} ALTER COLUMN `c` UNSET TAGS ('a')",
+        ),
         (sql.sql_show_table_properties(T), f"SHOW TBLPROPERTIES {T}"),
     ],
 )

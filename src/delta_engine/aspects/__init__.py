@@ -15,6 +15,7 @@ from delta_engine.actions import Action, AlignTable
 from delta_engine.aspects import (
     clustering,
     column_comments,
+    column_tags,
     column_types,
     columns,
     nullability,
@@ -23,6 +24,7 @@ from delta_engine.aspects import (
     table_features,
     table_names,
     table_properties,
+    table_tags,
 )
 from delta_engine.aspects.aspect import (
     Aspect,
@@ -47,6 +49,8 @@ ASPECTS: tuple[Aspect[Any], ...] = (
     table_features.ASPECT,
     table_properties.ASPECT,
     primary_key.ASPECT,
+    table_tags.ASPECT,
+    column_tags.ASPECT,
 )
 
 _ASPECT_OF: dict[type[Action], Aspect[Any]] = {

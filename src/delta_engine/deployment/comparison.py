@@ -70,6 +70,7 @@ def _as_state(table: Table) -> TableState:
         table_properties=table.effective_table_properties,
         primary_key=table.primary_key,
         cluster_by=table.cluster_by,
+        tags=table.tags,
     )
 
 

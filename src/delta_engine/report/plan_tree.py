@@ -80,6 +80,14 @@ def _created(model: Table) -> Iterator[Branch]:
         yield Branch(Sign.ADDED, f"table comment {model.comment!r}")
     for name, value in model.effective_table_properties.items():
         yield Branch(Sign.ADDED, f"property {name} = {value!r}")
+    yield from _governed(model)
+
+
+def _governed(model: Table) -> Iterator[Branch]:
+    """Yield what Unity Catalog adds to a new table."""
+    for action in aspects.after_create(model):
+        for change in aspects.explain([action]):
+            yield Branch(change.sign, describe_change(change))
 
 
 def _changed(actions: tuple[Action, ...]) -> Iterator[Branch]:

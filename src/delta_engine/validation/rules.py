@@ -14,7 +14,7 @@ from delta_engine.actions import TablePlan
 from delta_engine.errors import InvalidModelError, UnsafePlanError
 from delta_engine.models import Table
 from delta_engine.policy import Policy
-from delta_engine.validation import model_rules, plan_rules
+from delta_engine.validation import governance_rules, model_rules, plan_rules
 
 
 class ModelRule(Protocol):
@@ -45,6 +45,7 @@ DEFAULT_MODEL_RULES: tuple[ModelRule, ...] = (
     model_rules.ReadableProperties(),
     model_rules.KeepsNestedClauses(),
     model_rules.DeclaresOnlyWhatItManages(),
+    governance_rules.TagsWithinLimits(),
 )
 
 DEFAULT_PLAN_RULES: tuple[PlanRule, ...] = (

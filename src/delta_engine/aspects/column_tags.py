@@ -1,0 +1,153 @@
+"""Tags of columns: one statement per column, and only for those that differ.
+
+A column that is dropped loses all its tags before, whoever set them: governed tags block the drop (Databricks
+documentation, "Governed tags").
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+from typing_extensions import assert_never
+
+from delta_engine.actions import SAFE, Hazard, Phase
+from delta_engine.aspects.aspect import Aspect, Change, Comparison, RenderContext, with_column
+from delta_engine.aspects.tags import (
+    TagChange,
+    changed_tags,
+    explain_set,
+    explain_unset,
+    unwanted_tags,
+    with_observed,
+)
+from delta_engine.drift_policy import DriftKind
+from delta_engine.models import Part, Table
+from delta_engine.sql import sql_set_tags, sql_unset_tags
+from delta_engine.state.states import TableState
+
+
+@dataclass(frozen=True, slots=True)
+class SetColumnTags:
+    """Set tags of one column, sorted by key."""
+
+    phase: ClassVar[Phase] = Phase.SET_TAGS
+    hazards: ClassVar[tuple[Hazard, ...]] = SAFE
+    column: str
+    tags: tuple[TagChange, ...]
+
+    def __post_init__(self) -> None:
+        if not self.tags:
+            raise ValueError(f"setting tags of column {self.column} needs at least one")
+
+
+@dataclass(frozen=True, slots=True)
+class UnsetColumnTags:
+    """Take tags of one column away, as (key, observed value) pairs sorted by key.
+
+    Args:
+        column: the column.
+        tags: the tags.
+        before_drop: whether that is because the column itself goes.
+    """
+
+    phase: ClassVar[Phase] = Phase.UNSET_TAGS
+    hazards: ClassVar[tuple[Hazard, ...]] = SAFE
+    column: str
+    tags: tuple[tuple[str, str], ...]
+    before_drop: bool = False
+
+    def __post_init__(self) -> None:
+        if not self.tags:
+            raise ValueError(f"taking tags of column {self.column} away needs at least one")
+
+
+def diff(comparison: Comparison) -> Iterable[SetColumnTags | UnsetColumnTags]:
+    """Yield one action per column for all its tags to set, and one for those to take away."""
+    for name, changes in _changes(comparison):
+        yield SetColumnTags(name, changes)
+    for name, unwanted in _unwanted(comparison):
+        yield UnsetColumnTags(name, unwanted)
+    for column in comparison.dropped:
+        if column.tags:
+            yield UnsetColumnTags(column.name, tuple(column.tags.items()), before_drop=True)
+
+
+def differences(comparison: Comparison) -> Iterable[SetColumnTags | UnsetColumnTags]:
+    """Yield one action per tag of the columns that both sides have; the drop of a column says all of its own."""
+    for name, changes in _changes(comparison):
+        if name.lower() not in {column.key for column in comparison.added}:
+            yield from (SetColumnTags(name, (change,)) for change in changes)
+    for name, unwanted in _unwanted(comparison):
+        yield from (UnsetColumnTags(name, (tag,)) for tag in unwanted)
+
+
+def render(actions: Sequence[SetColumnTags | UnsetColumnTags], context: RenderContext) -> Iterable[str]:
+    """Yield one SET TAGS or one UNSET TAGS per column."""
+    table = f"TABLE {context.table}"
+    for action in actions:
+        match action:
+            case SetColumnTags(column, changes):
+                yield sql_set_tags(table, {change.key: change.desired for change in changes}, column)
+            case UnsetColumnTags(column, unwanted):
+                yield sql_unset_tags(table, [key for key, _ in unwanted], column)
+            case other:
+                assert_never(other)
+
+
+def explain(action: SetColumnTags | UnsetColumnTags) -> Iterable[Change]:
+    """Yield a line per tag."""
+    match action:
+        case SetColumnTags(column, changes):
+            yield from explain_set(changes, f"column {column} ")
+        case UnsetColumnTags(column, unwanted):
+            yield from explain_unset(unwanted, f"column {column} ")
+        case other:
+            assert_never(other)
+
+
+def accept(model: Table, observed: TableState, action: SetColumnTags | UnsetColumnTags) -> Table:
+    """Return the model with the column's tags as they are."""
+    match action:
+        case SetColumnTags(name, changes):
+            keys = [change.key for change in changes]
+        case UnsetColumnTags(name, unwanted):
+            keys = [key for key, _ in unwanted]
+        case other:
+            assert_never(other)
+    found = {column.key: column.tags for column in observed.columns}.get(name.lower(), {})
+    return with_column(
+        model, name, lambda column: replace(column, tags=with_observed(column.tags, found, keys))
+    )
+
+
+def _changes(comparison: Comparison) -> Iterable[tuple[str, tuple[TagChange, ...]]]:
+    for desired, observed in comparison.with_new_columns:
+        changes = changed_tags(desired.tags, observed.tags)
+        if changes:
+            yield observed.name, changes
+
+
+def _unwanted(comparison: Comparison) -> Iterable[tuple[str, tuple[tuple[str, str], ...]]]:
+    applied = comparison.last_applied
+    known = {column.key: column.tags for column in applied.columns} if applied else {}
+    for desired, observed in comparison.shared:
+        last_applied = known.get(observed.key, {})
+        unwanted = unwanted_tags(desired.tags, observed.tags, last_applied, comparison.policy.tags)
+        if unwanted:
+            yield observed.name, unwanted
+
+
+ASPECT: Aspect[SetColumnTags | UnsetColumnTags] = Aspect(
+    name="column tags",
+    part=Part.TAGS,
+    action_types=(SetColumnTags, UnsetColumnTags),
+    diff=diff,
+    differences=differences,
+    render=render,
+    explain=explain,
+    accept=accept,
+    drift_kind=lambda _action: DriftKind.COLUMN_TAG,
+    completes_create=True,
+)

@@ -1,0 +1,131 @@
+"""Tags of the table itself: set and taken away in one statement each, and only those that differ."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+from typing_extensions import assert_never
+
+from delta_engine.actions import SAFE, Hazard, Phase
+from delta_engine.aspects.aspect import Aspect, Change, Comparison, RenderContext
+from delta_engine.aspects.tags import (
+    TagChange,
+    changed_tags,
+    explain_set,
+    explain_unset,
+    unwanted_tags,
+    with_observed,
+)
+from delta_engine.drift_policy import DriftKind
+from delta_engine.models import Part, Table
+from delta_engine.sql import sql_set_tags, sql_unset_tags
+from delta_engine.state.states import TableState
+
+
+@dataclass(frozen=True, slots=True)
+class SetTableTags:
+    """Set tags of the table, sorted by key."""
+
+    phase: ClassVar[Phase] = Phase.SET_TAGS
+    hazards: ClassVar[tuple[Hazard, ...]] = SAFE
+    tags: tuple[TagChange, ...]
+
+    def __post_init__(self) -> None:
+        if not self.tags:
+            raise ValueError("setting tags needs at least one")
+
+
+@dataclass(frozen=True, slots=True)
+class UnsetTableTags:
+    """Take tags of the table away, as (key, observed value) pairs sorted by key."""
+
+    phase: ClassVar[Phase] = Phase.UNSET_TAGS
+    hazards: ClassVar[tuple[Hazard, ...]] = SAFE
+    tags: tuple[tuple[str, str], ...]
+
+    def __post_init__(self) -> None:
+        if not self.tags:
+            raise ValueError("taking tags away needs at least one")
+
+
+def diff(comparison: Comparison) -> Iterable[SetTableTags | UnsetTableTags]:
+    """Yield one action for all tags to set, and one for those to take away."""
+    changes, unwanted = _changes(comparison), _unwanted(comparison)
+    if changes:
+        yield SetTableTags(changes)
+    if unwanted:
+        yield UnsetTableTags(unwanted)
+
+
+def differences(comparison: Comparison) -> Iterable[SetTableTags | UnsetTableTags]:
+    """Yield one action per tag."""
+    for change in _changes(comparison):
+        yield SetTableTags((change,))
+    for tag in _unwanted(comparison):
+        yield UnsetTableTags((tag,))
+
+
+def render(actions: Sequence[SetTableTags | UnsetTableTags], context: RenderContext) -> Iterable[str]:
+    """Yield one SET TAGS or one UNSET TAGS."""
+    for action in actions:
+        match action:
+            case SetTableTags(changes):
+                tags = {change.key: change.desired for change in changes}
+                yield sql_set_tags(f"TABLE {context.table}", tags)
+            case UnsetTableTags(unwanted):
+                yield sql_unset_tags(f"TABLE {context.table}", [key for key, _ in unwanted])
+            case other:
+                assert_never(other)
+
+
+def explain(action: SetTableTags | UnsetTableTags) -> Iterable[Change]:
+    """Yield a line per tag."""
+    match action:
+        case SetTableTags(changes):
+            yield from explain_set(changes)
+        case UnsetTableTags(unwanted):
+            yield from explain_unset(unwanted)
+        case other:
+            assert_never(other)
+
+
+def accept(model: Table, observed: TableState, action: SetTableTags | UnsetTableTags) -> Table:
+    """Return the model with the tags as they are."""
+    match action:
+        case SetTableTags(changes):
+            keys = [change.key for change in changes]
+        case UnsetTableTags(unwanted):
+            keys = [key for key, _ in unwanted]
+        case other:
+            assert_never(other)
+    return replace(model, tags=with_observed(model.tags, observed.tags, keys))
+
+
+def _changes(comparison: Comparison) -> tuple[TagChange, ...]:
+    return changed_tags(comparison.desired.tags, comparison.observed.tags)
+
+
+def _unwanted(comparison: Comparison) -> tuple[tuple[str, str], ...]:
+    applied = comparison.last_applied
+    return unwanted_tags(
+        comparison.desired.tags,
+        comparison.observed.tags,
+        applied.tags if applied else {},
+        comparison.policy.tags,
+    )
+
+
+ASPECT: Aspect[SetTableTags | UnsetTableTags] = Aspect(
+    name="table tags",
+    part=Part.TAGS,
+    action_types=(SetTableTags, UnsetTableTags),
+    diff=diff,
+    differences=differences,
+    render=render,
+    explain=explain,
+    accept=accept,
+    drift_kind=lambda _action: DriftKind.TABLE_TAG,
+    completes_create=True,
+)

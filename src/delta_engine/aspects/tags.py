@@ -1,0 +1,85 @@
+"""Tags, wherever they are put: keys that a model names are set; whose the others are is the policy's to say.
+
+Keys and values compare exactly: Unity Catalog tells `Sales` from `sales` (Databricks documentation, "Apply tags
+to Unity Catalog securable objects").
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from delta_engine.aspects.aspect import Change, Sign
+from delta_engine.policy import Ownership
+
+Tags = Mapping[str, str]
+"""Values by key."""
+
+
+@dataclass(frozen=True, slots=True)
+class TagChange:
+    """One tag, both sides; None where there is no such key."""
+
+    key: str
+    desired: str
+    observed: str | None
+
+    def __post_init__(self) -> None:
+        if self.desired == self.observed:
+            raise ValueError(f"tag {self.key} already has this value")
+
+
+def changed_tags(desired: Tags, observed: Tags) -> tuple[TagChange, ...]:
+    """Return the tags that a model names and that are missing or have another value, sorted by key."""
+    return tuple(
+        TagChange(key, value, observed.get(key))
+        for key, value in sorted(desired.items())
+        if observed.get(key) != value
+    )
+
+
+def unwanted_tags(
+    desired: Tags, observed: Tags, last_applied: Tags, ownership: Ownership
+) -> tuple[tuple[str, str], ...]:
+    """Return the (key, value) pairs that the model does not name and that are ours to take away, sorted.
+
+    Args:
+        desired: the model's.
+        observed: those that are there.
+        last_applied: those that this engine applied last.
+        ownership: whose the others are.
+    """
+    return tuple(
+        (key, value)
+        for key, value in sorted(observed.items())
+        if key not in desired and (ownership is Ownership.FULL or key in last_applied)
+    )
+
+
+def explain_set(changes: Iterable[TagChange], subject: str = "") -> Iterator[Change]:
+    """Yield a line per tag.
+
+    Args:
+        changes: the tags.
+        subject: what they are put on, with a space after it; empty for the thing itself.
+    """
+    for change in changes:
+        yield Change(
+            sign=Sign.ADDED if change.observed is None else Sign.CHANGED,
+            subject=f"{subject}tag {change.key}",
+            observed=None if change.observed is None else repr(change.observed),
+            desired=repr(change.desired),
+        )
+
+
+def explain_unset(tags: Iterable[tuple[str, str]], subject: str = "") -> Iterator[Change]:
+    """Yield a line per tag; the arguments are those of `explain_set`."""
+    for key, value in tags:
+        yield Change(sign=Sign.REMOVED, subject=f"{subject}tag {key}", observed=repr(value))
+
+
+def with_observed(tags: Tags, observed: Tags, keys: Iterable[str]) -> dict[str, str]:
+    """Return a model's tags with the observed side of some keys."""
+    taken = set(keys)
+    kept = {key: value for key, value in tags.items() if key not in taken}
+    return kept | {key: value for key, value in observed.items() if key in taken}

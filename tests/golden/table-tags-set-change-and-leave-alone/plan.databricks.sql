@@ -1,0 +1,1 @@
+ALTER TABLE `dev`.`silver`.`orders` SET TAGS ('domain' = 'sales', 'it\'s' = 'dev `\\', 'pii' = '');

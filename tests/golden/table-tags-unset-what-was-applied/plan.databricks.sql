@@ -1,0 +1,1 @@
+ALTER TABLE `dev`.`silver`.`orders` UNSET TAGS ('applied once', 'changed since');

@@ -1,0 +1,71 @@
+"""Laws of ownership: what no model named is nobody's to remove, unless the policy says so in as many words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from hypothesis import given
+
+from delta_engine.compile.planner import TablePlanner
+from delta_engine.models import Table
+from delta_engine.policy import Ownership, Policy
+from delta_engine.state.states import ABSENT, CatalogState, TableState
+from tests.simulation import simulate
+from tests.strategies import models, tags
+
+KEY = "dev.silver.orders"
+
+
+def catalog(state: TableState) -> CatalogState:
+    """Return a snapshot of dev.silver.orders."""
+    return CatalogState(tables={KEY: state})
+
+
+def applied(model: Table) -> TableState:
+    """Return the table as the engine creates it."""
+    return simulate(TablePlanner().plan([model], catalog(ABSENT)), catalog(ABSENT)).tables[KEY]
+
+
+def synced(model: Table, state: TableState, last: Table, ownership: Ownership) -> TableState:
+    """Return the table after a sync, which leaves nothing to do."""
+    planner = TablePlanner(Policy(tags=ownership, grants=ownership))
+    end = simulate(planner.plan([model], catalog(state), {KEY: last}), catalog(state))
+    assert not planner.plan([model], end, {KEY: model})
+    return end.tables[KEY]
+
+
+def with_tags(state: TableState, others: Mapping[str, str]) -> TableState:
+    """Return a table to which somebody added tags, on itself and on its columns."""
+    return replace(
+        state,
+        tags={**others, **state.tags},
+        columns=tuple(replace(column, tags={**others, **column.tags}) for column in state.columns),
+    )
+
+
+@given(models(), models(), tags)
+def test_tags_of_others_stay_and_what_was_applied_goes_with_its_model(
+    a: Table, b: Table, others: dict[str, str]
+) -> None:
+    before = with_tags(applied(a), others)
+    after = synced(b, before, a, Ownership.ADDITIVE)
+    foreign = {key: value for key, value in others.items() if key not in a.tags}
+    assert dict(after.tags) == {**foreign, **b.tags}
+    known = {column.key: column.tags for column in a.columns}
+    wanted = {column.key: column.tags for column in b.columns}
+    for column in after.columns:
+        shared = others if column.key in known else {}
+        kept = {key: value for key, value in shared.items() if key not in known[column.key]}
+        assert dict(column.tags) == {**kept, **wanted[column.key]}
+
+
+@given(models(), models(), tags)
+def test_with_full_ownership_only_the_models_tags_are_left(
+    a: Table, b: Table, others: dict[str, str]
+) -> None:
+    after = synced(b, with_tags(applied(a), others), a, Ownership.FULL)
+    assert after.tags == b.tags
+    assert {column.key: column.tags for column in after.columns} == {
+        column.key: column.tags for column in b.columns
+    }
