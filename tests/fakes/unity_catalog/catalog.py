@@ -1,0 +1,255 @@
+"""Unity Catalog in memory: it runs the statements of the `databricks` backend, and refuses what the real one would.
+
+It is a `SqlRunner`, and reads itself as a `CatalogReader`. What it keeps is immutable, so a copy is free.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from threading import Lock
+
+from typing_extensions import assert_never
+
+from delta_engine.errors import StatementError
+from delta_engine.models import QualifiedName, Schema, Table
+from delta_engine.sql_runner import Row
+from delta_engine.state.states import ABSENT, CatalogState, Reference, SchemaState, TableState
+from tests.fakes.unity_catalog import columns, constraints, governance, layout, properties
+from tests.fakes.unity_catalog.creation import created
+from tests.fakes.unity_catalog.grammar import parse
+from tests.fakes.unity_catalog.refusals import Refusal, require
+from tests.fakes.unity_catalog.spelling import as_read, names_of
+from tests.fakes.unity_catalog.statements import (
+    AddColumns,
+    AddConstraint,
+    AlterColumns,
+    AlterSchema,
+    AlterTable,
+    ClusterBy,
+    CommentOn,
+    CreateSchema,
+    CreateTable,
+    DropColumns,
+    DropConstraint,
+    DropTable,
+    Grant,
+    Path,
+    RenameColumn,
+    RenameTable,
+    Revoke,
+    SetOwner,
+    SetProperties,
+    SetRowFilter,
+    SetTags,
+    Statement,
+    TableChange,
+    UnsetProperties,
+    UnsetTags,
+)
+from tests.fakes.unity_catalog.stored import Stored
+
+_CREATOR = "ann@example.com"
+
+
+class FakeUnityCatalog:
+    """A metastore with one catalog or several; catalogs are there as soon as somebody names them.
+
+    Args:
+        schemas: names of schemas that are there from the start: `catalog.schema`.
+        governed_tags: keys of tags that block the drop of a column that has them.
+    """
+
+    def __init__(self, schemas: Iterable[str] = ("dev.silver",), governed_tags: Iterable[str] = ()) -> None:
+        self.tables: dict[str, Stored] = {}
+        self.schemas: dict[str, SchemaState] = {name: SchemaState(owner=_CREATOR) for name in schemas}
+        self.governed_tags = frozenset(governed_tags)
+        self.statements: list[str] = []
+        self._lock = Lock()
+
+    def copy(self) -> FakeUnityCatalog:
+        """Return a catalog that is as this one, and goes its own way."""
+        found = FakeUnityCatalog((), self.governed_tags)
+        found.tables, found.schemas = dict(self.tables), dict(self.schemas)
+        return found
+
+    def run(self, sql: str) -> Sequence[Row]:
+        """Run one statement; see `SqlRunner.run`."""
+        with self._lock:
+            statement = parse(sql)
+            try:
+                self._apply(statement)
+            except Refusal as refusal:
+                raise StatementError(refusal.message, sql=sql, error_class=refusal.error_class) from refusal
+            self.statements.append(sql)
+        return ()
+
+    def put_nulls(self, table: QualifiedName, column: str, count: int) -> None:
+        """Let a column of a table have NULL in so many rows."""
+        stored = self.tables[table.key]
+        self.tables[table.key] = replace(stored, nulls={**stored.nulls, column.lower(): count})
+
+    def snapshot(self, models: Sequence[Table], schemas: Sequence[Schema] = ()) -> CatalogState:
+        """Return the state of every model's table; see `CatalogReader.snapshot`."""
+        names = [name for model in models for name in _names(model)]
+        pairs = {(name.catalog.lower(), name.schema.lower()) for name in names}
+        pairs |= {(one.catalog_name.lower(), one.schema_name.lower()) for one in schemas}
+        asked = {name.key: self._read(name.key) for name in names}
+        beside = [one for one in self.tables.values() if (one.name.catalog, one.name.schema) in pairs]
+        return CatalogState(
+            tables=asked,
+            missing_schemas=frozenset(pair for pair in pairs if ".".join(pair) not in self.schemas),
+            unasked=tuple(name for name in names_of(beside) if name.key not in asked),
+            schema_states={
+                name: self.schemas[name] for name in map(".".join, sorted(pairs)) if name in self.schemas
+            },
+        )
+
+    def tables_in(self, catalog: str, schema: str) -> tuple[QualifiedName, ...]:
+        """Return the Delta tables of a schema; see `TableLister.tables_in`."""
+        pair = (catalog.lower(), schema.lower())
+        return tuple(name for name in names_of(self.tables.values()) if (name.catalog, name.schema) == pair)
+
+    def stored(self, key: str) -> Stored:
+        """Return a table with the foreign keys that point at it."""
+        found = self.tables.get(key)
+        if found is None:
+            raise Refusal("TABLE_OR_VIEW_NOT_FOUND", f"there is no table {key}")
+        references = tuple(
+            Reference(table=one.name, name=str(foreign.name))
+            for one in self.tables.values()
+            for foreign in one.state.foreign_keys
+            if foreign.references == key
+        )
+        return replace(found.with_state(referenced_by=references), governed_tags=self.governed_tags)
+
+    def _read(self, key: str) -> TableState:
+        return as_read(self.stored(key)) if key in self.tables else ABSENT
+
+    def _apply(self, statement: Statement) -> None:
+        match statement:
+            case CreateSchema(path):
+                name = _dotted(path, 2)
+                require(name not in self.schemas, "SCHEMA_ALREADY_EXISTS", f"{name} is there already")
+                self.schemas[name] = SchemaState(owner=_CREATOR)
+            case CreateTable(path, state):
+                table = self._new_name(path)
+                owned = replace(state, owner=_CREATOR)
+                self.tables[table.key] = created(table, owned, self.tables)
+            case DropTable(path, if_exists):
+                self._drop(_dotted(path, 3), if_exists)
+            case AlterTable(path, change):
+                stored = self.stored(_dotted(path, 3))
+                if isinstance(change, RenameTable):
+                    self._rename(stored, change)
+                else:
+                    self._keep(self._changed(stored, change))
+            case AlterSchema(path, change):
+                self._alter_schema(_dotted(path, 2), change)
+            case CommentOn("TABLE", path, comment):
+                self._keep(self.stored(_dotted(path, 3)).with_state(table_comment=comment))
+            case CommentOn("SCHEMA", path, comment):
+                name = self._schema(path)
+                self.schemas[name] = replace(self.schemas[name], comment=comment)
+            case Grant("TABLE", path) | Revoke("TABLE", path):
+                stored = self.stored(_dotted(path, 3))
+                self._keep(
+                    stored.with_state(grants=governance.altered_grants(stored.state.grants, statement))
+                )
+            case Grant("SCHEMA", path) | Revoke("SCHEMA", path):
+                found = self.schemas[self._schema(path)]
+                grants = governance.altered_grants(found.grants, statement)
+                self.schemas[self._schema(path)] = replace(found, grants=grants)
+            case _:
+                raise Refusal("PARSE_SYNTAX_ERROR", f"not understood: {statement}")
+
+    def _changed(self, stored: Stored, change: TableChange) -> Stored:
+        match change:
+            case AddColumns():
+                return columns.added(stored, change)
+            case DropColumns():
+                return columns.dropped(stored, change)
+            case RenameColumn((column,)):
+                self._drop_references_to(stored, column)
+                return columns.renamed(constraints.without_keys_on(stored, column), change)
+            case RenameColumn():
+                return columns.renamed(stored, change)
+            case AlterColumns():
+                return columns.altered(stored, change)
+            case ClusterBy():
+                return layout.clustered(stored, change)
+            case SetProperties(found):
+                return properties.with_properties(stored, found)
+            case UnsetProperties(keys):
+                return properties.without_properties(stored, keys)
+            case SetTags() | UnsetTags():
+                return stored.with_state(tags=governance.altered_tags(stored.state.tags, change))
+            case AddConstraint(constraint):
+                return constraints.with_constraint(stored, constraint, self.tables)
+            case DropConstraint():
+                return constraints.without_constraint(stored, change)
+            case SetRowFilter(row_filter):
+                return governance.with_row_filter(stored, row_filter)
+            case SetOwner(owner):
+                return stored.with_state(owner=owner)
+            case RenameTable():
+                raise AssertionError("a rename is the catalog's business")
+        assert_never(change)
+
+    def _alter_schema(self, name: str, change: SetTags | UnsetTags | SetOwner) -> None:
+        found = self.schemas[self._schema(tuple(name.split(".")))]
+        match change:
+            case SetOwner(owner):
+                self.schemas[name] = replace(found, owner=owner)
+            case SetTags() | UnsetTags():
+                self.schemas[name] = replace(found, tags=governance.altered_tags(found.tags, change))
+
+    def _drop(self, key: str, if_exists: bool) -> None:
+        if if_exists and key not in self.tables:
+            return
+        others = [one for one in self.stored(key).state.referenced_by if one.table.key != key]
+        require(not others, "INVALID_PARAMETER_VALUE", f"foreign keys reference {key}: {others}")
+        del self.tables[key]
+
+    def _rename(self, stored: Stored, change: RenameTable) -> None:
+        name = self._new_name(change.name)
+        require(
+            name.catalog == stored.name.catalog, "INVALID_PARAMETER_VALUE", f"{name} is in another catalog"
+        )
+        del self.tables[stored.name.key]
+        self.tables[name.key] = replace(stored, name=name)
+        for key, one in self.tables.items():
+            self.tables[key] = constraints.with_renamed_parent(one, stored.name, name)
+
+    def _drop_references_to(self, stored: Stored, column: str) -> None:
+        """Renaming a key's column takes other tables' foreign keys with it."""
+        key = stored.state.primary_key
+        if key is not None and column.lower() in [one.lower() for one in key.columns]:
+            for name, one in self.tables.items():
+                self.tables[name] = constraints.without_references_to(one, stored.name)
+
+    def _keep(self, stored: Stored) -> None:
+        self.tables[stored.name.key] = stored
+
+    def _schema(self, path: Path) -> str:
+        name = _dotted(path, 2)
+        require(name in self.schemas, "SCHEMA_NOT_FOUND", f"there is no schema {name}")
+        return name
+
+    def _new_name(self, path: Path) -> QualifiedName:
+        name = QualifiedName(*_dotted(path, 3).split("."))
+        self._schema((name.catalog, name.schema))
+        require(name.key not in self.tables, "TABLE_OR_VIEW_ALREADY_EXISTS", f"{name} is there already")
+        return name
+
+
+def _names(model: Table) -> Iterable[QualifiedName]:
+    yield model.qualified_name
+    if model.renamed_from:
+        yield model.qualified_name.resolve(model.renamed_from)
+
+
+def _dotted(path: Path, parts: int) -> str:
+    """Return an object's name as Unity Catalog stores it: in lower case."""
+    require(len(path) == parts, "PARSE_SYNTAX_ERROR", f"{'.'.join(path)} has not {parts} parts")
+    return ".".join(path).lower()

@@ -1,0 +1,323 @@
+"""Columns and the fields inside them: added, dropped, renamed, altered."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from delta_engine.models import Column
+from delta_engine.type_widening import Widening, widening
+from delta_engine.types import (
+    CharacterType,
+    DataType,
+    StructField,
+    first_unsupported,
+    has_not_null_field,
+    is_same_type,
+    uses_type,
+)
+from tests.fakes.unity_catalog.governance import altered_tags, check_mask
+from tests.fakes.unity_catalog.refusals import Refusal, require
+from tests.fakes.unity_catalog.statements import (
+    AddColumns,
+    AlterColumns,
+    ColumnChange,
+    DropColumns,
+    MoveColumn,
+    Path,
+    RenameColumn,
+    SetComment,
+    SetDefault,
+    SetMask,
+    SetNullable,
+    SetTags,
+    SetType,
+    UnsetTags,
+)
+from tests.fakes.unity_catalog.stored import (
+    Fields,
+    Stored,
+    changed_field,
+    changed_fields,
+    changed_type,
+    keys,
+    refuse_readers,
+)
+
+_NOT_UNMAPPED = frozenset(" ,;{}()\n\t=")
+_FEATURES = {"timestamp_ntz": "delta.feature.timestampNtz", "variant": "delta.feature.variantType"}
+
+
+def added(stored: Stored, change: AddColumns) -> Stored:
+    """Add columns and fields."""
+    for path, column in change.columns:
+        what = f"{stored.name}: {'.'.join(path)}"
+        is_required = not column.is_nullable or has_not_null_field(column.data_type)
+        require(not is_required, "DELTA_OPERATION_NOT_ALLOWED", f"{what} cannot be added NOT NULL")
+        require(
+            column.default is None,
+            "WRONG_COLUMN_DEFAULTS_FOR_DELTA_ALTER_TABLE_ADD_COLUMN_NOT_SUPPORTED",
+            f"{what} cannot be added with a default",
+        )
+        is_computed = column.generated_as is not None or column.identity is not None
+        require(not is_computed, "DELTA_OPERATION_NOT_ALLOWED", f"{what} can be computed at creation only")
+        _check_features(stored, column.data_type)
+        stored = _with_new_field(stored, path, column) if len(path) > 1 else _with_new_column(stored, column)
+    return stored
+
+
+def _with_new_column(stored: Stored, column: Column) -> Stored:
+    check_column(stored, column)
+    taken = [one.key for one in stored.state.columns]
+    require(column.key not in taken, "FIELD_ALREADY_EXISTS", f"{stored.name} has {column.name} already")
+    stored = stored.with_state(columns=(*stored.state.columns, column))
+    check_mask(stored, column)
+    return stored
+
+
+def _with_new_field(stored: Stored, path: Path, column: Column) -> Stored:
+    def with_it(fields: Fields) -> Fields:
+        taken = keys(field.name for field in fields)
+        require(column.key not in taken, "FIELD_ALREADY_EXISTS", f"{'.'.join(path)} is there already")
+        return (*fields, StructField(column.name, column.data_type, True, column.comment))
+
+    outer = stored.column(path[0])
+    return stored.with_column(path[0], data_type=changed_fields(outer.data_type, path[1:-1], with_it))
+
+
+def check_column(stored: Stored, column: Column) -> None:
+    """Refuse a column that no table can have."""
+    unsupported = first_unsupported(column.data_type)
+    require(not unsupported, "UNSUPPORTED_DATATYPE", f"{column.name}: {unsupported}")
+    is_plain = not _NOT_UNMAPPED & set(column.name)
+    require(
+        is_plain or stored.maps_columns,
+        "DELTA_INVALID_CHARACTERS_IN_COLUMN_NAME",
+        f"{column.name!r} needs column mapping",
+    )
+
+
+def _check_features(stored: Stored, data_type: DataType) -> None:
+    for name, feature in _FEATURES.items():
+        has_it = any(key.startswith(feature) for key in stored.state.table_properties)
+        require(
+            has_it or not uses_type(data_type, name),
+            "DELTA_FEATURES_REQUIRE_MANUAL_ENABLEMENT",
+            f"{stored.name}: {name} needs {feature}",
+        )
+
+
+def dropped(stored: Stored, change: DropColumns) -> Stored:
+    """Drop columns and fields, with their data."""
+    require(stored.maps_columns, "DELTA_UNSUPPORTED_DROP_COLUMN", f"{stored.name} needs column mapping")
+    for path in change.paths:
+        if len(path) > 1:
+            refuse_readers(stored, path[0])
+            outer = changed_field(stored.column(path[0]).data_type, path[1:], lambda _field: None)
+            stored = stored.with_column(path[0], data_type=outer)
+            continue
+        _check_drop(stored, path[0])
+        kept = tuple(one for one in stored.state.columns if one.key != path[0].lower())
+        require(kept, "DELTA_DROP_COLUMN_ON_SINGLE_FIELD_SCHEMA", f"{path[0]} is the only column")
+        nulls = {name: count for name, count in stored.nulls.items() if name != path[0].lower()}
+        stored = replace(stored.with_state(columns=kept), nulls=nulls)
+    return stored
+
+
+def _check_drop(stored: Stored, name: str) -> None:
+    state, column = stored.state, stored.column(name)
+    refuse_readers(stored, name)
+    key = [] if state.primary_key is None else keys(state.primary_key.columns)
+    uses = {
+        "DELTA_UNSUPPORTED_DROP_CLUSTERING_COLUMN": [one.split(".")[0].lower() for one in state.cluster_by],
+        "DELTA_UNSUPPORTED_DROP_PARTITION_COLUMN": keys(state.partitioned_by),
+        "ROW_LEVEL_SECURITY_INCOMPATIBLE_SCHEMA_CHANGE": _filtered(stored),
+        "COLUMN_MASKS_INCOMPATIBLE_SCHEMA_CHANGE": _masked_by(stored),
+        "INVALID_PARAMETER_VALUE": [*key, *_in_foreign_keys(stored)],
+    }
+    for error_class, names in uses.items():
+        require(column.key not in names, error_class, f"{stored.name} needs {name}")
+    governed = stored.governed_tags & set(column.tags)
+    require(not governed, "INVALID_PARAMETER_VALUE", f"{name} has governed tags: {sorted(governed)}")
+
+
+def _filtered(stored: Stored) -> list[str]:
+    return keys(stored.state.row_filter.columns) if stored.state.row_filter else []
+
+
+def _masked_by(stored: Stored) -> list[str]:
+    return [name for one in stored.state.columns if one.mask for name in keys(one.mask.using_columns)]
+
+
+def _in_foreign_keys(stored: Stored) -> list[str]:
+    return [name for key in stored.state.foreign_keys for name in keys(key.columns)]
+
+
+def renamed(stored: Stored, change: RenameColumn) -> Stored:
+    """Rename a column or a field; its keys are the catalog's business, everything else follows or refuses."""
+    require(stored.maps_columns, "DELTA_UNSUPPORTED_RENAME_COLUMN", f"{stored.name} needs column mapping")
+    path, name = change.path, change.name
+    refuse_readers(stored, path[0])
+    if len(path) > 1:
+        return _with_renamed_field(stored, path, name)
+    column = stored.column(path[0])
+    taken = {one.key for one in stored.state.columns} - {column.key}
+    require(name.lower() not in taken, "FIELD_ALREADY_EXISTS", f"{stored.name} has {name} already")
+    is_filtered = column.key in _filtered(stored)
+    require(
+        not is_filtered, "ROW_LEVEL_SECURITY_INCOMPATIBLE_SCHEMA_CHANGE", f"the row filter needs {path[0]}"
+    )
+    is_masking = column.key in _masked_by(stored)
+    require(not is_masking, "COLUMN_MASKS_INCOMPATIBLE_SCHEMA_CHANGE", f"a mask needs {path[0]}")
+    stored = stored.with_column(path[0], name=name)
+    nulls = {name.lower() if one == column.key else one: count for one, count in stored.nulls.items()}
+    return replace(
+        stored.with_state(
+            cluster_by=_with_new_name(stored.state.cluster_by, column.key, name),
+            partitioned_by=_with_new_name(stored.state.partitioned_by, column.key, name),
+        ),
+        nulls=nulls,
+    )
+
+
+def _with_renamed_field(stored: Stored, path: Path, name: str) -> Stored:
+    def check(fields: Fields) -> Fields:
+        taken = set(keys(one.name for one in fields)) - {path[-1].lower()}
+        require(name.lower() not in taken, "FIELD_ALREADY_EXISTS", f"there is a {name} beside {path[-1]}")
+        return fields
+
+    whole = changed_fields(stored.column(path[0]).data_type, path[1:-1], check)
+    whole = changed_field(whole, path[1:], lambda field: replace(field, name=name))
+    return stored.with_column(path[0], data_type=whole)
+
+
+def _with_new_name(names: Sequence[str], key: str, name: str) -> tuple[str, ...]:
+    return tuple(name if one.lower() == key else one for one in names)
+
+
+def altered(stored: Stored, change: AlterColumns) -> Stored:
+    """Alter columns and fields: one change of each, all or none."""
+    paths = [tuple(keys(path)) for path, _ in change.changes]
+    require(len({*paths}) == len(paths), "NOT_SUPPORTED_CHANGE_SAME_COLUMN", "one column twice")
+    for path, one in change.changes:
+        stored = _altered_field(stored, path, one) if len(path) > 1 else _altered_column(stored, path[0], one)
+    return stored
+
+
+def _altered_column(stored: Stored, name: str, change: ColumnChange) -> Stored:
+    column = stored.column(name)
+    is_data_change = isinstance(change, (SetType, SetNullable, SetDefault, MoveColumn, SetComment))
+    require(
+        column.identity is None or not is_data_change,
+        "DELTA_IDENTITY_COLUMNS_ALTER_COLUMN_NOT_SUPPORTED",
+        f"{name} is an identity column",
+    )
+    match change:
+        case SetComment(comment):
+            return stored.with_column(name, comment=comment)
+        case SetType(data_type):
+            return _with_type(stored, (name,), data_type)
+        case SetNullable(is_nullable):
+            return _with_nullability(stored, column, is_nullable)
+        case SetDefault(default):
+            return _with_default(stored, column, default)
+        case MoveColumn(after):
+            return _moved(stored, column, after)
+        case SetMask(mask):
+            stored = stored.with_column(name, mask=mask)
+            check_mask(stored, stored.column(name))
+            return stored
+        case SetTags() | UnsetTags():
+            return stored.with_column(name, tags=altered_tags(column.tags, change))
+
+
+def _altered_field(stored: Stored, path: Path, change: ColumnChange) -> Stored:
+    whole = stored.column(path[0]).data_type
+    match change:
+        case SetType(data_type):
+            return _with_type(stored, path, data_type)
+        case SetComment(comment):
+            whole = changed_field(whole, path[1:], lambda field: replace(field, comment=comment))
+        case SetNullable(is_nullable):
+            require(is_nullable, "DELTA_NESTED_NOT_NULL_CONSTRAINT", f"{path} cannot become NOT NULL")
+            whole = changed_field(whole, path[1:], lambda field: replace(field, is_nullable=True))
+        case MoveColumn(after):
+            whole = changed_fields(whole, path[1:-1], lambda fields: _moved_field(fields, path[-1], after))
+        case _:
+            raise Refusal("PARSE_SYNTAX_ERROR", f"no {change} of a field")
+    return stored.with_column(path[0], data_type=whole)
+
+
+def _with_type(stored: Stored, path: Path, desired: DataType) -> Stored:
+    column = stored.column(path[0])
+    _check_keys_keep_types(stored, column)
+
+    def checked(observed: DataType) -> DataType:
+        if is_same_type(observed, desired):
+            return desired
+        needed = widening(observed, desired)
+        what = f"{'.'.join(path)} from {observed} to {desired}"
+        require(needed is not Widening.IMPOSSIBLE, "DELTA_UNSUPPORTED_ALTER_TABLE_CHANGE_COL_OP", what)
+        is_free = needed is Widening.NOTHING or stored.value_of("delta.enableTypeWidening") == "true"
+        require(is_free, "DELTA_UNSUPPORTED_ALTER_TABLE_CHANGE_COL_OP", f"{what} needs type widening")
+        _check_features(stored, desired)
+        return desired
+
+    whole = changed_type(column.data_type, path[1:], checked)
+    if not _is_same_but_for_length(column.data_type, whole):
+        refuse_readers(stored, column.name)
+    return stored.with_column(column.name, data_type=whole)
+
+
+def _is_same_but_for_length(one: DataType, other: DataType) -> bool:
+    return isinstance(one, CharacterType) and widening(one, other) is Widening.NOTHING
+
+
+def _check_keys_keep_types(stored: Stored, column: Column) -> None:
+    """A foreign key's columns have the types of those that they reference, on both sides, always."""
+    key = stored.state.primary_key
+    is_referenced = bool(stored.state.referenced_by) and key is not None and column.key in keys(key.columns)
+    is_bound = column.key in _in_foreign_keys(stored) or is_referenced
+    require(not is_bound, "INVALID_PARAMETER_VALUE", f"a foreign key needs the type of {column.name}")
+
+
+def _with_nullability(stored: Stored, column: Column, is_nullable: bool) -> Stored:
+    key = stored.state.primary_key
+    is_key = key is not None and column.key in keys(key.columns)
+    require(not (is_nullable and is_key), "INVALID_PARAMETER_VALUE", f"{column.name} is in the primary key")
+    nulls = 0 if is_nullable else stored.nulls.get(column.key, 0)
+    require(not nulls, "DELTA_NEW_NOT_NULL_VIOLATION", f"{nulls} rows have NULL in {column.name}")
+    return stored.with_column(column.name, is_nullable=is_nullable)
+
+
+def _with_default(stored: Stored, column: Column, default: str | None) -> Stored:
+    check_defaults(stored, default)
+    require(
+        default is None or column.generated_as is None,
+        "GENERATED_COLUMN_WITH_DEFAULT_VALUE",
+        f"{column.name} is generated",
+    )
+    return stored.with_column(column.name, default=default)
+
+
+def check_defaults(stored: Stored, default: str | None) -> None:
+    """Refuse a default on a table that does not have the feature."""
+    require(
+        default is None or stored.value_of("delta.feature.allowColumnDefaults"),
+        "WRONG_COLUMN_DEFAULTS_FOR_DELTA_FEATURE_NOT_ENABLED",
+        f"{stored.name} needs delta.feature.allowColumnDefaults",
+    )
+
+
+def _moved(stored: Stored, column: Column, after: str | None) -> Stored:
+    others = [one for one in stored.state.columns if one.key != column.key]
+    place = 0 if after is None else others.index(stored.column(after)) + 1
+    return stored.with_state(columns=(*others[:place], column, *others[place:]))
+
+
+def _moved_field(fields: Fields, name: str, after: str | None) -> Fields:
+    (moved,) = [one for one in fields if one.name.lower() == name.lower()]
+    others = [one for one in fields if one is not moved]
+    names = keys(one.name for one in others)
+    place = 0 if after is None else names.index(after.lower()) + 1
+    return (*others[:place], moved, *others[place:])

@@ -1,0 +1,71 @@
+"""Tags, masks, row filters and grants of the fake catalog."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from delta_engine.models import Column, Grants, RowFilter
+from tests.fakes.unity_catalog.refusals import require
+from tests.fakes.unity_catalog.statements import Grant, Revoke, SetTags, Tags, UnsetTags
+from tests.fakes.unity_catalog.stored import Stored, keys
+
+_MAX_TAGS = 50
+_MAX_TAG_LENGTH = 256
+_NOT_IN_TAG_KEYS = frozenset(".,-=/:")
+_PRIVILEGES = {
+    "TABLE": {"ALL PRIVILEGES", "APPLY TAG", "MANAGE", "MODIFY", "REFRESH", "SELECT"},
+    "SCHEMA": {
+        "ALL PRIVILEGES", "APPLY TAG", "CREATE FUNCTION", "CREATE MATERIALIZED VIEW", "CREATE MODEL",
+        "CREATE TABLE", "CREATE VOLUME", "EXECUTE", "EXTERNAL USE SCHEMA", "MANAGE", "MODIFY", "READ VOLUME",
+        "REFRESH", "SELECT", "USE SCHEMA", "WRITE VOLUME",
+    },
+}  # fmt: skip
+
+
+def altered_tags(tags: Tags, change: SetTags | UnsetTags) -> Tags:
+    """Return tags with some set, or some taken away; a key that is not there is no error."""
+    if isinstance(change, UnsetTags):
+        return {key: value for key, value in tags.items() if key not in change.keys}
+    for key, value in change.tags.items():
+        is_short = 0 < len(key) <= _MAX_TAG_LENGTH and len(value) <= _MAX_TAG_LENGTH
+        require(is_short, "INVALID_PARAMETER_VALUE", f"tag {key!r} is too long, or empty")
+        is_plain = not _NOT_IN_TAG_KEYS & set(key) and key == key.strip()
+        require(is_plain, "INVALID_PARAMETER_VALUE", f"tag {key!r} has a character that is not allowed")
+    found = {**tags, **change.tags}
+    require(len(found) <= _MAX_TAGS, "INVALID_PARAMETER_VALUE", f"more than {_MAX_TAGS} tags")
+    return found
+
+
+def check_mask(stored: Stored, column: Column) -> None:
+    """Refuse a mask over columns that are not there."""
+    if column.mask is None:
+        return
+    names = keys(column.mask.using_columns)
+    require(
+        column.key not in names,
+        "COLUMN_MASKS_USING_COLUMN_NAME_SAME_AS_TARGET_COLUMN",
+        f"the mask of {column.name} takes it twice",
+    )
+    require(len({*names}) == len(names), "COLUMN_MASKS_DUPLICATE_USING_COLUMN_NAME", f"{names}")
+    for name in names:
+        stored.column(name)
+
+
+def with_row_filter(stored: Stored, row_filter: RowFilter | None) -> Stored:
+    """Set, replace or drop the row filter."""
+    names = keys(row_filter.columns) if row_filter else []
+    require(len({*names}) == len(names), "ROW_LEVEL_SECURITY_DUPLICATE_COLUMN_NAME", f"{names}")
+    for name in names:
+        stored.column(name)
+    return stored.with_state(row_filter=row_filter)
+
+
+def altered_grants(grants: Grants, change: Grant | Revoke) -> Grants:
+    """Return grants with privileges of a principal given, or taken away."""
+    known = _PRIVILEGES[change.kind]
+    strange = {*change.privileges} - known
+    require(not strange, "INVALID_PARAMETER_VALUE", f"no privileges on a {change.kind}: {sorted(strange)}")
+    mine = {*grants.get(change.principal, ())}
+    mine = mine | {*change.privileges} if isinstance(change, Grant) else mine - {*change.privileges}
+    found: Mapping[str, tuple[str, ...]] = {**grants, change.principal: tuple(sorted(mine))}
+    return {principal: found[principal] for principal in sorted(found) if found[principal]}

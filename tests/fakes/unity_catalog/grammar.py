@@ -1,0 +1,336 @@
+"""Databricks' grammar, as far as the engine writes it: from text to statements. Nothing here judges them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from delta_engine.models import (
+    CheckConstraint,
+    Column,
+    ColumnMask,
+    ForeignKey,
+    Identity,
+    PrimaryKey,
+    RowFilter,
+)
+from delta_engine.state.states import TableState
+from delta_engine.types import ArrayType, DataType, MapType, StructField, StructType, parse_data_type
+from tests.fakes.unity_catalog.cursor import Cursor
+from tests.fakes.unity_catalog.statements import (
+    AddColumns,
+    AddConstraint,
+    AlterColumns,
+    AlterSchema,
+    AlterTable,
+    ClusterBy,
+    ColumnChange,
+    CommentOn,
+    CreateSchema,
+    CreateTable,
+    DropColumns,
+    DropConstraint,
+    DropTable,
+    Grant,
+    MoveColumn,
+    Path,
+    RenameColumn,
+    RenameTable,
+    Revoke,
+    SetComment,
+    SetDefault,
+    SetMask,
+    SetNullable,
+    SetOwner,
+    SetProperties,
+    SetRowFilter,
+    SetTags,
+    SetType,
+    Statement,
+    TableChange,
+    Tags,
+    UnsetProperties,
+    UnsetTags,
+)
+
+_END_OF_DEFAULT = (",", ")", "COMMENT", "MASK", "GENERATED")
+
+
+def parse(sql: str) -> Statement:
+    """Return what a statement says.
+
+    Raises:
+        StatementError: it is none that the grammar knows.
+    """
+    cursor = Cursor(sql)
+    statement = _statement(cursor)
+    cursor.end()
+    return statement
+
+
+def _statement(cursor: Cursor) -> Statement:
+    if cursor.take("CREATE", "SCHEMA"):
+        return CreateSchema(cursor.path())
+    if cursor.take("CREATE", "TABLE"):
+        return _create_table(cursor)
+    if cursor.take("DROP", "TABLE"):
+        if_exists = cursor.take("IF", "EXISTS")
+        return DropTable(cursor.path(), if_exists)
+    if cursor.take("ALTER", "TABLE"):
+        return AlterTable(cursor.path(), _table_change(cursor))
+    if cursor.take("ALTER", "SCHEMA"):
+        return AlterSchema(cursor.path(), _schema_change(cursor))
+    if cursor.take("COMMENT", "ON"):
+        kind, name = cursor.word(), cursor.path()
+        cursor.expect("IS")
+        return CommentOn(kind, name, cursor.text())
+    return _privileges(cursor)
+
+
+def _privileges(cursor: Cursor) -> Grant | Revoke:
+    is_grant = cursor.take("GRANT")
+    if not is_grant:
+        cursor.expect("REVOKE")
+    privileges = cursor.items(lambda: _words_until(cursor, ",", "ON"))
+    cursor.expect("ON")
+    kind, name = cursor.word(), cursor.path()
+    cursor.expect("TO" if is_grant else "FROM")
+    return (Grant if is_grant else Revoke)(kind, name, privileges, cursor.name())
+
+
+def _words_until(cursor: Cursor, *stops: str) -> str:
+    words = [cursor.word()]
+    while not any(map(cursor.at, stops)):
+        words.append(cursor.word())
+    return " ".join(words)
+
+
+def _create_table(cursor: Cursor) -> CreateTable:
+    name = cursor.path()
+    columns: list[Column] = []
+    keys: list[ForeignKey] = []
+    fields: dict[str, object] = {}
+
+    def definition() -> None:
+        match _constraint(cursor) if cursor.at("CONSTRAINT") else _column(cursor):
+            case PrimaryKey() as key:
+                fields["primary_key"] = key
+            case ForeignKey() as key:
+                keys.append(key)
+            case (_, column):
+                columns.append(column)
+            case other:
+                raise cursor.error(f"CREATE TABLE takes no {other}")
+
+    cursor.listed(definition)
+    cursor.expect("USING", "DELTA")
+    while not cursor.is_at_end:
+        fields.update(_clause(cursor))
+    return CreateTable(name, TableState(columns=tuple(columns), foreign_keys=tuple(keys), **fields))  # type: ignore[arg-type] # parsed by name
+
+
+def _clause(cursor: Cursor) -> dict[str, object]:
+    if cursor.take("COMMENT"):
+        return {"table_comment": cursor.text()}
+    if cursor.take("TBLPROPERTIES"):
+        return {"table_properties": _pairs(cursor)}
+    if cursor.take("PARTITIONED", "BY"):
+        return {"partitioned_by": cursor.listed(cursor.name)}
+    if cursor.take("LOCATION"):
+        return {"location": cursor.text()}
+    if cursor.take("WITH", "ROW", "FILTER"):
+        return {"row_filter": _row_filter(cursor)}
+    if cursor.at("CLUSTER", "BY"):
+        clustering = _clustering(cursor)
+        return {
+            "cluster_by": tuple(map(".".join, clustering.paths)),
+            "clusters_automatically": clustering.is_automatic,
+        }
+    raise cursor.error("no such clause")
+
+
+def _table_change(cursor: Cursor) -> TableChange:
+    if cursor.take("ADD", "COLUMNS"):
+        return AddColumns(cursor.listed(lambda: _column(cursor)))
+    if cursor.take("DROP", "COLUMNS"):
+        return DropColumns(cursor.listed(cursor.path))
+    if cursor.take("DROP", "COLUMN"):
+        return DropColumns((cursor.path(),))
+    if cursor.take("RENAME", "COLUMN"):
+        path = cursor.path()
+        cursor.expect("TO")
+        return RenameColumn(path, cursor.name())
+    if cursor.take("RENAME", "TO"):
+        return RenameTable(cursor.path())
+    if cursor.take("ALTER", "COLUMN"):
+        return AlterColumns(cursor.items(lambda: (cursor.path(), _column_change(cursor))))
+    if cursor.at("CLUSTER", "BY"):
+        return _clustering(cursor)
+    if cursor.take("SET", "TBLPROPERTIES"):
+        return SetProperties(_pairs(cursor))
+    if cursor.take("UNSET", "TBLPROPERTIES"):
+        cursor.take("IF", "EXISTS")
+        return UnsetProperties(cursor.listed(cursor.text))
+    if cursor.take("ADD"):
+        constraint = _constraint(cursor)
+        return AddConstraint(constraint)
+    if cursor.take("DROP", "CONSTRAINT"):
+        if_exists = cursor.take("IF", "EXISTS")
+        return DropConstraint(cursor.name(), if_exists)
+    if cursor.take("SET", "ROW", "FILTER"):
+        return SetRowFilter(_row_filter(cursor))
+    if cursor.take("DROP", "ROW", "FILTER"):
+        return SetRowFilter(None)
+    return _schema_change(cursor)
+
+
+def _schema_change(cursor: Cursor) -> SetTags | UnsetTags | SetOwner:
+    if cursor.take("SET", "TAGS"):
+        return SetTags(_pairs(cursor))
+    if cursor.take("UNSET", "TAGS"):
+        return UnsetTags(cursor.listed(cursor.text))
+    cursor.take("SET")
+    cursor.expect("OWNER", "TO")
+    return SetOwner(cursor.name())
+
+
+def _column_change(cursor: Cursor) -> ColumnChange:
+    if cursor.take("COMMENT"):
+        return SetComment(cursor.text())
+    if cursor.take("TYPE"):
+        return SetType(_data_type(cursor))
+    if cursor.take("SET", "NOT", "NULL"):
+        return SetNullable(False)
+    if cursor.take("DROP", "NOT", "NULL"):
+        return SetNullable(True)
+    if cursor.take("SET", "DEFAULT"):
+        return SetDefault(cursor.sql_until(","))
+    if cursor.take("DROP", "DEFAULT"):
+        return SetDefault(None)
+    if cursor.take("SET"):
+        if cursor.at("MASK"):
+            return SetMask(_mask(cursor))
+        cursor.expect("TAGS")
+        return SetTags(_pairs(cursor))
+    if cursor.take("UNSET", "TAGS"):
+        return UnsetTags(cursor.listed(cursor.text))
+    if cursor.take("DROP", "MASK"):
+        return SetMask(None)
+    if cursor.take("FIRST"):
+        return MoveColumn(None)
+    cursor.expect("AFTER")
+    return MoveColumn(cursor.name())
+
+
+def _clustering(cursor: Cursor) -> ClusterBy:
+    cursor.expect("CLUSTER", "BY")
+    if cursor.take("NONE"):
+        return ClusterBy(())
+    if cursor.take("AUTO"):
+        return ClusterBy((), is_automatic=True)
+    return ClusterBy(cursor.listed(cursor.path))
+
+
+def _constraint(cursor: Cursor) -> PrimaryKey | ForeignKey | CheckConstraint:
+    cursor.expect("CONSTRAINT")
+    name = cursor.name()
+    if cursor.take("CHECK"):
+        return CheckConstraint(name, cursor.sql_in_parentheses())
+    if cursor.take("PRIMARY", "KEY"):
+        columns = cursor.listed(cursor.name)
+        return PrimaryKey(columns, name, _is_trusted(cursor))
+    cursor.expect("FOREIGN", "KEY")
+    columns = cursor.listed(cursor.name)
+    cursor.expect("REFERENCES")
+    parent = ".".join(cursor.path())
+    referenced = cursor.listed(cursor.name) if cursor.at("(") else ()
+    return ForeignKey(columns, parent, referenced, name, _is_trusted(cursor))
+
+
+def _is_trusted(cursor: Cursor) -> bool:
+    cursor.take("NOT", "ENFORCED")
+    return cursor.take("RELY")
+
+
+def _column(cursor: Cursor) -> tuple[Path, Column]:
+    path = cursor.path()
+    data_type = _data_type(cursor)
+    is_nullable = not cursor.take("NOT", "NULL")
+    comment, fields = "", dict[str, object]()
+    while not (cursor.at(",") or cursor.at(")")):
+        if cursor.take("COMMENT"):
+            comment = cursor.text()
+        elif cursor.take("DEFAULT"):
+            fields["default"] = cursor.sql_until(*_END_OF_DEFAULT)
+        elif cursor.at("MASK"):
+            fields["mask"] = _mask(cursor)
+        else:
+            fields |= _generation(cursor)
+    return path, Column(path[-1], data_type, is_nullable, comment, **fields)  # type: ignore[arg-type] # parsed by name
+
+
+def _generation(cursor: Cursor) -> dict[str, object]:
+    cursor.expect("GENERATED")
+    is_always = cursor.take("ALWAYS")
+    if not is_always:
+        cursor.expect("BY", "DEFAULT")
+    cursor.expect("AS")
+    if not cursor.take("IDENTITY"):
+        return {"generated_as": cursor.sql_in_parentheses()}
+    start = step = 1
+    if cursor.take("("):
+        if cursor.take("START", "WITH"):
+            start = cursor.integer()
+        if cursor.take("INCREMENT", "BY"):
+            step = cursor.integer()
+        cursor.expect(")")
+    return {"identity": Identity(start, step, is_always)}
+
+
+def _mask(cursor: Cursor) -> ColumnMask:
+    cursor.expect("MASK")
+    function = ".".join(cursor.path())
+    return ColumnMask(function, cursor.listed(cursor.name) if cursor.take("USING", "COLUMNS") else ())
+
+
+def _row_filter(cursor: Cursor) -> RowFilter:
+    function = ".".join(cursor.path())
+    cursor.expect("ON")
+    if cursor.take("(", ")"):
+        return RowFilter(function)
+    return RowFilter(function, cursor.listed(cursor.name))
+
+
+def _pairs(cursor: Cursor) -> Tags:
+    def pair() -> tuple[str, str]:
+        key = cursor.text()
+        return key, cursor.text() if cursor.take("=") else ""
+
+    return dict(cursor.listed(pair))
+
+
+def _data_type(cursor: Cursor) -> DataType:
+    name = cursor.word().lower()
+    if name == "array":
+        return ArrayType(_inside(cursor, lambda: (_data_type(cursor),))[0])
+    if name == "map":
+        key, value = _inside(cursor, lambda: cursor.items(lambda: _data_type(cursor)))
+        return MapType(key, value)
+    if name == "struct":
+        return StructType(_inside(cursor, lambda: cursor.items(lambda: _field(cursor))))
+    length = f"({cursor.sql_in_parentheses()})" if cursor.at("(") else ""
+    return parse_data_type(name + length)
+
+
+def _inside(cursor: Cursor, read: Callable[[], tuple[object, ...]]) -> tuple:  # type: ignore[type-arg]
+    cursor.expect("<")
+    found = read()
+    cursor.expect(">")
+    return found
+
+
+def _field(cursor: Cursor) -> StructField:
+    name = cursor.name()
+    cursor.take(":")
+    data_type = _data_type(cursor)
+    is_nullable = not cursor.take("NOT", "NULL")
+    return StructField(name, data_type, is_nullable, cursor.text() if cursor.take("COMMENT") else "")

@@ -1,0 +1,56 @@
+"""How a table's data lies: clustering, which changes, and partitioning, which is for good."""
+
+from __future__ import annotations
+
+from delta_engine.types import ArrayType, AtomicType, DataType, MapType, StructType
+from tests.fakes.unity_catalog.refusals import require
+from tests.fakes.unity_catalog.statements import ClusterBy
+from tests.fakes.unity_catalog.stored import Stored, changed_type, keys
+
+_MAX_CLUSTERING = 4
+_NO_STATISTICS = ("boolean", "binary", "variant")
+
+
+def clustered(stored: Stored, change: ClusterBy) -> Stored:
+    """Cluster by other columns, by none, or by those that the platform chooses."""
+    require(
+        not stored.state.partitioned_by,
+        "DELTA_ALTER_TABLE_CLUSTER_BY_ON_PARTITIONED_TABLE_NOT_ALLOWED",
+        f"{stored.name} is partitioned",
+    )
+    count = len(change.paths)
+    require(count <= _MAX_CLUSTERING, "DELTA_CLUSTER_BY_INVALID_NUM_COLUMNS", f"{count} columns")
+    names = [".".join(path).lower() for path in change.paths]
+    require(len({*names}) == count, "COLUMN_ALREADY_EXISTS", f"one column twice: {names}")
+    for path in change.paths:
+
+        def checked(found: DataType) -> DataType:
+            is_fit = not _is_complex(found) and not _has_no_statistics(found)
+            require(is_fit, "DELTA_CLUSTERING_COLUMNS_DATATYPE_NOT_SUPPORTED", f"{found}")
+            return found
+
+        changed_type(stored.column(path[0]).data_type, path[1:], checked)
+    return stored.with_state(
+        cluster_by=tuple(map(".".join, change.paths)), clusters_automatically=change.is_automatic
+    )
+
+
+def check_partitioning(stored: Stored) -> None:
+    """Refuse partitioning that no table can have."""
+    state, names = stored.state, keys(stored.state.partitioned_by)
+    require(len({*names}) == len(names), "COLUMN_ALREADY_EXISTS", f"one column twice: {names}")
+    for name in names:
+        is_fit = not _is_complex(stored.column(name).data_type)
+        require(is_fit, "DELTA_PARTITION_COLUMN_NOT_SUPPORTED", f"{name} is complex")
+    is_whole = bool(names) and len(names) == len(state.columns)
+    require(not is_whole, "ALL_PARTITION_COLUMNS_NOT_ALLOWED", "no column would be left")
+    is_both = bool(names) and bool(state.cluster_by or state.clusters_automatically)
+    require(not is_both, "SPECIFY_CLUSTER_BY_WITH_PARTITIONED_BY_IS_NOT_ALLOWED", f"{stored.name}")
+
+
+def _is_complex(found: DataType) -> bool:
+    return isinstance(found, (ArrayType, MapType, StructType)) or found == AtomicType("variant")
+
+
+def _has_no_statistics(found: DataType) -> bool:
+    return isinstance(found, AtomicType) and found.name in _NO_STATISTICS

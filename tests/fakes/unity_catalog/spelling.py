@@ -1,0 +1,90 @@
+"""What a reader sees: the platform lowers, adds, completes and re-spells what was written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+
+import sqlglot
+
+from delta_engine.models import (
+    CheckConstraint,
+    Column,
+    ColumnMask,
+    ForeignKey,
+    PrimaryKey,
+    QualifiedName,
+    RowFilter,
+)
+from delta_engine.state.states import TableState
+from tests.fakes.unity_catalog.stored import Stored
+
+
+def as_read(stored: Stored) -> TableState:
+    """Return a table as the catalog shows it: RELY cannot be read back, expressions come back in other words."""
+    state = stored.state
+    key = state.primary_key
+    return replace(
+        state,
+        columns=tuple(_column(stored.name, column) for column in state.columns),
+        table_properties=shown_properties(state),
+        primary_key=PrimaryKey(key.columns, key.name) if key else None,
+        foreign_keys=tuple(sorted(map(_foreign_key, state.foreign_keys), key=lambda one: str(one.name))),
+        checks=tuple(sorted(map(_check, state.checks), key=lambda one: one.name)),
+        row_filter=state.row_filter
+        and RowFilter(function_name(stored.name, state.row_filter.function), state.row_filter.columns),
+    )
+
+
+def shown_properties(state: TableState) -> Mapping[str, str]:
+    """Return a table's properties with those that stand for something else."""
+    found = dict(state.table_properties)
+    for check in state.checks:
+        found[f"delta.constraints.{check.name}"] = respelled(check.expression)
+        found["delta.feature.checkConstraints"] = "supported"
+    if state.cluster_by or state.clusters_automatically:
+        found["delta.feature.clustering"] = "supported"
+    if state.clusters_automatically:
+        found["clusterByAuto"] = "true"
+    if any(column.identity for column in state.columns):
+        found["delta.feature.identityColumns"] = "supported"
+    if any(column.generated_as for column in state.columns):
+        found["delta.feature.generatedColumns"] = "supported"
+    return found
+
+
+def respelled(expression: str) -> str:
+    """Return an expression in other words."""
+    return sqlglot.parse_one(expression, dialect="databricks").sql(dialect="databricks")
+
+
+def function_name(table: QualifiedName, name: str) -> str:
+    """Return a function's whole name, in lower case."""
+    return table.resolve(name).key
+
+
+def _column(table: QualifiedName, column: Column) -> Column:
+    mask = column.mask
+    return replace(
+        column,
+        default=_optional(column.default),
+        generated_as=_optional(column.generated_as),
+        mask=mask and ColumnMask(function_name(table, mask.function), mask.using_columns),
+    )
+
+
+def _optional(expression: str | None) -> str | None:
+    return None if expression is None else respelled(expression)
+
+
+def _foreign_key(key: ForeignKey) -> ForeignKey:
+    return ForeignKey(key.columns, key.references, key.referenced_columns, key.name)
+
+
+def _check(check: CheckConstraint) -> CheckConstraint:
+    return CheckConstraint(check.name, f"( {respelled(check.expression)} )")
+
+
+def names_of(tables: Iterable[Stored]) -> list[QualifiedName]:
+    """Return the tables' names, sorted."""
+    return sorted((one.name for one in tables), key=lambda name: name.key)

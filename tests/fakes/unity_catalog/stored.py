@@ -1,0 +1,147 @@
+"""What the fake catalog stores, and how its parts find each other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+
+import sqlglot
+from sqlglot import exp
+
+from delta_engine.models import Column, QualifiedName
+from delta_engine.state.states import TableState
+from delta_engine.types import ArrayType, DataType, MapType, StructField, StructType
+from tests.fakes.unity_catalog.refusals import Refusal, require
+
+MAPPED = ("name", "id")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stored:
+    """A table in the fake catalog.
+
+    Args:
+        name: its name, in lower case.
+        state: what it is, as it was written: `spelling` makes of it what a reader sees.
+        nulls: how many rows have NULL there, by column in lower case.
+        governed_tags: the tags that block the drop of a column that has them.
+    """
+
+    name: QualifiedName
+    state: TableState
+    nulls: Mapping[str, int] = field(default_factory=dict)
+    governed_tags: frozenset[str] = frozenset()
+
+    def with_state(self, **changes: object) -> Stored:
+        """Return the table with parts of its state changed."""
+        return replace(self, state=replace(self.state, **changes))  # type: ignore[arg-type] # by name
+
+    def with_column(self, known_as: str, **changes: object) -> Stored:
+        """Return the table with one of its columns changed."""
+        changed = replace(self.column(known_as), **changes)  # type: ignore[arg-type] # by name
+        return self.with_state(
+            columns=tuple(changed if one.key == known_as.lower() else one for one in self.state.columns)
+        )
+
+    def column(self, name: str) -> Column:
+        """Return a column by its name."""
+        for column in self.state.columns:
+            if column.key == name.lower():
+                return column
+        raise Refusal("UNRESOLVED_COLUMN.WITH_SUGGESTION", f"{self.name} has no column {name}")
+
+    def value_of(self, key: str) -> str:
+        """Return a property's value in lower case, empty for none."""
+        return self.state.table_properties.get(key, "").lower()
+
+    @property
+    def maps_columns(self) -> bool:
+        """Whether columns can be dropped and renamed."""
+        return self.value_of("delta.columnMapping.mode") in MAPPED
+
+
+def keys(names: Iterable[str]) -> list[str]:
+    """Return names as they compare."""
+    return [name.lower() for name in names]
+
+
+def columns_in(expression: str) -> set[str]:
+    """Return the columns that an expression reads, in lower case."""
+    tree = sqlglot.parse_one(expression, dialect="databricks")
+    return {column.parts[0].name.lower() for column in tree.find_all(exp.Column)}
+
+
+def readers_of(stored: Stored, name: str) -> Iterator[tuple[str, str]]:
+    """Yield the error condition and the description of every expression that reads a column."""
+    for check in stored.state.checks:
+        if name.lower() in columns_in(check.expression):
+            yield "DELTA_CONSTRAINT_DEPENDENT_COLUMN_CHANGE", f"check {check.name}"
+    for column in stored.state.columns:
+        if column.generated_as and name.lower() in columns_in(column.generated_as):
+            yield "DELTA_GENERATED_COLUMNS_DEPENDENT_COLUMN_CHANGE", f"generated column {column.name}"
+
+
+def refuse_readers(stored: Stored, name: str) -> None:
+    """Refuse a change to a column that a check or a generated column reads."""
+    for error_class, reader in readers_of(stored, name):
+        raise Refusal(error_class, f"{reader} of {stored.name} reads {name}")
+
+
+def changed_type(
+    data_type: DataType, path: tuple[str, ...], change: Callable[[DataType], DataType]
+) -> DataType:
+    """Return a type with what stands at a path inside it changed; `element`, `key`, `value` are steps too."""
+    if not path:
+        return change(data_type)
+    step, rest = path[0].lower(), path[1:]
+    match data_type:
+        case ArrayType(element) if step == "element":
+            return ArrayType(changed_type(element, rest, change))
+        case MapType(key, value) if step == "key":
+            return MapType(changed_type(key, rest, change), value)
+        case MapType(key, value) if step == "value":
+            return MapType(key, changed_type(value, rest, change))
+        case StructType(fields) if step in [one.name.lower() for one in fields]:
+            return StructType(
+                tuple(
+                    replace(one, data_type=changed_type(one.data_type, rest, change))
+                    if one.name.lower() == step
+                    else one
+                    for one in fields
+                )
+            )
+    raise Refusal("FIELD_NOT_FOUND", f"there is no {path[0]} in {data_type}")
+
+
+Fields = tuple[StructField, ...]
+
+
+def changed_fields(
+    data_type: DataType, path: tuple[str, ...], change: Callable[[Fields], Fields]
+) -> DataType:
+    """Return a type with the fields of the struct at a path inside it changed."""
+
+    def changed(found: DataType) -> DataType:
+        if not isinstance(found, StructType):
+            raise Refusal("FIELD_NOT_FOUND", f"{found} has no fields")
+        return StructType(change(found.fields))
+
+    return changed_type(data_type, path, changed)
+
+
+def changed_field(
+    data_type: DataType, path: tuple[str, ...], change: Callable[[StructField], StructField | None]
+) -> DataType:
+    """Return a type with the field at a path inside it changed, or gone where the change returns None."""
+    name = path[-1].lower()
+
+    def changed(fields: Fields) -> Fields:
+        require(
+            name in [one.name.lower() for one in fields], "FIELD_NOT_FOUND", f"there is no field {path[-1]}"
+        )
+        found = (change(one) if one.name.lower() == name else one for one in fields)
+        kept = tuple(one for one in found if one is not None)
+        require(kept, "DELTA_DROP_COLUMN_ON_SINGLE_FIELD_SCHEMA", f"{path[-1]} is the only field")
+        return kept
+
+    return changed_fields(data_type, path[:-1], changed)
