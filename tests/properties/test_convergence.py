@@ -1,0 +1,115 @@
+"""The law that everything rests on: a sync leads to the models, by whatever path, and then nothing is left."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from delta_engine.actions import TablePlan
+from delta_engine.addressing import CatalogAddressing
+from delta_engine.capabilities import DATABRICKS
+from delta_engine.compile.planner import TablePlanner
+from delta_engine.deployment.definitions import as_table, define
+from delta_engine.errors import RefusedError, StatementError
+from delta_engine.execute.action_runner import ActionRunner, ApplyFailedError
+from delta_engine.models import Table
+from delta_engine.policy import Allowance, DestructiveKind, Policy
+from delta_engine.sql_runner import Row
+from delta_engine.validation.validator import PlanValidator
+from tests.databases import Scenario, scenarios
+from tests.fakes.unity_catalog import FakeUnityCatalog
+
+Applied = Mapping[str, Table]
+"""What was applied last, by name."""
+
+NEVER: Applied = MappingProxyType({})
+POLICY = Policy(allow=tuple(map(Allowance, DestructiveKind)))
+
+
+class DyingRunner:
+    """Runs so many statements of a catalog; then nothing gets through any more."""
+
+    def __init__(self, catalog: FakeUnityCatalog, statements: int) -> None:
+        self._catalog = catalog
+        self._left = statements
+
+    def run(self, sql: str) -> Sequence[Row]:
+        """Run a statement."""
+        if not self._left:
+            raise StatementError("the run is dead", sql=sql, error_class=None)
+        self._left -= 1
+        return self._catalog.run(sql)
+
+
+def planned(catalog: FakeUnityCatalog, models: Sequence[Table], applied: Applied = NEVER) -> TablePlan:
+    """Return what there is to do.
+
+    Raises:
+        RefusedError: the models, or the plan, must not be applied.
+    """
+    validator = PlanValidator(POLICY)
+    validator.validate_models(models)
+    plan = TablePlanner(POLICY).plan(models, catalog.snapshot(models), applied)
+    validator.validate_plan(plan)
+    return plan
+
+
+def sync(catalog: FakeUnityCatalog, models: Sequence[Table], applied: Applied = NEVER) -> None:
+    """Bring a catalog to models."""
+    plan = planned(catalog, models, applied)
+    ActionRunner(catalog, CatalogAddressing(), DATABRICKS, parallelism=1).apply(plan)
+
+
+def interrupted_sync(
+    catalog: FakeUnityCatalog, models: Sequence[Table], applied: Applied, statements: int
+) -> None:
+    """Bring a catalog to models, but die after so many statements."""
+    plan = planned(catalog, models, applied)
+    runner = DyingRunner(catalog, statements)
+    with contextlib.suppress(ApplyFailedError, StatementError):
+        ActionRunner(runner, CatalogAddressing(), DATABRICKS, parallelism=1).apply(plan)
+
+
+def remembered(models: Sequence[Table]) -> Applied:
+    """Return models as the deployment state gives them back."""
+    return {model.qualified_name.key: as_table(define(model)) for model in models}
+
+
+def outcome(catalog: FakeUnityCatalog, models: Sequence[Table], applied: Applied) -> bool:
+    """Bring a catalog to models, unless that is refused; return whether it was done."""
+    before = dict(catalog.tables)
+    try:
+        sync(catalog, models, applied)
+    except RefusedError:
+        assert catalog.tables == before
+        return False
+    assert not planned(catalog, models, remembered(models)), planned(catalog, models, remembered(models))
+    assert not planned(catalog, models)
+    return True
+
+
+@settings(max_examples=500, deadline=None)
+@given(scenarios())
+def test_a_sync_leaves_nothing_to_do(scenario: Scenario) -> None:
+    catalog = FakeUnityCatalog()
+    if outcome(catalog, scenario.start, NEVER):
+        outcome(catalog, scenario.goal, remembered(scenario.start))
+
+
+@settings(max_examples=100, deadline=None)
+@given(scenarios(), st.integers(0, 12))
+def test_a_run_that_died_anywhere_can_be_followed_by_another(scenario: Scenario, statements: int) -> None:
+    catalog = FakeUnityCatalog()
+    if not outcome(catalog, scenario.start, NEVER):
+        return
+    applied = remembered(scenario.start)
+    try:
+        interrupted_sync(catalog, scenario.goal, applied, statements)
+    except RefusedError:
+        return
+    sync(catalog, scenario.goal, applied)
+    assert not planned(catalog, scenario.goal, remembered(scenario.goal))
