@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from delta_engine.actions import CreateTable
 from delta_engine.addressing import CatalogAddressing
 from delta_engine.capabilities import DATABRICKS
+from delta_engine.compile.planner import TablePlanner
 from delta_engine.deployment.deployment import Deployment
 from delta_engine.deployment.document import DeploymentState
 from delta_engine.errors import CatalogReadError, StatementError
 from delta_engine.execute.action_runner import ActionRunner
 from delta_engine.models import QualifiedName, Table
 from delta_engine.orchestrate.orchestrator import Orchestrator
+from delta_engine.policy import NO_POLICY, Policy
 from delta_engine.sql_runner import Row
 from delta_engine.state.states import ABSENT, CatalogState, TableState
+from delta_engine.validation.validator import PlanValidator
 from tests.simulation import created
 
 
@@ -44,6 +47,9 @@ class FakePlatform:
             unasked=tuple(QualifiedName(*key.split(".")) for key in others),
         )
 
+    def count(self, tables: Iterable[QualifiedName]) -> dict[str, int]:
+        return {table.key: 12_345 for table in tables}
+
     def run(self, sql: str) -> Sequence[Row]:
         self.statements.append(sql)
         found = re.search(r"TABLE `dev`\.`silver`\.`(\w+)`", sql)
@@ -60,9 +66,12 @@ class FakePlatform:
         return ()
 
 
-def engine_over(platform: FakePlatform, deployment: Deployment) -> Orchestrator:
+def engine_over(platform: FakePlatform, deployment: Deployment, policy: Policy = NO_POLICY) -> Orchestrator:
     return Orchestrator(
         reader=platform,
+        planner=TablePlanner(policy),
+        validator=PlanValidator(policy),
+        row_counter=platform,
         action_runner=ActionRunner(platform, CatalogAddressing(), DATABRICKS, parallelism=1),
         deployment=deployment,
         versions=None,

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import Enum, unique
-from typing import ClassVar, Final, Protocol, TypeVar
+from typing import ClassVar, Final, Protocol, TypeAlias, TypeVar
 
 from delta_engine.errors import SourceLocation
 from delta_engine.models import QualifiedName, Table
@@ -146,17 +146,45 @@ class AlignTable:
 
 
 @dataclass(frozen=True, slots=True)
+class DropTable:
+    """Drop a table that was applied once and is not declared any more.
+
+    Args:
+        table: its name.
+        rows: how many rows it has.
+    """
+
+    hazards: ClassVar[tuple[Hazard, ...]] = (Hazard.LOSES_DATA, Hazard.BREAKS_READERS)
+    table: QualifiedName
+    rows: int
+
+
+TableAction: TypeAlias = CreateTable | AlignTable | DropTable
+"""What can happen to a table."""
+
+
+@dataclass(frozen=True, slots=True)
 class TablePlan:
-    """Everything one run will do, tables sorted by name. Tables that need nothing are not in it."""
+    """Everything one run will do, tables sorted by name. Tables that need nothing are not in it.
+
+    Args:
+        create_tables: tables to create.
+        align_tables: tables to change.
+        create_schemas: schemas to create.
+        drop_tables: tables to drop, after everything else.
+        kept_tables: tables that are not declared any more, and stay: for people to know.
+    """
 
     create_tables: tuple[CreateTable, ...] = ()
     align_tables: tuple[AlignTable, ...] = ()
     create_schemas: tuple[CreateSchema, ...] = ()
+    drop_tables: tuple[DropTable, ...] = ()
+    kept_tables: tuple[QualifiedName, ...] = ()
 
     def __bool__(self) -> bool:
-        return bool(self.create_schemas or self.create_tables or self.align_tables)
+        return bool(self.create_schemas or self.create_tables or self.align_tables or self.drop_tables)
 
-    def table_actions(self) -> Iterator[CreateTable | AlignTable]:
+    def table_actions(self) -> Iterator[TableAction]:
         """Yield what happens to each table, sorted by table name."""
-        actions: tuple[CreateTable | AlignTable, ...] = (*self.create_tables, *self.align_tables)
+        actions: tuple[TableAction, ...] = (*self.create_tables, *self.align_tables, *self.drop_tables)
         yield from sorted(actions, key=lambda action: action.table.key)

@@ -66,7 +66,7 @@ def run_sync(
     project = load_project(Path(conf_dir), environment, tables=tables, allow=allow)
     engine = _orchestrator(project, spark, origin)
     if dry_run:
-        preview = engine.preview(project.models)
+        preview = engine.preview(project.models, is_partial=project.is_partial)
         raise_all(preview.refusals)
         return pending_summary("sync", environment, preview.plan)
     with engine.run("sync", print) as run:

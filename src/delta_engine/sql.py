@@ -170,6 +170,21 @@ def sql_alter_clustering(table: str, columns: Sequence[str]) -> str:
     return f"ALTER TABLE {table} CLUSTER BY {f'({_idents(columns)})' if columns else 'NONE'}"
 
 
+def sql_drop_table(table: str) -> str:
+    """Drop a table. Databricks keeps a managed one for a while: `sql_undrop_table`."""
+    return f"DROP TABLE {table}"
+
+
+def sql_undrop_table(table: str) -> str:
+    """Bring back a managed table that was dropped within the last seven days (docs: "UNDROP")."""
+    return f"UNDROP TABLE {table}"
+
+
+def sql_count_rows(table: str) -> str:
+    """Count a table's rows, as one row with the column `row_count`; Delta answers from its log."""
+    return f"SELECT count(*) AS row_count FROM {table}"
+
+
 def sql_rename_table(observed: str, desired: str) -> str:
     """Give a table another name in its schema."""
     return f"ALTER TABLE {observed} RENAME TO {desired}"

@@ -195,6 +195,7 @@ def test_summaries_count() -> None:
     assert dict(summary.counts) == {
         "created": 0,
         "changed": 1,
+        "dropped": 0,
         "failed": 1,
         "unchanged": 3,
         "statements": 2,
@@ -204,6 +205,7 @@ def test_summaries_count() -> None:
         "pending": 2,
         "create": 1,
         "change": 1,
+        "drop": 0,
     }
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import pytest
 
-from delta_engine.actions import Action, AlignTable, CreateSchema, CreateTable, TablePlan
+from delta_engine.actions import Action, AlignTable, CreateSchema, CreateTable, DropTable, TablePlan
 from delta_engine.aspects.column_types import ColumnTypeChange
 from delta_engine.aspects.columns import ColumnAdd, ColumnDrop
 from delta_engine.aspects.nullability import ColumnNullabilityChange
@@ -265,6 +265,14 @@ def tightened(*names: str) -> Iterable[ColumnNullabilityChange]:
 
 
 PLAN_CASES: list[tuple[PlanRule, TablePlan, str, TablePlan]] = [
+    (
+        plan_rules.NoUnallowedTableDrops(),
+        TablePlan(drop_tables=(DropTable(ORDERS, 12_345),)),
+        "table dev.silver.orders: it is not declared any more, and would be dropped with its 12,345 rows. Declare it, "
+        "keep it (policy.removed_tables: keep), or allow it: --allow drop_table:dev.silver.orders for one run, "
+        "policy.allow: [drop_table] for the target. UNDROP TABLE dev.silver.orders would bring it back for a few days.",
+        TablePlan(kept_tables=(ORDERS,)),
+    ),
     (
         plan_rules.NoCreateOfPartlyManagedTables(),
         TablePlan((CreateTable(model(ID, manages=("tags", "comments"))),)),

@@ -30,7 +30,12 @@ from delta_engine.report.plan_document import plan_document
 from delta_engine.report.plan_tree import counted, plan_summary
 from delta_engine.report.run_summary import sync_summary
 
-_COLOURS = {OutcomeKind.CREATED: "green", OutcomeKind.CHANGED: "yellow", OutcomeKind.FAILED: "red"}
+_COLOURS = {
+    OutcomeKind.CREATED: "green",
+    OutcomeKind.CHANGED: "yellow",
+    OutcomeKind.DROPPED: "red",
+    OutcomeKind.FAILED: "red",
+}
 
 
 def validate_models(context: Context, tables: Sequence[str]) -> None:
@@ -52,7 +57,7 @@ def show_plan(
     """Show the plan, also when it is refused; the refusals go to stderr. Takes no lock, writes nothing."""
     project, backend, engine = open_engine(context, tables, allow)
     with status("reading the catalog …"):
-        preview = engine.preview(project.models)
+        preview = engine.preview(project.models, is_partial=project.is_partial)
     plan = preview.plan
     statements = rendered_statements(plan, backend) if as_json or with_sql else {}
     _show(plan, project, statements, as_json=as_json, with_sql=with_sql)
@@ -123,6 +128,8 @@ def _show(
     print_plan(plan)
     if with_sql:
         print_statements(statements)
+    for table in plan.kept_tables:
+        typer.echo(f"kept: {table} is not declared any more (policy.removed_tables: keep)")
     typer.echo(f"{environment}: {plan_summary(plan)} ({counted(len(project.models), 'model')})")
 
 

@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
 from delta_engine import aspects
-from delta_engine.actions import AlignTable, CreateSchema, CreateTable, TablePlan
+from delta_engine.actions import AlignTable, CreateSchema, CreateTable, DropTable, TablePlan
 from delta_engine.aspects.aspect import Comparison
 from delta_engine.compile.manageability import unmanageable
 from delta_engine.errors import raise_all
-from delta_engine.models import Table
-from delta_engine.policy import NO_POLICY, Policy
+from delta_engine.models import QualifiedName, Table
+from delta_engine.policy import NO_POLICY, Policy, RemovedTables
 from delta_engine.state.states import CatalogState, RelationKind
 
 
@@ -25,11 +25,17 @@ class TablePlanner:
     def __init__(self, policy: Policy = NO_POLICY) -> None:
         self._policy = policy
 
+    @property
+    def drops_tables(self) -> bool:
+        """Whether tables that are not declared any more are to be dropped."""
+        return self._policy.removed_tables is RemovedTables.DROP
+
     def plan(
         self,
         models: Sequence[Table],
         state: CatalogState,
         last_applied: Mapping[str, Table] = MappingProxyType({}),
+        removed: Mapping[QualifiedName, int | None] = MappingProxyType({}),
     ) -> TablePlan:
         """Return what has to be done; empty when the catalog matches.
 
@@ -38,6 +44,8 @@ class TablePlanner:
             state: a snapshot that was taken for these models.
             last_applied: the models that were applied last, by `QualifiedName.key`; what they say and the
                 models no longer say is ours to remove.
+            removed: tables that exist, were applied, and are not declared any more, with how many rows they have;
+                None where nobody counted, for then they stay.
 
         Raises:
             InvalidModelError: a model cannot be about what stands under its table's name.
@@ -66,8 +74,11 @@ class TablePlanner:
                         is_streaming=observed.relation is RelationKind.STREAMING_TABLE,
                     )
                 )
+        gone = sorted(removed.items(), key=lambda item: item[0].key)
         return TablePlan(
             create_tables=tuple(creates),
             align_tables=tuple(aligns),
             create_schemas=tuple(CreateSchema(*pair) for pair in sorted(state.missing_schemas & needed)),
+            drop_tables=tuple(DropTable(name, rows) for name, rows in gone if rows is not None),
+            kept_tables=tuple(name for name, rows in gone if rows is None),
         )

@@ -129,16 +129,26 @@ class RunRecorder:
             )
         )
 
-    def record(self, outcome: TableOutcome, model: Table) -> None:
+    def record_drop(self, outcome: TableOutcome) -> None:
+        """Take in a dropped table. The journal has nothing of it: the next run sees that it is gone."""
+        self._outcomes.append(outcome)
+        self.forget(outcome.table)
+
+    def record(self, outcome: TableOutcome, model: Table | None) -> None:
         """Take in a finished table, and write it into the journal.
+
+        Args:
+            outcome: what became of it.
+            model: what was applied; None for a table that is not declared any more, and could not be dropped.
 
         A journal that cannot be written is a warning: the tables are what the user asked for, and the save at the
         end records them all.
         """
-        self._record_schema(model)
         key = table_key(outcome.table)
         earlier = self._resources.get(key)
-        if outcome.kind is OutcomeKind.FAILED:
+        if model is not None:
+            self._record_schema(model)
+        if model is None or outcome.kind is OutcomeKind.FAILED:
             resource = failed_table(outcome, earlier=earlier)
         else:
             resource = applied_table(model, at=self._now(), by=self._facts.who, version=None, earlier=earlier)
@@ -159,7 +169,7 @@ class RunRecorder:
 
     def note_versions(self, versions: TableVersionReader) -> None:
         """Ask Delta for the versions of the tables that were changed, and for the ids that are not known."""
-        done = [outcome for outcome in self._outcomes if outcome.kind is not OutcomeKind.FAILED]
+        done = [one for one in self._outcomes if one.kind in (OutcomeKind.CREATED, OutcomeKind.CHANGED)]
         ids = {
             outcome.table.key: None if outcome.kind is OutcomeKind.CREATED else self._known_id(outcome.table)
             for outcome in done
@@ -349,7 +359,9 @@ class RunRecorder:
         return ApplyRecord(
             last_apply_duration=round(self._seconds() - self._began_at, 3),
             last_apply_actions=ApplyActions(
-                added=kinds.count(OutcomeKind.CREATED), changed=kinds.count(OutcomeKind.CHANGED), destroyed=0
+                added=kinds.count(OutcomeKind.CREATED),
+                changed=kinds.count(OutcomeKind.CHANGED),
+                destroyed=kinds.count(OutcomeKind.DROPPED),
             ),
             warnings=tuple(self._warnings),
             checkpoints=tuple(sorted(self._checkpoints, key=lambda check: check.resource)),

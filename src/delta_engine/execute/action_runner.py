@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from enum import Enum
 
-from delta_engine.actions import AlignTable, CreateTable, TablePlan
+from delta_engine.actions import AlignTable, CreateTable, DropTable, TableAction, TablePlan
 from delta_engine.addressing import Addressing
 from delta_engine.capabilities import Capabilities
 from delta_engine.errors import DeltaEngineError
@@ -16,6 +16,7 @@ from delta_engine.execute.create_executor import CreateExecutor
 from delta_engine.execute.ddl import DeltaDDL, InterruptedStatementsError
 from delta_engine.execute.guarded_sql_runner import GuardedSqlRunner
 from delta_engine.models import QualifiedName
+from delta_engine.sql import sql_drop_table
 from delta_engine.sql_runner import SqlRunner
 
 
@@ -24,6 +25,7 @@ class OutcomeKind(Enum):
 
     CREATED = "created"
     CHANGED = "changed"
+    DROPPED = "dropped"
     FAILED = "failed"
 
 
@@ -33,7 +35,7 @@ class TableOutcome:
 
     Args:
         table: the table.
-        kind: created, changed or failed.
+        kind: created, changed, dropped or failed.
         statements: how many statements ran to the end.
         failure: the statement that failed and why; None unless the kind is failed.
     """
@@ -123,17 +125,19 @@ class ActionRunner:
             self._addressing.create_schema(schema.catalog_name, schema.schema_name)
             for schema in plan.create_schemas
         )
-        outcomes = self._apply_tables(plan, on_outcome or (lambda _outcome: None))
+        tell = on_outcome or (lambda _outcome: None)
+        outcomes = self._apply_tables((*plan.create_tables, *plan.align_tables), tell)
+        outcomes += self._apply_tables(plan.drop_tables, tell)
         if any(outcome.kind is OutcomeKind.FAILED for outcome in outcomes):
             raise ApplyFailedError(outcomes)
         return outcomes
 
     def _apply_tables(
-        self, plan: TablePlan, on_outcome: Callable[[TableOutcome], None]
+        self, actions: Sequence[TableAction], on_outcome: Callable[[TableOutcome], None]
     ) -> tuple[TableOutcome, ...]:
         outcomes: list[TableOutcome] = []
         with ThreadPoolExecutor(self._parallelism, thread_name_prefix="apply") as pool:
-            futures = [pool.submit(self._apply_table, action) for action in plan.table_actions()]
+            futures = [pool.submit(self._apply_table, action) for action in actions]
             try:
                 for future in as_completed(futures):
                     outcomes.append(future.result())
@@ -143,13 +147,16 @@ class ActionRunner:
                 raise
         return tuple(sorted(outcomes, key=lambda outcome: outcome.table.key))
 
-    def _apply_table(self, action: CreateTable | AlignTable) -> TableOutcome:
+    def _apply_table(self, action: TableAction) -> TableOutcome:
         try:
             match action:
                 case CreateTable():
                     kind, done = OutcomeKind.CREATED, self._creator.apply(action)
                 case AlignTable():
                     kind, done = OutcomeKind.CHANGED, self._aligner.apply(action)
+                case DropTable(table):
+                    statement = sql_drop_table(self._addressing.table(table))
+                    kind, done = OutcomeKind.DROPPED, self._ddl.run([statement])
         except InterruptedStatementsError as failure:
             return TableOutcome(
                 table=action.table,

@@ -23,6 +23,7 @@ from delta_engine.models import QualifiedName, Table
 from delta_engine.orchestrate.pipeline import Pipeline, PlannedRun
 from delta_engine.orchestrate.sync_run import OnOutcome, SyncRun
 from delta_engine.state.catalog_reader import CatalogReader, readable_snapshot, snapshot_with_former_names
+from delta_engine.state.row_counts import RowCounter
 from delta_engine.state.states import CatalogState
 from delta_engine.state.table_history import TableHistoryReader
 from delta_engine.state.table_versions import TableVersionReader
@@ -58,6 +59,7 @@ class Orchestrator:
         deployment: what was applied so far, and the lock; nothing is kept without it.
         versions: asks Delta for the versions of changed tables; they are not recorded without it.
         history: asks Delta who changed tables; drift has no author without it.
+        row_counter: counts the rows of tables that are to be dropped; none is dropped without it.
         drift_policy: what to make of drift.
     """
 
@@ -71,6 +73,7 @@ class Orchestrator:
         deployment: Deployment | None = None,
         versions: TableVersionReader | None = None,
         history: TableHistoryReader | None = None,
+        row_counter: RowCounter | None = None,
         drift_policy: DriftPolicy | None = None,
     ) -> None:
         self._pipeline = Pipeline(
@@ -81,6 +84,7 @@ class Orchestrator:
             drift_policy=drift_policy or DriftPolicy(),
             versions=versions,
             history=history,
+            row_counter=row_counter,
         )
         self._deployment = deployment or Deployment.unrecorded()
 
@@ -117,17 +121,21 @@ class Orchestrator:
         """
         return self.preview(tables).plan
 
-    def preview(self, tables: Sequence[Table]) -> Preview:
+    def preview(self, tables: Sequence[Table], *, is_partial: bool = False) -> Preview:
         """Return what a sync would do, and why it would refuse to; changes nothing, takes no lock.
+
+        Args:
+            tables: the models.
+            is_partial: whether other models were left out; then only these tables are looked at.
 
         Raises:
             InvalidModelError, CatalogReadError, RefusalGroup: as `plan_tables`.
         """
         raise_all(self._pipeline.validator.model_violations(tables))
         observed = snapshot_with_former_names(self._pipeline.reader, tables)
-        planned = self._planned(tables, observed, allow_cached=True)
+        planned = self._planned(tables, observed, is_partial=is_partial, allow_cached=True)
         if planned.drift:  # a copy that is too old takes our own last run for somebody else
-            planned = self._planned(tables, observed, allow_cached=False)
+            planned = self._planned(tables, observed, is_partial=is_partial, allow_cached=False)
         violations = self._pipeline.validator.plan_violations(planned.plan)
         return Preview(plan=planned.plan, refusals=(*planned.drift, *violations))
 
@@ -211,9 +219,12 @@ class Orchestrator:
                 raise
             return readable_snapshot(self._pipeline.reader, tables)
 
-    def _planned(self, tables: Sequence[Table], observed: CatalogState, *, allow_cached: bool) -> PlannedRun:
+    def _planned(
+        self, tables: Sequence[Table], observed: CatalogState, *, is_partial: bool, allow_cached: bool
+    ) -> PlannedRun:
         state = self._deployment.peek_replayed(allow_cached=allow_cached)
-        return self._pipeline.plan(tables, observed, last_applied(state) if state else {}, state)
+        applied = last_applied(state) if state else {}
+        return self._pipeline.plan(tables, observed, applied, state, is_partial=is_partial)
 
     @contextmanager
     def run(self, operation: str, notify: Notify = lambda _note: None) -> Iterator[SyncRun]:

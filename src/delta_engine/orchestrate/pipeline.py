@@ -21,8 +21,10 @@ from delta_engine.drift.handling import (
 )
 from delta_engine.drift_policy import DriftHandling, DriftPolicy
 from delta_engine.execute.action_runner import ActionRunner
-from delta_engine.models import Table
-from delta_engine.state.catalog_reader import CatalogReader
+from delta_engine.models import QualifiedName, Table
+from delta_engine.orchestrate.removed_tables import removed_tables
+from delta_engine.state.catalog_reader import CatalogReader, former_name
+from delta_engine.state.row_counts import RowCounter
 from delta_engine.state.states import CatalogState
 from delta_engine.state.table_history import TableHistoryReader
 from delta_engine.state.table_versions import TableVersionReader
@@ -41,6 +43,7 @@ class Pipeline:
         drift_policy: what to make of drift.
         versions: asks Delta for the versions of tables; they are not recorded without it.
         history: asks Delta who changed tables; nobody is asked without it.
+        row_counter: counts the rows of tables that are to be dropped; none is dropped without it.
     """
 
     reader: CatalogReader
@@ -50,6 +53,7 @@ class Pipeline:
     drift_policy: DriftPolicy = field(default_factory=DriftPolicy)
     versions: TableVersionReader | None = None
     history: TableHistoryReader | None = None
+    row_counter: RowCounter | None = None
 
     def thorough_detector(self) -> DriftDetector:
         """Return the detector of reports: it asks who did it."""
@@ -61,6 +65,8 @@ class Pipeline:
         observed: CatalogState,
         applied: Mapping[str, Table],
         state: DeploymentState | None,
+        *,
+        is_partial: bool = False,
     ) -> PlannedRun:
         """Return what has to be done, and what severe drift speaks against it.
 
@@ -69,6 +75,7 @@ class Pipeline:
             observed: a snapshot that covers them.
             applied: what was applied last, by `QualifiedName.key`.
             state: the deployment state; None if there is none yet.
+            is_partial: whether other models were left out; then nothing is known of tables that nobody declares.
         """
         applied = last_applied_to(models, applied, observed)
         if state is None:
@@ -84,11 +91,33 @@ class Pipeline:
         if self.drift_policy.handling is DriftHandling.REFUSE:
             refused |= {str(refusal): refusal for refusal in refusals(models, detected)}
         return PlannedRun(
-            plan=self.planner.plan(wanted, observed, applied),
+            plan=self.planner.plan(
+                wanted,
+                observed,
+                applied,
+                {} if is_partial else self._removed(models, applied, observed, state),
+            ),
             wanted=wanted,
             drift=tuple(refused.values()),
             replaced=tuple(filter(is_replaced, detected)),
         )
+
+    def _removed(
+        self,
+        models: Sequence[Table],
+        applied: Mapping[str, Table],
+        observed: CatalogState,
+        state: DeploymentState,
+    ) -> Mapping[QualifiedName, int | None]:
+        """Return the tables that nobody declares any more; with their rows, if they are to go."""
+        declared = {model.qualified_name.key for model in models}
+        declared |= {former.key for former in map(former_name, models) if former is not None}
+        undeclared = [table for key, table in applied.items() if key not in declared]
+        names = tuple(removed_tables(state, undeclared, observed))
+        if not names or not self.planner.drops_tables or self.row_counter is None:
+            return dict.fromkeys(names)
+        rows = self.row_counter.count(names)
+        return {name: rows[name.key] for name in names}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,7 +17,7 @@ from delta_engine.backends import (
     databricks_backend,
     embedded_backend,
 )
-from delta_engine.capabilities import DATABRICKS, OPEN_SOURCE
+from delta_engine.capabilities import DATABRICKS, OPEN_SOURCE, Capabilities, Feature
 from delta_engine.compile.planner import TablePlanner
 from delta_engine.config.documents import unknown
 from delta_engine.config.model_files import load_models
@@ -29,7 +29,8 @@ from delta_engine.execute.action_runner import ActionRunner
 from delta_engine.execute.recording_sql_runner import RecordingSqlRunner
 from delta_engine.models import Table
 from delta_engine.orchestrate.orchestrator import Orchestrator
-from delta_engine.policy import Allowance, Policy, matches_any
+from delta_engine.policy import Allowance, Policy, RemovedTables, matches_any
+from delta_engine.state.row_counts import SqlRowCounter
 from delta_engine.validation.capability_rules import SupportedFeatures
 from delta_engine.validation.rules import DEFAULT_RULES, RuleSet
 from delta_engine.validation.user_rules import add_user_rule
@@ -82,6 +83,7 @@ def load_project(
     """
     settings = load_settings(conf_dir, environment)
     settings = replace(settings, policy=_widened(settings.policy, allow))
+    _refuse_table_removal(settings)
     models = load_models(settings)
     project = Project(settings=settings, models=models, rules=load_rules(settings))
     raise_all(project.validator.model_violations(models))
@@ -95,8 +97,7 @@ def load_rules(settings: Settings) -> RuleSet:
     Raises:
         ConfigError: one cannot be loaded, or is no rule.
     """
-    capabilities = DATABRICKS if settings.backend is BackendType.DATABRICKS else OPEN_SOURCE
-    rules = RuleSet(models=(*DEFAULT_RULES.models, SupportedFeatures(capabilities)))
+    rules = RuleSet(models=(*DEFAULT_RULES.models, SupportedFeatures(_capabilities(settings))))
     for reference in settings.policy.rules:
         rules = load_reference(
             reference,
@@ -162,6 +163,7 @@ def orchestrator(project: Project, backend: Backend, deployment: Deployment) -> 
         planner=TablePlanner(settings.policy),
         validator=project.validator,
         history=backend.history,
+        row_counter=SqlRowCounter(backend.runner, backend.addressing, parallelism=settings.parallelism),
         drift_policy=settings.drift_policy,
     )
 
@@ -175,11 +177,26 @@ def rendered_statements(plan: TablePlan, backend: Backend) -> Mapping[str, Seque
     parts = [("", TablePlan(create_schemas=plan.create_schemas))]
     parts += [(action.table.key, TablePlan((action,))) for action in plan.create_tables]
     parts += [(action.table.key, TablePlan((), (action,))) for action in plan.align_tables]
+    parts += [(action.table.key, TablePlan(drop_tables=(action,))) for action in plan.drop_tables]
     for key, part in parts:
         recorder = RecordingSqlRunner()
         ActionRunner(recorder, backend.addressing, backend.capabilities, parallelism=1).apply(part)
         recorded[key] = recorder.statements
     return recorded
+
+
+def _refuse_table_removal(settings: Settings) -> None:
+    reason = _capabilities(settings).refused.get(Feature.TABLE_REMOVAL)
+    if settings.policy.removed_tables is RemovedTables.DROP and reason is not None:
+        raise ConfigError(
+            f"policy.removed_tables: drop is not for this backend: {reason}",
+            location=settings.location,
+            way_out="Leave it out, or write keep.",
+        )
+
+
+def _capabilities(settings: Settings) -> Capabilities:
+    return DATABRICKS if settings.backend is BackendType.DATABRICKS else OPEN_SOURCE
 
 
 def _widened(policy: Policy, allow: Sequence[str]) -> Policy:

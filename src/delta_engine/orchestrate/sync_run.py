@@ -14,7 +14,7 @@ from delta_engine.drift.detector import DetectedTable
 from delta_engine.drift.handling import DriftRefusal, irreversible, is_replaced, restored, taken_in
 from delta_engine.drift_policy import DriftKind
 from delta_engine.errors import RefusalGroup, RefusedError, StatementError, raise_all
-from delta_engine.execute.action_runner import ApplyFailedError, TableOutcome
+from delta_engine.execute.action_runner import ApplyFailedError, OutcomeKind, TableOutcome
 from delta_engine.models import Table
 from delta_engine.orchestrate.pipeline import Pipeline
 from delta_engine.state.catalog_reader import former_name, snapshot_with_former_names
@@ -61,7 +61,10 @@ class SyncRun:
         """
         raise_all(self._pipeline.validator.model_violations(tables))
         applied = self._observe(tables, is_partial=is_partial)
-        planned = self._pipeline.plan(tables, self._observed, applied, self._recorder.state)
+        planned = self._pipeline.plan(
+            tables, self._observed, applied, self._recorder.state, is_partial=is_partial
+        )
+        self._forget_gone(applied)
         self._wanted, self._drift, self._replaced = planned.wanted, planned.drift, planned.replaced
         return planned.plan
 
@@ -170,7 +173,10 @@ class SyncRun:
         def record(outcome: TableOutcome) -> None:
             if outcome.table.key in renamed and outcome.statements:  # it is the first statement
                 self._recorder.rename(renamed[outcome.table.key], outcome.table)
-            self._recorder.record(outcome, models[outcome.table.key])
+            if outcome.kind is OutcomeKind.DROPPED:
+                self._recorder.record_drop(outcome)
+            else:
+                self._recorder.record(outcome, models.get(outcome.table.key))
             on_outcome(outcome)
 
         if plan:
@@ -207,6 +213,16 @@ class SyncRun:
         if not is_partial:
             self._look_after([table for key, table in applied.items() if key not in keys])
         return applied
+
+    def _forget_gone(self, applied: Mapping[str, Table]) -> None:
+        """Forget tables that are to be dropped and are not there: an earlier run dropped them, or somebody did."""
+        if not self._pipeline.planner.drops_tables:
+            return
+        declared = {model.qualified_name.key for model in self._models}
+        for key, table in applied.items():
+            is_gone = key in self._observed.tables and not self._observed.tables[key].exists
+            if key not in declared and is_gone:
+                self._recorder.forget(table.qualified_name)
 
     def _settle_renames(self) -> None:
         """Take records along to new names where tables have them by now: a run can end before it says so."""

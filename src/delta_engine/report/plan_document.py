@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from delta_engine import aspects
-from delta_engine.actions import Action, AlignTable, CreateTable, TablePlan
+from delta_engine.actions import Action, AlignTable, CreateTable, DropTable, TableAction, TablePlan
 from delta_engine.aspects.aspect import Change
 from delta_engine.aspects.primary_key import named_primary_key
 from delta_engine.models import Table
@@ -31,6 +31,7 @@ def plan_document(plan: TablePlan, *, environment: str, statements: Mapping[str,
         "environment": environment,
         "has_changes": bool(plan),
         "create_schemas": [str(schema) for schema in plan.create_schemas],
+        **({"kept_tables": [str(table) for table in plan.kept_tables]} if plan.kept_tables else {}),
         "tables": [
             {**_table(action), "statements": list(statements.get(action.table.key, ()))}
             for action in plan.table_actions()
@@ -39,12 +40,15 @@ def plan_document(plan: TablePlan, *, environment: str, statements: Mapping[str,
     return json.dumps(document, indent=2, ensure_ascii=False)
 
 
-def _table(action: CreateTable | AlignTable) -> dict[str, Any]:
+def _table(action: TableAction) -> dict[str, Any]:
     match action:
         case CreateTable(desired):
             return {"table": str(action.table), "change": "create", "desired": _model(desired)}
         case AlignTable(table, actions):
             return {"table": str(table), "change": "align", "actions": list(map(_action, actions))}
+        case DropTable(table, rows):
+            hazards = [hazard.value for hazard in action.hazards]
+            return {"table": str(table), "change": "drop", "rows": rows, "hazards": hazards}
 
 
 def _model(model: Table) -> dict[str, Any]:

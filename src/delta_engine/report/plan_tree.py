@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from delta_engine import aspects
-from delta_engine.actions import Action, AlignTable, CreateTable, Hazard, TablePlan
+from delta_engine.actions import Action, AlignTable, CreateTable, DropTable, Hazard, TablePlan
 from delta_engine.aspects.aspect import Change, Sign
 from delta_engine.aspects.primary_key import named_primary_key
 from delta_engine.models import Table
-from delta_engine.sql import sql_data_type
+from delta_engine.sql import sql_data_type, sql_undrop_table
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +33,11 @@ def plan_branches(plan: TablePlan) -> Iterator[Branch]:
                 yield Branch(Sign.ADDED, str(action.table), tuple(_created(desired)))
             case AlignTable(table, actions):
                 yield Branch(Sign.CHANGED, str(table), tuple(_changed(actions)))
+            case DropTable(table, rows):
+                hazards = ", ".join(hazard.value for hazard in action.hazards)
+                undrop = sql_undrop_table(str(table))
+                note = f"with {counted(rows, 'row')}; {undrop} brings it back for a few days"
+                yield Branch(Sign.REMOVED, f"{table}  {note}  [{hazards}]", ())
 
 
 def plan_summary(plan: TablePlan) -> str:
@@ -52,6 +57,7 @@ def plan_summary(plan: TablePlan) -> str:
             (plan.create_schemas, "schema", "create"),
             (plan.create_tables, "table", "create"),
             (plan.align_tables, "table", "change"),
+            (plan.drop_tables, "table", "drop"),
         )
         if found
     ]
@@ -61,7 +67,7 @@ def plan_summary(plan: TablePlan) -> str:
 
 def counted(number: int, noun: str) -> str:
     """Return a number with its noun, such as `1 table` and `2 tables`."""
-    return f"{number} {noun}{'' if number == 1 else 's'}"
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def _created(model: Table) -> Iterator[Branch]:

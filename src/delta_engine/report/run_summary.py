@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
-from delta_engine.actions import CreateTable, TablePlan
+from delta_engine.actions import AlignTable, CreateTable, DropTable, TableAction, TablePlan
 from delta_engine.drift.drift_report import DriftReport
 from delta_engine.drift_policy import Severity
 from delta_engine.execute.action_runner import OutcomeKind, TableOutcome
@@ -70,7 +70,7 @@ def sync_summary(environment: str, outcomes: Iterable[TableOutcome], *, models: 
         environment=environment,
         counts={
             **counts,
-            "unchanged": models - len(done),
+            "unchanged": models - sum(one.kind is not OutcomeKind.DROPPED for one in done),
             "statements": sum(one.statements for one in done),
         },
         tables={str(one.table): one.kind.value for one in done},
@@ -108,8 +108,17 @@ def pending_summary(task: str, environment: str, plan: TablePlan) -> JobSummary:
             "pending": len(actions),
             "create": len(plan.create_tables),
             "change": len(plan.align_tables),
+            "drop": len(plan.drop_tables),
         },
-        tables={
-            str(action.table): "create" if isinstance(action, CreateTable) else "change" for action in actions
-        },
+        tables={str(action.table): _verb(action) for action in actions},
     )
+
+
+def _verb(action: TableAction) -> str:
+    match action:
+        case CreateTable():
+            return "create"
+        case AlignTable():
+            return "change"
+        case DropTable():
+            return "drop"

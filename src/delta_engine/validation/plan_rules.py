@@ -12,7 +12,7 @@ from delta_engine.aspects.primary_key import PrimaryKeyAdd
 from delta_engine.aspects.table_features import COLUMN_MAPPING_MODE, EnableTableFeature
 from delta_engine.errors import UnsafePlanError
 from delta_engine.policy import DestructiveKind, Policy
-from delta_engine.sql import sql_data_type
+from delta_engine.sql import sql_data_type, sql_undrop_table
 from delta_engine.type_widening import Widening
 from delta_engine.types import has_not_null_field
 from delta_engine.validation.model_rules import unfit_key_columns
@@ -169,6 +169,23 @@ class NoUnallowedColumnDrops:
                     names[0],
                     f"Declare them, or allow it: --allow {kind.value}:{align.table} for one run, "
                     f"policy.allow: [{kind.value}] for the target.",
+                )
+
+
+class NoUnallowedTableDrops:
+    """Dropping a table loses its data: only where the target's policy, or the command, allows it."""
+
+    def check(self, plan: TablePlan, policy: Policy) -> Iterator[UnsafePlanError]:
+        """Refuse drops without consent."""
+        kind = DestructiveKind.DROP_TABLE
+        for drop in plan.drop_tables:
+            if not policy.allows(kind, drop.table):
+                yield UnsafePlanError(
+                    f"it is not declared any more, and would be dropped with its {drop.rows:,} rows",
+                    table=str(drop.table),
+                    way_out=f"Declare it, keep it (policy.removed_tables: keep), or allow it: --allow "
+                    f"{kind.value}:{drop.table} for one run, policy.allow: [{kind.value}] for the target. "
+                    f"{sql_undrop_table(str(drop.table))} would bring it back for a few days.",
                 )
 
 

@@ -58,6 +58,7 @@ DEFAULT_PLAN_RULES: tuple[PlanRule, ...] = (
     plan_rules.PrimaryKeyNewColumnsMustBeSetNotNull(),
     plan_rules.PrimaryKeyExistingColumnsMustBeSetNotNull(),
     plan_rules.NoUnallowedColumnDrops(),
+    plan_rules.NoUnallowedTableDrops(),
     plan_rules.NoUnallowedSchemas(),
 )
 

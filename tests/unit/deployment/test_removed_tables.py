@@ -1,0 +1,127 @@
+"""Tables whose models are gone: kept and told, or dropped with consent."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime, timedelta
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from delta_engine.actions import DropTable
+from delta_engine.deployment.deployment import Deployment
+from delta_engine.errors import UnsafePlanError
+from delta_engine.execute.action_runner import ApplyFailedError
+from delta_engine.models import QualifiedName
+from delta_engine.orchestrate.removed_tables import removed_tables
+from delta_engine.policy import Allowance, DestructiveKind, Policy, RemovedTables
+from delta_engine.state.states import Audit, CatalogState
+from tests.builders import orders
+from tests.commandline import CommandLine
+from tests.deployment_builders import NOON, deployment_over, deployment_state
+from tests.fake_platform import FakePlatform, engine_over, recorded, statuses, sync
+
+A, B = orders(name="a"), orders(name="b")
+GONE = QualifiedName("dev", "silver", "b")
+DROP = Policy(removed_tables=RemovedTables.DROP, allow=(Allowance(DestructiveKind.DROP_TABLE),))
+NO_CONSENT = replace(DROP, allow=())
+
+
+@pytest.fixture
+def platform() -> FakePlatform:
+    return FakePlatform()
+
+
+@pytest.fixture
+def deployment(platform: FakePlatform, tmp_path: Path) -> Deployment:
+    """Return the state of a catalog into which both tables were synced."""
+    made = deployment_over(tmp_path)
+    sync(platform, made, A, B)
+    platform.statements.clear()
+    return made
+
+
+def test_a_table_is_kept_and_told(platform: FakePlatform, deployment: Deployment) -> None:
+    preview = engine_over(platform, deployment).preview([A])
+    assert not preview.plan
+    assert preview.plan.kept_tables == (GONE,)
+    sync(platform, deployment, A)
+    assert platform.statements == []
+    assert statuses(deployment) == {"a": "healthy", "b": "healthy"}
+
+
+def test_a_table_is_dropped_with_consent(platform: FakePlatform, deployment: Deployment) -> None:
+    engine = engine_over(platform, deployment, DROP)
+    assert engine.preview([A]).plan.drop_tables == (DropTable(GONE, 12_345),)
+    outcomes = engine.sync_tables([A])
+    assert [str(outcome.table) for outcome in outcomes] == ["dev.silver.b"]
+    assert platform.statements == ["DROP TABLE `dev`.`silver`.`b`"]
+    state = recorded(deployment)
+    assert statuses(deployment) == {"a": "healthy"}
+    assert state.metadata.last_apply_actions.destroyed == 1
+    assert engine.sync_tables([A]) == ()
+
+
+def test_without_consent_it_is_refused(platform: FakePlatform, deployment: Deployment) -> None:
+    with pytest.raises(UnsafePlanError, match="would be dropped with its 12,345 rows"):
+        engine_over(platform, deployment, NO_CONSENT).sync_tables([A])
+    assert platform.statements == []
+
+
+def test_a_selection_says_nothing_of_other_tables(platform: FakePlatform, deployment: Deployment) -> None:
+    preview = engine_over(platform, deployment, DROP).preview([A], is_partial=True)
+    assert (preview.plan.drop_tables, preview.plan.kept_tables) == ((), ())
+    with engine_over(platform, deployment, DROP).run("sync") as run:
+        assert not run.plan([A], is_partial=True)
+
+
+@pytest.mark.parametrize(
+    ("created_at", "is_ours"), [(NOON, True), (NOON + timedelta(days=1), False), (None, True)]
+)
+def test_another_table_under_the_name_is_not_the_engine_s_to_drop(
+    created_at: datetime | None, is_ours: bool
+) -> None:
+    state = deployment_state(A, B)
+    resource = state.resources["table.dev.silver.b"]
+    metadata = msgspec.structs.replace(resource.metadata, created_at=NOON)
+    noted = {"table.dev.silver.b": msgspec.structs.replace(resource, metadata=metadata)}
+    observed = CatalogState(tables={}, unasked=(GONE,), audits={GONE.key: Audit(created_at=created_at)})
+    found = removed_tables(msgspec.structs.replace(state, resources=noted), [B], observed)
+    assert list(found) == ([GONE] if is_ours else [])
+
+
+def test_a_part_of_a_table_is_not_the_engine_s_to_drop(platform: FakePlatform, tmp_path: Path) -> None:
+    deployment = deployment_over(tmp_path)
+    partly = replace(B, manages=frozenset())
+    sync(platform, deployment, A, B)
+    sync(platform, deployment, A, partly)
+    assert engine_over(platform, deployment, DROP).preview([A]).plan.drop_tables == ()
+
+
+def test_a_drop_that_fails_is_tried_again(platform: FakePlatform, deployment: Deployment) -> None:
+    platform.failing = "b"
+    engine = engine_over(platform, deployment, DROP)
+    with pytest.raises(ApplyFailedError):
+        engine.sync_tables([A])
+    assert statuses(deployment) == {"a": "healthy", "b": "failed"}
+    platform.failing = None
+    engine.sync_tables([A])
+    assert statuses(deployment) == {"a": "healthy"}
+
+
+def test_a_table_that_is_gone_already_is_forgotten(platform: FakePlatform, deployment: Deployment) -> None:
+    del platform.states["dev.silver.b"]
+    engine_over(platform, deployment, DROP).sync_tables([A])
+    assert statuses(deployment) == {"a": "healthy"}
+    assert platform.statements == []
+
+
+def test_folders_are_removed_by_hand(project: Path, delta_engine: CommandLine) -> None:
+    path = project / "conf" / "local.yml"
+    path.write_text(
+        path.read_text().replace("{create_schemas: true}", "{create_schemas: true, removed_tables: drop}")
+    )
+    result = delta_engine("-e", "local", "validate")
+    assert result.code == 3
+    assert "policy.removed_tables: drop is not for this backend: its tables are folders" in result.stderr
