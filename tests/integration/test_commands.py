@@ -49,7 +49,7 @@ def test_sync_twice(
     assert first.code == 0
     assert first.stderr == "created dev.silver.orders (1 statement)\n"
     assert first.stdout.endswith(
-        "local: 1 schema to create, 1 table to create (1 model)\napplied: 1 table, 1 statement\n"
+        "local: 1 schema to create, 1 table to create (1 model)\napplied: 1 table, 1 statement; 1 verified\n"
     )
     assert len(changes) == 1
 

@@ -199,6 +199,7 @@ def test_summaries_count() -> None:
         "failed": 1,
         "unchanged": 3,
         "statements": 2,
+        "verified": 0,
     }
     assert '"dev.silver.a": "no"' in summary.as_json()
     assert dict(pending_summary("drift_report", "dev", PLAN).counts) == {

@@ -86,7 +86,11 @@ def sync_models(
         _print_summary(project, outcomes)
     elif plan:
         statement_count = sum(outcome.statements for outcome in outcomes)
-        typer.echo(f"applied: {counted(len(outcomes), 'table')}, {counted(statement_count, 'statement')}")
+        verified = sum(outcome.is_verified for outcome in outcomes)
+        typer.echo(
+            f"applied: {counted(len(outcomes), 'table')}, {counted(statement_count, 'statement')}; "
+            f"{verified} verified"
+        )
 
 
 def apply_plan(run: SyncRun, plan: TablePlan) -> tuple[TableOutcome, ...]:

@@ -187,7 +187,7 @@ class RunRecorder:
                 )
                 self._resources[key] = msgspec.structs.replace(self._resources[key], metadata=metadata)
 
-    def confirm(self, wanted: Sequence[Table], observed: CatalogState) -> None:
+    def confirm(self, wanted: Sequence[Table], observed: CatalogState) -> frozenset[str]:
         """Compare what was just applied with what the catalog shows.
 
         A difference is no drift: Unity Catalog's views may lag behind. The next run tells.
@@ -195,7 +195,11 @@ class RunRecorder:
         Args:
             wanted: what the changed tables were meant to become.
             observed: a snapshot of them.
+
+        Returns:
+            The tables that are as they were meant to be, by `QualifiedName.key`.
         """
+        verified = set()
         tables = {table_key(model.qualified_name): model for model in wanted}
         for checkpoint in self._checkpoints:
             resource = self._resources[checkpoint.resource]
@@ -206,6 +210,7 @@ class RunRecorder:
             drift = tuple(differences(define(model), table))
             if not drift:
                 self._note_catalog(checkpoint.resource, table)
+                verified.add(model.qualified_name.key)
             else:
                 error = "right after the apply the catalog did not show all of it yet"
                 metadata = msgspec.structs.replace(
@@ -214,6 +219,7 @@ class RunRecorder:
                 self._resources[checkpoint.resource] = msgspec.structs.replace(
                     resource, status=Status.UNKNOWN, metadata=metadata
                 )
+        return frozenset(verified)
 
     def adopt(self, models: Sequence[Table], observed: CatalogState) -> None:
         """Record tables that are as their models say without any statement of this run."""

@@ -38,11 +38,13 @@ class TableOutcome:
         kind: created, changed, dropped or failed.
         statements: how many statements ran to the end.
         failure: the statement that failed and why; None unless the kind is failed.
+        is_verified: whether the table was read once more, and is as it was meant to be.
     """
 
     table: QualifiedName
     kind: OutcomeKind
     statements: int
+    is_verified: bool = False
     failure: InterruptedStatementsError | None = None
 
 

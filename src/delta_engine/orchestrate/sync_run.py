@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
 from delta_engine.actions import TablePlan
 from delta_engine.aspects.table_names import RenameTable
@@ -182,18 +183,19 @@ class SyncRun:
         if plan:
             self._lease.check()
             self._recorder.begin(plan)
-        failure: ApplyFailedError | None = None
+        has_failed = False
         try:
             outcomes = self._action_runner.apply(plan, record)
         except ApplyFailedError as error:
-            failure, outcomes = error, error.outcomes
-        self._confirm([model for model in self._wanted if model.qualified_name.key in planned])
+            has_failed, outcomes = True, error.outcomes
+        verified = self._confirm([model for model in self._wanted if model.qualified_name.key in planned])
         looked_at = {model.qualified_name.key for model in self._wanted} - planned
         self._recorder.adopt([model for key, model in models.items() if key in looked_at], self._observed)
         self._renew(self._replaced)
         self._recorder.save(plan)
-        if failure is not None:
-            raise failure
+        outcomes = tuple(replace(outcome, is_verified=outcome.table.key in verified) for outcome in outcomes)
+        if has_failed:
+            raise ApplyFailedError(outcomes)
         return outcomes
 
     def _observe(self, tables: Sequence[Table], *, is_partial: bool) -> Mapping[str, Table]:
@@ -259,12 +261,17 @@ class SyncRun:
             if table.name.key in found:
                 self._recorder.renew(table.name, found[table.name.key], table.observed)
 
-    def _confirm(self, changed: Sequence[Table]) -> None:
-        """Look at the changed tables once more: what became of them, and at which version."""
+    def _confirm(self, changed: Sequence[Table]) -> frozenset[str]:
+        """Look at the changed tables once more: what became of them, and at which version.
+
+        Returns:
+            Those that are as they were meant to be, by `QualifiedName.key`.
+        """
         if not changed or self._pipeline.versions is None:
-            return
+            return frozenset()
         self._recorder.note_versions(self._pipeline.versions)
         try:
-            self._recorder.confirm(changed, self._pipeline.reader.snapshot(changed))
+            return self._recorder.confirm(changed, self._pipeline.reader.snapshot(changed))
         except _UNREADABLE as error:  # what was applied is recorded all the same
             self._recorder.warn(f"what was applied could not be looked at once more: {error}")
+            return frozenset()

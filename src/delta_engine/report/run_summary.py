@@ -72,6 +72,7 @@ def sync_summary(environment: str, outcomes: Iterable[TableOutcome], *, models: 
             **counts,
             "unchanged": models - sum(one.kind is not OutcomeKind.DROPPED for one in done),
             "statements": sum(one.statements for one in done),
+            "verified": sum(one.is_verified for one in done),
         },
         tables={str(one.table): one.kind.value for one in done},
         failures={str(one.table): one.failure.message for one in done if one.failure},

@@ -365,8 +365,15 @@ def test_what_the_catalog_does_not_show_yet_is_unknown_and_no_drift(
         deployment=deployment,
         versions=NoVersions(),  # type: ignore[arg-type]
     )
-    engine.sync_tables(CHANGED)
+    assert [outcome.is_verified for outcome in engine.sync_tables(CHANGED)] == [False, False, False]
     assert set(statuses(deployment).values()) == {"unknown"}
+    platform.shows = True
+    platform.models["dev.silver.c"] = TABLES[2]  # one still lags behind
+    assert [outcome.is_verified for outcome in engine.sync_tables(CHANGED)] == [True, True, False]
+    platform.shows = False
+    platform.states = {
+        key: created(CreateTable(model)) for key, model in zip(platform.models, TABLES, strict=True)
+    }
     engine.sync_tables(CHANGED)
     assert set(statuses(deployment).values()) == {"unknown"}
     platform.states = {key: created(CreateTable(model)) for key, model in platform.models.items()}
