@@ -6,7 +6,7 @@ PIN := $(BIN)/uv pip compile --quiet --universal --python-version 3.10 --generat
 	--no-emit-find-links --custom-compile-command "make requirements"
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check format capabilities screenshot bench wheel requirements clean
+.PHONY: help setup demo test check format pages screenshot bench wheel requirements clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' Makefile
@@ -31,9 +31,8 @@ format: setup ## format the code
 	@$(BIN)/ruff check --fix .
 	@$(BIN)/ruff format .
 
-capabilities: setup ## write docs/capabilities.md from the capability objects
-	@$(BIN)/python -c "from delta_engine.report.capability_page import capability_page as page; print(page(), end='')" \
-		> docs/capabilities.md
+pages: setup ## write the pages that follow from the code: capabilities, rules
+	@$(BIN)/python scripts/generated_pages.py
 
 screenshot: demo ## make the README's picture of the demo's drift report
 	@sh scripts/browser.sh

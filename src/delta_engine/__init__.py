@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from delta_engine.models import Column, PrimaryKey, Table
     from delta_engine.orchestrate.orchestrator import Orchestrator
     from delta_engine.policy import Policy
+    from delta_engine.sql import sql_data_type
     from delta_engine.state.catalog_reader import CatalogReader
     from delta_engine.state.states import CatalogState, TableState
     from delta_engine.validation.validator import PlanValidator
@@ -55,6 +56,7 @@ __all__ = [
     "TablePlanner",
     "TableState",
     "UnsafePlanError",
+    "sql_data_type",
 ]
 
 _HOMES = {
@@ -81,6 +83,7 @@ _HOMES = {
     "TablePlanner": "delta_engine.compile.planner",
     "TableState": "delta_engine.state.states",
     "UnsafePlanError": "delta_engine.errors",
+    "sql_data_type": "delta_engine.sql",
 }
 
 

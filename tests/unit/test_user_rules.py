@@ -11,9 +11,12 @@ from delta_engine.capabilities import DATABRICKS, OPEN_SOURCE, Feature
 from delta_engine.errors import InvalidModelError
 from delta_engine.models import AUTO, Column, ColumnMask, Identity, RowFilter, Table
 from delta_engine.report.capability_page import capability_page
+from delta_engine.report.rules_page import hazards_table, rules_table
 from delta_engine.validation.capability_rules import SupportedFeatures, declared_features
 from tests.commandline import CommandLine
 from tests.conftest import CONFIG
+
+DOCS = Path(__file__).parents[2] / "docs"
 
 RULES = '''
 from delta_engine import InvalidModelError, UnsafePlanError
@@ -155,5 +158,29 @@ def test_every_refusal_of_a_model_s_feature_is_found() -> None:
 
 
 def test_the_page_of_capabilities_is_the_generated_one() -> None:
-    page = Path(__file__).parents[2] / "docs" / "capabilities.md"
-    assert page.read_text("utf-8") == capability_page(), "run `make capabilities`"
+    assert (DOCS / "capabilities.md").read_text("utf-8") == capability_page(), "run `make pages`"
+
+
+def test_the_page_of_rules_has_them_all() -> None:
+    page = (DOCS / "rules.md").read_text("utf-8")
+    for name, table in (
+        ("hazards", hazards_table()),
+        ("models", rules_table("models")),
+        ("plans", rules_table("plans")),
+    ):
+        written = page.split(f"<!-- {name}: make pages -->\n")[1].split("<!-- end -->")[0]
+        assert written == table, "run `make pages`"
+
+
+def test_the_rule_of_the_page_works(project: Path, delta_engine: CommandLine) -> None:
+    page = (DOCS / "rules.md").read_text("utf-8")
+    (project / "conf" / "house_rules.py").write_text(
+        page.split("```python\n# conf/house_rules.py\n")[1].split("```")[0]
+    )
+    use(project, '"conf.house_rules:NoFloatMoney"')
+    assert delta_engine("-e", "local", "validate").code == 0
+    orders = project / "conf" / "models" / "orders.yml"
+    orders.write_text(orders.read_text().replace("decimal(18,2)", "double"))
+    result = delta_engine("-e", "local", "validate")
+    assert result.code == 3
+    assert "column amount: an amount of money is a decimal. Declare it as decimal(18,2)." in result.stderr

@@ -45,7 +45,7 @@ _HOW = {
 _INTRODUCTION = """# Capabilities
 
 What can be declared, how it changes, and what each backend does about it. This page is written from the capability
-objects in `delta_engine.capabilities` (`make capabilities`); a test holds the two together, and others walk each *yes*.
+objects in `delta_engine.capabilities` (`make pages`); a test holds the two together, and others walk each *yes*.
 *Refused* means: the model is refused before anything is read, with this reason.
 
 """
