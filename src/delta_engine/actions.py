@@ -87,6 +87,7 @@ SomeAction = TypeVar("SomeAction", bound=Action)
 class CreateSchema:
     """Create a schema that models need and the catalog lacks."""
 
+    hazards: ClassVar[tuple[Hazard, ...]] = SAFE
     catalog_name: str
     schema_name: str
 
@@ -98,6 +99,7 @@ class CreateSchema:
 class CreateTable:
     """Create a table whole: schema, comments, properties and key."""
 
+    hazards: ClassVar[tuple[Hazard, ...]] = SAFE
     desired: Table
 
     @property
