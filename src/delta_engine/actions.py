@@ -87,7 +87,6 @@ SomeAction = TypeVar("SomeAction", bound=Action)
 class CreateSchema:
     """Create a schema that models need and the catalog lacks."""
 
-    hazards: ClassVar[tuple[Hazard, ...]] = SAFE
     catalog_name: str
     schema_name: str
 
@@ -99,7 +98,6 @@ class CreateSchema:
 class CreateTable:
     """Create a table whole: schema, comments, properties and key."""
 
-    hazards: ClassVar[tuple[Hazard, ...]] = SAFE
     desired: Table
 
     @property

@@ -14,11 +14,13 @@ from delta_engine.addressing import CatalogAddressing
 from delta_engine.capabilities import DATABRICKS
 from delta_engine.compile.planner import TablePlanner
 from delta_engine.deployment.definitions import as_table, define
+from delta_engine.deployment.resources import last_applied_to
 from delta_engine.errors import RefusedError, StatementError
 from delta_engine.execute.action_runner import ActionRunner, ApplyFailedError
 from delta_engine.models import Table
 from delta_engine.policy import Allowance, DestructiveKind, Policy
 from delta_engine.sql_runner import Row
+from delta_engine.state.catalog_reader import snapshot_with_former_names
 from delta_engine.validation.validator import PlanValidator
 from tests.databases import Scenario, scenarios
 from tests.fakes.unity_catalog import FakeUnityCatalog
@@ -53,7 +55,8 @@ def planned(catalog: FakeUnityCatalog, models: Sequence[Table], applied: Applied
     """
     validator = PlanValidator(POLICY)
     validator.validate_models(models)
-    plan = TablePlanner(POLICY).plan(models, catalog.snapshot(models), applied)
+    observed = snapshot_with_former_names(catalog, models)
+    plan = TablePlanner(POLICY).plan(models, observed, last_applied_to(models, applied, observed))
     validator.validate_plan(plan)
     return plan
 

@@ -14,6 +14,7 @@ from delta_engine.addressing import CatalogAddressing
 from delta_engine.aspects import ASPECTS
 from delta_engine.execute.action_runner import ActionRunner
 from delta_engine.execute.recording_sql_runner import RecordingSqlRunner
+from delta_engine.orchestrate.importing import as_model
 from delta_engine.report.plan_document import plan_document
 from delta_engine.validation.capability_rules import SupportedFeatures
 from delta_engine.validation.validator import PlanValidator
@@ -29,8 +30,12 @@ def test_golden_case(case: GoldenCase, request: pytest.FixtureRequest) -> None:
     if refusals:
         found["refusal.txt"] = refusals
     for backend, capabilities in BACKENDS.items() if plan else ():
-        if any(SupportedFeatures(capabilities).check([case.model])):
-            continue  # refused before anything is planned
+        sides = [
+            case.model,
+            *([as_model(case.model.qualified_name, case.state)] if case.state.exists else []),
+        ]
+        if any(SupportedFeatures(capabilities).check(sides)):
+            continue  # refused before anything is planned, or nothing that could be observed there
         recorder = RecordingSqlRunner()
         ActionRunner(recorder, CatalogAddressing(), capabilities, parallelism=1).apply(plan)
         found[f"plan.{backend}.sql"] = "".join(f"{sql};\n" for sql in recorder.statements)

@@ -67,20 +67,11 @@ def diff(comparison: Comparison) -> Iterator[Action]:
 
 def after_create(desired: Table) -> Iterator[Action]:
     """Yield what a new table still needs after CREATE TABLE, aspect by aspect."""
-    comparison = _with_bare_table(desired)
+    made = TableState(columns=tuple(map(bare_column, desired.columns)))
+    comparison = Comparison.of(desired, made)
     for aspect in ASPECTS:
         if aspect.completes_create:
             yield from aspect.diff(comparison)
-
-
-def beyond_columns(desired: Table) -> Iterator[Action]:
-    """Yield what a new table has beside its columns: what a table with nothing but those would need."""
-    yield from diff(_with_bare_table(desired))
-
-
-def _with_bare_table(desired: Table) -> Comparison:
-    made = TableState(columns=tuple(map(bare_column, desired.columns)))
-    return Comparison.of(desired, made)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

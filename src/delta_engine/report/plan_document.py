@@ -6,12 +6,12 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import msgspec
-
 from delta_engine import aspects
-from delta_engine.actions import Action, AlignTable, CreateTable, DropTable, Hazard, TableAction, TablePlan
+from delta_engine.actions import Action, AlignTable, CreateTable, DropTable, TableAction, TablePlan
 from delta_engine.aspects.aspect import Change
-from delta_engine.deployment.definitions import define
+from delta_engine.aspects.primary_key import named_primary_key
+from delta_engine.models import Table
+from delta_engine.sql import sql_data_type
 
 FORMAT = "delta-engine/plan"
 VERSION = 1
@@ -43,34 +43,40 @@ def plan_document(plan: TablePlan, *, environment: str, statements: Mapping[str,
 def _table(action: TableAction) -> dict[str, Any]:
     match action:
         case CreateTable(desired):
-            return {
-                "table": str(action.table),
-                "change": "create",
-                "hazards": _hazards(action.hazards),
-                "desired": msgspec.to_builtins(define(desired)),
-            }
+            return {"table": str(action.table), "change": "create", "desired": _model(desired)}
         case AlignTable(table, actions):
             return {"table": str(table), "change": "align", "actions": list(map(_action, actions))}
         case DropTable(table, rows):
-            return {
-                "table": str(table),
-                "change": "drop",
-                "hazards": _hazards(action.hazards),
-                "rows": rows,
+            hazards = [hazard.value for hazard in action.hazards]
+            return {"table": str(table), "change": "drop", "rows": rows, "hazards": hazards}
+
+
+def _model(model: Table) -> dict[str, Any]:
+    key = named_primary_key(model)
+    return {
+        "columns": [
+            {
+                "name": column.name,
+                "type": sql_data_type(column.data_type),
+                "nullable": column.is_nullable,
+                "comment": column.comment,
             }
+            for column in model.columns
+        ],
+        "comment": model.comment,
+        "properties": dict(model.effective_table_properties),
+        "cluster_by": list(model.cluster_by),
+        "primary_key": key and {"name": key.name, "columns": list(key.columns), "rely": key.rely},
+    }
 
 
 def _action(action: Action) -> dict[str, Any]:
     return {
         "phase": action.phase.value,
         "action": type(action).__name__,
-        "hazards": _hazards(action.hazards),
+        "hazards": [hazard.value for hazard in action.hazards],
         "changes": [change_document(change) for change in aspects.explain([action])],
     }
-
-
-def _hazards(hazards: tuple[Hazard, ...]) -> list[str]:
-    return [hazard.value for hazard in hazards]
 
 
 def change_document(change: Change) -> dict[str, str | None]:

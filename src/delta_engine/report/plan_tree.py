@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from delta_engine import aspects
 from delta_engine.actions import Action, AlignTable, CreateTable, DropTable, Hazard, TablePlan
 from delta_engine.aspects.aspect import Change, Sign
+from delta_engine.aspects.primary_key import named_primary_key
 from delta_engine.models import Table
 from delta_engine.sql import sql_data_type, sql_undrop_table
 
@@ -25,19 +26,18 @@ class Branch:
 def plan_branches(plan: TablePlan) -> Iterator[Branch]:
     """Yield a branch per schema and table, sorted by name."""
     for schema in plan.create_schemas:
-        yield Branch(Sign.ADDED, f"schema {schema}{_hazards(schema.hazards)}")
+        yield Branch(Sign.ADDED, f"schema {schema}")
     for action in plan.table_actions():
         match action:
             case CreateTable(desired):
-                yield Branch(
-                    Sign.ADDED, f"{action.table}{_hazards(action.hazards)}", tuple(_created(desired))
-                )
+                yield Branch(Sign.ADDED, str(action.table), tuple(_created(desired)))
             case AlignTable(table, actions):
                 yield Branch(Sign.CHANGED, str(table), tuple(_changed(actions)))
             case DropTable(table, rows):
+                hazards = ", ".join(hazard.value for hazard in action.hazards)
                 undrop = sql_undrop_table(str(table))
                 note = f"with {counted(rows, 'row')}; {undrop} brings it back for a few days"
-                yield Branch(Sign.REMOVED, f"{table}  {note}{_hazards(action.hazards)}", ())
+                yield Branch(Sign.REMOVED, f"{table}  {note}  [{hazards}]", ())
 
 
 def plan_summary(plan: TablePlan) -> str:
@@ -77,18 +77,30 @@ def _created(model: Table) -> Iterator[Branch]:
         comment = f"  {column.comment!r}" if column.comment else ""
         kind = sql_data_type(column.data_type)
         yield Branch(Sign.ADDED, f"{column.name:<{width}}  {kind}{not_null}{comment}")
-    for change in aspects.explain(aspects.beyond_columns(model)):
-        yield Branch(Sign.ADDED, f"{change.subject}: {change.desired}")
+    key = named_primary_key(model)
+    if key:
+        yield Branch(Sign.ADDED, f"primary key {key.name} ({', '.join(key.columns)})")
+    if model.cluster_by:
+        yield Branch(Sign.ADDED, f"clustering ({', '.join(model.cluster_by)})")
+    if model.comment:
+        yield Branch(Sign.ADDED, f"table comment {model.comment!r}")
+    for name, value in model.effective_table_properties.items():
+        yield Branch(Sign.ADDED, f"property {name} = {value!r}")
+    yield from _governed(model)
+
+
+def _governed(model: Table) -> Iterator[Branch]:
+    """Yield what Unity Catalog adds to a new table."""
+    for action in aspects.after_create(model):
+        for change in aspects.explain([action]):
+            yield Branch(change.sign, describe_change(change))
 
 
 def _changed(actions: tuple[Action, ...]) -> Iterator[Branch]:
     for action in actions:
+        hazards = ", ".join(hazard.value for hazard in action.hazards)
         for change in aspects.explain([action]):
-            yield Branch(change.sign, f"{describe_change(change)}{_hazards(action.hazards)}")
-
-
-def _hazards(hazards: tuple[Hazard, ...]) -> str:
-    return f"  [{', '.join(hazard.value for hazard in hazards)}]"
+            yield Branch(change.sign, f"{describe_change(change)}  [{hazards}]")
 
 
 def describe_change(change: Change) -> str:

@@ -91,7 +91,7 @@ class FakeUnityCatalog:
 
     def snapshot(self, models: Sequence[Table], schemas: Sequence[Schema] = ()) -> CatalogState:
         """Return the state of every model's table; see `CatalogReader.snapshot`."""
-        names = [name for model in models for name in _names(model)]
+        names = [model.qualified_name for model in models]
         pairs = {(name.catalog.lower(), name.schema.lower()) for name in names}
         pairs |= {(one.catalog_name.lower(), one.schema_name.lower()) for one in schemas}
         asked = {name.key: self._read(name.key) for name in names}
@@ -241,12 +241,6 @@ class FakeUnityCatalog:
         self._schema((name.catalog, name.schema))
         require(name.key not in self.tables, "TABLE_OR_VIEW_ALREADY_EXISTS", f"{name} is there already")
         return name
-
-
-def _names(model: Table) -> Iterable[QualifiedName]:
-    yield model.qualified_name
-    if model.renamed_from:
-        yield model.qualified_name.resolve(model.renamed_from)
 
 
 def _dotted(path: Path, parts: int) -> str:

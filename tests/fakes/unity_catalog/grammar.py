@@ -75,7 +75,7 @@ def _statement(cursor: Cursor) -> Statement:
     if cursor.take("DROP", "TABLE"):
         if_exists = cursor.take("IF", "EXISTS")
         return DropTable(cursor.path(), if_exists)
-    if cursor.take("ALTER", "TABLE"):
+    if cursor.take("ALTER", "TABLE") or cursor.take("ALTER", "STREAMING", "TABLE"):
         return AlterTable(cursor.path(), _table_change(cursor))
     if cursor.take("ALTER", "SCHEMA"):
         return AlterSchema(cursor.path(), _schema_change(cursor))

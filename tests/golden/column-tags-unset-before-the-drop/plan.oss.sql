@@ -1,2 +1,0 @@
-ALTER TABLE `dev`.`silver`.`orders` ALTER COLUMN `email` UNSET TAGS ('governed', 'it\'s');
-ALTER TABLE `dev`.`silver`.`orders` DROP COLUMNS (`email`);

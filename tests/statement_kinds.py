@@ -1,0 +1,233 @@
+"""The kinds of statements that the `databricks` backend emits, and what independent grammars make of each."""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+
+import sqlglot
+from sqlglot import exp
+from sqlglot.errors import SqlglotError
+
+from delta_engine.models import CheckConstraint, ForeignKey, PrimaryKey
+from tests.fakes.unity_catalog.grammar import parse
+from tests.fakes.unity_catalog.statements import (
+    AddColumns,
+    AddConstraint,
+    AlterColumns,
+    AlterSchema,
+    AlterTable,
+    ClusterBy,
+    ColumnChange,
+    CommentOn,
+    CreateSchema,
+    CreateTable,
+    DropColumns,
+    DropConstraint,
+    DropTable,
+    Grant,
+    MoveColumn,
+    RenameColumn,
+    RenameTable,
+    Revoke,
+    SetComment,
+    SetDefault,
+    SetMask,
+    SetNullable,
+    SetOwner,
+    SetProperties,
+    SetRowFilter,
+    SetTags,
+    SetType,
+    TableChange,
+    UnsetProperties,
+    UnsetTags,
+)
+from tests.golden_cases import FOLDER
+
+PAGE = Path(__file__).parents[1] / "docs" / "statements.md"
+
+_END_OF_STATEMENT = re.compile(r";\n")
+
+_INTRODUCTION = """# Statements
+
+Every kind of statement that the `databricks` backend emits, and who judges it without a workspace. The kinds are those
+of the golden cases (`tests/golden`); the tests find every answer anew, so this page cannot say anything else
+(`python -m pytest tests/unit/test_statement_kinds.py tests/integration/test_statements.py --rewrite-golden` writes it).
+
+- **sqlglot**: its `databricks` dialect makes a tree of it, without falling back to an opaque command.
+- **Spark**: its own reference catalog (`InMemoryTableCatalog`) runs it, or at least its parser accepts it.
+- **fake catalog**: `tests/fakes/unity_catalog` runs it, with a grammar of its own after Databricks' documentation, and
+  refuses what Unity Catalog would refuse. It judges every kind; those that nobody else knows are listed below.
+
+| statement | sqlglot | Spark | fake catalog |
+| --- | --- | --- | --- |
+"""
+
+_CONSTRAINTS = {PrimaryKey: "PRIMARY KEY", ForeignKey: "FOREIGN KEY", CheckConstraint: "CHECK"}
+
+
+def emitted_statements(backend: str = "databricks") -> list[str]:
+    """Return every statement that a golden case has for a backend."""
+    return [sql for path in sorted(FOLDER.glob(f"*/plan.{backend}.sql")) for sql in statements_in(path)]
+
+
+def statements_in(script: Path) -> list[str]:
+    """Return the statements of a script."""
+    return [sql for sql in _END_OF_STATEMENT.split(script.read_text("utf-8")) if sql.strip()]
+
+
+def statements_by_kind(statements: Iterable[str]) -> Mapping[str, list[str]]:
+    """Return statements by their kinds, sorted; one with several clauses stands under each."""
+    found: dict[str, list[str]] = {}
+    for sql in statements:
+        for kind in kinds_of(sql):
+            found.setdefault(kind, []).append(sql)
+    return {kind: found[kind] for kind in sorted(found)}
+
+
+def is_parsed_by_sqlglot(sql: str) -> bool:
+    """Whether sqlglot makes a tree of a statement."""
+    logging.getLogger("sqlglot").setLevel(logging.ERROR)
+    try:
+        return not isinstance(sqlglot.parse_one(sql, dialect="databricks"), exp.Command)
+    except SqlglotError:
+        return False
+
+
+def statements_page(answers: Mapping[str, str]) -> str:
+    """Return docs/statements.md.
+
+    Args:
+        answers: what Spark makes of each kind.
+    """
+    by_kind = statements_by_kind(emitted_statements())
+    rows = [
+        f"| `{kind}` | {_answer(any(map(is_parsed_by_sqlglot, statements)))} | {answers[kind]} | yes |\n"
+        for kind, statements in by_kind.items()
+    ]
+    alone = [row.split(" | ")[0].removeprefix("| ") for row in rows if "| no | no |" in row]
+    listed = "\n".join(f"- {kind}" for kind in alone) or "None."
+    return f"{_INTRODUCTION}{''.join(rows)}\n## Judged by the fake catalog alone\n\n{listed}\n"
+
+
+def spark_answers(page: str) -> Mapping[str, str]:
+    """Return what a page says of Spark, by kind."""
+    cells = [line.strip("| \n").split(" | ") for line in page.splitlines() if line.startswith("| `")]
+    return {cell[0].strip("`"): cell[2] for cell in cells}
+
+
+def kinds_of(sql: str) -> list[str]:
+    """Return the kinds of a statement: one, or for CREATE TABLE itself and each of its clauses."""
+    match parse(sql):
+        case CreateTable() as create:
+            return ["CREATE TABLE", *(f"CREATE TABLE … {clause}" for clause in _clauses(create))]
+        case AlterTable(_, change):
+            verb = " ".join(sql.split(" TABLE ")[0].split())
+            return [f"{verb} TABLE … {_of_table(change)}"]
+        case AlterSchema(_, change):
+            return [f"ALTER SCHEMA … {_of_tags_or_owner(change)}"]
+        case CreateSchema():
+            return ["CREATE SCHEMA"]
+        case DropTable():
+            return ["DROP TABLE"]
+        case CommentOn(kind):
+            return [f"COMMENT ON {kind}"]
+        case Grant(kind):
+            return [f"GRANT … ON {kind}"]
+        case Revoke(kind):
+            return [f"REVOKE … ON {kind}"]
+
+
+def _clauses(create: CreateTable) -> Iterator[str]:
+    state = create.state
+    if any(column.default is not None for column in state.columns):
+        yield "DEFAULT"
+    if any(column.generated_as is not None for column in state.columns):
+        yield "GENERATED ALWAYS AS (…)"
+    if any(column.identity for column in state.columns):
+        yield "GENERATED … AS IDENTITY"
+    if any(column.mask for column in state.columns):
+        yield "MASK"
+    if state.primary_key:
+        yield "PRIMARY KEY … RELY" if state.primary_key.rely else "PRIMARY KEY"
+    if state.foreign_keys:
+        yield "FOREIGN KEY"
+    if state.cluster_by:
+        yield "CLUSTER BY (…)"
+    if state.clusters_automatically:
+        yield "CLUSTER BY AUTO"
+    if state.partitioned_by:
+        yield "PARTITIONED BY"
+    if state.location is not None:
+        yield "LOCATION"
+    if state.row_filter:
+        yield "WITH ROW FILTER"
+
+
+def _of_table(change: TableChange) -> str:
+    match change:
+        case AddColumns(columns):
+            return f"ADD COLUMNS{_of_fields(path for path, _ in columns)}"
+        case DropColumns(paths):
+            return f"DROP COLUMNS{_of_fields(paths)}"
+        case RenameColumn(path):
+            return f"RENAME COLUMN{_of_fields([path])}"
+        case AlterColumns(changes):
+            (verb,) = {_of_column(one) for _, one in changes}
+            several = ", several columns" if len(changes) > 1 else ""
+            return f"ALTER COLUMN … {verb}{_of_fields(path for path, _ in changes)}{several}"
+        case ClusterBy(paths, is_automatic):
+            return f"CLUSTER BY {'(…)' if paths else 'AUTO' if is_automatic else 'NONE'}"
+        case SetProperties():
+            return "SET TBLPROPERTIES"
+        case UnsetProperties():
+            return "UNSET TBLPROPERTIES"
+        case AddConstraint(constraint):
+            return f"ADD CONSTRAINT … {_CONSTRAINTS[type(constraint)]}"
+        case DropConstraint():
+            return "DROP CONSTRAINT"
+        case SetRowFilter(row_filter):
+            return "SET ROW FILTER" if row_filter else "DROP ROW FILTER"
+        case RenameTable():
+            return "RENAME TO"
+        case SetTags() | UnsetTags() | SetOwner():
+            return _of_tags_or_owner(change)
+
+
+def _of_tags_or_owner(change: SetTags | UnsetTags | SetOwner) -> str:
+    match change:
+        case SetTags():
+            return "SET TAGS"
+        case UnsetTags():
+            return "UNSET TAGS"
+        case SetOwner():
+            return "OWNER TO"
+
+
+def _of_column(change: ColumnChange) -> str:
+    match change:
+        case SetComment():
+            return "COMMENT"
+        case SetType():
+            return "TYPE"
+        case SetNullable(is_nullable):
+            return "DROP NOT NULL" if is_nullable else "SET NOT NULL"
+        case SetDefault(default):
+            return "DROP DEFAULT" if default is None else "SET DEFAULT"
+        case SetMask(mask):
+            return "SET MASK" if mask else "DROP MASK"
+        case MoveColumn(after):
+            return "AFTER" if after else "FIRST"
+        case SetTags() | UnsetTags():
+            return _of_tags_or_owner(change)
+
+
+def _of_fields(paths: Iterable[Sequence[str]]) -> str:
+    return " (fields)" if any(len(path) > 1 for path in paths) else ""
+
+
+def _answer(is_yes: bool) -> str:
+    return "yes" if is_yes else "no"

@@ -1,0 +1,20 @@
+"""docs/statements.md says who judges which statement, and says the truth."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.statement_kinds import PAGE, emitted_statements, spark_answers, statements_by_kind, statements_page
+
+
+def test_the_page_has_every_kind_that_is_emitted_and_what_sqlglot_says(
+    request: pytest.FixtureRequest,
+) -> None:
+    said = PAGE.read_text("utf-8") if PAGE.exists() else ""
+    answers = spark_answers(said)
+    if request.config.getoption("--rewrite-golden"):
+        answers = {kind: answers.get(kind, "no") for kind in statements_by_kind(emitted_statements())}
+        PAGE.write_text(statements_page(answers), "utf-8")
+        return
+    assert answers.keys() == statements_by_kind(emitted_statements()).keys(), "rewrite docs/statements.md"
+    assert said == statements_page(answers), "rewrite docs/statements.md"
