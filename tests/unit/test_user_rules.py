@@ -12,7 +12,7 @@ from delta_engine.errors import InvalidModelError
 from delta_engine.models import AUTO, Column, ColumnMask, Identity, RowFilter, Table
 from delta_engine.report.capability_page import capability_page
 from delta_engine.report.rules_page import hazards_table, rules_table
-from delta_engine.validation.capability_rules import SupportedFeatures, declared_features
+from delta_engine.validation.capability_rules import SupportedFeatures, declared_features, without_features
 from tests.commandline import CommandLine
 from tests.conftest import CONFIG
 
@@ -145,9 +145,30 @@ def test_what_a_platform_refuses_is_refused_with_its_reason() -> None:
     assert all(isinstance(refusal, InvalidModelError) for refusal in refusals)
     assert str(refusals[-1]).endswith(
         "table dev.silver.orders, column name: column masks cannot be declared for the backend oss: only Unity "
-        "Catalog has them. Leave it out here, or declare it for an environment whose backend has it."
+        "Catalog has them. Leave it out of the model, or out of this environment: backend.leave_out: [column_masks]."
     )
     assert list(SupportedFeatures(DATABRICKS).check([EVERYTHING])) == []
+
+
+def test_an_environment_does_without_what_its_backend_lacks(project: Path, delta_engine: CommandLine) -> None:
+    orders = project / "conf" / "models" / "orders.yml"
+    orders.write_text(orders.read_text() + "    tags: {team: sales}\n    owner: sales\n")
+    refused = delta_engine("-e", "local", "validate")
+    assert refused.code == 3
+    assert "backend.leave_out: [owners]" in refused.stderr
+    config = project / "conf" / "local.yml"
+    config.write_text(CONFIG.replace("{type: oss}", "{type: oss, leave_out: [tags, owners]}"))
+    assert delta_engine("-e", "local", "validate").code == 0
+    config.write_text(CONFIG.replace("{type: oss}", "{type: oss, leave_out: [tag]}"))
+    result = delta_engine("-e", "local", "validate")
+    assert (
+        "backend.leave_out: unknown feature that this backend lacks 'tag'. Did you mean 'tags'?"
+        in result.stderr
+    )
+
+
+def test_what_is_left_out_is_not_declared() -> None:
+    assert list(declared_features(without_features(EVERYTHING, [*Feature]))) == []
 
 
 def test_every_refusal_of_a_model_s_feature_is_found() -> None:

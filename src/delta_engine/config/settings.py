@@ -38,6 +38,7 @@ class _Backend(msgspec.Struct):
     names: str = "path"
     warehouse: str = ".delta-engine/warehouse"
     spark: dict[str, Any] = msgspec.field(default_factory=dict)
+    leave_out: list[str] = msgspec.field(default_factory=list)
 
 
 class _Models(msgspec.Struct):
@@ -113,6 +114,7 @@ class Settings:
         backend: what runs SQL.
         warehouse: the root folder of tables by path, absolute.
         spark: extra Spark settings.
+        leave_out: names of features that models declare, and that this environment does without.
         variables: what `${name}` stands for.
         python_models: `module:attribute` references.
         yaml_models: globs, relative to the project folder.
@@ -131,6 +133,7 @@ class Settings:
     backend: BackendType
     warehouse: Path
     spark: Mapping[str, str]
+    leave_out: tuple[str, ...] = ()
     variables: Mapping[str, str]
     python_models: tuple[str, ...]
     yaml_models: tuple[str, ...]
@@ -194,6 +197,7 @@ def _settings(document: Document, config: _Config, conf_dir: Path) -> Settings:
         backend=_backend_type(document, config.backend),
         warehouse=project_dir / fill(("backend", "warehouse"), config.backend.warehouse),
         spark=fill_mapping(("backend", "spark"), config.backend.spark),
+        leave_out=tuple(config.backend.leave_out),
         variables=read_only(variables),
         python_models=fill_all(("models", "python"), config.models.python),
         yaml_models=fill_all(("models", "yaml"), config.models.yaml),

@@ -31,7 +31,7 @@ from delta_engine.models import Table
 from delta_engine.orchestrate.orchestrator import Orchestrator
 from delta_engine.policy import Allowance, Policy, RemovedTables, matches_any
 from delta_engine.state.row_counts import SqlRowCounter
-from delta_engine.validation.capability_rules import SupportedFeatures
+from delta_engine.validation.capability_rules import SupportedFeatures, feature_name, without_features
 from delta_engine.validation.rules import DEFAULT_RULES, RuleSet
 from delta_engine.validation.user_rules import add_user_rule
 from delta_engine.validation.validator import PlanValidator
@@ -84,7 +84,8 @@ def load_project(
     settings = load_settings(conf_dir, environment)
     settings = replace(settings, policy=_widened(settings.policy, allow))
     _refuse_table_removal(settings)
-    models = load_models(settings)
+    left_out = _left_out(settings)
+    models = tuple(without_features(model, left_out) for model in load_models(settings))
     project = Project(settings=settings, models=models, rules=load_rules(settings))
     raise_all(project.validator.model_violations(models))
     selected = _selected(models, tables)
@@ -183,6 +184,20 @@ def rendered_statements(plan: TablePlan, backend: Backend) -> Mapping[str, Seque
         ActionRunner(recorder, backend.addressing, backend.capabilities, parallelism=1).apply(part)
         recorded[key] = recorder.statements
     return recorded
+
+
+def _left_out(settings: Settings) -> tuple[Feature, ...]:
+    """Return the features that the environment does without.
+
+    Raises:
+        ConfigError: there is no such feature.
+    """
+    known = {feature_name(feature): feature for feature in _capabilities(settings).refused}
+    for name in settings.leave_out:
+        if name not in known:
+            reason, way_out = unknown("feature that this backend lacks", name, known)
+            raise ConfigError(f"backend.leave_out: {reason}", location=settings.location, way_out=way_out)
+    return tuple(known[name] for name in settings.leave_out)
 
 
 def _refuse_table_removal(settings: Settings) -> None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
 from delta_engine.capabilities import Capabilities, Feature
 from delta_engine.errors import InvalidModelError
@@ -27,29 +28,57 @@ class SupportedFeatures:
                         table=str(model.qualified_name),
                         column=column.name if column else None,
                         location=(column.declared_at if column else None) or model.declared_at,
-                        way_out="Leave it out here, or declare it for an environment whose backend has it.",
+                        way_out=f"Leave it out of the model, or out of this environment: backend.leave_out: "
+                        f"[{feature_name(feature)}].",
                     )
+
+
+def feature_name(feature: Feature) -> str:
+    """Return what a feature is called in a configuration: `row_filters`."""
+    return feature.name.lower()
+
+
+def without_features(model: Table, features: Collection[Feature]) -> Table:
+    """Return a model that does not declare some features.
+
+    Args:
+        model: the model.
+        features: those that `declared_features` yields.
+    """
+    for feature in features:
+        if feature in _TABLE_FIELDS:
+            model = replace(model, **_TABLE_FIELDS[feature])
+        if feature in _COLUMN_FIELDS:
+            columns = (replace(column, **_COLUMN_FIELDS[feature]) for column in model.columns)
+            model = replace(model, columns=tuple(columns))
+    return model
+
+
+_TABLE_FIELDS: Mapping[Feature, Mapping[str, Any]] = {
+    Feature.AUTOMATIC_CLUSTERING: {"clusters_automatically": False},
+    Feature.TAGS: {"tags": {}},
+    Feature.ROW_FILTERS: {"row_filter": None},
+    Feature.OWNERS: {"owner": None},
+    Feature.GRANTS: {"grants": {}},
+    Feature.EXTERNAL_TABLES: {"location": None},
+    Feature.TABLE_RENAMES: {"renamed_from": None},
+}
+
+_COLUMN_FIELDS: Mapping[Feature, Mapping[str, Any]] = {
+    Feature.GENERATED_COLUMNS: {"generated_as": None},
+    Feature.IDENTITY_COLUMNS: {"identity": None},
+    Feature.TAGS: {"tags": {}},
+    Feature.COLUMN_MASKS: {"mask": None},
+}
+"""What a model says that declares no such thing."""
 
 
 def declared_features(model: Table) -> Iterator[tuple[Feature, Column | None]]:
     """Yield which of the features that some platform lacks a model declares, and on which column."""
-    for feature, is_declared in (
-        (Feature.AUTOMATIC_CLUSTERING, model.clusters_automatically),
-        (Feature.TAGS, bool(model.tags)),
-        (Feature.ROW_FILTERS, model.row_filter is not None),
-        (Feature.OWNERS, model.owner is not None),
-        (Feature.GRANTS, bool(model.grants)),
-        (Feature.EXTERNAL_TABLES, model.location is not None),
-        (Feature.TABLE_RENAMES, model.renamed_from is not None),
-    ):
-        if is_declared:
+    for feature, nothing in _TABLE_FIELDS.items():
+        if any(getattr(model, field) != value for field, value in nothing.items()):
             yield feature, None
     for column in model.columns:
-        for feature, is_declared in (
-            (Feature.GENERATED_COLUMNS, column.generated_as is not None),
-            (Feature.IDENTITY_COLUMNS, column.identity is not None),
-            (Feature.TAGS, bool(column.tags)),
-            (Feature.COLUMN_MASKS, column.mask is not None),
-        ):
-            if is_declared:
+        for feature, nothing in _COLUMN_FIELDS.items():
+            if any(getattr(column, field) != value for field, value in nothing.items()):
                 yield feature, column
