@@ -25,6 +25,7 @@ Item = TypeVar("Item")
 
 CATALOG, SCHEMA = "dev", "Silver"
 TABLES = ("customers", "Orders", "items")
+NEW_NAMES = {"customers": "Clients", "Orders": "sales", "items": "lines"}
 COLUMNS = ("a", "B", "c d", "é", "f`g", "h.i")
 KEYS = ("id", "Id2")
 """Columns that primary keys are over, and that foreign keys point at: of one type, so that any may reference any."""
@@ -97,7 +98,15 @@ def scenarios(draw: st.DrawFn) -> Scenario:
     start = [draw(_tables(name, first)) for name in names]
     types = {name: draw(st.sampled_from(ladder)) for name, ladder in ladders.items()}
     goal = [_possible(draw, draw(_tables(table.table_name, types)), table, ladders) for table in start]
+    goal = [_with_other_name(draw, table) for table in goal[: draw(st.integers(len(goal) // 2, len(goal)))]]
     return Scenario(_referencing(draw, start), _referencing(draw, goal))
+
+
+def _with_other_name(draw: st.DrawFn, table: Table) -> Table:
+    name = table.table_name
+    if draw(st.integers(0, 5)):
+        return table
+    return replace(table, table_name=NEW_NAMES[name], renamed_from=name)
 
 
 @st.composite
