@@ -16,8 +16,8 @@ from ruamel.yaml.comments import CommentedMap, CommentedSeq
 from ruamel.yaml.emitter import Emitter
 from ruamel.yaml.scalarstring import DoubleQuotedScalarString, SingleQuotedScalarString
 
-Value: TypeAlias = "str | bool | Sequence[Value] | Mapping[str, Value]"
-"""What a model file holds: texts, true and false, lists and mappings."""
+Value: TypeAlias = "str | int | Sequence[Value] | Mapping[str, Value]"
+"""What a model file holds: texts, numbers, true and false, lists and mappings."""
 
 _BOOLEANS_ELSEWHERE = frozenset({"yes", "no", "on", "off"})
 """Plain, these are texts in YAML 1.2, and true or false to the many readers of YAML 1.1."""
@@ -55,7 +55,7 @@ def emit_block(value: Mapping[str, object]) -> str:
 
 def flow(value: Value) -> object:
     """Return a value that `emit_block` writes on one line, such as `{name: id, type: bigint}`."""
-    if isinstance(value, (str, bool)):
+    if isinstance(value, (str, int)):
         return value
     collection: CommentedMap | CommentedSeq
     if isinstance(value, Mapping):
