@@ -22,7 +22,7 @@ from tests.model_projects import (
     tables,
     temporary_settings,
 )
-from tests.strategies import models
+from tests.strategies import whole_models
 
 AWKWARD = Table(
     "devs",
@@ -190,7 +190,7 @@ def test_what_is_written_loads_as_the_same_tables(written: list[Table], variable
 
 
 @settings(deadline=None)
-@given(models(is_governed=False))
+@given(whole_models())
 def test_valid_models_load_as_they_were(model: Table) -> None:
     with temporary_settings(VARIABLES) as project:
         assert load_yaml(yaml_models([model], VARIABLES), project) == (model,)

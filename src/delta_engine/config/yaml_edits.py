@@ -77,7 +77,7 @@ def add_block(
     else:
         assert isinstance(value, list)
         entries = [f"- {emit_value(item, in_flow=False)}" for item in value]
-    lines = "".join(f"\n{indent}{entry}" for entry in entries)
+    lines = "".join(f"\n{entry}" for entry in entries).replace("\n", f"\n{indent}")
     yield _added_pair(text, mapping, f"{key}:{lines}", after)
 
 

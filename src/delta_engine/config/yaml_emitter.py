@@ -7,6 +7,7 @@ written is decided elsewhere.
 from __future__ import annotations
 
 import io
+import re
 import sys
 from collections.abc import Mapping, Sequence
 from typing import TypeAlias
@@ -22,6 +23,9 @@ Value: TypeAlias = "str | int | Sequence[Value] | Mapping[str, Value]"
 _BOOLEANS_ELSEWHERE = frozenset({"yes", "no", "on", "off"})
 """Plain, these are texts in YAML 1.2, and true or false to the many readers of YAML 1.1."""
 
+_NUMBER = re.compile(r"-?[0-9]+").fullmatch
+"""What is plain in a document and a number; a text that looks like one is quoted before this is asked."""
+
 _QUOTED = {"'": SingleQuotedScalarString, '"': DoubleQuotedScalarString}
 
 
@@ -32,7 +36,9 @@ class _Emitter(Emitter):
         style = str(super().choose_scalar_style() or "")
         text = self.event.value
         # Plain and single quotes lose U+0085 and friends; `{k: ? a}` and `{"k": v, :a: b}` are not read back.
-        is_misread = style == "" and (text.startswith(("?", ":", "-")) or text.lower() in _BOOLEANS_ELSEWHERE)
+        is_misread = style == "" and (
+            (text.startswith(("?", ":", "-")) and not _NUMBER(text)) or text.lower() in _BOOLEANS_ELSEWHERE
+        )
         is_unsafe = is_misread or not text.isprintable()
         is_unwanted = style == "'" and self.event.style != "'"
         return '"' if is_unsafe or is_unwanted else style
