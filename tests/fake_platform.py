@@ -13,7 +13,7 @@ from delta_engine.deployment.deployment import Deployment
 from delta_engine.deployment.document import DeploymentState
 from delta_engine.errors import CatalogReadError, StatementError
 from delta_engine.execute.action_runner import ActionRunner
-from delta_engine.models import QualifiedName, Table
+from delta_engine.models import QualifiedName, Schema, Table
 from delta_engine.orchestrate.orchestrator import Orchestrator
 from delta_engine.policy import NO_POLICY, Policy
 from delta_engine.sql_runner import Row
@@ -37,7 +37,10 @@ class FakePlatform:
         self.unreadable: str | None = None
         self.shows = True
 
-    def snapshot(self, models: Sequence[Table]) -> CatalogState:
+    def snapshot_directly(self, models: Sequence[Table]) -> CatalogState:
+        return self.snapshot(models)
+
+    def snapshot(self, models: Sequence[Table], schemas: Sequence[Schema] = ()) -> CatalogState:
         asked = [model.qualified_name.key for model in models]
         if self.unreadable in asked:
             raise CatalogReadError("it is a view", table=self.unreadable)

@@ -19,6 +19,8 @@ from delta_engine.state.table_versions import (
     SqlTableVersionReader,
     TableVersionReader,
 )
+from delta_engine.state.unity_catalog.described_details import DescribedDetailsReader
+from delta_engine.state.unity_catalog.listed_details import ListedDetailsReader, TableListing
 from delta_engine.state.unity_catalog_reader import UnityCatalogReader
 
 if TYPE_CHECKING:
@@ -51,10 +53,23 @@ class Backend:
 
 
 def databricks_backend(
-    runner: SqlRunner, *, parallelism: int = 4, platform_version: Callable[[], str] | None = None
+    runner: SqlRunner,
+    *,
+    parallelism: int = 4,
+    platform_version: Callable[[], str] | None = None,
+    listing: TableListing | None = None,
 ) -> Backend:
-    """Return Unity Catalog behind any runner: SQL only, so that it runs on serverless too."""
-    reader = UnityCatalogReader(runner, parallelism=parallelism)
+    """Return Unity Catalog behind any runner: SQL only, so that it runs on serverless too.
+
+    Args:
+        runner: runs the statements.
+        parallelism: how many statements to have under way at once, at most.
+        platform_version: asks which version of the platform this is.
+        listing: databricks-sdk's listing of tables; without one every table is described in SQL.
+    """
+    described = DescribedDetailsReader(runner, CatalogAddressing())
+    details = ListedDetailsReader(listing, described) if listing else described
+    reader = UnityCatalogReader(runner, parallelism=parallelism, details=details)
     return Backend(
         runner=runner,
         reader=reader,

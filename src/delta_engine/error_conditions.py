@@ -16,6 +16,14 @@ _MISSING_TABLE: Final = frozenset(
     }
 )
 
+_EXISTING_TABLE: Final = frozenset(
+    {
+        "TABLE_OR_VIEW_ALREADY_EXISTS",
+        "DELTA_TABLE_ALREADY_EXISTS",
+        "RESOURCE_ALREADY_EXISTS",
+    }
+)
+
 _CONFLICTS: Final = (
     "DELTA_CONCURRENT_",
     "DELTA_METADATA_CHANGED",
@@ -31,6 +39,18 @@ conflicts on Databricks")."""
 _FORBIDDEN: Final = ("INSUFFICIENT_PERMISSIONS", "PERMISSION_DENIED", "UNAUTHORIZED_ACCESS")
 
 
+_UNSUPPORTED: Final = (
+    "PARSE_SYNTAX_ERROR",
+    "UNSUPPORTED_FEATURE",
+    "NOT_SUPPORTED_COMMAND_FOR_V2_TABLE",  # open Spark
+)
+
+
+def is_unsupported(error: StatementError) -> bool:
+    """Whether the platform does not know the statement, or not for this kind of table."""
+    return (error.error_class or "").startswith(_UNSUPPORTED)
+
+
 def is_forbidden(error: StatementError) -> bool:
     """Whether a statement was refused because whoever runs it lacks a right."""
     return (error.error_class or "").startswith(_FORBIDDEN)
@@ -39,6 +59,11 @@ def is_forbidden(error: StatementError) -> bool:
 def is_missing_table(error: StatementError) -> bool:
     """Whether a statement was refused because a table is not there."""
     return (error.error_class or "").split(".")[0] in _MISSING_TABLE
+
+
+def is_existing_table(error: StatementError) -> bool:
+    """Whether a CREATE was refused because something stands under the name."""
+    return (error.error_class or "").split(".")[0] in _EXISTING_TABLE
 
 
 def is_conflict(error: StatementError) -> bool:

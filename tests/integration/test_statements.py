@@ -82,7 +82,7 @@ def test_n_tables_take_n_statements_on_databricks(unity_catalog: MiniatureUnityC
     unity_catalog.statements.clear()
 
     engine.sync_tables(wide_tables(3))
-    assert len(unity_catalog.statements) == 4 + 3  # views in bulk, then properties table by table
+    assert len(unity_catalog.statements) == 13 + 3  # views in bulk, then table by table
 
 
 def test_sparks_parser_accepts_every_golden_statement_for_open_source_spark(spark: SparkSession) -> None:

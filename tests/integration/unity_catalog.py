@@ -1,50 +1,62 @@
 """A Unity Catalog in miniature: Spark's reference catalog, with an `information_schema` beside it.
 
-Spark's own parser and analyzer judge every statement. What the reference catalog lacks is emulated
-after its form was checked: SET NOT NULL, which Spark's analyzer refuses for every catalog, and the plain
-DROP CONSTRAINT, which the catalog takes without doing it.
+Spark's own parser and analyzer judge every statement that they know. What the reference catalog lacks is emulated
+after its form was checked: SET NOT NULL, which Spark's analyzer refuses for every catalog, the plain DROP CONSTRAINT,
+which the catalog takes without doing it, and what `unity_catalog_ledger` writes down.
 """
 
 from __future__ import annotations
 
 import json
-import re
 from collections import Counter
 from collections.abc import Sequence
 from datetime import datetime, timezone
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import sqlglot
 from sqlglot import exp
 
+from delta_engine.errors import StatementError
 from delta_engine.execute.spark_sql_runner import SparkSqlRunner
-from delta_engine.sql import sql_data_type, sql_literal
+from delta_engine.models import Column
+from delta_engine.sql import quote_ident, sql_data_type, sql_literal
 from delta_engine.sql_runner import Row
 from delta_engine.types import data_type_from_spark_json
+from tests.integration.table_documents import json_type
+from tests.integration.unity_catalog_ledger import Function, Ledger, Securable, plain
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+_TABLE = "table_catalog STRING, table_schema STRING, table_name STRING"
+_TAGGED = "catalog_name STRING, schema_name STRING"
+_CONSTRAINT = "constraint_catalog STRING, constraint_schema STRING, constraint_name STRING"
+_GRANTED = "privilege_type STRING, is_grantable STRING, inherited_from STRING"
+
 VIEWS = {
-    "schemata": "catalog_name STRING, schema_name STRING",
-    "tables": "table_catalog STRING, table_schema STRING, table_name STRING, table_type STRING, "
-    "data_source_format STRING, comment STRING, created TIMESTAMP, created_by STRING, last_altered TIMESTAMP, "
-    "last_altered_by STRING",
-    "columns": "table_catalog STRING, table_schema STRING, table_name STRING, column_name STRING, "
-    "ordinal_position INT, is_nullable STRING, full_data_type STRING, comment STRING",
-    "table_constraints": "constraint_catalog STRING, constraint_schema STRING, constraint_name STRING, "
-    "table_catalog STRING, table_schema STRING, table_name STRING, constraint_type STRING",
-    "key_column_usage": "constraint_catalog STRING, constraint_schema STRING, constraint_name STRING, "
-    "table_catalog STRING, table_schema STRING, table_name STRING, column_name STRING, "
-    "ordinal_position INT",
+    "schemata": "catalog_name STRING, schema_name STRING, schema_owner STRING, comment STRING",
+    "tables": f"{_TABLE}, table_type STRING, data_source_format STRING, comment STRING, table_owner STRING, "
+    "storage_path STRING, created TIMESTAMP, created_by STRING, last_altered TIMESTAMP, last_altered_by STRING",
+    "columns": f"{_TABLE}, column_name STRING, ordinal_position INT, is_nullable STRING, full_data_type STRING, "
+    "comment STRING",
+    "table_constraints": f"{_CONSTRAINT}, {_TABLE}, constraint_type STRING",
+    "key_column_usage": f"{_CONSTRAINT}, {_TABLE}, column_name STRING, ordinal_position INT, "
+    "position_in_unique_constraint INT",
+    "referential_constraints": f"{_CONSTRAINT}, unique_constraint_catalog STRING, "
+    "unique_constraint_schema STRING, unique_constraint_name STRING",
+    "table_tags": f"{_TAGGED}, table_name STRING, tag_name STRING, tag_value STRING",
+    "column_tags": f"{_TAGGED}, table_name STRING, column_name STRING, tag_name STRING, tag_value STRING",
+    "schema_tags": f"{_TAGGED}, tag_name STRING, tag_value STRING",
+    "row_filters": f"{_TABLE}, filter_name STRING, target_columns STRING",
+    "column_masks": f"{_TABLE}, column_name STRING, mask_name STRING, using_columns STRING",
+    "table_privileges": f"grantor STRING, grantee STRING, {_TABLE}, {_GRANTED}",
+    "schema_privileges": f"grantor STRING, grantee STRING, {_TAGGED}, {_GRANTED}",
 }
-"""The documented columns of the views, as far as the reader uses them."""
+"""The documented columns of the views, as far as the reader uses them; filters and masks as workspaces have them."""
 
 _NOBODY = (None, None, None, None)
 
-_CLUSTER_BY = re.compile(r"\s+CLUSTER BY (?:\((?P<columns>(?:`(?:[^`]|``)+`(?:, )?)+)\)|NONE)")
-
-_PRIMARY_KEY = re.compile(r"PRIMARY KEY \((?P<columns>.*?)\)")
+Rows = dict[str, list[tuple[object, ...]]]
 
 
 class MiniatureUnityCatalog:
@@ -63,9 +75,12 @@ class MiniatureUnityCatalog:
         self._is_stale = True
         self._changes: Counter[str] = Counter()
         self._audits: dict[str, tuple[datetime, str]] = {}
-        self._clustering: dict[str, list[str]] = {}
+        self._written: Rows = {view: [] for view in VIEWS}
+        self.ledger = Ledger()
         self.statements: list[str] = []
         self.foreign_tables: list[tuple[str, str, str]] = []
+        self.streaming_tables: set[str] = set()
+        self.knows_json = True
         self._runner.run(f"CREATE SCHEMA {catalog}.information_schema")
         for view, columns in VIEWS.items():
             self._runner.run(f"CREATE TABLE {catalog}.information_schema.{view} ({columns})")
@@ -76,14 +91,8 @@ class MiniatureUnityCatalog:
         if "information_schema" in sql:
             self._refresh()
             return self._runner.run(sql)
-        if sql.startswith("SHOW TBLPROPERTIES"):
-            clustering = self._clustering.get(sql.split()[2].replace("`", ""), [])
-            shown: Row = {"key": "clusteringColumns", "value": json.dumps([[name] for name in clustering])}
-            return [*self._runner.run(sql), *([shown] if clustering else [])]
-        if sql.startswith("SHOW "):
-            return self._runner.run(sql)
-        if sql.startswith(("DESCRIBE HISTORY", "DESCRIBE DETAIL")):
-            return self._delta_log(sql.split()[2].replace("`", ""), sql)
+        if sql.startswith(("SHOW ", "DESCRIBE ", "SELECT ")):
+            return self._read(sql)
         self._is_stale = True
         if sql.startswith(("CREATE TABLE", "ALTER TABLE", "COMMENT ON TABLE")):
             self._changes[_changed_table(sql)] += 1
@@ -91,23 +100,36 @@ class MiniatureUnityCatalog:
             self._not_null.clear()
         if sql.startswith("CREATE TABLE"):
             self._audits[_changed_table(sql)] = (datetime.now(timezone.utc), "ann")
-            self._clustering.pop(_changed_table(sql), None)
-        if _CLUSTER_BY.search(sql):
-            sql = self._cluster(sql)
-            if not sql:
-                return ()
-        if " NOT NULL" in sql and sql.startswith("ALTER TABLE"):
-            return self._change_nullability(sql)
-        rows = self._runner.run(sql)
-        if " DROP CONSTRAINT `" in sql:
+        left = self.ledger.take(sql)
+        if not left:
+            return ()
+        if " NOT NULL" in left and " ALTER COLUMN " in left and left.startswith("ALTER TABLE"):
+            return self._change_nullability(left)
+        rows = self._runner.run(left)
+        if " DROP CONSTRAINT `" in left:
             # The reference catalog accepts this form and keeps the constraint; the long form drops it.
-            self._runner.run(sql.replace(" DROP CONSTRAINT ", " DROP CONSTRAINT IF EXISTS ") + " CASCADE")
+            self._runner.run(left.replace(" DROP CONSTRAINT ", " DROP CONSTRAINT IF EXISTS ") + " CASCADE")
         return rows
 
     def clear(self) -> None:
         """Drop everything."""
         for row in self._runner.run(f"SHOW SCHEMAS IN {self._catalog}"):
             self._runner.run(f"DROP SCHEMA {self._catalog}.{row['namespace']} CASCADE")
+
+    def _read(self, sql: str) -> Sequence[Row]:
+        """Answer a statement that changes nothing."""
+        words = sql.split()
+        match words:
+            case ["DESCRIBE", "HISTORY" | "DETAIL", table, *_]:
+                return self._delta_log(plain(table), sql)
+            case ["DESCRIBE", "TABLE", "EXTENDED", table, "AS", "JSON"]:
+                return [{"json_metadata": json.dumps(self._document(plain(table), sql))}]
+            case ["SHOW", "CREATE", "TABLE", table]:
+                return [{"createtab_stmt": self._create_statement(plain(table))}]
+            case ["SHOW", "TBLPROPERTIES", table]:
+                self._runner.run(sql)
+                return [{"key": key, "value": value} for key, value in self._properties(plain(table)).items()]
+        return self._runner.run(sql)
 
     def _delta_log(self, table: str, sql: str) -> Sequence[Row]:
         """Answer as Delta does, which the reference catalog is not: every statement is a commit."""
@@ -119,13 +141,94 @@ class MiniatureUnityCatalog:
             ]
         return [{"id": f"id of {table}"}]
 
-    def _cluster(self, sql: str) -> str:
-        """Take a CLUSTER BY out of a statement, and remember it; return what is left to do."""
-        found = _CLUSTER_BY.search(sql)
-        assert found
-        columns = re.findall(r"`((?:[^`]|``)+)`", found["columns"] or "")
-        self._clustering[_changed_table(sql)] = [name.replace("``", "`") for name in columns]
-        return _CLUSTER_BY.sub("", sql) if sql.startswith("CREATE") else ""
+    def _document(self, table: str, sql: str) -> dict[str, object]:
+        """Return the documented JSON of a table, or refuse as an older runtime does."""
+        if not self.knows_json:
+            raise StatementError("no viable alternative at 'AS'", sql=sql, error_class="PARSE_SYNTAX_ERROR")
+        catalog, schema, name = table.split(".")
+        spark_table = self._load(table, sql)
+        entry, properties = self.ledger.tables[table], self._properties(table)
+        clustering = {"clustering_information": [{"name": column} for column in entry.clustering]}
+        return {
+            "table_name": name,
+            "catalog_name": catalog,
+            "schema_name": schema,
+            "namespace": [schema],
+            "type": self._kind(table),
+            "provider": "delta",
+            "columns": [_described(column) for column in self._columns(table, spark_table)],
+            "partition_columns": _partitioning(spark_table),
+            "location": entry.location,
+            "owner": entry.owner,
+            "comment": spark_table.properties().get("comment"),
+            "table_properties": {
+                key: value for key, value in properties.items() if key != "clusteringColumns"
+            },
+            **(clustering if entry.clustering else {}),
+        }
+
+    def _create_statement(self, table: str) -> str:
+        spark_table = self._load(table, f"SHOW CREATE TABLE {table}")
+        body = ",\n  ".join(map(_definition, self._columns(table, spark_table)))
+        partitioning = ", ".join(map(quote_ident, _partitioning(spark_table)))
+        clause = f"\nPARTITIONED BY ({partitioning})" if partitioning else ""
+        return f"CREATE TABLE {table} (\n  {body})\nUSING delta{clause}"
+
+    def _properties(self, table: str) -> dict[str, str]:
+        """Return the properties that Delta on Databricks shows."""
+        entry = self.ledger.tables[table]
+        reserved = {"comment", "location", "provider", "owner"}
+        shown = {
+            str(key): str(value)
+            for key, value in dict(self._load(table, table).properties()).items()
+            if key not in reserved
+        }
+        shown |= {f"delta.constraints.{name}": text for name, text in entry.checks.items()}
+        if entry.is_automatic:
+            shown["clusterByAuto"] = "true"
+        if entry.clustering:
+            shown["clusteringColumns"] = json.dumps([[name] for name in entry.clustering])
+        if any(column.identity for column in entry.computed.values()):
+            shown["delta.feature.identityColumns"] = "supported"
+        if any(column.generated_as for column in entry.computed.values()):
+            shown["delta.feature.generatedColumns"] = "supported"
+        return shown
+
+    def _load(self, table: str, sql: str) -> Any:
+        """Return the reference catalog's own object for a table."""
+        jvm: Any = self._spark._jvm
+        catalog, schema, name = table.split(".")
+        gateway: Any = self._spark.sparkContext._gateway
+        namespace = gateway.new_array(jvm.java.lang.String, 1)
+        namespace[0] = schema
+        identifier = jvm.org.apache.spark.sql.connector.catalog.Identifier.of(namespace, name)
+        found: Any = self._spark._jsparkSession.sessionState().catalogManager().catalog(catalog)
+        if not found.tableExists(identifier):
+            raise StatementError(f"{table} is not there", sql=sql, error_class="TABLE_OR_VIEW_NOT_FOUND")
+        return found.loadTable(identifier)
+
+    def _columns(self, table: str, spark_table: Any) -> list[Column]:
+        computed = self.ledger.tables[table].computed
+        columns = []
+        for column in spark_table.columns():
+            key, default = column.name().lower(), column.defaultValue()
+            columns.append(
+                Column(
+                    column.name(),
+                    data_type_from_spark_json(json.loads(column.dataType().json())),
+                    column.nullable() and (table, key) not in self._not_null,
+                    column.comment() or "",
+                    default=default.getSql() if default else None,
+                    generated_as=computed[key].generated_as if key in computed else None,
+                    identity=computed[key].identity if key in computed else None,
+                )
+            )
+        return columns
+
+    def _kind(self, table: str) -> str:
+        if table in self.streaming_tables:
+            return "STREAMING_TABLE"
+        return "EXTERNAL" if self.ledger.tables[table].location else "MANAGED"
 
     def _audit(self, table: str) -> tuple[object, ...]:
         """Say who created a table and who altered it last; the reference catalog does not know."""
@@ -151,50 +254,126 @@ class MiniatureUnityCatalog:
     def _refresh(self) -> None:
         if not self._is_stale:
             return
-        rows: dict[str, list[tuple[object, ...]]] = {view: [] for view in VIEWS}
+        rows: Rows = {view: [] for view in VIEWS}
         for row in self._runner.run(f"SHOW SCHEMAS IN {self._catalog}"):
             schema = str(row["namespace"])
             if schema != "information_schema":
-                rows["schemata"].append((self._catalog, schema))
+                self._show_schema(schema, rows)
                 for table in self._runner.run(f"SHOW TABLES IN {self._catalog}.{schema}"):
-                    self._describe(schema, str(table["tableName"]), rows)
+                    self._show_table(schema, str(table["tableName"]), rows)
         for schema, name, kind in self.foreign_tables:
-            rows["tables"].append((self._catalog, schema, name, kind, "UNKNOWN", None, *_NOBODY))
+            rows["tables"].append((self._catalog, schema, name, kind, "UNKNOWN", None, "ann", None, *_NOBODY))
         for view, values in rows.items():
-            target = f"{self._catalog}.information_schema.{view}"
-            self._runner.run(f"TRUNCATE TABLE {target}")
-            if values:
-                listed = ", ".join(f"({', '.join(map(_literal, value))})" for value in values)
-                self._runner.run(f"INSERT INTO {target} VALUES {listed}")
+            self._write(view, values)
         self._is_stale = False
 
-    def _describe(self, schema: str, name: str, rows: dict[str, list[tuple[object, ...]]]) -> None:
-        table = f"{self._catalog}.{schema}.{name}"
-        place = (self._catalog, schema, name)
-        described = self._runner.run(f"DESCRIBE TABLE EXTENDED {table}")
-        details = {str(row["col_name"]): str(row["data_type"]) for row in described}
+    def _write(self, view: str, values: list[tuple[object, ...]]) -> None:
+        """Put rows into a view, if it has others."""
+        if values == self._written[view]:
+            return
+        target = f"{self._catalog}.information_schema.{view}"
+        listed = ", ".join(f"({', '.join(map(_literal, value))})" for value in values)
+        self._runner.run(
+            f"INSERT OVERWRITE {target} VALUES {listed}" if values else f"TRUNCATE TABLE {target}"
+        )
+        self._written[view] = values
+
+    def _show_schema(self, schema: str, rows: Rows) -> None:
+        governed = self.ledger.schemas[f"{self._catalog}.{schema}"]
+        described = self._runner.run(f"DESCRIBE SCHEMA EXTENDED {self._catalog}.{schema}")
+        comment = {str(row["info_name"]): row["info_value"] for row in described}.get("Comment") or None
+        rows["schemata"].append((self._catalog, schema, governed.owner, comment))
+        place = (self._catalog, schema)
+        rows["schema_tags"] += [(*place, *tag) for tag in governed.tags.items()]
+        rows["schema_privileges"] += _granted(place, governed)
+
+    def _show_table(self, schema: str, name: str, rows: Rows) -> None:
+        place, table = (self._catalog, schema, name), f"{self._catalog}.{schema}.{name}"
+        entry, spark_table = self.ledger.tables[table], self._load(table, table)
+        properties = spark_table.properties()
         rows["tables"].append(
             (
                 *place,
-                "MANAGED",
-                details["Provider"].upper(),
-                details.get("Comment") or None,
+                self._kind(table),
+                properties["provider"].upper(),
+                properties.get("comment"),
+                entry.owner,
+                entry.location,
                 *self._audit(table),
             )
         )
-        for position, field in enumerate(self._spark.table(table).schema, start=1):
-            is_nullable = field.nullable and (table, field.name.lower()) not in self._not_null
-            kind = data_type_from_spark_json(field.dataType.jsonValue(), field.metadata)
-            nullable = "YES" if is_nullable else "NO"
-            comment = field.metadata.get("comment")
-            rows["columns"].append((*place, field.name, position, nullable, sql_data_type(kind), comment))
-        for constraint, text in details.items():
-            key = _PRIMARY_KEY.match(text)
-            if key:
-                owner = (self._catalog, schema, constraint)
-                rows["table_constraints"].append((*owner, *place, "PRIMARY KEY"))
-                for position, column in enumerate(key["columns"].split(", "), start=1):
-                    rows["key_column_usage"].append((*owner, *place, column.strip("`").upper(), position))
+        for position, column in enumerate(self._columns(table, spark_table), start=1):
+            nullable, kind = "YES" if column.is_nullable else "NO", sql_data_type(column.data_type)
+            shown = (column.name, position, nullable, kind, column.comment or None)
+            rows["columns"].append((*place, *shown))
+        rows["table_tags"] += [(*place, *tag) for tag in entry.tags.items()]
+        for tagged, tags in entry.column_tags.items():
+            rows["column_tags"] += [(*place, tagged, *tag) for tag in tags.items()]
+        if entry.row_filter:
+            rows["row_filters"].append((*place, *_called(entry.row_filter)))
+        rows["column_masks"] += [(*place, masked, *_called(mask)) for masked, mask in entry.masks.items()]
+        rows["table_privileges"] += _granted(place, entry)
+        self._show_keys(place, table, rows)
+
+    def _show_keys(self, place: tuple[str, str, str], table: str, rows: Rows) -> None:
+        for key in self.ledger.tables[table].keys.values():
+            constraint = (*place[:2], key.name)
+            rows["table_constraints"].append((*constraint, *place, key.kind))
+            target = self._target(key.target) if key.target else None
+            if target:
+                rows["referential_constraints"].append((*constraint, *target[0]))
+            for position, column in enumerate(key.columns, start=1):
+                there = target[1].index(key.referenced[position - 1].lower()) + 1 if target else None
+                rows["key_column_usage"].append((*constraint, *place, column.upper(), position, there))
+
+    def _target(self, table: str) -> tuple[tuple[str, ...], list[str]] | None:
+        """Return the primary key of a table, and its columns in lower case."""
+        for key in self.ledger.tables[table].keys.values():
+            if key.kind == "PRIMARY KEY":
+                return (*table.split(".")[:2], key.name), [column.lower() for column in key.columns]
+        return None
+
+
+def _described(column: Column) -> dict[str, object]:
+    described: dict[str, object] = {
+        "name": column.name,
+        "type": json_type(column.data_type),
+        "nullable": column.is_nullable,
+    }
+    if column.comment:
+        described["comment"] = column.comment
+    if column.default is not None:
+        described["default"] = column.default
+    return described
+
+
+def _definition(column: Column) -> str:
+    text = f"{quote_ident(column.name)} {sql_data_type(column.data_type)}"
+    text += "" if column.is_nullable else " NOT NULL"
+    if column.generated_as is not None:
+        text += f" GENERATED ALWAYS AS ({column.generated_as})"
+    if column.identity is not None:
+        kind = "ALWAYS" if column.identity.always else "BY DEFAULT"
+        start, step = column.identity.start, column.identity.step
+        text += f" GENERATED {kind} AS IDENTITY (START WITH {start} INCREMENT BY {step})"
+    text += "" if column.default is None else f" DEFAULT {column.default}"
+    return text + (f" COMMENT {sql_literal(column.comment)}" if column.comment else "")
+
+
+def _partitioning(spark_table: Any) -> list[str]:
+    return [
+        str(transform.describe()).strip("`").replace("``", "`") for transform in spark_table.partitioning()
+    ]
+
+
+def _granted(place: tuple[str, ...], governed: Securable) -> list[tuple[object, ...]]:
+    """Return what was granted on an object itself, and one privilege that comes from above."""
+    own = [("ann", who, *place, privilege, "NO", "NONE") for who, privilege in sorted(governed.grants)]
+    return [*own, ("ann", "everybody", *place, "BROWSE", "NO", "CATALOG")]
+
+
+def _called(function: Function) -> tuple[str, str]:
+    return function.name, ", ".join(function.columns)
 
 
 def _literal(value: object) -> str:

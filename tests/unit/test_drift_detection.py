@@ -29,7 +29,7 @@ from delta_engine.drift_policy import (
 )
 from delta_engine.execute.action_runner import ActionRunner
 from delta_engine.execute.recording_sql_runner import RecordingSqlRunner
-from delta_engine.models import Column, QualifiedName, Table
+from delta_engine.models import Column, QualifiedName, Schema, Table
 from delta_engine.orchestrate.pipeline import Pipeline
 from delta_engine.state.states import ABSENT, NO_AUDIT, Audit, CatalogState, TableState
 from delta_engine.state.table_history import Commit
@@ -270,8 +270,11 @@ class FixedReader:
     def __init__(self, state: TableState) -> None:
         self._state = state
 
-    def snapshot(self, models: Sequence[Table]) -> CatalogState:
+    def snapshot(self, models: Sequence[Table], schemas: Sequence[Schema] = ()) -> CatalogState:
         return CatalogState(tables={model.qualified_name.key: self._state for model in models})
+
+    def snapshot_directly(self, models: Sequence[Table]) -> CatalogState:
+        return self.snapshot(models)
 
 
 def test_where_the_history_does_not_reach_back_a_drop_may_be_a_rename() -> None:

@@ -22,7 +22,7 @@ from delta_engine.execute.align_executor import AlignExecutor
 from delta_engine.execute.create_executor import CreateExecutor
 from delta_engine.execute.ddl import DeltaDDL, InterruptedStatementsError
 from delta_engine.execute.recording_sql_runner import RecordingSqlRunner
-from delta_engine.models import Column, QualifiedName, Table
+from delta_engine.models import Column, QualifiedName, Schema, Table
 from delta_engine.orchestrate.orchestrator import Orchestrator
 from delta_engine.sql_runner import Row
 from delta_engine.state.states import ABSENT, CatalogState, TableState
@@ -49,7 +49,10 @@ class FixedReader:
     def __init__(self, state: CatalogState) -> None:
         self._state = state
 
-    def snapshot(self, models: Sequence[Table]) -> CatalogState:
+    def snapshot(self, models: Sequence[Table], schemas: Sequence[Schema] = ()) -> CatalogState:
+        return self._state
+
+    def snapshot_directly(self, models: Sequence[Table]) -> CatalogState:
         return self._state
 
 

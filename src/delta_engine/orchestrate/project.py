@@ -131,12 +131,14 @@ def open_backend(settings: Settings, spark: SparkSession | None = None) -> Backe
     match settings.backend:
         case BackendType.DATABRICKS:
             from delta_engine.execute.spark_sql_runner import SparkSqlRunner
+            from delta_engine.state.unity_catalog.listed_details import open_table_listing
 
             session = spark or open_databricks_session()
             return databricks_backend(
                 SparkSqlRunner(session),
                 parallelism=parallelism,
                 platform_version=lambda: databricks_version(session),
+                listing=open_table_listing(),
             )
         case BackendType.EMBEDDED:
             session = spark or open_local_session(settings.spark, scratch=scratch)

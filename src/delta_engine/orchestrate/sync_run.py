@@ -271,7 +271,7 @@ class SyncRun:
             return frozenset()
         self._recorder.note_versions(self._pipeline.versions)
         try:
-            return self._recorder.confirm(changed, self._pipeline.reader.snapshot(changed))
+            return self._recorder.confirm(changed, self._pipeline.reader.snapshot_directly(changed))
         except _UNREADABLE as error:  # what was applied is recorded all the same
             self._recorder.warn(f"what was applied could not be looked at once more: {error}")
             return frozenset()

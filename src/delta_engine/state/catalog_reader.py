@@ -3,32 +3,45 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Protocol, TypeVar
 
 from delta_engine.errors import CatalogReadError, RefusalGroup, RefusedError, raise_all
-from delta_engine.models import Column, QualifiedName, Table
+from delta_engine.models import CheckConstraint, Column, Identity, QualifiedName, Schema, Table
 from delta_engine.state.states import CatalogState, TableState
 from delta_engine.types import DataType, first_unsupported
 
 Item = TypeVar("Item")
 
 _CLUSTERING = "clusteringColumns"
+_AUTOMATIC_CLUSTERING = "clusterByAuto"
+_CHECK_PREFIX = "delta.constraints."
 
 
 class CatalogReader(Protocol):
     """Reads what exists. It takes from the models where to look, and nothing else."""
 
-    def snapshot(self, models: Sequence[Table]) -> CatalogState:
-        """Return the state of every model's table.
+    def snapshot(self, models: Sequence[Table], schemas: Sequence[Schema] = ()) -> CatalogState:
+        """Return the state of every model's table, and of schemas where the platform keeps anything about them.
+
+        Args:
+            models: whose tables to read; their schemas are read with them.
+            schemas: schemas to read as well, which need not hold any of those tables.
 
         Raises:
             CatalogReadError: a table exists but is not a Delta table that can be read whole. A table is
                 never returned with something missing: that would look like a difference.
             RefusalGroup: several such tables.
             StatementError: the platform refused a query.
+        """
+        ...
+
+    def snapshot_directly(self, models: Sequence[Table]) -> CatalogState:
+        """Return the state of tables that were just changed, from the tables themselves as far as they tell it.
+
+        The rest is what `snapshot` sees, and may lag behind. Raises as `snapshot` does.
         """
         ...
 
@@ -47,7 +60,15 @@ class TableLister(Protocol):
 
 
 def readable_column(
-    table: QualifiedName, name: str, data_type: DataType, *, is_nullable: bool, comment: str
+    table: QualifiedName,
+    name: str,
+    data_type: DataType,
+    *,
+    is_nullable: bool,
+    comment: str,
+    default: str | None = None,
+    generated_as: str | None = None,
+    identity: Identity | None = None,
 ) -> Column:
     """Return an observed column.
 
@@ -62,7 +83,15 @@ def readable_column(
             column=name,
             way_out="Leave this table out of the models.",
         )
-    return Column(name, data_type, is_nullable, comment)
+    return Column(
+        name,
+        data_type,
+        is_nullable,
+        comment,
+        default=default,
+        generated_as=generated_as,
+        identity=identity,
+    )
 
 
 def take_out_clustering(properties: dict[str, str]) -> tuple[str, ...]:
@@ -112,6 +141,17 @@ def former_name(model: Table) -> QualifiedName | None:
     if model.renamed_from is None:
         return None
     return replace(model.qualified_name, table=model.renamed_from)
+
+
+def take_out_automatic_clustering(properties: dict[str, str]) -> bool:
+    """Return whether the platform chooses the clustering columns, and remove the property that says so."""
+    return properties.pop(_AUTOMATIC_CLUSTERING, "false").lower() == "true"
+
+
+def checks_of(properties: Mapping[str, str]) -> tuple[CheckConstraint, ...]:
+    """Return the CHECK constraints by name, from the properties in which Delta keeps them."""
+    names = sorted(key for key in properties if key.startswith(_CHECK_PREFIX))
+    return tuple(CheckConstraint(key.removeprefix(_CHECK_PREFIX), properties[key]) for key in names)
 
 
 def readable_snapshot(

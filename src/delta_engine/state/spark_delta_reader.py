@@ -16,7 +16,7 @@ from delta_engine.addressing import CatalogAddressing, PathAddressing
 from delta_engine.constraints.naming import build_not_null_check_name
 from delta_engine.constraints.stored_keys import PROPERTY_PREFIX, find_primary_key
 from delta_engine.errors import CatalogReadError, StatementError
-from delta_engine.models import Column, PrimaryKey, QualifiedName, Table
+from delta_engine.models import Column, PrimaryKey, QualifiedName, Schema, Table
 from delta_engine.sql import quote_ident, sql_show_table_properties
 from delta_engine.sql_runner import SqlRunner
 from delta_engine.state.catalog_reader import (
@@ -192,16 +192,22 @@ class SparkDeltaReader:
             FolderFinder(addressing) if isinstance(addressing, PathAddressing) else CatalogFinder(runner)
         )
 
-    def snapshot(self, models: Sequence[Table]) -> CatalogState:
+    def snapshot(self, models: Sequence[Table], schemas: Sequence[Schema] = ()) -> CatalogState:
         """Return the state of every model's table; see `CatalogReader.snapshot`."""
         names = [model.qualified_name for model in models]
-        missing = self._finder.missing_schemas({_schema_of(name) for name in names})
+        wanted = {_schema_of(name) for name in names}
+        wanted |= {(schema.catalog_name.lower(), schema.schema_name.lower()) for schema in schemas}
+        missing = self._finder.missing_schemas(wanted)
         found = self._finder.find([name for name in names if _schema_of(name) not in missing])
         states = {name.key: ABSENT for name in names}
         states |= read_tables(found.existing, self._read, self._parallelism)
         for table in found.existing:
             states[table.key] = replace(states[table.key], audit=found.audits.get(table.key, NO_AUDIT))
         return CatalogState(tables=states, missing_schemas=missing, unasked=found.others, audits=found.audits)
+
+    def snapshot_directly(self, models: Sequence[Table]) -> CatalogState:
+        """Return the same as `snapshot`: nothing here lags behind."""
+        return self.snapshot(models)
 
     def tables_in(self, catalog: str, schema: str) -> tuple[QualifiedName, ...]:
         """Return the tables of a schema; see `TableLister.tables_in`."""
@@ -218,15 +224,11 @@ class SparkDeltaReader:
         if _ANY_DELTA_TABLE_HAS not in properties:
             raise not_a_delta_table(table, "a view or a table of another format")
         cluster_by = take_out_clustering(properties)
-        columns = self._columns(table, address, properties)
         return table.key, TableState(
-            columns=columns,
+            columns=self._columns(table, address, properties),
             table_comment=self._spark.catalog.getTable(address).description or "",
             table_properties=_visible(properties),
             primary_key=_primary_key(table, properties),
-            not_null_checks=tuple(
-                column.name for column in columns if _has_not_null_check(column.name, properties)
-            ),
             cluster_by=cluster_by,
         )
 

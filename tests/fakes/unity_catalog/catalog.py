@@ -105,6 +105,10 @@ class FakeUnityCatalog:
             },
         )
 
+    def snapshot_directly(self, models: Sequence[Table]) -> CatalogState:
+        """Return the same as `snapshot`: nothing here lags behind."""
+        return self.snapshot(models)
+
     def tables_in(self, catalog: str, schema: str) -> tuple[QualifiedName, ...]:
         """Return the Delta tables of a schema; see `TableLister.tables_in`."""
         pair = (catalog.lower(), schema.lower())

@@ -19,7 +19,7 @@ from delta_engine.deployment.ports import Identity, LockLease, StateLock, Stored
 from delta_engine.deployment.stores.local import LocalJournalStore, LocalStateStore
 from delta_engine.deployment.stores.memory import MemoryJournalStore, MemoryStateStore
 from delta_engine.execute.action_runner import ActionRunner, ApplyFailedError, TableOutcome
-from delta_engine.models import Table
+from delta_engine.models import Schema, Table
 from delta_engine.orchestrate.orchestrator import Orchestrator
 from delta_engine.state.states import CatalogState
 from tests.builders import orders
@@ -159,7 +159,10 @@ def test_a_run_that_ends_while_a_report_is_made_is_nobodys_drift(
         def __init__(self) -> None:
             self.times = 0
 
-        def snapshot(self, models: Sequence[Table]) -> CatalogState:
+        def snapshot_directly(self, models: Sequence[Table]) -> CatalogState:
+            return platform.snapshot(models)
+
+        def snapshot(self, models: Sequence[Table], schemas: Sequence[Schema] = ()) -> CatalogState:
             self.times += 1
             if self.times == 1:
                 sync(platform, deployment, *CHANGED)

@@ -1,0 +1,257 @@
+"""Reads one catalog: what there is, then everything about it at the same time."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+
+from delta_engine.errors import CatalogReadError, RefusedError, StatementError
+from delta_engine.models import QualifiedName
+from delta_engine.sql_runner import Row, SqlRunner
+from delta_engine.state.states import Audit, SchemaState, TableState
+from delta_engine.state.unity_catalog.information_schema import (
+    COLUMN_MASKS,
+    COLUMN_TAGS,
+    COLUMNS,
+    KEY_COLUMN_USAGE,
+    OF_SCHEMAS,
+    OF_TABLES,
+    REFERENTIAL_CONSTRAINTS,
+    ROW_FILTERS,
+    SCHEMA_PRIVILEGES,
+    SCHEMA_TAGS,
+    SCHEMATA,
+    TABLE_CONSTRAINTS,
+    TABLE_PRIVILEGES,
+    TABLE_TAGS,
+    TABLES,
+    TableKey,
+    View,
+    by_schema,
+    by_table,
+    optional_text,
+    table_key,
+)
+from delta_engine.state.unity_catalog.keys import KeyRows, key_rows
+from delta_engine.state.unity_catalog.table_details import Answer, TableDetailsReader
+from delta_engine.state.unity_catalog.table_states import (
+    TableRows,
+    audit,
+    grants,
+    is_manageable,
+    require_manageable,
+    table_state,
+    tags,
+)
+
+_NO_SUCH_CATALOG = frozenset(
+    {
+        "NO_SUCH_CATALOG_EXCEPTION",  # Unity Catalog
+        "CATALOG_NOT_FOUND",
+        "REQUIRES_SINGLE_PART_NAMESPACE",  # open Spark: an unknown catalog is taken for a schema
+    }
+)
+
+_WHOLE = frozenset({KEY_COLUMN_USAGE, REFERENTIAL_CONSTRAINTS})
+"""Views whose rows belong together across tables."""
+
+_Views = Mapping[View, Sequence[Row]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """What was found in one catalog.
+
+    Args:
+        missing_schemas: those of the schemas that do not exist, as `CatalogState.missing_schemas`.
+        schemas: the states of the others, by `Schema.key`.
+        tables: the states of the tables that were asked for and exist, by `QualifiedName.key`.
+        refusals: why others of them cannot be read.
+        audits: by whom and when, for all tables of the schemas that can be managed.
+    """
+
+    missing_schemas: frozenset[tuple[str, str]]
+    schemas: Mapping[str, SchemaState] = field(default_factory=dict)
+    tables: Mapping[str, TableState] = field(default_factory=dict)
+    refusals: Sequence[RefusedError] = ()
+    audits: Mapping[QualifiedName, Audit] = field(default_factory=dict)
+
+
+class CatalogReading:
+    """The reading of one catalog.
+
+    Args:
+        catalog: its name, in lower case.
+        runner: runs the queries of its views.
+        parallelism: how many round trips to have under way at once, at most.
+    """
+
+    def __init__(self, catalog: str, runner: SqlRunner, *, parallelism: int) -> None:
+        self._catalog = catalog
+        self._runner = runner
+        self._parallelism = parallelism
+
+    def listed(self, schema: str) -> Sequence[QualifiedName]:
+        """Return the tables of a schema that can be managed; none if it does not exist."""
+        if not self._schemata({schema}):
+            return ()
+        return list(self._audits(self._tables({schema})))
+
+    def read(
+        self,
+        names: Sequence[QualifiedName],
+        schemas: set[str],
+        details: TableDetailsReader,
+        *,
+        directly: bool,
+    ) -> Found:
+        """Read tables and schemas.
+
+        Args:
+            names: the tables.
+            schemas: the schemas, in lower case: at least those of the tables.
+            details: reads what the views lack.
+            directly: whether the tables' own word counts, also for tables that the views do not show.
+
+        Raises:
+            CatalogReadError: the catalog does not exist, or is not visible.
+            StatementError: the platform refused a query.
+        """
+        schemata = self._schemata(schemas)
+        missing = frozenset((self._catalog, schema) for schema in schemas - schemata.keys())
+        if not schemata:
+            return Found(missing_schemas=missing)
+        tables = self._tables(schemata.keys())
+        wanted, refusals = _readable(names, tables, schemata if directly else {})
+        views, answers = self._ask(wanted, schemata.keys(), details)
+        states: dict[str, TableState] = {}
+        for rows in self._rows(wanted, tables, views):
+            answer = answers.get(rows.name.key)
+            try:
+                if isinstance(answer, CatalogReadError):
+                    raise answer
+                if answer is not None:
+                    states[rows.name.key] = table_state(rows, answer, directly=directly)
+            except CatalogReadError as refusal:
+                refusals.append(refusal)
+        return Found(
+            missing_schemas=missing,
+            schemas=self._schema_states(schemata, views),
+            tables=states,
+            refusals=refusals,
+            audits=self._audits(tables),
+        )
+
+    def _schemata(self, wanted: set[str]) -> Mapping[str, Row]:
+        try:
+            rows = self._query(SCHEMATA, wanted)
+        except StatementError as error:
+            if error.error_class not in _NO_SUCH_CATALOG:
+                raise
+            raise CatalogReadError(
+                f"catalog {self._catalog!r} does not exist or is not visible to you",
+                way_out="Create it, ask for USE CATALOG on it, or correct the variable that names it.",
+            ) from error
+        return {str(row["schema_name"]).lower(): row for row in rows}
+
+    def _tables(self, schemas: Collection[str]) -> Mapping[TableKey, Row]:
+        rows = self._query(TABLES, schemas)
+        return {table_key(row["table_schema"], row["table_name"]): row for row in rows}
+
+    def _audits(self, tables: Mapping[TableKey, Row]) -> Mapping[QualifiedName, Audit]:
+        return {
+            QualifiedName(self._catalog, *key): audit(row)
+            for key, row in tables.items()
+            if is_manageable(row)
+        }
+
+    def _ask(
+        self, wanted: Sequence[QualifiedName], schemas: Collection[str], details: TableDetailsReader
+    ) -> tuple[_Views, Mapping[str, Answer]]:
+        """Ask all that is left to ask, at the same time."""
+        views = (*OF_SCHEMAS, *OF_TABLES) if wanted else OF_SCHEMAS
+        with ThreadPoolExecutor(self._parallelism, thread_name_prefix="read") as pool:
+            try:
+                questions = [pool.submit(question) for question in details.questions(wanted)]
+                queries = {view: pool.submit(self._query, view, schemas) for view in views}
+                answers: dict[str, Answer] = {}
+                for asked in questions:
+                    answers |= asked.result()
+                return {view: query.result() for view, query in queries.items()}, answers
+            except BaseException:
+                pool.shutdown(
+                    wait=False, cancel_futures=True
+                )  # what runs comes to its end; nothing new is started
+                raise
+
+    def _query(self, view: View, schemas: Collection[str]) -> Sequence[Row]:
+        return self._runner.run(view.query(self._catalog, schemas))
+
+    def _rows(
+        self, wanted: Sequence[QualifiedName], tables: Mapping[TableKey, Row], views: _Views
+    ) -> Iterator[TableRows]:
+        """Yield what the views say of each table."""
+        if not wanted:
+            return
+        grouped = {view: by_table(views[view]) for view in OF_TABLES if view not in _WHOLE}
+        keys = self._keys(grouped[TABLE_CONSTRAINTS], views)
+        for name in wanted:
+            key = table_key(name.schema, name.table)
+            yield TableRows(
+                name=name,
+                table=tables.get(key),
+                columns=grouped[COLUMNS].get(key, ()),
+                keys=keys,
+                tags=grouped[TABLE_TAGS].get(key, ()),
+                column_tags=grouped[COLUMN_TAGS].get(key, ()),
+                row_filters=grouped[ROW_FILTERS].get(key, ()),
+                masks=grouped[COLUMN_MASKS].get(key, ()),
+                grants=grouped[TABLE_PRIVILEGES].get(key, ()),
+            )
+
+    def _keys(self, constraints: Mapping[TableKey, Sequence[Row]], views: _Views) -> KeyRows:
+        return key_rows(
+            self._catalog,
+            constraints,
+            views[KEY_COLUMN_USAGE],
+            views[REFERENTIAL_CONSTRAINTS],
+            lambda other: self._runner.run(KEY_COLUMN_USAGE.query(other, ())),
+        )
+
+    def _schema_states(self, schemata: Mapping[str, Row], views: _Views) -> Mapping[str, SchemaState]:
+        tagged, granted = by_schema(views[SCHEMA_TAGS]), by_schema(views[SCHEMA_PRIVILEGES])
+        return {
+            f"{self._catalog}.{schema}": SchemaState(
+                comment=str(row["comment"] or ""),
+                tags=tags(tagged.get(schema, ())),
+                owner=optional_text(row["schema_owner"]),
+                grants=grants(granted.get(schema, ())),
+            )
+            for schema, row in schemata.items()
+        }
+
+
+def _readable(
+    names: Sequence[QualifiedName], tables: Mapping[TableKey, Row], hidden_in: Collection[str]
+) -> tuple[Sequence[QualifiedName], list[RefusedError]]:
+    """Return the tables that exist, each once, and why others are not read.
+
+    Args:
+        names: the tables that are wanted.
+        tables: those that the views show.
+        hidden_in: the schemas in which there may be tables that the views do not show yet.
+    """
+    wanted: dict[str, QualifiedName] = {}
+    refusals: list[RefusedError] = []
+    for name in {name.key: name for name in names}.values():
+        row = tables.get(table_key(name.schema, name.table))
+        if row is None and name.schema.lower() not in hidden_in:
+            continue
+        try:
+            if row is not None:
+                require_manageable(name, row)
+            wanted[name.key] = name
+        except CatalogReadError as refusal:
+            refusals.append(refusal)
+    return tuple(wanted.values()), refusals

@@ -1,0 +1,126 @@
+"""Asks each table for its description in SQL: where databricks-sdk is not at hand, and right after a change.
+
+One statement a table where the platform knows `DESCRIBE TABLE EXTENDED … AS JSON` (Databricks Runtime 16.2 and later,
+serverless, SQL warehouses), else two. A further one, SHOW CREATE TABLE, for tables that have generated or identity
+columns, which the JSON does not show.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+
+from delta_engine.addressing import Addressing
+from delta_engine.error_conditions import is_forbidden, is_missing_table, is_unsupported
+from delta_engine.errors import CatalogReadError, StatementError
+from delta_engine.models import QualifiedName
+from delta_engine.sql import (
+    sql_describe_as_json,
+    sql_show_create_table,
+    sql_show_table_properties,
+)
+from delta_engine.sql_runner import Row, SqlRunner
+from delta_engine.state.unity_catalog.create_statement import declared_columns
+from delta_engine.state.unity_catalog.table_details import (
+    Answer,
+    Question,
+    TableDetails,
+    has_old_protocol,
+    has_undescribed_columns,
+)
+from delta_engine.state.unity_catalog.table_document import table_details
+
+
+class DescribedDetailsReader:
+    """Describes tables one by one.
+
+    Args:
+        runner: runs the statements.
+        addressing: how tables are addressed.
+    """
+
+    def __init__(self, runner: SqlRunner, addressing: Addressing) -> None:
+        self._runner = runner
+        self._addressing = addressing
+        self._knows_json = True
+
+    def questions(self, tables: Sequence[QualifiedName]) -> Sequence[Question]:
+        """Return one question per table; see `TableDetailsReader.questions`."""
+        return [partial(self._ask, table) for table in tables]
+
+    def answer(self, table: QualifiedName) -> Answer:
+        """Ask for one table.
+
+        Raises:
+            StatementError: the platform refused it for another reason than the table.
+        """
+        try:
+            return self._described(table)
+        except CatalogReadError as refusal:
+            return refusal
+        except StatementError as error:
+            if is_missing_table(error):
+                return None
+            if not is_forbidden(error):
+                raise
+            return CatalogReadError(
+                f"its description may not be read: {error.message.splitlines()[0]}",
+                table=str(table),
+                way_out="Ask for SELECT on it.",
+            )
+
+    def _ask(self, table: QualifiedName) -> Mapping[str, Answer]:
+        return {table.key: self.answer(table)}
+
+    def _described(self, table: QualifiedName) -> TableDetails:
+        if not self._knows_json:
+            return self._shown(table)
+        try:
+            document = self._first(sql_describe_as_json, table)
+        except StatementError as error:
+            if not is_unsupported(error):
+                raise
+            self._knows_json = False
+            return self._shown(table)
+        details = table_details(table, document)
+        if has_undescribed_columns(details) or has_old_protocol(details):
+            return self._with_computed_columns(table, details)
+        return details
+
+    def _with_computed_columns(self, table: QualifiedName, details: TableDetails) -> TableDetails:
+        declared, _ = declared_columns(table, self._first(sql_show_create_table, table))
+        computed = {column.key: column for column in declared}
+        if computed.keys() != {column.key for column in details.columns}:
+            raise CatalogReadError(
+                "its columns changed while it was read", table=str(table), way_out="Run it again."
+            )
+        columns = (
+            replace(
+                column,
+                generated_as=computed[column.key].generated_as,
+                identity=computed[column.key].identity,
+            )
+            for column in details.columns
+        )
+        return replace(details, columns=tuple(columns))
+
+    def _shown(self, table: QualifiedName) -> TableDetails:
+        """Read a table without JSON: its comment, owner and location are left to the views."""
+        rows = self._runner.run(sql_show_table_properties(self._addressing.table(table)))
+        columns, partitioned_by = declared_columns(table, self._first(sql_show_create_table, table))
+        return TableDetails(
+            columns=columns,
+            properties={str(row["key"]): str(row["value"]) for row in rows},
+            partitioned_by=partitioned_by,
+        )
+
+    def _first(self, statement: Callable[[str], str], table: QualifiedName) -> str:
+        """Return the one value that a statement about a table returns."""
+        rows: Sequence[Row] = self._runner.run(statement(self._addressing.table(table)))
+        for row in rows:
+            for value in row.values():
+                return str(value)
+        raise CatalogReadError(
+            "the platform describes it with nothing at all", table=str(table), way_out="Run it again."
+        )

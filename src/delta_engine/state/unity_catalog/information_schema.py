@@ -1,0 +1,173 @@
+"""The views of `information_schema` that are read, one query each, and how a table's rows are found in them.
+
+Their columns are documented in Databricks' SQL reference, "Information schema", a page per view. Object names in them
+are in lower case, and what the principal may not see is left out without a word. Three views are asked for all they
+have, because workspaces name some columns otherwise than the documentation: `row_filters` and `column_masks` (seen live
+with `table_schema`, `filter_name`, `target_columns`; documented with `schema_name`, `filter_catalog`,
+`filter_col_usage`), and `referential_constraints` (documented once as `unique_constarint_schema`).
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from delta_engine.sql import quote_ident, sql_literal
+from delta_engine.sql_runner import Row
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class View:
+    """A view, and what is asked of it.
+
+    Args:
+        name: the view's name.
+        columns: what is selected; everything for none.
+        schema_column: what restricts it to some schemas; the whole catalog is read for none.
+        condition: what else holds for the rows.
+    """
+
+    name: str
+    columns: tuple[str, ...] = ()
+    schema_column: str = ""
+    condition: str = ""
+
+    def query(self, catalog: str, schemas: Iterable[str]) -> str:
+        """Return the query for some schemas of a catalog."""
+        conditions = []
+        if self.schema_column:
+            names = ", ".join(map(sql_literal, sorted(schemas)))
+            conditions.append(f"{self.schema_column} IN ({names})")
+        if self.condition:
+            conditions.append(self.condition)
+        where = f"\nWHERE {' AND '.join(conditions)}" if conditions else ""
+        selected = ", ".join(self.columns) or "*"
+        return f"SELECT {selected}\nFROM {quote_ident(catalog)}.information_schema.{self.name}{where}"
+
+
+_TABLE = ("table_schema", "table_name")
+_CONSTRAINT = ("constraint_schema", "constraint_name")
+_GRANTED_HERE = "coalesce(inherited_from, 'NONE') = 'NONE'"
+"""Whether a privilege was granted on the object itself; CATALOG or SCHEMA stands for what holds it above."""
+
+SCHEMATA = View(
+    name="schemata", columns=("schema_name", "comment", "schema_owner"), schema_column="schema_name"
+)
+TABLES = View(
+    name="tables",
+    columns=(
+        *_TABLE,
+        "table_type",
+        "data_source_format",
+        "comment",
+        "table_owner",
+        "storage_path",
+        "created",
+        "created_by",
+        "last_altered",
+        "last_altered_by",
+    ),
+    schema_column="table_schema",
+)
+COLUMNS = View(
+    name="columns",
+    columns=(*_TABLE, "column_name", "ordinal_position", "full_data_type", "is_nullable", "comment"),
+    schema_column="table_schema",
+)
+TABLE_CONSTRAINTS = View(name="table_constraints", columns=(*_CONSTRAINT, *_TABLE, "constraint_type"))
+KEY_COLUMN_USAGE = View(
+    name="key_column_usage",
+    columns=(
+        *_CONSTRAINT,
+        *_TABLE,
+        "column_name",
+        "ordinal_position",
+        "position_in_unique_constraint",
+    ),
+)
+REFERENTIAL_CONSTRAINTS = View(name="referential_constraints")
+TABLE_TAGS = View(
+    name="table_tags",
+    columns=("schema_name", "table_name", "tag_name", "tag_value"),
+    schema_column="schema_name",
+)
+COLUMN_TAGS = View(
+    name="column_tags",
+    columns=("schema_name", "table_name", "column_name", "tag_name", "tag_value"),
+    schema_column="schema_name",
+)
+SCHEMA_TAGS = View(
+    name="schema_tags", columns=("schema_name", "tag_name", "tag_value"), schema_column="schema_name"
+)
+ROW_FILTERS = View(name="row_filters")
+COLUMN_MASKS = View(name="column_masks")
+TABLE_PRIVILEGES = View(
+    name="table_privileges",
+    columns=(*_TABLE, "grantee", "privilege_type"),
+    schema_column="table_schema",
+    condition=_GRANTED_HERE,
+)
+SCHEMA_PRIVILEGES = View(
+    name="schema_privileges",
+    columns=("schema_name", "grantee", "privilege_type"),
+    schema_column="schema_name",
+    condition=_GRANTED_HERE,
+)
+
+OF_SCHEMAS = (SCHEMA_TAGS, SCHEMA_PRIVILEGES)
+"""What there is about schemas beside `SCHEMATA`."""
+
+OF_TABLES = (
+    COLUMNS,
+    TABLE_CONSTRAINTS,
+    KEY_COLUMN_USAGE,
+    REFERENTIAL_CONSTRAINTS,
+    TABLE_TAGS,
+    COLUMN_TAGS,
+    ROW_FILTERS,
+    COLUMN_MASKS,
+    TABLE_PRIVILEGES,
+)
+"""What there is about tables beside `TABLES`."""
+
+TableKey = tuple[str, str]
+"""A schema's and a table's name in lower case."""
+
+
+def table_key(schema: object, table: object) -> TableKey:
+    """Return what finds a table's rows."""
+    return str(schema).lower(), str(table).lower()
+
+
+def by_table(rows: Iterable[Row]) -> Mapping[TableKey, Sequence[Row]]:
+    """Return rows by the table that they are about; views of tags say `schema_name`, others `table_schema`."""
+    grouped: dict[TableKey, list[Row]] = defaultdict(list)
+    for row in rows:
+        grouped[table_key(spelled(row, "table_schema", "schema_name"), row["table_name"])].append(row)
+    return grouped
+
+
+def by_schema(rows: Iterable[Row]) -> Mapping[str, Sequence[Row]]:
+    """Return rows by the schema that they are about, in lower case."""
+    grouped: dict[str, list[Row]] = defaultdict(list)
+    for row in rows:
+        grouped[str(row["schema_name"]).lower()].append(row)
+    return grouped
+
+
+def spelled(row: Row, *names: str) -> object:
+    """Return what a row has under the first of several names that it knows.
+
+    Raises:
+        KeyError: it knows none of them.
+    """
+    for name in names:
+        if name in row:
+            return row[name]
+    raise KeyError(names[0])
+
+
+def optional_text(value: object) -> str | None:
+    """Return text, and None for a NULL."""
+    return None if value is None else str(value)

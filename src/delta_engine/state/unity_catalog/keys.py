@@ -1,0 +1,178 @@
+"""Keys from the views: primary keys, foreign keys with the columns they point at, and who points here.
+
+Foreign keys can come from schemas that no model names, so these views are read for the whole catalog. The columns that
+a foreign key points at are those of the key that it references, matched by position (Databricks' SQL reference,
+"KEY_COLUMN_USAGE": `position_in_unique_constraint`), never by name alone: names are unique within a schema only.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from delta_engine.errors import CatalogReadError
+from delta_engine.models import ForeignKey, PrimaryKey, QualifiedName
+from delta_engine.sql_runner import Row
+from delta_engine.state.states import Reference
+from delta_engine.state.unity_catalog.information_schema import TableKey, spelled, table_key
+
+ConstraintKey = tuple[str, str, str]
+"""A constraint's catalog, schema and name in lower case."""
+
+KeyColumns = Mapping[ConstraintKey, Sequence[Row]]
+"""The rows of `key_column_usage` by constraint, in the order of the key."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeyRows:
+    """What the views of one catalog say about keys.
+
+    Args:
+        catalog: the catalog, in lower case.
+        constraints: the rows of `table_constraints`, by table.
+        columns: the rows of `key_column_usage`; those of other catalogs too, where keys point there.
+        targets: the keys that foreign keys reference, by foreign key.
+        sources: the foreign keys that reference a key, by that key.
+    """
+
+    catalog: str
+    constraints: Mapping[TableKey, Sequence[Row]]
+    columns: KeyColumns
+    targets: Mapping[ConstraintKey, ConstraintKey]
+    sources: Mapping[ConstraintKey, Sequence[ConstraintKey]] = field(default_factory=dict)
+
+    def primary_key(self, table: QualifiedName, spelling: Mapping[str, str]) -> PrimaryKey | None:
+        """Return a table's primary key.
+
+        Args:
+            table: the table.
+            spelling: the table's columns by their names in lower case: the views spell them otherwise.
+
+        Raises:
+            CatalogReadError: the key's columns are not shown.
+        """
+        for constraint in self._of_type(table, "PRIMARY KEY"):
+            columns = self._columns(table, constraint)
+            return PrimaryKey((_spelled(row, spelling) for row in columns), name=_name(columns[0]))
+        return None
+
+    def foreign_keys(self, table: QualifiedName, spelling: Mapping[str, str]) -> tuple[ForeignKey, ...]:
+        """Return a table's foreign keys, by name.
+
+        Raises:
+            CatalogReadError: what one of them points at is not shown.
+        """
+        return tuple(
+            self._foreign_key(table, constraint, spelling)
+            for constraint in self._of_type(table, "FOREIGN KEY")
+        )
+
+    def referenced_by(self, table: QualifiedName) -> tuple[Reference, ...]:
+        """Return the foreign keys of other tables that point at this one, as far as they may be seen."""
+        found = [
+            Reference(table=QualifiedName(catalog, *_table(rows[0])), name=_name(rows[0]))
+            for row in self.constraints.get(table_key(table.schema, table.table), ())
+            for source in self.sources.get(_constraint(self.catalog, row), ())
+            for catalog, rows in [(source[0], self.columns.get(source, ()))]
+            if rows
+        ]
+        others = (one for one in found if one.table.key != table.key)
+        return tuple(sorted(others, key=lambda one: (one.table.key, one.name)))
+
+    def _of_type(self, table: QualifiedName, kind: str) -> Iterable[ConstraintKey]:
+        rows = self.constraints.get(table_key(table.schema, table.table), ())
+        return sorted(
+            _constraint(self.catalog, row) for row in rows if str(row["constraint_type"]).upper() == kind
+        )
+
+    def _columns(self, table: QualifiedName, constraint: ConstraintKey) -> Sequence[Row]:
+        columns = self.columns.get(constraint, ())
+        if not columns:
+            raise _unreadable(table, f"the columns of its key {constraint[2]} are not visible to you")
+        return columns
+
+    def _foreign_key(
+        self, table: QualifiedName, constraint: ConstraintKey, spelling: Mapping[str, str]
+    ) -> ForeignKey:
+        columns = self._columns(table, constraint)
+        target = self.targets.get(constraint)
+        referenced = self.columns.get(target, ()) if target else ()
+        if target is None or not referenced:
+            raise _unreadable(table, f"what its foreign key {constraint[2]} points at is not visible to you")
+        places = {int(str(row["ordinal_position"])): str(row["column_name"]) for row in referenced}
+        positions = [row["position_in_unique_constraint"] or row["ordinal_position"] for row in columns]
+        if not {int(str(position)) for position in positions} <= places.keys():
+            raise _unreadable(table, f"its foreign key {constraint[2]} points at columns that are not shown")
+        return ForeignKey(
+            (_spelled(row, spelling) for row in columns),
+            QualifiedName(target[0], *_table(referenced[0])),
+            (places[int(str(position))] for position in positions),
+            name=_name(columns[0]),
+        )
+
+
+def key_rows(
+    catalog: str,
+    constraints: Mapping[TableKey, Sequence[Row]],
+    usage: Sequence[Row],
+    references: Sequence[Row],
+    usage_elsewhere: Callable[[str], Sequence[Row]],
+) -> KeyRows:
+    """Bring the rows of the three views together.
+
+    Args:
+        catalog: the catalog that they are of.
+        constraints: `table_constraints`, by table.
+        usage: `key_column_usage`.
+        references: `referential_constraints`.
+        usage_elsewhere: returns another catalog's `key_column_usage`, for keys that point there.
+    """
+    targets = {_constraint(catalog, row): _target(catalog, row) for row in references}
+    columns = dict(_by_constraint(catalog, usage))
+    for other in sorted({target[0] for target in targets.values()} - {catalog}):
+        columns |= _by_constraint(other, usage_elsewhere(other))
+    sources: dict[ConstraintKey, list[ConstraintKey]] = defaultdict(list)
+    for source, target in targets.items():
+        sources[target].append(source)
+    return KeyRows(
+        catalog=catalog, constraints=constraints, columns=columns, targets=targets, sources=sources
+    )
+
+
+def _by_constraint(catalog: str, usage: Sequence[Row]) -> KeyColumns:
+    grouped: dict[ConstraintKey, list[Row]] = defaultdict(list)
+    for row in usage:
+        grouped[_constraint(catalog, row)].append(row)
+    for rows in grouped.values():
+        rows.sort(key=lambda row: int(str(row["ordinal_position"])))
+    return grouped
+
+
+def _constraint(catalog: str, row: Row) -> ConstraintKey:
+    return catalog, str(row["constraint_schema"]).lower(), str(row["constraint_name"]).lower()
+
+
+def _target(catalog: str, row: Row) -> ConstraintKey:
+    schema = spelled(row, "unique_constraint_schema", "unique_constarint_schema")
+    where = row.get("unique_constraint_catalog") or catalog
+    return str(where).lower(), str(schema).lower(), str(row["unique_constraint_name"]).lower()
+
+
+def _table(row: Row) -> tuple[str, str]:
+    return str(row["table_schema"]), str(row["table_name"])
+
+
+def _name(row: Row) -> str:
+    return str(row["constraint_name"])
+
+
+def _spelled(row: Row, spelling: Mapping[str, str]) -> str:
+    name = str(row["column_name"])
+    return spelling.get(name.lower(), name)
+
+
+def _unreadable(table: QualifiedName, reason: str) -> CatalogReadError:
+    return CatalogReadError(
+        reason, table=str(table), way_out="Ask for SELECT on the tables that the key connects."
+    )

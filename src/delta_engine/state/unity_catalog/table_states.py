@@ -1,0 +1,195 @@
+"""Brings together what the views and a table itself say of it. It fails by name rather than leave something out."""
+
+from __future__ import annotations
+
+import csv
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from delta_engine.errors import CatalogReadError
+from delta_engine.model_parts import to_grants
+from delta_engine.models import Column, ColumnMask, Grants, QualifiedName, RowFilter
+from delta_engine.sql_runner import Row, utc_moment
+from delta_engine.state.catalog_reader import (
+    checks_of,
+    not_a_delta_table,
+    take_out_automatic_clustering,
+    take_out_clustering,
+)
+from delta_engine.state.states import NO_AUDIT, Audit, RelationKind, TableState
+from delta_engine.state.unity_catalog.agreement import require_agreement
+from delta_engine.state.unity_catalog.information_schema import optional_text, spelled
+from delta_engine.state.unity_catalog.keys import KeyRows
+from delta_engine.state.unity_catalog.table_details import TableDetails
+
+_RELATIONS = {
+    "MANAGED": RelationKind.TABLE,
+    "EXTERNAL": RelationKind.TABLE,
+    "STREAMING_TABLE": RelationKind.STREAMING_TABLE,
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableRows:
+    """What the views say of one table.
+
+    Args:
+        name: the table's raw name.
+        table: its row in `tables`; None if the views do not show it yet.
+        columns: its rows in `columns`.
+        keys: what the views say about keys.
+        tags: its rows in `table_tags`.
+        column_tags: its rows in `column_tags`.
+        row_filters: its rows in `row_filters`.
+        masks: its rows in `column_masks`.
+        grants: its rows in `table_privileges`.
+    """
+
+    name: QualifiedName
+    table: Row | None
+    columns: Sequence[Row]
+    keys: KeyRows
+    tags: Sequence[Row] = ()
+    column_tags: Sequence[Row] = ()
+    row_filters: Sequence[Row] = ()
+    masks: Sequence[Row] = ()
+    grants: Sequence[Row] = ()
+
+
+def audit(table: Row) -> Audit:
+    """Return by whom and when a table was made and changed, from its row in `tables`."""
+    return Audit(
+        created_at=utc_moment(table["created"]),
+        created_by=optional_text(table["created_by"]),
+        altered_at=utc_moment(table["last_altered"]),
+        altered_by=optional_text(table["last_altered_by"]),
+    )
+
+
+def is_manageable(table: Row) -> bool:
+    """Whether a row of `tables` is that of a Delta table, or of a streaming table."""
+    is_delta = str(table["data_source_format"]).upper() == "DELTA"
+    return is_delta and str(table["table_type"]) in _RELATIONS
+
+
+def require_manageable(name: QualifiedName, table: Row) -> None:
+    """Refuse what stands under a table's name and is none.
+
+    Raises:
+        CatalogReadError: it is a view, a table of another format, …
+    """
+    if not is_manageable(table):
+        kind, source_format = table["table_type"], table["data_source_format"]
+        raise not_a_delta_table(name, f"{kind} in the format {source_format}")
+
+
+def table_state(rows: TableRows, details: TableDetails, *, directly: bool = False) -> TableState:
+    """Return a table's state.
+
+    Args:
+        rows: what the views say.
+        details: what the table says.
+        directly: whether the table's word counts where the views say otherwise, because they lag behind.
+
+    Raises:
+        CatalogReadError: they contradict each other, or something cannot be read whole.
+    """
+    if not directly:
+        require_agreement(rows.name, rows.table, rows.columns, details)
+    header = _header(rows, details, directly=directly)
+    properties = dict(details.properties)
+    listed_clustering = take_out_clustering(properties)
+    is_automatic = take_out_automatic_clustering(properties)
+    spelling = {column.key: column.name for column in details.columns}
+    return replace(
+        header,
+        columns=_columns(rows, details),
+        table_properties=properties,
+        primary_key=rows.keys.primary_key(rows.name, spelling),
+        foreign_keys=rows.keys.foreign_keys(rows.name, spelling),
+        checks=checks_of(properties),
+        cluster_by=() if is_automatic else details.cluster_by or listed_clustering,
+        clusters_automatically=is_automatic,
+        partitioned_by=details.partitioned_by,
+        tags=tags(rows.tags),
+        row_filter=_row_filter(rows),
+        grants=grants(rows.grants),
+        referenced_by=rows.keys.referenced_by(rows.name),
+    )
+
+
+def tags(rows: Iterable[Row]) -> Mapping[str, str]:
+    """Return tags from the rows of a view of tags."""
+    return {str(row["tag_name"]): str(row["tag_value"] or "") for row in rows}
+
+
+def grants(rows: Iterable[Row]) -> Grants:
+    """Return privileges by principal from the rows of a view of privileges."""
+    granted: dict[str, list[str]] = defaultdict(list)
+    for row in rows:
+        granted[str(row["grantee"])].append(str(row["privilege_type"]))
+    return to_grants(granted)
+
+
+def _header(rows: TableRows, details: TableDetails, *, directly: bool) -> TableState:
+    """Return a state of what stands in `tables`."""
+    row = rows.table
+    kind = str(details.table_type if row is None else row["table_type"])
+    comment = details.comment if row is None or directly else str(row["comment"] or "")
+    owner = details.owner if row is None else optional_text(row["table_owner"])
+    location = details.location if row is None else optional_text(row["storage_path"])
+    return TableState(
+        table_comment=comment,
+        owner=owner,
+        location=location if kind == "EXTERNAL" else None,
+        relation=_RELATIONS.get(kind, RelationKind.TABLE),
+        audit=NO_AUDIT if row is None else audit(row),
+    )
+
+
+def _columns(rows: TableRows, details: TableDetails) -> tuple[Column, ...]:
+    """Return the columns with their tags and masks."""
+    tagged: dict[str, list[Row]] = defaultdict(list)
+    for row in rows.column_tags:
+        tagged[str(row["column_name"]).lower()].append(row)
+    masks = {str(row["column_name"]).lower(): _mask(row) for row in rows.masks}
+    return tuple(
+        replace(column, tags=tags(tagged[column.key]), mask=masks.get(column.key))
+        if column.key in tagged or column.key in masks
+        else column
+        for column in details.columns
+    )
+
+
+def _mask(row: Row) -> ColumnMask:
+    return ColumnMask(_function(row, "mask"), _list(spelled(row, "using_columns", "mask_col_usage")))
+
+
+def _row_filter(rows: TableRows) -> RowFilter | None:
+    if len(rows.row_filters) > 1:
+        raise CatalogReadError(
+            "it has more than one row filter",
+            table=str(rows.name),
+            way_out="Filters that policies bring in cannot be managed: leave this table out of the models.",
+        )
+    for row in rows.row_filters:
+        columns = _list(spelled(row, "target_columns", "filter_col_usage"))
+        return RowFilter(_function(row, "filter"), columns)
+    return None
+
+
+def _function(row: Row, kind: str) -> str:
+    """Return a function's whole name: in one column where workspaces have it so, in three as documented."""
+    name = str(row[f"{kind}_name"]).replace("`", "")
+    if name.count(".") == 2 or f"{kind}_catalog" not in row:
+        return name
+    return f"{row[f'{kind}_catalog']}.{row[f'{kind}_schema']}.{name}"
+
+
+def _list(value: object) -> tuple[str, ...]:
+    """Return the names of a comma separated list, quoted or not."""
+    if value is None or not str(value).strip():
+        return ()
+    (names,) = csv.reader([str(value)], quotechar="`", skipinitialspace=True)
+    return tuple(name.strip().strip('"') for name in names)

@@ -1,0 +1,123 @@
+"""A runner that answers the queries of `information_schema` with recorded rows, and other statements by their text."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime, timezone
+from pathlib import Path
+
+from delta_engine.sql_runner import Row
+
+RECORDED = Path(__file__).parent / "recorded"
+
+AUDIT: Row = {
+    "created": datetime(2026, 1, 2, tzinfo=timezone.utc),
+    "created_by": "ann",
+    "last_altered": datetime(2026, 3, 4, tzinfo=timezone.utc),
+    "last_altered_by": "bob",
+}
+
+Answer = Sequence[Row] | Exception
+
+
+class RecordedRunner:
+    """Answers each statement by a view's name, else by a part of its text; with nothing where nothing is recorded."""
+
+    def __init__(self, views: Mapping[str, Answer], texts: Mapping[str, Answer] | None = None) -> None:
+        self._views = views
+        self._texts = texts or {}
+        self.statements: list[str] = []
+
+    def run(self, sql: str) -> Sequence[Row]:
+        self.statements.append(sql)
+        view = re.search(r"information_schema\.(\w+)", sql)
+        answers = [self._views.get(view[1], ())] if view else [v for k, v in self._texts.items() if k in sql]
+        for answer in answers:
+            if isinstance(answer, Exception):
+                raise answer
+            return answer
+        return ()
+
+    def asked(self, view: str) -> str:
+        """Return the query of a view."""
+        (found,) = [sql for sql in self.statements if sql.split("\nWHERE")[0].endswith(f".{view}")]
+        return found
+
+
+def table_row(name: str = "orders", schema: str = "silver", **changes: object) -> Row:
+    """Return a row of `tables`: a managed Delta table, but for the changes."""
+    return {
+        "table_schema": schema,
+        "table_name": name,
+        "table_type": "MANAGED",
+        "data_source_format": "DELTA",
+        "comment": None,
+        "table_owner": "data-engineers",
+        "storage_path": None,
+        **AUDIT,
+        **changes,
+    }
+
+
+def column_rows(*columns: tuple[str, str], name: str = "orders", schema: str = "silver") -> list[Row]:
+    """Return the rows of `columns` for nullable columns without comments."""
+    return [
+        {
+            "table_schema": schema,
+            "table_name": name,
+            "column_name": column,
+            "ordinal_position": position,
+            "full_data_type": kind,
+            "is_nullable": "YES",
+            "comment": None,
+        }
+        for position, (column, kind) in enumerate(columns, start=1)
+    ]
+
+
+def schema_row(name: str = "silver", comment: str | None = None, owner: str = "platform") -> Row:
+    """Return a row of `schemata`."""
+    return {"schema_name": name, "comment": comment, "schema_owner": owner}
+
+
+def key_rows(
+    constraint: str, name: str, columns: Iterable[str], *, there: Iterable[int] = (), schema: str = "silver"
+) -> list[Row]:
+    """Return the rows of `key_column_usage` for a key; `there` are the places in the key that it references."""
+    places = list(there)
+    return [
+        {
+            "constraint_schema": schema,
+            "constraint_name": constraint,
+            "table_schema": schema,
+            "table_name": name,
+            "column_name": column,
+            "ordinal_position": position,
+            "position_in_unique_constraint": places[position - 1] if places else None,
+        }
+        for position, column in enumerate(columns, start=1)
+    ]
+
+
+def constraint_row(constraint: str, name: str, kind: str, schema: str = "silver") -> Row:
+    """Return a row of `table_constraints`."""
+    return {
+        "constraint_schema": schema,
+        "constraint_name": constraint,
+        "table_schema": schema,
+        "table_name": name,
+        "constraint_type": kind,
+    }
+
+
+def reference_row(constraint: str, target: str, schema: str = "silver", target_schema: str = "silver") -> Row:
+    """Return a row of `referential_constraints`."""
+    return {
+        "constraint_catalog": "dev",
+        "constraint_schema": schema,
+        "constraint_name": constraint,
+        "unique_constraint_catalog": "dev",
+        "unique_constraint_schema": target_schema,
+        "unique_constraint_name": target,
+    }
