@@ -1,8 +1,12 @@
-"""Hypothesis strategies for whole databases: several tables that reference each other, and what becomes of them."""
+"""Random databases: several tables that reference each other, and what they are made to be next.
+
+hypothesis draws one string of bytes for a whole database, for a draw of its own per detail would take longer than
+all that is tested with it. Shorter strings and smaller bytes make simpler databases, so examples still shrink.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
@@ -24,7 +28,7 @@ from delta_engine.models import (
 Item = TypeVar("Item")
 
 CATALOG, SCHEMA = "dev", "Silver"
-TABLES = ("customers", "Orders", "items")
+NEW_NAMES = {"customers": "Clients", "Orders": "sales", "items": "lines"}
 COLUMNS = ("a", "B", "c d", "é", "f`g", "h.i")
 KEYS = ("id", "Id2")
 """Columns that primary keys are over, and that foreign keys point at: of one type, so that any may reference any."""
@@ -47,12 +51,12 @@ LADDERS = (
 """Types that a column may have one after the other."""
 
 CONDITIONS = (
-    ("`{0}` IS NOT NULL OR TRUE", "{0!s} is not null or true"),
-    ("coalesce(`{0}`, 1) > 0",),
-    ("`{0}` <> 7 AND NOT `{0}` = 8", "(`{0}` != 7) and (not `{0}` = 8)"),
+    "`{0}` IS NOT NULL OR TRUE",
+    "{0} is not null or true",  # means the same
+    "coalesce(`{0}`, 1) > 0",
+    "`{0}` <> 7 AND NOT `{0}` = 8",
+    "({0} != 7) and (not {0} = 8)",  # means the same
 )
-"""Conditions over a number; those of one line mean the same."""
-
 DEFAULTS = ("7", "0 + 1", "cast(1 AS bigint)")
 FUNCTIONS = ("dev.silver.f", "dev.silver.G")
 PRINCIPALS = ("ann@example.com", "the team", "it's `odd`")
@@ -71,13 +75,8 @@ TAGS: tuple[dict[str, str], ...] = (
     {"pii": "no", "it's": "${x}"},
     {"cost center": ""},
 )
-READY = frozenset({"tags"})
+READY = frozenset({"tags", "table renames"})
 """What the engine's aspects can do by now."""
-
-
-texts = st.sampled_from(WORDS)
-properties = st.sampled_from(PROPERTIES)
-tags = st.sampled_from(TAGS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,156 +87,176 @@ class Scenario:
     goal: tuple[Table, ...]
 
 
+class Choices:
+    """Makes choices out of bytes; the first of everything when there are none left."""
+
+    def __init__(self, material: bytes) -> None:
+        self._material = iter(material)
+
+    def one_of(self, items: Sequence[Item]) -> Item:
+        """Choose an item."""
+        return items[next(self._material, 0) % len(items)]
+
+    def flag(self) -> bool:
+        """Choose between no and yes."""
+        return self.one_of((False, True))
+
+    def rarely(self, times: int) -> bool:
+        """Choose yes once in so many times."""
+        return self.one_of(range(times)) == times - 1
+
+    def some(self, items: Iterable[Item]) -> list[Item]:
+        """Choose items."""
+        return [item for item in items if self.flag()]
+
+    def shuffled(self, items: Iterable[Item]) -> list[Item]:
+        """Choose an order."""
+        left, found = list(items), []
+        while left:
+            found.append(left.pop(self.one_of(range(len(left)))))
+        return found
+
+
 @st.composite
 def scenarios(draw: st.DrawFn) -> Scenario:
     """Draw two versions of a database whose columns of one name have types of one ladder."""
-    names = draw(st.lists(st.sampled_from(TABLES), min_size=1, max_size=3, unique=True))
-    ladders = {name: draw(st.sampled_from(LADDERS)) for name in COLUMNS}
-    first = {name: ladder[0] for name, ladder in ladders.items()}
-    start = [draw(_tables(name, first)) for name in names]
-    types = {name: draw(st.sampled_from(ladder)) for name, ladder in ladders.items()}
-    goal = [_possible(draw, draw(_tables(table.table_name, types)), table, ladders) for table in start]
-    return Scenario(_referencing(draw, start), _referencing(draw, goal))
+    choices = Choices(draw(st.binary(max_size=1200)) + draw(st.binary(min_size=400, max_size=400)))
+    names = choices.some(NEW_NAMES) or ["items"]
+    ladders = {name: choices.one_of(LADDERS) for name in COLUMNS}
+    start = [_table(choices, name, {one: ladder[0] for one, ladder in ladders.items()}) for name in names]
+    types = {name: choices.one_of(ladder) for name, ladder in ladders.items()}
+    goal = [
+        _after(choices, table, _table(choices, table.table_name, types), ladders)
+        for table in start
+        if not choices.rarely(6)
+    ]
+    return Scenario(_referencing(choices, start), _referencing(choices, goal))
 
 
-@st.composite
-def _tables(draw: st.DrawFn, name: str, types: Mapping[str, str]) -> Table:
-    columns = [Column(one, "bigint", draw(st.booleans()), draw(texts)) for one in _some(draw, KEYS)]
-    columns += [Column(one, "bigint", draw(st.booleans()), draw(texts)) for one in _some(draw, REFERENCES)]
-    columns += [Column(one, types[one], draw(st.booleans()), draw(texts)) for one in _some(draw, COLUMNS)]
-    columns = draw(st.permutations(columns)) or [Column("only", "string")]
-    columns = [_decorated(draw, column) for column in columns]
-    columns = [_masked(draw, column, columns) for column in columns]
+def _table(choices: Choices, name: str, types: Mapping[str, str]) -> Table:
+    wanted = {**dict.fromkeys((*KEYS, *REFERENCES), "bigint"), **types}
+    columns = [_column(choices, one, wanted[one]) for one in choices.shuffled(choices.some(wanted))]
+    columns = [_masked(choices, column, columns) for column in columns] or [Column("only", "string")]
     required = [one.name for one in columns if one.name in KEYS and not one.is_nullable]
     return Table(
         CATALOG,
         SCHEMA,
         name,
         columns,
-        draw(texts),
-        {**draw(properties), "delta.columnMapping.mode": "name"},
-        _primary_key(draw, name, required),
-        cluster_by=_clustering(draw, columns),
-        tags=draw(tags) if "tags" in READY else {},
-        checks=_checks(draw, columns),
-        row_filter=_row_filter(draw, columns),
-        owner=_owner(draw),
-        grants=_grants(draw),
+        choices.one_of(WORDS),
+        {**choices.one_of(PROPERTIES), "delta.columnMapping.mode": "name"},
+        _primary_key(choices, name, required),
+        cluster_by=_clustering(choices, columns),
+        tags=choices.one_of(TAGS) if "tags" in READY else {},
+        checks=_checks(choices, columns) if "checks" in READY else (),
+        row_filter=_row_filter(choices, columns) if "row filters" in READY else None,
+        owner=choices.one_of((None, *PRINCIPALS)) if "owners" in READY else None,
+        grants=_grants(choices) if "grants" in READY else {},
     )
 
 
-def _decorated(draw: st.DrawFn, column: Column) -> Column:
-    if "tags" in READY:
-        column = replace(column, tags=draw(tags))
-    if "defaults" in READY and column.name in REFERENCES and draw(st.booleans()):
-        column = replace(column, default=draw(st.sampled_from(DEFAULTS)))
-    return column
+def _column(choices: Choices, name: str, data_type: str) -> Column:
+    return Column(
+        name,
+        data_type,
+        choices.flag(),
+        choices.one_of(WORDS),
+        tags=choices.one_of(TAGS) if "tags" in READY else {},
+        default=choices.one_of((None, *DEFAULTS)) if "defaults" in READY and name in REFERENCES else None,
+    )
 
 
-def _masked(draw: st.DrawFn, column: Column, columns: Sequence[Column]) -> Column:
-    if "masks" not in READY or draw(st.integers(0, 3)):
+def _masked(choices: Choices, column: Column, columns: Sequence[Column]) -> Column:
+    if "masks" not in READY or not choices.rarely(4):
         return column
     others = [one.name for one in columns if one.key != column.key]
-    return replace(column, mask=ColumnMask(draw(st.sampled_from(FUNCTIONS)), _some(draw, others)[:2]))
+    return replace(column, mask=ColumnMask(choices.one_of(FUNCTIONS), choices.some(others)[:2]))
 
 
-def _clustering(draw: st.DrawFn, columns: Sequence[Column]) -> Sequence[str]:
-    if "automatic clustering" in READY and draw(st.integers(0, 5)) == 0:
+def _clustering(choices: Choices, columns: Sequence[Column]) -> Sequence[str]:
+    if "automatic clustering" in READY and choices.rarely(6):
         return AUTO
     fit = [one.name for one in columns if can_cluster(one.data_type) and "." not in one.name]
-    return _some(draw, fit)[:4]
+    return choices.shuffled(choices.some(fit))[:4] if choices.flag() else ()
 
 
-def _primary_key(draw: st.DrawFn, table: str, columns: Sequence[str]) -> PrimaryKey | None:
-    if not columns or draw(st.booleans()):
+def _primary_key(choices: Choices, table: str, columns: Sequence[str]) -> PrimaryKey | None:
+    if not columns or not choices.flag():
         return None
-    name = draw(st.sampled_from([None, f"{table}_Key"]))
-    return PrimaryKey(draw(st.permutations(columns)), name, draw(st.booleans()))
+    name = choices.one_of((None, f"{table}_Key"))
+    return PrimaryKey(choices.shuffled(columns), name, choices.flag())
 
 
-def _checks(draw: st.DrawFn, columns: Sequence[Column]) -> list[CheckConstraint]:
+def _checks(choices: Choices, columns: Sequence[Column]) -> list[CheckConstraint]:
     numbers = [one.name for one in columns if one.name in (*KEYS, *REFERENCES)]
-    if "checks" not in READY or not numbers:
-        return []
     return [
-        CheckConstraint(
-            name,
-            draw(st.sampled_from(draw(st.sampled_from(CONDITIONS)))).format(draw(st.sampled_from(numbers))),
-        )
-        for name in _some(draw, ("Check_1", "check 2"))
+        CheckConstraint(name, choices.one_of(CONDITIONS).format(choices.one_of(numbers)))
+        for name in choices.some(("Check_1", "check 2"))
+        if numbers
     ]
 
 
-def _row_filter(draw: st.DrawFn, columns: Sequence[Column]) -> RowFilter | None:
-    if "row filters" not in READY or draw(st.integers(0, 2)):
+def _row_filter(choices: Choices, columns: Sequence[Column]) -> RowFilter | None:
+    if not choices.rarely(3):
         return None
-    return RowFilter(draw(st.sampled_from(FUNCTIONS)), _some(draw, [one.name for one in columns])[:2])
+    return RowFilter(choices.one_of(FUNCTIONS), choices.some([one.name for one in columns])[:2])
 
 
-def _owner(draw: st.DrawFn) -> str | None:
-    return draw(st.sampled_from([None, *PRINCIPALS])) if "owners" in READY else None
+def _grants(choices: Choices) -> dict[str, list[str]]:
+    return {one: choices.some(("SELECT", "modify")) for one in choices.some(PRINCIPALS)}
 
 
-def _grants(draw: st.DrawFn) -> dict[str, list[str]]:
-    if "grants" not in READY:
-        return {}
-    return {one: _some(draw, ("SELECT", "modify")) for one in _some(draw, PRINCIPALS)}
-
-
-def _possible(draw: st.DrawFn, goal: Table, start: Table, ladders: Mapping[str, Sequence[str]]) -> Table:
-    """Return a goal that can be reached, mostly: new columns are nullable, or renamed ones."""
-    if draw(st.integers(0, 9)) == 0:
+def _after(choices: Choices, start: Table, goal: Table, ladders: Mapping[str, Sequence[str]]) -> Table:
+    """Return a goal that can be reached, mostly: new columns are nullable, or former ones under another name."""
+    if choices.rarely(10):
         return goal
-    present = {column.key: column for column in start.columns}
+    present = {column.key for column in start.columns}
     columns = [one if one.key in present else replace(one, is_nullable=True) for one in goal.columns]
     if "column renames" in READY:
-        columns = _renamed(draw, columns, start, ladders)
+        columns = _renamed(choices, columns, start, ladders)
     nullable = {one.key for one in columns if one.is_nullable}
     key = goal.primary_key
     is_legal = key and not nullable & {one.lower() for one in key.columns}
-    return replace(goal, columns=tuple(columns), primary_key=key if is_legal else None)
+    goal = replace(goal, columns=tuple(columns), primary_key=key if is_legal else None)
+    if "table renames" in READY and choices.rarely(6):
+        return replace(goal, table_name=NEW_NAMES[goal.table_name], renamed_from=goal.table_name)
+    return goal
 
 
 def _renamed(
-    draw: st.DrawFn, columns: Sequence[Column], start: Table, ladders: Mapping[str, Sequence[str]]
+    choices: Choices, columns: Sequence[Column], start: Table, ladders: Mapping[str, Sequence[str]]
 ) -> list[Column]:
     """Let some of the new columns be former ones under another name."""
     wanted, present = {one.key for one in columns}, {one.key for one in start.columns}
     gone = [one for one in start.columns if one.key not in wanted and one.name in ladders]
     found = []
     for column in columns:
-        if column.key in present or column.name not in ladders or not gone or draw(st.booleans()):
-            found.append(column)
-            continue
-        former = gone.pop()
-        kind = draw(st.sampled_from(ladders[former.name]))
-        found.append(replace(column, data_type=Column("_", kind).data_type, renamed_from=former.name))
+        if column.key not in present and column.name in ladders and gone and choices.flag():
+            former = gone.pop()
+            kind = Column("_", choices.one_of(ladders[former.name])).data_type
+            column = replace(column, data_type=kind, renamed_from=former.name)  # noqa: PLW2901
+        found.append(column)
     return found
 
 
-def _referencing(draw: st.DrawFn, tables: Sequence[Table]) -> tuple[Table, ...]:
+def _referencing(choices: Choices, tables: Sequence[Table]) -> tuple[Table, ...]:
     """Return tables with foreign keys between them, and on themselves."""
     if "foreign keys" not in READY:
         return tuple(tables)
-    parents = [table for table in tables if table.primary_key]
-    return tuple(replace(table, foreign_keys=tuple(_foreign_keys(draw, table, parents))) for table in tables)
+    return tuple(
+        replace(table, foreign_keys=tuple(_foreign_keys(choices, table, tables))) for table in tables
+    )
 
 
-def _foreign_keys(draw: st.DrawFn, table: Table, parents: Sequence[Table]) -> list[ForeignKey]:
+def _foreign_keys(choices: Choices, table: Table, others: Sequence[Table]) -> Iterable[ForeignKey]:
     present = [one.name for one in table.columns if one.name in (*KEYS, *REFERENCES)]
-    found = []
-    for parent in _some(draw, parents):
+    for parent in choices.some(others):
         key = parent.primary_key
         if key is not None and len(present) >= len(key.columns):
-            columns = draw(st.permutations(present))[: len(key.columns)]
-            referenced = draw(st.sampled_from([(), key.columns]))
-            name = draw(st.sampled_from([None, f"{table.table_name}_To_{parent.table_name}"]))
-            found.append(ForeignKey(columns, parent.table_name, referenced, name, draw(st.booleans())))
-    return found
-
-
-def _some(draw: st.DrawFn, items: Sequence[Item]) -> list[Item]:
-    return draw(st.lists(st.sampled_from(items), unique_by=str)) if items else []
+            columns = choices.shuffled(present)[: len(key.columns)]
+            name = choices.one_of((None, f"{table.table_name}_To_{parent.table_name}"))
+            referenced = choices.one_of(((), key.columns))
+            yield ForeignKey(columns, parent.table_name, referenced, name, choices.flag())
 
 
 IDENTITY = Identity(start=1, step=2, always=False)

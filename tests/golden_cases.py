@@ -109,6 +109,7 @@ def state_from_json(document: Any) -> TableState:
             for one in document.get("foreign_keys", ())
         ),
         checks=tuple(CheckConstraint(*pair) for pair in document.get("checks", {}).items()),
+        not_null_checks=tuple(document.get("not_null_checks", ())),
         cluster_by=tuple(document.get("cluster_by", ())),
         clusters_automatically=document.get("clusters_automatically", False),
         partitioned_by=tuple(document.get("partitioned_by", ())),

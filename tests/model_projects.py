@@ -9,13 +9,26 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import TypeVar
 
 from hypothesis import strategies as st
 
 from delta_engine.config.model_files import load_models
 from delta_engine.config.settings import Settings, load_settings
-from delta_engine.models import Column, PrimaryKey, Table
-from tests.strategies import kept_types, texts
+from delta_engine.models import (
+    CheckConstraint,
+    Column,
+    ColumnMask,
+    ForeignKey,
+    Identity,
+    Part,
+    PrimaryKey,
+    RowFilter,
+    Table,
+)
+from tests.strategies import kept_types, privileges, texts
+
+Drawn = TypeVar("Drawn")
 
 _CONFIG = """\
 environment: dev
@@ -76,10 +89,47 @@ hostile_names = hostile_texts.filter(bool)
 properties = st.dictionaries(hostile_texts, hostile_texts, max_size=4)
 
 
+maybe = st.none() | hostile_texts
+
+mappings = st.dictionaries(hostile_texts, hostile_texts, max_size=2)
+
+identities = st.builds(Identity, st.integers(-3, 3), st.integers(1, 3), st.booleans())
+
+masks = st.builds(ColumnMask, hostile_texts, st.lists(hostile_texts, max_size=2))
+
+filters = st.builds(RowFilter, hostile_texts, st.lists(hostile_texts, max_size=2))
+
+foreign_keys = st.builds(
+    ForeignKey,
+    st.lists(hostile_names, min_size=1, max_size=2),
+    hostile_texts,
+    st.lists(hostile_names, max_size=2),
+    maybe,
+    st.booleans(),
+)
+
+
+def seldom(strategy: st.SearchStrategy[Drawn], nothing: Drawn) -> st.SearchStrategy[Drawn]:
+    """Return a strategy that gives nothing three times out of four."""
+    return st.integers(0, 3).flatmap(lambda number: st.just(nothing) if number else strategy)
+
+
 @st.composite
 def columns(draw: st.DrawFn) -> Column:
-    """Draw a column with any name and comment."""
-    return Column(draw(hostile_names), draw(kept_types), draw(st.booleans()), draw(hostile_texts))
+    """Draw a column with any name and texts."""
+    return Column(
+        draw(hostile_names),
+        draw(kept_types),
+        draw(st.booleans()),
+        draw(hostile_texts),
+        default=draw(seldom(maybe, None)),
+        generated_as=draw(seldom(maybe, None)),
+        identity=draw(seldom(st.none() | identities, None)),
+        tags=draw(seldom(mappings, {})),
+        mask=draw(seldom(st.none() | masks, None)),
+        renamed_from=draw(seldom(maybe, None)),
+        renamed_fields=draw(seldom(mappings, {})),
+    )
 
 
 column_lists = st.lists(columns(), min_size=1, max_size=5, unique_by=lambda column: column.key)
@@ -104,6 +154,7 @@ def table_contents(draw: st.DrawFn, catalog: str, schema: str, name: str) -> Tab
     key = PrimaryKey(
         draw(names)[: draw(st.integers(1, 3))], draw(st.none() | hostile_texts), draw(st.booleans())
     )
+    is_automatic = draw(seldom(st.just(True), False))
     return Table(
         catalog,
         schema,
@@ -112,8 +163,23 @@ def table_contents(draw: st.DrawFn, catalog: str, schema: str, name: str) -> Tab
         draw(hostile_texts),
         draw(properties),
         draw(st.sampled_from([None, key])),
-        cluster_by=draw(names)[: draw(st.integers(0, 3))],
+        foreign_keys=draw(seldom(st.lists(foreign_keys, max_size=3), [])),
+        checks=draw(seldom(mappings.map(as_checks), ())),
+        cluster_by="AUTO" if is_automatic else draw(names)[: draw(st.integers(0, 3))],
+        partitioned_by=draw(seldom(names, [])),
+        tags=draw(seldom(mappings, {})),
+        row_filter=draw(seldom(st.none() | filters, None)),
+        owner=draw(seldom(maybe, None)),
+        grants=draw(seldom(st.dictionaries(hostile_texts, privileges, max_size=2), {})),
+        location=draw(seldom(maybe, None)),
+        renamed_from=draw(seldom(maybe, None)),
+        manages=draw(seldom(st.sets(st.sampled_from(Part)), None)),
     )
+
+
+def as_checks(expressions: Mapping[str, str]) -> tuple[CheckConstraint, ...]:
+    """Return conditions by name as a model has them."""
+    return tuple(CheckConstraint(name, text) for name, text in expressions.items())
 
 
 @contextmanager

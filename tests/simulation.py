@@ -7,10 +7,12 @@ from dataclasses import replace
 
 from delta_engine.actions import Action, AlignTable, CreateTable, TablePlan
 from delta_engine.aspects.clustering import ChangeClustering
-from delta_engine.aspects.column_comments import SetColumnComments
+from delta_engine.aspects.column_comments import ColumnComment, SetColumnComments
+from delta_engine.aspects.column_renames import ColumnRename
 from delta_engine.aspects.column_tags import SetColumnTags, UnsetColumnTags
 from delta_engine.aspects.column_types import ColumnTypeChange
-from delta_engine.aspects.columns import ColumnAdd, ColumnDrop
+from delta_engine.aspects.columns import ColumnAdd, ColumnDrop, FieldAdd, FieldDrop
+from delta_engine.aspects.not_null_checks import AddNotNullCheck, DropNotNullCheck
 from delta_engine.aspects.nullability import ColumnNullabilityChange
 from delta_engine.aspects.primary_key import PrimaryKeyAdd, PrimaryKeyDrop, named_primary_key
 from delta_engine.aspects.table_comment import SetTableComment
@@ -20,8 +22,18 @@ from delta_engine.aspects.table_properties import SetTableProperties, UnsetTable
 from delta_engine.aspects.table_tags import SetTableTags, UnsetTableTags
 from delta_engine.aspects.tags import TagChange
 from delta_engine.models import Column, PrimaryKey
+from delta_engine.nested_types import (
+    FieldRename,
+    type_at,
+    with_field,
+    with_field_at,
+    with_field_renamed,
+    with_type_at,
+    without_field,
+)
 from delta_engine.state.states import CatalogState, TableState
-from delta_engine.type_widening import Widening, with_type_at
+from delta_engine.type_widening import Widening
+from delta_engine.types import DataType, StructType
 
 
 def simulate(plan: TablePlan, state: CatalogState) -> CatalogState:
@@ -66,6 +78,25 @@ def after(action: Action, state: TableState) -> TableState:
             return replace(state, columns=tuple(c for c in state.columns if c.key != observed.key))
         case RenameTable():
             return replace(state, former_name=None)
+        case FieldAdd(path, field):
+            assert _field(state, path) is None
+            return _with_type(state, path[0], with_field(_column(state, path[0]).data_type, path[1:], field))
+        case FieldDrop(path):
+            assert _field(state, path) is not None
+            assert state.table_properties.get("delta.columnMapping.mode", "none") != "none"
+            struct = type_at(_column(state, path[0]).data_type, path[1:-1])
+            assert isinstance(struct, StructType)
+            assert len(struct.fields) > 1
+            assert path[0].lower() not in map(str.lower, state.not_null_checks)
+            return _with_type(state, path[0], without_field(_column(state, path[0]).data_type, path[1:]))
+        case ColumnRename(observed, desired, inside):
+            assert state.table_properties.get("delta.columnMapping.mode", "none") != "none"
+            return _renamed_field(state, action) if inside else _renamed_column(state, observed, desired)
+        case DropNotNullCheck(name):
+            return replace(_with_column(state, name, is_nullable=True), not_null_checks=_others(state, name))
+        case AddNotNullCheck(name):
+            checked = (*state.not_null_checks, _column(state, name).name)
+            return replace(_with_column(state, name, is_nullable=False), not_null_checks=checked)
         case ChangeClustering(desired):
             assert all(_column(state, name) for name in desired)
             return replace(state, cluster_by=desired)
@@ -73,12 +104,19 @@ def after(action: Action, state: TableState) -> TableState:
             if action.widening in (Widening.TYPE_WIDENING, Widening.TIMESTAMP_NTZ):
                 assert state.table_properties["delta.enableTypeWidening"] == "true"
             whole = _column(state, name).data_type
-            return _with_column(state, name, data_type=with_type_at(whole, path, desired))
+            assert type_at(whole, path) == action.observed
+            assert name.lower() not in map(str.lower, state.not_null_checks)
+            return _with_type(state, name, with_type_at(whole, path, desired))
+        case ColumnNullabilityChange(name, make_nullable, path) if path:
+            whole = _column(state, name).data_type
+            changed = with_field_at(whole, path, lambda field: replace(field, is_nullable=make_nullable))
+            return _with_type(state, name, changed)
         case ColumnNullabilityChange(name, make_nullable):
+            state = replace(state, not_null_checks=_others(state, name))
             return _with_column(state, name, is_nullable=make_nullable)
         case SetColumnComments(comments):
             for comment in comments:
-                state = _with_column(state, comment.name, comment=comment.desired)
+                state = _with_comment(state, comment)
             return state
         case SetTableComment(desired):
             return replace(state, table_comment=desired)
@@ -125,9 +163,56 @@ def _column(state: TableState, name: str) -> Column:
     return column
 
 
-def _with_column(state: TableState, name: str, **changes: object) -> TableState:
+def _field(state: TableState, path: tuple[str, ...]) -> DataType | None:
+    return type_at(_column(state, path[0]).data_type, path[1:])
+
+
+def _with_type(state: TableState, name: str, data_type: DataType) -> TableState:
+    return _with_column(state, name, data_type=data_type)
+
+
+def _with_comment(state: TableState, comment: ColumnComment) -> TableState:
+    if not comment.path:
+        return _with_column(state, comment.name, comment=comment.desired)
+    assert _field(state, comment.place) is not None
+    whole = _column(state, comment.name).data_type
+    changed = with_field_at(whole, comment.path, lambda field: replace(field, comment=comment.desired))
+    return _with_type(state, comment.name, changed)
+
+
+def _renamed_field(state: TableState, rename: ColumnRename) -> TableState:
+    column, *path = rename.inside
+    assert column.lower() not in map(str.lower, state.not_null_checks)
+    assert _field(state, (*rename.inside, rename.observed)) is not None
+    assert _field(state, (*rename.inside, rename.desired)) is None
+    inside = FieldRename(path=tuple(path), observed=rename.observed, desired=rename.desired)
+    return _with_type(state, column, with_field_renamed(_column(state, column).data_type, inside))
+
+
+def _renamed_column(state: TableState, observed: str, desired: str) -> TableState:
+    key = state.primary_key
+    assert key is None or observed.lower() not in map(str.lower, key.columns)
+    assert observed.lower() not in map(str.lower, state.not_null_checks)
+    assert all(column.key != desired.lower() for column in state.columns)
+
+    def names(found: tuple[str, ...]) -> tuple[str, ...]:
+        return tuple(desired if name.lower() == observed.lower() else name for name in found)
+
+    return replace(
+        _with_column(state, observed, name=desired),
+        cluster_by=names(state.cluster_by),
+        partitioned_by=names(state.partitioned_by),
+    )
+
+
+def _others(state: TableState, name: str) -> tuple[str, ...]:
+    """Return the checks for NOT NULL but for a column's."""
+    return tuple(one for one in state.not_null_checks if one.lower() != name.lower())
+
+
+def _with_column(state: TableState, name: str, /, **changes: object) -> TableState:
     changed = replace(_column(state, name), **changes)  # type: ignore[arg-type]
     return replace(
         state,
-        columns=tuple(changed if column.key == changed.key else column for column in state.columns),
+        columns=tuple(changed if column.key == name.lower() else column for column in state.columns),
     )

@@ -22,7 +22,18 @@ if TYPE_CHECKING:
         UnsafePlanError,
     )
     from delta_engine.execute.action_runner import ActionRunner, ApplyFailedError
-    from delta_engine.models import Column, PrimaryKey, Table
+    from delta_engine.models import (
+        AUTO,
+        CheckConstraint,
+        Column,
+        ColumnMask,
+        ForeignKey,
+        Identity,
+        PrimaryKey,
+        RowFilter,
+        Schema,
+        Table,
+    )
     from delta_engine.orchestrate.orchestrator import Orchestrator
     from delta_engine.policy import Policy
     from delta_engine.sql import sql_data_type
@@ -33,23 +44,30 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "AUTO",
     "ActionRunner",
     "AlignTable",
     "ApplyFailedError",
     "CatalogReadError",
     "CatalogReader",
     "CatalogState",
+    "CheckConstraint",
     "Column",
+    "ColumnMask",
     "ConfigError",
     "CreateTable",
     "DeltaEngineError",
     "Deployment",
+    "ForeignKey",
+    "Identity",
     "InvalidModelError",
     "LockHeld",
     "Orchestrator",
     "PlanValidator",
     "Policy",
     "PrimaryKey",
+    "RowFilter",
+    "Schema",
     "StaleStateError",
     "Table",
     "TablePlan",
@@ -60,23 +78,30 @@ __all__ = [
 ]
 
 _HOMES = {
+    "AUTO": "delta_engine.models",
     "ActionRunner": "delta_engine.execute.action_runner",
     "AlignTable": "delta_engine.actions",
     "ApplyFailedError": "delta_engine.execute.action_runner",
     "CatalogReadError": "delta_engine.errors",
     "CatalogReader": "delta_engine.state.catalog_reader",
     "CatalogState": "delta_engine.state.states",
+    "CheckConstraint": "delta_engine.models",
     "Column": "delta_engine.models",
+    "ColumnMask": "delta_engine.models",
     "ConfigError": "delta_engine.errors",
     "CreateTable": "delta_engine.actions",
     "DeltaEngineError": "delta_engine.errors",
     "Deployment": "delta_engine.deployment.deployment",
+    "ForeignKey": "delta_engine.models",
+    "Identity": "delta_engine.models",
     "InvalidModelError": "delta_engine.errors",
     "LockHeld": "delta_engine.deployment.errors",
     "Orchestrator": "delta_engine.orchestrate.orchestrator",
     "PlanValidator": "delta_engine.validation.validator",
     "Policy": "delta_engine.policy",
     "PrimaryKey": "delta_engine.models",
+    "RowFilter": "delta_engine.models",
+    "Schema": "delta_engine.models",
     "StaleStateError": "delta_engine.deployment.errors",
     "Table": "delta_engine.models",
     "TablePlan": "delta_engine.actions",

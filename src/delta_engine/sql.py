@@ -30,6 +30,11 @@ def quote_ident(name: str) -> str:
     return "`" + name.replace("`", "``") + "`"
 
 
+def sql_path(path: Sequence[str]) -> str:
+    """Return the way to a field: a column's name and the steps into it, each quoted."""
+    return ".".join(map(quote_ident, path))
+
+
 def escape_sql_literal(text: str) -> str:
     r"""Return text as it stands between the quotes of a SQL string literal.
 
@@ -66,11 +71,20 @@ def sql_data_type(data_type: DataType) -> str:
 
 
 def sql_column_definition(
-    name: str, data_type: DataType, *, is_nullable: bool = True, comment: str = ""
+    path: Sequence[str], data_type: DataType, *, is_nullable: bool = True, extra: str = "", comment: str = ""
 ) -> str:
-    """Return a column as CREATE TABLE and ADD COLUMNS declare it."""
+    """Return a column, or a field inside one, as CREATE TABLE and ADD COLUMNS declare it.
+
+    Args:
+        path: the column's name, and the way into it.
+        data_type: its type.
+        is_nullable: False for NOT NULL.
+        extra: a clause between NOT NULL and COMMENT, such as DEFAULT; empty for none.
+        comment: empty for none.
+    """
     not_null = "" if is_nullable else " NOT NULL"
-    return f"{quote_ident(name)} {sql_data_type(data_type)}{not_null}{_comment(comment)}"
+    clause = f" {extra}" if extra else ""
+    return f"{sql_path(path)} {sql_data_type(data_type)}{not_null}{clause}{_comment(comment)}"
 
 
 def sql_create_schema(catalog: str, schema: str) -> str:
@@ -116,30 +130,29 @@ def sql_add_columns(table: str, definitions: Iterable[str]) -> str:
     return f"ALTER TABLE {table} ADD COLUMNS ({', '.join(definitions)})"
 
 
-def sql_drop_columns(table: str, names: Iterable[str]) -> str:
-    """Drop columns, all in one statement."""
-    return f"ALTER TABLE {table} DROP COLUMNS ({_idents(names)})"
+def sql_drop_columns(table: str, paths: Iterable[Sequence[str]]) -> str:
+    """Drop columns and fields, all in one statement."""
+    return f"ALTER TABLE {table} DROP COLUMNS ({', '.join(map(sql_path, paths))})"
 
 
-def sql_set_column_comments(table: str, comments: Iterable[tuple[str, str]]) -> str:
-    """Set (name, comment) pairs in one statement; an empty comment clears."""
-    return _alter_columns(table, ((name, f"COMMENT {sql_literal(text)}") for name, text in comments))
+def sql_set_column_comments(table: str, comments: Iterable[tuple[Sequence[str], str]]) -> str:
+    """Set (path, comment) pairs in one statement; an empty comment clears."""
+    return _alter_columns(table, ((path, f"COMMENT {sql_literal(text)}") for path, text in comments))
 
 
-def sql_set_not_null(table: str, names: Iterable[str]) -> str:
+def sql_set_not_null(table: str, paths: Iterable[Sequence[str]]) -> str:
     """Tighten columns to NOT NULL in one statement; Databricks checks the rows. Not in open Spark."""
-    return _alter_columns(table, ((name, "SET NOT NULL") for name in names))
+    return _alter_columns(table, ((path, "SET NOT NULL") for path in paths))
 
 
-def sql_drop_not_null(table: str, names: Iterable[str]) -> str:
-    """Make columns nullable in one statement."""
-    return _alter_columns(table, ((name, "DROP NOT NULL") for name in names))
+def sql_drop_not_null(table: str, paths: Iterable[Sequence[str]]) -> str:
+    """Make columns and fields nullable in one statement."""
+    return _alter_columns(table, ((path, "DROP NOT NULL") for path in paths))
 
 
 def sql_change_column_types(table: str, types: Iterable[tuple[Sequence[str], DataType]]) -> str:
     """Change (path, type) pairs in one statement; a path is a column's name and the way into it."""
-    listed = (f"{'.'.join(map(quote_ident, path))} TYPE {sql_data_type(kind)}" for path, kind in types)
-    return f"ALTER TABLE {table} ALTER COLUMN {', '.join(listed)}"
+    return _alter_columns(table, ((path, f"TYPE {sql_data_type(kind)}") for path, kind in types))
 
 
 def sql_set_table_comment(table: str, comment: str) -> str:
@@ -190,9 +203,9 @@ def sql_rename_table(observed: str, desired: str) -> str:
     return f"ALTER TABLE {observed} RENAME TO {desired}"
 
 
-def sql_rename_column(table: str, observed: str, desired: str) -> str:
-    """Rename a column; the table needs column mapping."""
-    return f"ALTER TABLE {table} RENAME COLUMN {quote_ident(observed)} TO {quote_ident(desired)}"
+def sql_rename_column(table: str, path: Sequence[str], desired: str) -> str:
+    """Rename a column, or a field inside one; the table needs column mapping."""
+    return f"ALTER TABLE {table} RENAME COLUMN {sql_path(path)} TO {quote_ident(desired)}"
 
 
 def sql_primary_key(name: str, columns: Sequence[str], *, rely: bool = False) -> str:
@@ -280,10 +293,10 @@ def _struct_field(field: StructField) -> str:
     return f"{quote_ident(field.name)}: {sql_data_type(field.data_type)}{not_null}{_comment(field.comment)}"
 
 
-def _alter_columns(table: str, changes: Iterable[tuple[str, str]]) -> str:
+def _alter_columns(table: str, changes: Iterable[tuple[Sequence[str], str]]) -> str:
     # Several columns in one ALTER COLUMN are one commit. COLUMN stands once: repeating it is a parse
     # error in Spark 4.1.
-    listed = ", ".join(f"{quote_ident(name)} {change}" for name, change in changes)
+    listed = ", ".join(f"{sql_path(path)} {change}" for path, change in changes)
     return f"ALTER TABLE {table} ALTER COLUMN {listed}"
 
 

@@ -176,21 +176,35 @@ def data_type_from_spark_json(value: object, metadata: Mapping[str, object] | No
     return _with_lengths(found, parse_data_type(declared)) if isinstance(declared, str) else found
 
 
+def parts(data_type: DataType) -> Iterator[DataType]:
+    """Yield a type and every type inside it."""
+    yield data_type
+    match data_type:
+        case ArrayType(element):
+            yield from parts(element)
+        case MapType(key, value):
+            yield from parts(key)
+            yield from parts(value)
+        case StructType(fields):
+            for field in fields:
+                yield from parts(field.data_type)
+
+
 def first_unsupported(data_type: DataType) -> UnsupportedType | None:
     """Return the first part of a type that Delta cannot store, or None."""
-    return next((part for part in _parts(data_type) if isinstance(part, UnsupportedType)), None)
+    return next((part for part in parts(data_type) if isinstance(part, UnsupportedType)), None)
 
 
 def uses_type(data_type: DataType, name: str) -> bool:
     """Whether a type without parameters stands anywhere in a type."""
-    return any(part == AtomicType(name) for part in _parts(data_type))
+    return any(part == AtomicType(name) for part in parts(data_type))
 
 
 def has_not_null_field(data_type: DataType) -> bool:
     """Whether a field anywhere inside a type is NOT NULL."""
     return any(
         not field.is_nullable
-        for part in _parts(data_type)
+        for part in parts(data_type)
         if isinstance(part, StructType)
         for field in part.fields
     )
@@ -202,27 +216,13 @@ def forgotten_clause(data_type: DataType) -> tuple[str, str] | None:
     Delta refuses NOT NULL within arrays and maps (`DELTA_NESTED_NOT_NULL_CONSTRAINT`). Spark forgets NOT
     NULL and comments of nested fields in a column that has CHAR or VARCHAR inside (measured on 4.1.1).
     """
-    has_lengths = any(isinstance(part, CharacterType) for part in _parts(data_type))
+    has_lengths = any(isinstance(part, CharacterType) for part in parts(data_type))
     return _forgotten(data_type, not_null=has_lengths, comments=has_lengths)
 
 
 def is_same_type(one: DataType, other: DataType) -> bool:
     """Whether two types are equal; the names of struct fields compare without case, as in Spark."""
     return one == other or _folded(one) == _folded(other)
-
-
-def _parts(data_type: DataType) -> Iterator[DataType]:
-    """Yield a type and every type inside it."""
-    yield data_type
-    match data_type:
-        case ArrayType(element):
-            yield from _parts(element)
-        case MapType(key, value):
-            yield from _parts(key)
-            yield from _parts(value)
-        case StructType(fields):
-            for field in fields:
-                yield from _parts(field.data_type)
 
 
 def _forgotten(data_type: DataType, *, not_null: bool, comments: bool) -> tuple[str, str] | None:

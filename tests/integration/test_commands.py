@@ -100,9 +100,11 @@ def test_json_documents(spark: SparkSession, delta_engine: CommandLine, project:
     assert summary["counts"] == {
         "created": 1,
         "changed": 0,
+        "dropped": 0,
         "failed": 0,
         "unchanged": 0,
         "statements": 1,
+        "verified": 1,
     }
     assert json.loads(delta_engine("-e", "local", "plan", "--json").stdout)["tables"] == []
 

@@ -43,7 +43,15 @@ def test_the_job(spark: SparkSession, project: Path) -> None:
     assert json.loads(text)["tables"] == {}
 
     text, values = run_notebook(NOTEBOOKS / "sync.py", spark, {**job, "dry_run": "false"})
-    assert values == {"created": 1, "changed": 0, "failed": 0, "unchanged": 0, "statements": 1}
+    assert values == {
+        "created": 1,
+        "changed": 0,
+        "dropped": 0,
+        "failed": 0,
+        "unchanged": 0,
+        "statements": 1,
+        "verified": 1,
+    }
     assert json.loads(text) == {
         "format": "delta-engine/job-summary",
         "version": 1,

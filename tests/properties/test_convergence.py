@@ -17,10 +17,10 @@ from delta_engine.deployment.definitions import as_table, define
 from delta_engine.deployment.resources import last_applied_to
 from delta_engine.errors import RefusedError, StatementError
 from delta_engine.execute.action_runner import ActionRunner, ApplyFailedError
-from delta_engine.models import Table
-from delta_engine.policy import Allowance, DestructiveKind, Policy
+from delta_engine.models import QualifiedName, Table
+from delta_engine.policy import Allowance, DestructiveKind, Policy, RemovedTables
 from delta_engine.sql_runner import Row
-from delta_engine.state.catalog_reader import snapshot_with_former_names
+from delta_engine.state.catalog_reader import former_name, snapshot_with_former_names
 from delta_engine.validation.validator import PlanValidator
 from tests.databases import Scenario, scenarios
 from tests.fakes.unity_catalog import FakeUnityCatalog
@@ -29,7 +29,7 @@ Applied = Mapping[str, Table]
 """What was applied last, by name."""
 
 NEVER: Applied = MappingProxyType({})
-POLICY = Policy(allow=tuple(map(Allowance, DestructiveKind)))
+POLICY = Policy(allow=tuple(map(Allowance, DestructiveKind)), removed_tables=RemovedTables.DROP)
 
 
 class DyingRunner:
@@ -56,9 +56,20 @@ def planned(catalog: FakeUnityCatalog, models: Sequence[Table], applied: Applied
     validator = PlanValidator(POLICY)
     validator.validate_models(models)
     observed = snapshot_with_former_names(catalog, models)
-    plan = TablePlanner(POLICY).plan(models, observed, last_applied_to(models, applied, observed))
+    known = last_applied_to(models, applied, observed)
+    plan = TablePlanner(POLICY).plan(models, observed, known, removed_tables(catalog, models, applied))
     validator.validate_plan(plan)
     return plan
+
+
+def removed_tables(
+    catalog: FakeUnityCatalog, models: Sequence[Table], applied: Applied
+) -> dict[QualifiedName, int | None]:
+    """Return the tables that were applied, are there and are not declared any more; all have one row."""
+    declared = {model.qualified_name.key for model in models}
+    declared |= {former.key for former in map(former_name, models) if former}
+    gone = [table.qualified_name for key, table in applied.items() if key not in declared]
+    return {name: 1 for name in gone if name.key in catalog.tables}
 
 
 def sync(catalog: FakeUnityCatalog, models: Sequence[Table], applied: Applied = NEVER) -> None:

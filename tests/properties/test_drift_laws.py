@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from delta_engine.actions import CreateTable
-from delta_engine.aspects.aspect import with_renames
+from delta_engine.aspects.renames import with_renames
 from delta_engine.compile.planner import TablePlanner
 from delta_engine.drift.comparison import Applied, accepted, deviations
 from delta_engine.models import Table

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from typing import TypeVar
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -14,8 +15,9 @@ from delta_engine.config.model_edit_texts import ModelEdit
 from delta_engine.config.model_edits import edit_models
 from delta_engine.config.model_writer import yaml_models
 from delta_engine.config.yaml_emitter import emit_block, flow
-from delta_engine.models import Column, PrimaryKey, Table
+from delta_engine.models import Column, ForeignKey, PrimaryKey, Table
 from tests.model_projects import (
+    as_checks,
     column_lists,
     hostile_names,
     hostile_texts,
@@ -24,10 +26,16 @@ from tests.model_projects import (
     tables,
     temporary_settings,
 )
+from tests.strategies import privileges
 
 VARIABLES = {"catalog": "dev", "x": "X"}
 
+WHOLE = ("comment", "partitioned_by", "row_filter", "owner", "location", "renamed_from", "manages")
+"""The fields that an edit changes as a whole."""
+
 Layout = Callable[[str], str]
+
+Value = TypeVar("Value")
 
 
 def in_blocks(text: str) -> str:
@@ -66,34 +74,51 @@ def edited(draw: st.DrawFn, before: Table) -> tuple[Table, Mapping[str, str]]:
         if renamed != column.name and renamed.lower() not in taken:
             renames[column.name] = renamed
         name = renames.get(column.name, column.name)
-        after.append(Column(name, changed.data_type, changed.is_nullable, changed.comment))
+        after.append(replace(changed, name=name))
     for column in draw(st.lists(column_lists.map(lambda found: found[0]), max_size=2)):
         if column.key not in {one.key for one in (*after, *columns)}:
             after.insert(draw(st.integers(0, len(after))), column)
     other = draw(table_contents(before.catalog_name, before.schema_name, before.table_name))
-    properties = {key: draw(hostile_texts) for key in before.table_properties if draw(st.booleans())}
-    table = Table(
-        before.catalog_name,
-        before.schema_name,
-        before.table_name,
-        after,
-        draw(st.sampled_from([before.comment, other.comment])),
-        draw(
-            st.sampled_from(
-                [
-                    before.table_properties,
-                    {**before.table_properties, **other.table_properties},
-                    {**properties, **other.table_properties},
-                    properties,
-                ]
-            )
+    chosen = {
+        field: draw(st.sampled_from([getattr(before, field), getattr(other, field)])) for field in WHOLE
+    }
+    table = replace(
+        before,
+        **chosen,
+        columns=tuple(after),
+        table_properties=draw(merged(before.table_properties, other.table_properties, hostile_texts)),
+        tags=draw(merged(before.tags, other.tags, hostile_texts)),
+        grants=draw(merged(before.grants, other.grants, privileges)),
+        checks=as_checks(draw(merged(_expressions(before), _expressions(other), hostile_texts))),
+        primary_key=draw(
+            st.sampled_from([before.primary_key, other.primary_key, _renamed(before.primary_key, renames)])
         ),
-        draw(st.sampled_from([before.primary_key, other.primary_key, _renamed(before.primary_key, renames)])),
+        foreign_keys=_distinct((*draw(st.permutations(before.foreign_keys)), *other.foreign_keys)),
         cluster_by=draw(
             st.sampled_from([before.cluster_by, other.cluster_by, _names(before.cluster_by, renames)])
         ),
+        clusters_automatically=False,
     )
-    return table, renames
+    automatic = replace(table, cluster_by=(), clusters_automatically=True)
+    return draw(st.sampled_from([table, table, automatic])), renames
+
+
+@st.composite
+def merged(
+    draw: st.DrawFn, before: Mapping[str, Value], other: Mapping[str, Value], values: st.SearchStrategy[Value]
+) -> Mapping[str, Value]:
+    """Draw a mapping that keeps, changes or loses entries, and has others at its end."""
+    kept = {key: draw(st.just(before[key]) | values) for key in before if draw(st.booleans())}
+    return draw(st.sampled_from([before, kept, {**kept, **other}, other]))
+
+
+def _expressions(table: Table) -> dict[str, str]:
+    return {check.name: check.expression for check in table.checks}
+
+
+def _distinct(keys: Sequence[ForeignKey]) -> tuple[ForeignKey, ...]:
+    """Leave out what an edit would take for the same key."""
+    return tuple({(tuple(map(str.lower, key.columns)), key.references.lower()): key for key in keys}.values())
 
 
 def _renamed(key: PrimaryKey | None, renames: Mapping[str, str]) -> PrimaryKey | None:

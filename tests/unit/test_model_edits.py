@@ -308,19 +308,19 @@ def test_edits_are_described_for_people() -> None:
         described_edit(before, after, {"amount": "total"})
         == """\
 retail/models.py:12 dev.silver.orders:
-  comment 'one' → ''
+  comment "one" → ""
   remove column c
-  column id: type int → bigint
-  column id: nullable → not null
-  column id: comment 'a' → 'b'
+  column id: type "int" → "bigint"
+  column id: nullable True → False
+  column id: comment "a" → "b"
   rename column amount to total
   add Column("x", "int", comment="it's") after "total"
   order of the columns: d, id, total, x
   remove property "a"
   property "b": "2" → "3"
   add property "c": "4"
-  primary key (id) → pk (id, d) rely
-  cluster by none → (x)"""
+  primary key ["id"] → PrimaryKey(name="pk", columns=["id", "d"], rely=True)
+  cluster by [] → ["x"]"""
     )
     assert described_edit(before, None) == dedent("""\
         retail/models.py:12 dev.silver.orders:

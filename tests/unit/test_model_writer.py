@@ -22,7 +22,7 @@ from tests.model_projects import (
     tables,
     temporary_settings,
 )
-from tests.strategies import models
+from tests.strategies import whole_models
 
 AWKWARD = Table(
     "devs",
@@ -99,12 +99,12 @@ def tables(variables: Mapping[str, str]) -> list[Table]:
             catalog_name=variables["catalog"],
             schema_name=variables["schema"],
             table_name="orders",
+            comment="Orders table",
             columns=[
                 Column("id", "bigint", is_nullable=False, comment="Order ID"),
                 Column("created_ts", "timestamp", comment="Creation time"),
                 Column("amount", "decimal(18,2)", comment="Order total"),
             ],
-            comment="Orders table",
             table_properties={"delta.autoOptimize.optimizeWrite": "true"},
             primary_key=["id"],
         ),
@@ -112,6 +112,7 @@ def tables(variables: Mapping[str, str]) -> list[Table]:
             catalog_name="devs",
             schema_name=variables["schema"],
             table_name="or$${d}ers",
+            comment="yes: no",
             columns=[
                 Column("true", "struct<`a`: int, `b`: string>", comment="it's: ${x}"),
                 Column(
@@ -121,9 +122,8 @@ def tables(variables: Mapping[str, str]) -> list[Table]:
                     comment='quotes "here"\\nand a second line that goes on for quite a while',
                 ),
             ],
-            comment="yes: no",
             table_properties={"${x}": "$${y}", "a.b": "true"},
-            primary_key=PrimaryKey(["a b"], name="my_key", rely=True),
+            primary_key=PrimaryKey(name="my_key", columns=["a b"], rely=True),
             cluster_by=["a b", "true"],
         ),
     ]
@@ -190,7 +190,7 @@ def test_what_is_written_loads_as_the_same_tables(written: list[Table], variable
 
 
 @settings(deadline=None)
-@given(models(is_governed=False))
+@given(whole_models())
 def test_valid_models_load_as_they_were(model: Table) -> None:
     with temporary_settings(VARIABLES) as project:
         assert load_yaml(yaml_models([model], VARIABLES), project) == (model,)

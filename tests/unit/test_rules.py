@@ -8,15 +8,15 @@ import pytest
 
 from delta_engine.actions import Action, AlignTable, CreateSchema, CreateTable, DropTable, TablePlan
 from delta_engine.aspects.column_types import ColumnTypeChange
-from delta_engine.aspects.columns import ColumnAdd, ColumnDrop
+from delta_engine.aspects.columns import ColumnAdd, ColumnDrop, FieldAdd, FieldDrop
 from delta_engine.aspects.nullability import ColumnNullabilityChange
 from delta_engine.aspects.primary_key import PrimaryKeyAdd
 from delta_engine.aspects.table_features import EnableTableFeature
 from delta_engine.errors import InvalidModelError, SourceLocation, UnsafePlanError
 from delta_engine.models import Column, PrimaryKey, Table
 from delta_engine.policy import Allowance, Policy
-from delta_engine.types import AtomicType
-from delta_engine.validation import governance_rules, model_rules, plan_rules
+from delta_engine.types import AtomicType, StructField
+from delta_engine.validation import column_rules, governance_rules, model_rules, plan_rules
 from delta_engine.validation.rules import ModelRule, PlanRule
 from delta_engine.validation.validator import PlanValidator
 from tests.builders import ORDERS
@@ -71,6 +71,41 @@ MODEL_CASES: list[tuple[ModelRule, list[Table], str]] = [
         [model(ID, tags={"team": "sales "})],
         "models.yml:7: table dev.silver.orders: the value of tag 'team' begins or ends with a blank. "
         "Remove the blank.",
+    ),
+    (
+        column_rules.UnambiguousRenames(),
+        [model(Column("id", "bigint", renamed_from="ID"))],
+        "models.yml:7: table dev.silver.orders, column id: it is renamed from itself. Leave renamed_from out.",
+    ),
+    (
+        column_rules.UnambiguousRenames(),
+        [model(ID, Column("b", "int", renamed_from="Id"))],
+        "models.yml:7: table dev.silver.orders, column b: it is renamed from Id, which the model declares as well. "
+        "Leave renamed_from out, or do not declare the former name. Two columns swap names in two syncs.",
+    ),
+    (
+        column_rules.UnambiguousRenames(),
+        [model(Column("a", "int", renamed_from="x"), Column("b", "int", renamed_from="X"))],
+        "models.yml:7: table dev.silver.orders, column b: it is renamed from X, and so is a. "
+        "Only one of them can have its data.",
+    ),
+    (
+        column_rules.UnambiguousRenames(),
+        [model(Column("a", "array<struct<x: int>>", renamed_fields={"x": "y"}))],
+        "models.yml:7: table dev.silver.orders, column a: renamed_fields has 'x', which is no field inside it. "
+        "Name the field by its path now, with element, key and value as steps into arrays and maps.",
+    ),
+    (
+        column_rules.UnambiguousRenames(),
+        [model(Column("a", "array<struct<x: int, y: int>>", renamed_fields={"element.x": "Y"}))],
+        "models.yml:7: table dev.silver.orders, column a: its field element.x is renamed from Y, which the model "
+        "declares as well. Leave it out of renamed_fields, or do not declare the former name.",
+    ),
+    (
+        column_rules.UnambiguousRenames(),
+        [model(Column("a", "struct<x: int, y: int>", renamed_fields={"x": "z", "y": "Z"}))],
+        "models.yml:7: table dev.silver.orders, column a: its field y is renamed from Z, and so is x. "
+        "Only one of them can have its data.",
     ),
     (
         model_rules.ClusteringColumnsFit(),
@@ -307,6 +342,20 @@ PLAN_CASES: list[tuple[PlanRule, TablePlan, str, TablePlan]] = [
         aligned(ColumnAdd(Column("b", "struct<x: struct<y: int>>"))),
     ),
     (
+        plan_rules.NoAddNotNullColumns(),
+        aligned(FieldAdd(("a", "x"), StructField("x", AtomicType("int"), is_nullable=False))),
+        "models.yml:7: table dev.silver.orders, column a.x: new fields (a.x) would be NOT NULL, or have NOT NULL "
+        "fields inside, in existing rows. Leave NOT NULL out there.",
+        aligned(FieldAdd(("a", "x"), StructField("x", AtomicType("int")))),
+    ),
+    (
+        plan_rules.NoTightenedFields(),
+        aligned(ColumnNullabilityChange("a", make_nullable=False, path=("x",))),
+        "models.yml:7: table dev.silver.orders, column a.x: it would become NOT NULL, which no platform does to a "
+        "field inside a column. Declare the field without NOT NULL, or add a CHECK constraint that demands it.",
+        aligned(ColumnNullabilityChange("a", make_nullable=True, path=("x",)), *tightened("a")),
+    ),
+    (
         plan_rules.OnlyWidenedTypes(),
         aligned(ColumnTypeChange("id", AtomicType("int"), AtomicType("bigint"), ("x", "element"))),
         "models.yml:7: table dev.silver.orders, column id.x.element: its type would change from bigint to int, "
@@ -340,6 +389,14 @@ PLAN_CASES: list[tuple[PlanRule, TablePlan, str, TablePlan]] = [
         "models.yml:7: table dev.silver.orders, column a: existing primary key columns (a) would not be NOT "
         "NULL. Tighten them in the same plan.",
         aligned(PrimaryKeyAdd("pk", ("a", "b"), already_not_null=("A",)), *tightened("b")),
+    ),
+    (
+        plan_rules.NoUnallowedColumnDrops(),
+        aligned(FieldDrop(("a", "x"), StructField("x", AtomicType("int")))),
+        "models.yml:7: table dev.silver.orders, column a.x: columns (a.x) exist but are not in the model, and "
+        "would be dropped with their data. Declare them, or allow it: --allow drop_column:dev.silver.orders "
+        "for one run, policy.allow: [drop_column] for the target.",
+        aligned(FieldAdd(("a", "x"), StructField("x", AtomicType("int")))),
     ),
     (
         plan_rules.NoUnallowedColumnDrops(),

@@ -42,8 +42,10 @@ def test_create_table_is_one_statement_with_everything_in_it() -> None:
         sql.sql_create_table(
             T,
             columns=[
-                sql.sql_column_definition("id", parse_data_type("bigint"), is_nullable=False, comment="it's"),
-                sql.sql_column_definition("b c", parse_data_type("array<int>")),
+                sql.sql_column_definition(
+                    ("id",), parse_data_type("bigint"), is_nullable=False, comment="it's"
+                ),
+                sql.sql_column_definition(("b c",), parse_data_type("array<int>")),
             ],
             constraints=[sql.sql_primary_key("pk", ["id"])],
             comment="c",
@@ -75,18 +77,25 @@ def test_create_table_leaves_out_empty_clauses() -> None:
             sql.sql_add_columns(T, ["`a` int", "`b` int"]),
             f"ALTER TABLE {T} ADD COLUMNS (`a` int, `b` int)",
         ),
-        (sql.sql_drop_columns(T, ["a", "b`c"]), f"ALTER TABLE {T} DROP COLUMNS (`a`, `b``c`)"),
         (
-            sql.sql_set_column_comments(T, [("a", "x"), ("b", "")]),
-            f"ALTER TABLE {T} ALTER COLUMN `a` COMMENT 'x', `b` COMMENT ''",
+            sql.sql_drop_columns(T, [("a",), ("st", "b`c")]),
+            f"ALTER TABLE {T} DROP COLUMNS (`a`, `st`.`b``c`)",
         ),
         (
-            sql.sql_set_not_null(T, ["a", "b"]),
+            sql.sql_rename_column(T, ("st", "element", "a"), "b.c"),
+            f"ALTER TABLE {T} RENAME COLUMN `st`.`element`.`a` TO `b.c`",
+        ),
+        (
+            sql.sql_set_column_comments(T, [(("a",), "x"), (("st", "b"), "")]),
+            f"ALTER TABLE {T} ALTER COLUMN `a` COMMENT 'x', `st`.`b` COMMENT ''",
+        ),
+        (
+            sql.sql_set_not_null(T, [("a",), ("b",)]),
             f"ALTER TABLE {T} ALTER COLUMN `a` SET NOT NULL, `b` SET NOT NULL",
         ),
-        (sql.sql_drop_not_null(T, ["a"]), f"ALTER TABLE {T} ALTER COLUMN `a` DROP NOT NULL"),
+        (sql.sql_drop_not_null(T, [("a",)]), f"ALTER TABLE {T} ALTER COLUMN `a` DROP NOT NULL"),
         (
-            sql.sql_change_column_types(T, [("a", parse_data_type("bigint"))]),
+            sql.sql_change_column_types(T, [(("a",), parse_data_type("bigint"))]),
             f"ALTER TABLE {T} ALTER COLUMN `a` TYPE bigint",
         ),
         (sql.sql_set_table_comment(T, "it's"), f"COMMENT ON TABLE {T} IS 'it\\'s'"),

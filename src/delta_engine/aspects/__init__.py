@@ -11,13 +11,15 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
-from delta_engine.actions import Action, AlignTable
+from delta_engine.actions import Action, AlignTable, Phase
 from delta_engine.aspects import (
     clustering,
     column_comments,
+    column_renames,
     column_tags,
     column_types,
     columns,
+    not_null_checks,
     nullability,
     primary_key,
     table_comment,
@@ -41,6 +43,8 @@ from delta_engine.state.states import TableState
 ASPECTS: tuple[Aspect[Any], ...] = (
     table_names.ASPECT,
     columns.ASPECT,
+    column_renames.ASPECT,
+    not_null_checks.ASPECT,
     clustering.ASPECT,
     column_types.ASPECT,
     nullability.ASPECT,
@@ -108,9 +112,13 @@ def accept(model: Table, observed: TableState, accepted: Iterable[Difference]) -
 
 
 def render(align: AlignTable, context: RenderContext) -> Iterator[str]:
-    """Yield the statements of an alignment, in execution order: one call per kind of action."""
-    for action_type, actions in groupby(align.actions, key=type):
-        yield from _ASPECT_OF[action_type].render(list(actions), context)
+    """Yield the statements of an alignment, in execution order: one call per aspect and phase."""
+    for together, actions in groupby(align.actions, key=_aspect_and_phase):
+        yield from together[0].render(list(actions), context)
+
+
+def _aspect_and_phase(action: Action) -> tuple[Aspect[Any], Phase]:
+    return _ASPECT_OF[type(action)], action.phase
 
 
 def explain(actions: Iterable[Action]) -> Iterator[Change]:

@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Generic
 
 from delta_engine.actions import SomeAction
 from delta_engine.addressing import Addressing
+from delta_engine.aspects.renames import Renames, with_renames
 from delta_engine.capabilities import Capabilities
 from delta_engine.drift_policy import DriftKind
-from delta_engine.models import Column, Part, PrimaryKey, QualifiedName, Table
+from delta_engine.models import Column, Part, QualifiedName, Table
+from delta_engine.nested_types import FieldPair, TypePair, type_differences
 from delta_engine.policy import NO_POLICY, Policy
 from delta_engine.state.states import TableState
+from delta_engine.types import DataType
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison:
     """A model beside the table it describes, with their columns paired by name.
 
-    Columns that a plan renames have their new names on every side, but for keys and checks: those are
+    Columns and fields that a plan renames have their new names on every side, but for keys and checks: those are
     dropped before a rename, and added after it.
 
     Args:
@@ -31,7 +34,9 @@ class Comparison:
         shared: the columns of both sides, desired and observed.
         added: the model's columns that the table lacks.
         dropped: the table's columns that the model lacks.
-        renamed: the columns that get another name: the names so far, and as the model has them.
+        renames: the columns and fields that get another name.
+        fields: the fields inside shared columns that differ, each path from its column on.
+        types: the types of shared columns, and inside them, that differ, each path from its column on.
     """
 
     desired: Table
@@ -41,7 +46,9 @@ class Comparison:
     shared: tuple[tuple[Column, Column], ...]
     added: tuple[Column, ...]
     dropped: tuple[Column, ...]
-    renamed: tuple[tuple[str, str], ...]
+    renames: Renames
+    fields: tuple[FieldPair, ...]
+    types: tuple[TypePair, ...]
 
     @classmethod
     def of(
@@ -52,24 +59,35 @@ class Comparison:
         policy: Policy = NO_POLICY,
     ) -> Comparison:
         """Pair the columns of both sides, without regard to case, in the model's order."""
-        renamed = _renamed(desired, observed)
-        if renamed:
-            names = {former.lower(): name for former, name in renamed}
-            observed = _state_with_renames(observed, names)
-            last_applied = last_applied and with_renames(last_applied, names)
+        renames = Renames.of(desired, observed)
+        observed = renames.applied_to(observed)
+        last_applied = last_applied and with_renames(last_applied, renames.new_names)
         by_key = {column.key: column for column in observed.columns}
-        wanted = {column.key for column in desired.columns}
+        shared = [(column, by_key[column.key]) for column in desired.columns if column.key in by_key]
+        found = tuple(_inside(shared))
         owns_columns = desired.is_about(Part.COLUMNS)
+        known = {column.key for column in desired.columns} | renames.contested
         return cls(
             desired=desired,
             observed=observed,
             last_applied=last_applied,
             policy=policy,
-            shared=tuple((column, by_key[column.key]) for column in desired.columns if column.key in by_key),
+            shared=tuple(shared),
             added=tuple(column for column in desired.columns if owns_columns and column.key not in by_key),
-            dropped=tuple(column for column in observed.columns if owns_columns and column.key not in wanted),
-            renamed=renamed,
+            dropped=tuple(column for column in observed.columns if owns_columns and column.key not in known),
+            renames=renames,
+            fields=tuple(
+                pair
+                for pair in found
+                if isinstance(pair, FieldPair) and (owns_columns or (pair.desired and pair.observed))
+            ),
+            types=tuple(pair for pair in found if isinstance(pair, TypePair) and owns_columns),
         )
+
+    @property
+    def renamed(self) -> tuple[tuple[str, str], ...]:
+        """The columns that get another name: the names so far, and as the model has them."""
+        return self.renames.columns
 
     @property
     def with_new_columns(self) -> tuple[tuple[Column, Column], ...]:
@@ -82,57 +100,11 @@ def bare_column(column: Column) -> Column:
     return Column(column.name, column.data_type, column.is_nullable, column.comment)
 
 
-def with_renames(model: Table, renames: Mapping[str, str]) -> Table:
-    """Return a model with columns renamed, wherever it names them.
-
-    Args:
-        model: the model.
-        renames: new names by old ones; what the model does not have is left out.
-    """
-    if not renames:
-        return model
-    new_names = {old.lower(): new for old, new in renames.items()}
-    key = model.primary_key
-    return replace(
-        model,
-        columns=_with_new_names(model.columns, new_names),
-        primary_key=PrimaryKey(_new_names(key.columns, new_names), key.name, key.rely) if key else None,
-        foreign_keys=tuple(
-            replace(foreign_key, columns=_new_names(foreign_key.columns, new_names))
-            for foreign_key in model.foreign_keys
-        ),
-        cluster_by=_new_names(model.cluster_by, new_names),
-        partitioned_by=_new_names(model.partitioned_by, new_names),
-    )
-
-
-def _renamed(desired: Table, observed: TableState) -> tuple[tuple[str, str], ...]:
-    """Return the former and new names of columns whose rename is not done yet."""
-    present = {column.key: column.name for column in observed.columns}
-    wanted = {column.key for column in desired.columns}
-    return tuple(
-        (present[former], column.name)
-        for column in desired.columns
-        for former in [(column.renamed_from or "").lower()]
-        if former in present and column.key not in present and former not in wanted
-    )
-
-
-def _state_with_renames(observed: TableState, new_names: Mapping[str, str]) -> TableState:
-    return replace(
-        observed,
-        columns=_with_new_names(observed.columns, new_names),
-        cluster_by=_new_names(observed.cluster_by, new_names),
-        partitioned_by=_new_names(observed.partitioned_by, new_names),
-    )
-
-
-def _with_new_names(columns: Iterable[Column], new_names: Mapping[str, str]) -> tuple[Column, ...]:
-    return tuple(replace(column, name=new_names.get(column.key, column.name)) for column in columns)
-
-
-def _new_names(names: Iterable[str], new_names: Mapping[str, str]) -> tuple[str, ...]:
-    return tuple(new_names.get(name.lower(), name) for name in names)
+def _inside(shared: Iterable[tuple[Column, Column]]) -> Iterator[FieldPair | TypePair]:
+    """Yield where the types of columns differ."""
+    for desired, observed in shared:
+        for pair in type_differences(observed.data_type, desired.data_type):
+            yield replace(pair, path=(observed.name, *pair.path))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -196,6 +168,11 @@ def with_column(model: Table, name: str, change: Callable[[Column], Column]) -> 
     """Return a model with one of its columns changed; the model as it is if it has no such column."""
     columns = (change(column) if column.key == name.lower() else column for column in model.columns)
     return replace(model, columns=tuple(columns))
+
+
+def with_type(model: Table, name: str, change: Callable[[DataType], DataType]) -> Table:
+    """Return a model with the type of one of its columns changed."""
+    return with_column(model, name, lambda column: replace(column, data_type=change(column.data_type)))
 
 
 def with_property(model: Table, key: str, value: str | None) -> Table:

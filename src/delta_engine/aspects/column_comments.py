@@ -7,29 +7,51 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from delta_engine.actions import SAFE, Hazard, Phase
-from delta_engine.aspects.aspect import Aspect, Change, Comparison, RenderContext, Sign
+from delta_engine.aspects.aspect import (
+    Aspect,
+    Change,
+    Comparison,
+    RenderContext,
+    Sign,
+    with_column,
+    with_type,
+)
 from delta_engine.drift_policy import DriftKind
 from delta_engine.models import Part, Table
+from delta_engine.nested_types import Path, apart, with_field_at
 from delta_engine.sql import sql_set_column_comments
 from delta_engine.state.states import TableState
 
 
 @dataclass(frozen=True, slots=True)
 class ColumnComment:
-    """The comment of one column, both sides."""
+    """The comment of one column or field, both sides.
+
+    Args:
+        name: the column.
+        desired: the comment wanted.
+        observed: the comment that is there.
+        path: the way into the column; empty for the column itself.
+    """
 
     name: str
     desired: str
     observed: str
+    path: Path = ()
 
     def __post_init__(self) -> None:
         if self.desired == self.observed:
-            raise ValueError(f"column {self.name} already has this comment")
+            raise ValueError(f"column {'.'.join(self.place)} already has this comment")
+
+    @property
+    def place(self) -> Path:
+        """The way to it, from the column on."""
+        return (self.name, *self.path)
 
 
 @dataclass(frozen=True, slots=True)
 class SetColumnComments:
-    """Set or clear the comments of existing columns. New columns bring theirs along."""
+    """Set or clear the comments of existing columns and fields. New ones bring theirs along."""
 
     phase: ClassVar[Phase] = Phase.SET_COLUMN_COMMENTS
     hazards: ClassVar[tuple[Hazard, ...]] = SAFE
@@ -41,23 +63,23 @@ class SetColumnComments:
 
 
 def diff(comparison: Comparison) -> Iterable[SetColumnComments]:
-    """Yield one action for all shared columns whose comment differs."""
+    """Yield one action for all shared columns and fields whose comment differs."""
     comments = tuple(_differing(comparison))
     if comments:
         yield SetColumnComments(comments)
 
 
 def differences(comparison: Comparison) -> Iterable[SetColumnComments]:
-    """Yield one action per shared column whose comment differs."""
+    """Yield one action per shared column or field whose comment differs."""
     for comment in _differing(comparison):
         yield SetColumnComments((comment,))
 
 
 def render(actions: Sequence[SetColumnComments], context: RenderContext) -> Iterable[str]:
-    """Yield one ALTER COLUMN for all comments; for a streaming table one each."""
-    comments = [(comment.name, comment.desired) for action in actions for comment in action.comments]
-    for together in [[comment] for comment in comments] if context.is_streaming else [comments]:
-        yield sql_set_column_comments(context.table, together)
+    """Yield one ALTER COLUMN for all comments that can share one; for a streaming table one each."""
+    texts = {comment.place: comment.desired for action in actions for comment in action.comments}
+    for together in [[place] for place in texts] if context.is_streaming else apart(texts):
+        yield sql_set_column_comments(context.table, [(place, texts[place]) for place in together])
 
 
 def explain(action: SetColumnComments) -> Iterable[Change]:
@@ -65,7 +87,7 @@ def explain(action: SetColumnComments) -> Iterable[Change]:
     for comment in action.comments:
         yield Change(
             sign=Sign.CHANGED,
-            subject=f"column {comment.name} comment",
+            subject=f"column {'.'.join(comment.place)} comment",
             observed=repr(comment.observed),
             desired=repr(comment.desired),
         )
@@ -73,18 +95,28 @@ def explain(action: SetColumnComments) -> Iterable[Change]:
 
 def accept(model: Table, _observed: TableState, action: SetColumnComments) -> Table:
     """Return the model with the comments as they are."""
-    observed = {comment.name.lower(): comment.observed for comment in action.comments}
-    columns = (
-        replace(column, comment=observed[column.key]) if column.key in observed else column
-        for column in model.columns
+    for comment in action.comments:
+        model = _with_comment(model, comment, comment.observed)
+    return model
+
+
+def _with_comment(model: Table, comment: ColumnComment, text: str) -> Table:
+    if not comment.path:
+        return with_column(model, comment.name, lambda column: replace(column, comment=text))
+    return with_type(
+        model,
+        comment.name,
+        lambda whole: with_field_at(whole, comment.path, lambda field: replace(field, comment=text)),
     )
-    return replace(model, columns=tuple(columns))
 
 
 def _differing(comparison: Comparison) -> Iterable[ColumnComment]:
     for desired, observed in comparison.shared:
         if desired.comment != observed.comment:
             yield ColumnComment(observed.name, desired.comment, observed.comment)
+    for pair in comparison.fields:
+        if pair.desired and pair.observed and pair.desired.comment != pair.observed.comment:
+            yield ColumnComment(pair.path[0], pair.desired.comment, pair.observed.comment, pair.path[1:])
 
 
 ASPECT: Aspect[SetColumnComments] = Aspect(

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import ClassVar
 
 from delta_engine.actions import SAFE, Hazard, Phase
-from delta_engine.aspects.aspect import Aspect, Change, Comparison, RenderContext, Sign, with_column
+from delta_engine.aspects.aspect import Aspect, Change, Comparison, RenderContext, Sign, with_type
 from delta_engine.drift_policy import DriftKind
-from delta_engine.models import Column, Part, Table
+from delta_engine.models import Part, Table
+from delta_engine.nested_types import Path, with_type_at
 from delta_engine.sql import sql_change_column_types, sql_data_type
 from delta_engine.state.states import TableState
-from delta_engine.type_widening import Widening, type_steps, widening, with_type_at
+from delta_engine.type_widening import Widening, widening
 from delta_engine.types import DataType, is_same_type
 
 
@@ -24,14 +25,14 @@ class ColumnTypeChange:
         name: the column.
         desired: the type wanted.
         observed: the type that is there.
-        path: the way into the column, as `TypeStep` has it; empty for the column itself.
+        path: the way into the column; empty for the column itself.
     """
 
     phase: ClassVar[Phase] = Phase.CHANGE_COLUMN_TYPES
     name: str
     desired: DataType
     observed: DataType
-    path: tuple[str, ...] = ()
+    path: Path = ()
 
     def __post_init__(self) -> None:
         if is_same_type(self.desired, self.observed):
@@ -50,10 +51,8 @@ class ColumnTypeChange:
 
 def diff(comparison: Comparison) -> Iterable[ColumnTypeChange]:
     """Yield a change per place in a shared column whose type differs."""
-    for desired, observed in comparison.shared:
-        if not is_same_type(desired.data_type, observed.data_type):
-            for step in type_steps(observed.data_type, desired.data_type):
-                yield ColumnTypeChange(observed.name, step.desired, step.observed, step.path)
+    for pair in comparison.types:
+        yield ColumnTypeChange(pair.path[0], pair.desired, pair.observed, pair.path[1:])
 
 
 def render(actions: Sequence[ColumnTypeChange], context: RenderContext) -> Iterable[str]:
@@ -74,11 +73,7 @@ def explain(action: ColumnTypeChange) -> Iterable[Change]:
 
 def accept(model: Table, _observed: TableState, action: ColumnTypeChange) -> Table:
     """Return the model with the type as it is at that place; other places keep theirs."""
-
-    def taken(column: Column) -> Column:
-        return replace(column, data_type=with_type_at(column.data_type, action.path, action.observed))
-
-    return with_column(model, action.name, taken)
+    return with_type(model, action.name, lambda whole: with_type_at(whole, action.path, action.observed))
 
 
 ASPECT: Aspect[ColumnTypeChange] = Aspect(

@@ -1,10 +1,10 @@
-"""Columns: which there are. Adding is harmless, dropping loses data."""
+"""Columns, and the fields inside them: which there are. Adding is harmless, dropping loses data."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import ClassVar, TypeAlias
 
 from delta_engine.actions import SAFE, Hazard, Phase
 from delta_engine.aspects.aspect import (
@@ -14,12 +14,15 @@ from delta_engine.aspects.aspect import (
     CreateClauses,
     RenderContext,
     Sign,
+    bare_column,
     with_column,
+    with_type,
 )
 from delta_engine.capabilities import TighteningSupport
 from delta_engine.constraints.naming import build_not_null_check_name
 from delta_engine.drift_policy import DriftKind
 from delta_engine.models import Column, Part, Table
+from delta_engine.nested_types import Path, with_field, without_field
 from delta_engine.sql import (
     sql_add_columns,
     sql_column_definition,
@@ -28,6 +31,7 @@ from delta_engine.sql import (
     sql_drop_constraint,
 )
 from delta_engine.state.states import TableState
+from delta_engine.types import StructField
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,10 +52,48 @@ class ColumnDrop:
     observed: Column
 
 
-def diff(comparison: Comparison) -> Iterable[ColumnAdd | ColumnDrop]:
-    """Yield an add per column only the model has, a drop per column only the table has."""
+@dataclass(frozen=True, slots=True)
+class FieldAdd:
+    """Add a field to a struct inside an existing column, comment included.
+
+    Args:
+        path: the way to the field, from its column on.
+        desired: the field.
+    """
+
+    phase: ClassVar[Phase] = Phase.ADD_COLUMNS
+    hazards: ClassVar[tuple[Hazard, ...]] = SAFE
+    path: Path
+    desired: StructField
+
+
+@dataclass(frozen=True, slots=True)
+class FieldDrop:
+    """Drop a field of a struct inside a column, and its data.
+
+    Args:
+        path: the way to the field, from its column on.
+        observed: the field.
+    """
+
+    phase: ClassVar[Phase] = Phase.DROP_COLUMNS
+    hazards: ClassVar[tuple[Hazard, ...]] = (Hazard.LOSES_DATA,)
+    path: Path
+    observed: StructField
+
+
+ColumnAction: TypeAlias = ColumnAdd | ColumnDrop | FieldAdd | FieldDrop
+
+
+def diff(comparison: Comparison) -> Iterable[ColumnAction]:
+    """Yield an add per column or field only the model has, a drop per one only the table has."""
     yield from map(ColumnAdd, comparison.added)
     yield from map(ColumnDrop, comparison.dropped)
+    for pair in comparison.fields:
+        if pair.observed is None and pair.desired is not None:
+            yield FieldAdd(pair.path, pair.desired)
+        elif pair.desired is None and pair.observed is not None:
+            yield FieldDrop(pair.path, pair.observed)
 
 
 def create(desired: Table, _context: RenderContext) -> CreateClauses:
@@ -59,34 +101,37 @@ def create(desired: Table, _context: RenderContext) -> CreateClauses:
     return CreateClauses(columns=tuple(map(_definition, desired.columns)))
 
 
-def render(actions: Sequence[ColumnAdd | ColumnDrop], context: RenderContext) -> Iterable[str]:
+def render(actions: Sequence[ColumnAction], context: RenderContext) -> Iterable[str]:
     """Yield one ADD COLUMNS or one DROP COLUMNS, and what stands in a drop's way."""
-    added = [action.desired for action in actions if isinstance(action, ColumnAdd)]
-    dropped = [action.observed for action in actions if isinstance(action, ColumnDrop)]
+    added = [definition for action in actions for definition in _added(action)]
     if added:
-        yield sql_add_columns(context.table, map(_definition, added))
+        yield sql_add_columns(context.table, added)
+    if context.capabilities.tightening is TighteningSupport.CHECK_CONSTRAINT:
+        # The CHECK that stands for NOT NULL would block the drop (DELTA_CONSTRAINT_DEPENDENT_COLUMN_CHANGE).
+        for action in actions:
+            if isinstance(action, ColumnDrop) and not action.observed.is_nullable:
+                name = build_not_null_check_name(action.observed.name)
+                yield sql_drop_constraint(context.table, name, if_exists=True)
+    dropped = [path for action in actions for path in _dropped(action)]
     if dropped:
-        if context.capabilities.tightening is TighteningSupport.CHECK_CONSTRAINT:
-            # The CHECK that stands for NOT NULL would block the drop
-            # (DELTA_CONSTRAINT_DEPENDENT_COLUMN_CHANGE).
-            for column in dropped:
-                if not column.is_nullable:
-                    name = build_not_null_check_name(column.name)
-                    yield sql_drop_constraint(context.table, name, if_exists=True)
-        yield sql_drop_columns(context.table, (column.name for column in dropped))
+        yield sql_drop_columns(context.table, dropped)
 
 
-def explain(action: ColumnAdd | ColumnDrop) -> Iterable[Change]:
-    """Yield the column with its type."""
+def explain(action: ColumnAction) -> Iterable[Change]:
+    """Yield the column or field with its type."""
     match action:
         case ColumnAdd(desired):
             yield Change(sign=Sign.ADDED, subject=f"column {desired.name}", desired=_describe(desired))
         case ColumnDrop(observed):
             yield Change(sign=Sign.REMOVED, subject=f"column {observed.name}", observed=_describe(observed))
+        case FieldAdd(path, field):
+            yield Change(sign=Sign.ADDED, subject=f"column {'.'.join(path)}", desired=_describe(field))
+        case FieldDrop(path, field):
+            yield Change(sign=Sign.REMOVED, subject=f"column {'.'.join(path)}", observed=_describe(field))
 
 
-def accept(model: Table, observed: TableState, action: ColumnAdd | ColumnDrop) -> Table:
-    """Return the model without a column that is gone, or with one that is there: after the same neighbour."""
+def accept(model: Table, observed: TableState, action: ColumnAction) -> Table:
+    """Return the model without what is gone, or with what is there: a column after the same neighbour."""
     match action:
         case ColumnAdd(column):
             return replace(model, columns=tuple(one for one in model.columns if one.key != column.key))
@@ -98,29 +143,52 @@ def accept(model: Table, observed: TableState, action: ColumnAdd | ColumnDrop) -
             places = [place for place, one in enumerate(model.columns, start=1) if one.key in before]
             place = max(places, default=0)
             return replace(model, columns=(*model.columns[:place], column, *model.columns[place:]))
+        case FieldAdd(path):
+            return with_type(model, path[0], lambda whole: without_field(whole, path[1:]))
+        case FieldDrop(path, field):
+            return with_type(model, path[0], lambda whole: with_field(whole, path[1:], field))
 
 
-def drift_kind(action: ColumnAdd | ColumnDrop) -> DriftKind:
+def drift_kind(action: ColumnAction) -> DriftKind:
     """Return what somebody did: the opposite of what brings it back."""
-    return DriftKind.COLUMN_DROPPED if isinstance(action, ColumnAdd) else DriftKind.COLUMN_ADDED
+    is_add = isinstance(action, (ColumnAdd, FieldAdd))
+    return DriftKind.COLUMN_DROPPED if is_add else DriftKind.COLUMN_ADDED
+
+
+def _added(action: ColumnAction) -> Iterable[str]:
+    match action:
+        case ColumnAdd(desired):
+            yield _definition(bare_column(desired))
+        case FieldAdd(path, field):
+            yield sql_column_definition(
+                path, field.data_type, is_nullable=field.is_nullable, comment=field.comment
+            )
+
+
+def _dropped(action: ColumnAction) -> Iterable[Path]:
+    match action:
+        case ColumnDrop(observed):
+            yield (observed.name,)
+        case FieldDrop(path):
+            yield path
 
 
 def _definition(column: Column) -> str:
     return sql_column_definition(
-        column.name, column.data_type, is_nullable=column.is_nullable, comment=column.comment
+        (column.name,), column.data_type, is_nullable=column.is_nullable, comment=column.comment
     )
 
 
-def _describe(column: Column) -> str:
+def _describe(column: Column | StructField) -> str:
     not_null = "" if column.is_nullable else " NOT NULL"
     comment = f" {column.comment!r}" if column.comment else ""
     return f"{sql_data_type(column.data_type)}{not_null}{comment}"
 
 
-ASPECT: Aspect[ColumnAdd | ColumnDrop] = Aspect(
+ASPECT: Aspect[ColumnAction] = Aspect(
     name="columns",
     part=Part.COLUMNS,
-    action_types=(ColumnAdd, ColumnDrop),
+    action_types=(ColumnAdd, ColumnDrop, FieldAdd, FieldDrop),
     diff=diff,
     render=render,
     explain=explain,

@@ -9,11 +9,20 @@ from typing import ClassVar
 from typing_extensions import assert_never
 
 from delta_engine.actions import SAFE, Hazard, Phase
-from delta_engine.aspects.aspect import Aspect, Change, Comparison, RenderContext, Sign, with_column
+from delta_engine.aspects.aspect import (
+    Aspect,
+    Change,
+    Comparison,
+    RenderContext,
+    Sign,
+    with_column,
+    with_type,
+)
 from delta_engine.capabilities import TighteningSupport
 from delta_engine.constraints.naming import build_not_null_check_name
 from delta_engine.drift_policy import DriftKind
 from delta_engine.models import Part, Table
+from delta_engine.nested_types import Path, apart, with_field_at
 from delta_engine.sql import (
     sql_add_not_null_check,
     sql_drop_constraint,
@@ -25,11 +34,18 @@ from delta_engine.state.states import TableState
 
 @dataclass(frozen=True, slots=True)
 class ColumnNullabilityChange:
-    """Make a column nullable, or NOT NULL."""
+    """Make a column, or a field inside it, nullable or NOT NULL.
+
+    Args:
+        name: the column.
+        make_nullable: which of the two.
+        path: the way into the column; empty for the column itself.
+    """
 
     phase: ClassVar[Phase] = Phase.CHANGE_NULLABILITY
     name: str
     make_nullable: bool
+    path: Path = ()
 
     @property
     def hazards(self) -> tuple[Hazard, ...]:
@@ -38,31 +54,33 @@ class ColumnNullabilityChange:
 
 
 def diff(comparison: Comparison) -> Iterable[ColumnNullabilityChange]:
-    """Yield a change per shared column whose nullability differs."""
+    """Yield a change per shared column or field whose nullability differs."""
     for desired, observed in comparison.shared:
         if desired.is_nullable != observed.is_nullable:
             yield ColumnNullabilityChange(observed.name, make_nullable=desired.is_nullable)
+    for pair in comparison.fields:
+        if pair.desired and pair.observed and pair.desired.is_nullable != pair.observed.is_nullable:
+            yield ColumnNullabilityChange(pair.path[0], pair.desired.is_nullable, pair.path[1:])
 
 
 def render(actions: Sequence[ColumnNullabilityChange], context: RenderContext) -> Iterable[str]:
     """Yield one ALTER COLUMN per direction; checks, where the platform needs them, one by one."""
-    loosened = [action.name for action in actions if action.make_nullable]
-    tightened = [action.name for action in actions if not action.make_nullable]
+    loosened = [(action.name, *action.path) for action in actions if action.make_nullable]
+    tightened = [(action.name, *action.path) for action in actions if not action.make_nullable]
     match context.capabilities.tightening:
         case TighteningSupport.SET_NOT_NULL:
-            if loosened:
-                yield sql_drop_not_null(context.table, loosened)
-            if tightened:
-                yield sql_set_not_null(context.table, tightened)
+            yield from (sql_drop_not_null(context.table, paths) for paths in apart(loosened))
+            yield from (sql_set_not_null(context.table, paths) for paths in apart(tightened))
         case TighteningSupport.CHECK_CONSTRAINT:
-            if loosened:
-                # The column was created NOT NULL or tightened by a CHECK; both go, absent ones silently.
-                yield sql_drop_not_null(context.table, loosened)
-                for name in loosened:
+            # The column was created NOT NULL or tightened by a CHECK; both go, absent ones silently.
+            yield from (sql_drop_not_null(context.table, paths) for paths in apart(loosened))
+            for name, *inside in loosened:
+                if not inside:
                     check = build_not_null_check_name(name)
                     yield sql_drop_constraint(context.table, check, if_exists=True)
-            for name in tightened:
-                yield sql_add_not_null_check(context.table, build_not_null_check_name(name), name)
+            for name, *inside in tightened:
+                if not inside:  # a rule refuses fields: nothing could be read back
+                    yield sql_add_not_null_check(context.table, build_not_null_check_name(name), name)
         case other:
             assert_never(other)
 
@@ -72,17 +90,24 @@ def explain(action: ColumnNullabilityChange) -> Iterable[Change]:
     observed, desired = ("NOT NULL", "NULL") if action.make_nullable else ("NULL", "NOT NULL")
     yield Change(
         sign=Sign.CHANGED,
-        subject=f"column {action.name} nullability",
+        subject=f"column {'.'.join((action.name, *action.path))} nullability",
         observed=observed,
         desired=desired,
     )
 
 
 def accept(model: Table, _observed: TableState, action: ColumnNullabilityChange) -> Table:
-    """Return the model with the column's nullability as it is."""
-    return with_column(
-        model, action.name, lambda column: replace(column, is_nullable=not action.make_nullable)
-    )
+    """Return the model with the column's or field's nullability as it is."""
+    is_nullable = not action.make_nullable
+    if action.path:
+        return with_type(
+            model,
+            action.name,
+            lambda whole: with_field_at(
+                whole, action.path, lambda field: replace(field, is_nullable=is_nullable)
+            ),
+        )
+    return with_column(model, action.name, lambda column: replace(column, is_nullable=is_nullable))
 
 
 ASPECT: Aspect[ColumnNullabilityChange] = Aspect(

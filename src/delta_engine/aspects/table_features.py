@@ -16,8 +16,8 @@ from delta_engine.drift_policy import DriftKind
 from delta_engine.models import Part, Table
 from delta_engine.sql import sql_set_table_properties
 from delta_engine.state.states import TableState
-from delta_engine.type_widening import Widening, type_steps
-from delta_engine.types import is_same_type, uses_type
+from delta_engine.type_widening import Widening, widening
+from delta_engine.types import DataType, uses_type
 
 COLUMN_MAPPING_MODE = "delta.columnMapping.mode"
 TYPE_WIDENING = "delta.enableTypeWidening"
@@ -60,19 +60,15 @@ def diff(comparison: Comparison) -> Iterable[EnableTableFeature]:
     """Yield what the model asks for, and what its dropped, added and widened columns need."""
     observed = {COLUMN_MAPPING_MODE: "none", **comparison.observed.table_properties}
     wanted = _declared(comparison)
-    if comparison.dropped and observed[COLUMN_MAPPING_MODE] == "none":
+    if _needs_column_mapping(comparison) and observed[COLUMN_MAPPING_MODE] == "none":
         wanted[COLUMN_MAPPING_MODE] = "name"
-    widenings = {
-        step.widening
-        for desired, present in comparison.shared
-        if not is_same_type(desired.data_type, present.data_type)
-        for step in type_steps(present.data_type, desired.data_type)
-    }
+    added = _added_types(comparison)
+    widenings = {widening(pair.observed, pair.desired) for pair in comparison.types}
     if widenings & {Widening.TYPE_WIDENING, Widening.TIMESTAMP_NTZ}:
         wanted[TYPE_WIDENING] = "true"
     for type_name, feature in _FEATURES_OF_TYPES.items():
         has_feature = any(key.startswith(feature) for key in (*observed, *wanted))
-        is_needed = any(uses_type(added.data_type, type_name) for added in comparison.added) or (
+        is_needed = any(uses_type(data_type, type_name) for data_type in added) or (
             type_name == "timestamp_ntz" and Widening.TIMESTAMP_NTZ in widenings
         )
         if is_needed and not has_feature:
@@ -84,6 +80,22 @@ def differences(comparison: Comparison) -> Iterable[EnableTableFeature]:
     """Yield what the model asks for alone: what a repair would need is not what somebody changed."""
     observed = {COLUMN_MAPPING_MODE: "none", **comparison.observed.table_properties}
     yield from _missing(_declared(comparison), observed)
+
+
+def _needs_column_mapping(comparison: Comparison) -> bool:
+    """Whether columns or fields get another name, or go."""
+    return bool(
+        comparison.dropped
+        or comparison.renames.columns
+        or comparison.renames.fields
+        or any(pair.desired is None for pair in comparison.fields)
+    )
+
+
+def _added_types(comparison: Comparison) -> list[DataType]:
+    """Return the types of new columns and fields."""
+    fields = (pair.desired.data_type for pair in comparison.fields if pair.desired and not pair.observed)
+    return [*(column.data_type for column in comparison.added), *fields]
 
 
 def _declared(comparison: Comparison) -> dict[str, str]:

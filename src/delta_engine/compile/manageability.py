@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from delta_engine.aspects.renames import Renames
 from delta_engine.errors import InvalidModelError
 from delta_engine.models import Part, Table
 from delta_engine.state.catalog_reader import former_name
-from delta_engine.state.states import CatalogState, RelationKind
+from delta_engine.state.states import CatalogState, RelationKind, TableState
 
 _PARTS_OF_STREAMING_TABLES = frozenset({Part.COMMENTS, Part.TAGS})
 """What is not the pipeline's (Databricks documentation, "ALTER STREAMING TABLE")."""
@@ -31,6 +32,7 @@ def unmanageable(model: Table, state: CatalogState) -> Iterator[InvalidModelErro
             location=model.declared_at,
             way_out="Move or drop one of them by hand, or leave renamed_from out.",
         )
+    yield from _clashes(model, observed)
     if observed.relation is RelationKind.STREAMING_TABLE and not _is_about_at_most(
         model, _PARTS_OF_STREAMING_TABLES
     ):
@@ -52,6 +54,27 @@ def unmanageable(model: Table, state: CatalogState) -> Iterator[InvalidModelErro
                 location=column.declared_at or model.declared_at,
                 way_out="Correct the name, or ask whoever owns the table to add it.",
             )
+
+
+def _clashes(model: Table, observed: TableState) -> Iterator[InvalidModelError]:
+    """Yield the renames for which something else would have to go."""
+    renames = Renames.of(model, observed)
+    pairs = [(former, name, name) for former, name in renames.clashes]
+    pairs += [
+        (".".join((*rename.path, rename.observed)), ".".join((*rename.path, rename.desired)), rename.path[0])
+        for rename in renames.fields
+        if rename.both_exist
+    ]
+    locations = {column.key: column.declared_at for column in model.columns}
+    for former, name, column in pairs:
+        yield InvalidModelError(
+            f"it is renamed from {former}, and the table has both: the data of one would be lost",
+            table=str(model.qualified_name),
+            column=name,
+            location=locations.get(column.lower()) or model.declared_at,
+            way_out=f"If {name} has the data that counts, leave the rename out of the model: {former} is then "
+            f"planned as a drop, which needs consent. If {former} has it, drop or rename {name} by hand first.",
+        )
 
 
 def _is_about_at_most(model: Table, parts: frozenset[Part]) -> bool:

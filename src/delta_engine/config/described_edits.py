@@ -4,11 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from delta_engine.config.model_edit_texts import sources_of_columns
-from delta_engine.config.model_writer import column_call
-from delta_engine.config.python_text import literal, on_one_line
-from delta_engine.models import Column, PrimaryKey, Table
-from delta_engine.sql import sql_data_type
+from delta_engine.config.model_fields import (
+    COLUMN_FIELDS,
+    TABLE_FIELDS,
+    Declared,
+    ModelField,
+    as_code,
+    column_call,
+    said,
+)
+from delta_engine.config.python_text import Code, literal, on_one_line
+from delta_engine.config.value_edits import sources_of_items
+from delta_engine.config.yaml_emitter import Value
+from delta_engine.models import Table
 
 
 def described_edit(before: Table, after: Table | None, renames: Mapping[str, str] | None = None) -> str:
@@ -28,21 +36,18 @@ def described_edit(before: Table, after: Table | None, renames: Mapping[str, str
 
 
 def _changes(before: Table, after: Table, renames: Mapping[str, str]) -> Iterator[str]:
-    if before.comment != after.comment:
-        yield f"comment {before.comment!r} → {after.comment!r}"
-    yield from _columns(before, after, renames)
-    yield from _properties(before.table_properties, after.table_properties, "property")
-    yield from _properties(
-        before.default_table_properties, after.default_table_properties, "default property (environment)"
-    )
-    if before.primary_key != after.primary_key:
-        yield f"primary key {_key(before.primary_key)} → {_key(after.primary_key)}"
-    if before.cluster_by != after.cluster_by:
-        yield f"cluster by {_listed(before.cluster_by)} → {_listed(after.cluster_by)}"
+    for field in TABLE_FIELDS:
+        if field.key == "columns":
+            yield from _columns(before, after, renames)
+        else:
+            yield from _field(field, before, after)
+    defaults = (dict(model.default_table_properties) for model in (before, after))
+    yield from _entries("default property (environment)", *defaults)
 
 
 def _columns(before: Table, after: Table, renames: Mapping[str, str]) -> Iterator[str]:
-    sources = sources_of_columns(before.columns, after.columns, renames)
+    old, new = ([said(COLUMN_FIELDS, column) for column in model.columns] for model in (before, after))
+    sources = sources_of_items(old, new, renames)
     for place, column in enumerate(before.columns):
         if place not in sources:
             yield f"remove column {column.name}"
@@ -50,45 +55,47 @@ def _columns(before: Table, after: Table, renames: Mapping[str, str]) -> Iterato
         if source is None:
             where = f"after {literal(after.columns[position - 1].name)}" if position else "as the first"
             yield f"add {on_one_line(column_call(column))} {where}"
-        else:
-            yield from _column(before.columns[source], column)
+            continue
+        if before.columns[source].name != column.name:
+            yield f"rename column {before.columns[source].name} to {column.name}"
+        for field in COLUMN_FIELDS[1:]:
+            for change in _field(field, before.columns[source], column):
+                yield f"column {column.name}: {change}"
     kept = [source for source in sources if source is not None]
     if kept != sorted(kept):
         yield f"order of the columns: {', '.join(column.name for column in after.columns)}"
 
 
-def _column(before: Column, after: Column) -> Iterator[str]:
-    if before.name != after.name:
-        yield f"rename column {before.name} to {after.name}"
-    if before.data_type != after.data_type:
-        old, new = sql_data_type(before.data_type), sql_data_type(after.data_type)
-        yield f"column {after.name}: type {old} → {new}"
-    if before.is_nullable != after.is_nullable:
-        yield f"column {after.name}: {_nullability(before)} → {_nullability(after)}"
-    if before.comment != after.comment:
-        yield f"column {after.name}: comment {before.comment!r} → {after.comment!r}"
+def _field(field: ModelField[Declared], before: Declared, after: Declared) -> Iterator[str]:
+    """Yield how the value of one key changes."""
+    old, new = field.value(before), field.value(after)
+    match old, new:
+        case _ if old == new:
+            return
+        case Mapping(), Mapping() if field.entry:
+            yield from _entries(field.entry, old, new)
+        case list(), list() if field.entry:
+            yield from (f"remove {_item(field.code([item]))}" for item in old if item not in new)
+            yield from (f"add {_item(field.code([item]))}" for item in new if item not in old)
+        case _:
+            shown = ("none" if value is None else on_one_line(field.code(value)) for value in (old, new))
+            yield f"{field.key.replace('_', ' ')} {' → '.join(map(str, shown))}"
 
 
-def _properties(before: Mapping[str, str], after: Mapping[str, str], what: str) -> Iterator[str]:
-    for key in sorted({*before, *after}):
-        if key not in after:
+def _entries(what: str, before: Mapping[str, Value], after: Mapping[str, Value]) -> Iterator[str]:
+    """Yield how the entries of a mapping change."""
+    old, new = ({key: on_one_line(as_code(value)) for key, value in side.items()} for side in (before, after))
+    for key in sorted({*old, *new}):
+        if key not in new:
             yield f"remove {what} {literal(key)}"
-        elif key not in before:
-            yield f"add {what} {literal(key)}: {literal(after[key])}"
-        elif before[key] != after[key]:
-            yield f"{what} {literal(key)}: {literal(before[key])} → {literal(after[key])}"
+        elif key not in old:
+            yield f"add {what} {literal(key)}: {new[key]}"
+        elif old[key] != new[key]:
+            yield f"{what} {literal(key)}: {old[key]} → {new[key]}"
 
 
-def _nullability(column: Column) -> str:
-    return "nullable" if column.is_nullable else "not null"
-
-
-def _key(key: PrimaryKey | None) -> str:
-    if key is None:
-        return "none"
-    name = "" if key.name is None else f"{key.name} "
-    return f"{name}{_listed(key.columns)}{' rely' if key.rely else ''}"
-
-
-def _listed(columns: tuple[str, ...]) -> str:
-    return f"({', '.join(columns)})" if columns else "none"
+def _item(code: Code) -> str | None:
+    """Return the only item of a list."""
+    assert isinstance(code, list)
+    (item,) = code
+    return on_one_line(item)

@@ -1,24 +1,32 @@
 """Writes models as text: a YAML model file, or a Python module, that loads as exactly these tables.
 
-What stands in comments is written as it is; in names and property values, where the loader fills in
+What stands in comments and SQL expressions is written as it is; in names and values, where the loader fills in
 variables, `${` becomes `$${`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
-from delta_engine.config.python_text import Call, Code, literal, python_text
+from delta_engine import models
+from delta_engine.config.model_fields import (
+    BLOCKS,
+    TABLE_FIELDS,
+    arguments,
+    column_call,
+    said,
+)
+from delta_engine.config.python_text import MAX_LINE_LENGTH, Call, Code, literal, python_text
+from delta_engine.config.variables import escaped, spelled
 from delta_engine.config.yaml_emitter import Value, emit_block, flow
-from delta_engine.models import Column, PrimaryKey, Table
-from delta_engine.sql import sql_data_type
+from delta_engine.models import Table
 
 
 def yaml_models(tables: Sequence[Table], variables: Mapping[str, str]) -> str:
     """Return a model file.
 
     Args:
-        tables: the tables, names filled in; a primary key's derived name is left None.
+        tables: the tables, names filled in; derived names of keys are left None.
         variables: the environment's variables. A catalog that is one's value is written as that variable,
             `catalog` before all others; a schema only as one named `schema`.
 
@@ -35,127 +43,57 @@ def python_models(tables: Sequence[Table], variables: Mapping[str, str]) -> str:
     """Return a Python module whose function `tables` takes the environment's variables.
 
     Args:
-        tables: the tables, names filled in; a primary key's derived name is left None.
+        tables: the tables, names filled in; derived names of keys are left None.
         variables: the environment's variables, used as in `yaml_models`.
 
     Returns:
         Text that gives these tables when loaded as `module:tables` with these variables.
     """
     calls = [_python_table(table, variables) for table in tables]
-    used = ["Column", "PrimaryKey", "Table"]
-    if not any(isinstance(_key_value(table), Mapping) for table in tables):
-        used.remove("PrimaryKey")
-    if not any(table.columns for table in tables):
-        used.remove("Column")
     return (
         '"""Models of tables that exist, as they were found."""\n\n'
         "from __future__ import annotations\n\n"
         "from collections.abc import Mapping\n\n"
-        f"from delta_engine import {', '.join(used)}\n\n\n"
+        f"{_import({'Table', *_public_names(calls)})}\n\n\n"
         "def tables(variables: Mapping[str, str]) -> list[Table]:\n"
         '    """Return the models, for an environment\'s variables."""\n'
         f"    return {python_text(calls, indent=4, reserved=len('return '))}\n"
     )
 
 
-def column_fields(column: Column) -> dict[str, Value]:
-    """Return what a model file says of a column, in order, defaults left out."""
-    fields: dict[str, Value] = {"name": column.name, "type": sql_data_type(column.data_type)}
-    if not column.is_nullable:
-        fields["nullable"] = False
-    if column.comment:
-        fields["comment"] = column.comment
-    return fields
-
-
-def primary_key_value(key: PrimaryKey) -> Value:
-    """Return a key as a model file says it: a list of columns, or a mapping where that is not all."""
-    if key.name is None and not key.rely and key.columns:
-        return list(key.columns)
-    named = {} if key.name is None else {"name": key.name}
-    trusted = {"rely": True} if key.rely else {}
-    return {**named, "columns": list(key.columns), **trusted}
-
-
-def column_call(column: Column) -> Call:
-    """Return the call that makes a column in a Python model."""
-    arguments: list[Code | tuple[str, Code]] = [
-        literal(column.name),
-        literal(sql_data_type(column.data_type)),
-    ]
-    if not column.is_nullable:
-        arguments.append(("is_nullable", "False"))
-    if column.comment:
-        arguments.append(("comment", literal(column.comment)))
-    return Call("Column", arguments)
-
-
-def escape_variables(text: str) -> str:
-    """Return text that the loader, which fills in variables, reads as this text."""
-    return text.replace("${", "$${")
-
-
 def _yaml_table(table: Table, variables: Mapping[str, str]) -> dict[str, object]:
-    catalog = _catalog_variable(table.catalog_name, variables)
-    schema = _schema_variable(table.schema_name, variables)
-    entry: dict[str, object] = {
-        "catalog": escape_variables(table.catalog_name) if catalog is None else f"${{{catalog}}}",
-        "schema": escape_variables(table.schema_name) if schema is None else f"${{{schema}}}",
-        "name": escape_variables(table.table_name),
-    }
-    if table.comment:
-        entry["comment"] = table.comment
-    entry["columns"] = [flow(column_fields(column)) for column in table.columns] or flow([])
-    if table.table_properties:
-        entry["properties"] = _escaped(table.table_properties)
-    if table.primary_key is not None:
-        entry["primary_key"] = flow(primary_key_value(table.primary_key))
-    if table.cluster_by:
-        entry["cluster_by"] = flow(list(table.cluster_by))
-    return entry
+    values = said(TABLE_FIELDS, spelled(table, _catalog_text(table.catalog_name, variables)))
+    if _stands_for("schema", table.schema_name, variables):
+        values["schema"] = "${schema}"
+    return {key: _in_block(value) if key in BLOCKS else flow(value) for key, value in values.items()}
+
+
+def _in_block(value: Value) -> object:
+    if isinstance(value, Mapping):
+        return {key: flow(item) for key, item in value.items()}
+    assert isinstance(value, list)
+    return [flow(item) for item in value] or flow([])
 
 
 def _python_table(table: Table, variables: Mapping[str, str]) -> Call:
-    catalog = _catalog_variable(table.catalog_name, variables)
-    schema = _schema_variable(table.schema_name, variables)
-    arguments: list[Code | tuple[str, Code]] = [
-        ("catalog_name", _python_name(table.catalog_name, catalog)),
-        ("schema_name", _python_name(table.schema_name, schema)),
-        ("table_name", literal(escape_variables(table.table_name))),
-        ("columns", [column_call(column) for column in table.columns]),
-    ]
-    if table.comment:
-        arguments.append(("comment", literal(table.comment)))
-    if table.table_properties:
-        properties = _escaped(table.table_properties)
-        arguments.append(
-            ("table_properties", {literal(key): literal(value) for key, value in properties.items()})
-        )
-    if table.primary_key is not None:
-        arguments.append(("primary_key", _python_key(table.primary_key)))
-    if table.cluster_by:
-        arguments.append(("cluster_by", [literal(name) for name in table.cluster_by]))
-    return Call("Table", arguments, is_spread=True)
+    written = spelled(table, _catalog_text(table.catalog_name, variables))
+    codes: dict[str, Code] = dict(arguments(TABLE_FIELDS, written))
+    codes["columns"] = [column_call(column) for column in written.columns]
+    for argument, name, variable in (
+        ("catalog_name", table.catalog_name, _catalog_variable(table.catalog_name, variables)),
+        ("schema_name", table.schema_name, "schema"),
+    ):
+        codes[argument] = literal(escaped(name))
+        # The loader fills variables into what a Python model returns, too: a value with a `${` would be
+        # read as one more variable.
+        if variable is not None and _stands_for(variable, name, variables) and "${" not in name:
+            codes[argument] = f"variables[{literal(variable)}]"
+    return Call("Table", list(codes.items()), is_spread=True)
 
 
-def _python_key(key: PrimaryKey) -> Code:
-    columns: Code = [literal(name) for name in key.columns]
-    if not isinstance(primary_key_value(key), Mapping):
-        return columns
-    arguments: list[Code | tuple[str, Code]] = [columns]
-    if key.name is not None:
-        arguments.append(("name", literal(key.name)))
-    if key.rely:
-        arguments.append(("rely", "True"))
-    return Call("PrimaryKey", arguments)
-
-
-def _python_name(name: str, variable: str | None) -> str:
-    # The loader fills variables into what a Python model returns, too: a value with a `${` would be
-    # read as one more variable.
-    if variable is None or "${" in name:
-        return literal(escape_variables(name))
-    return f"variables[{literal(variable)}]"
+def _catalog_text(name: str, variables: Mapping[str, str]) -> str:
+    variable = _catalog_variable(name, variables)
+    return escaped(name) if variable is None else f"${{{variable}}}"
 
 
 def _catalog_variable(name: str, variables: Mapping[str, str]) -> str | None:
@@ -163,18 +101,32 @@ def _catalog_variable(name: str, variables: Mapping[str, str]) -> str | None:
     return "catalog" if "catalog" in candidates else next(iter(candidates), None)
 
 
-def _schema_variable(name: str, variables: Mapping[str, str]) -> str | None:
-    return "schema" if _stands_for("schema", name, variables) else None
-
-
 def _stands_for(variable: str, name: str, variables: Mapping[str, str]) -> bool:
     can_be_referred_to = variable == variable.strip() and "}" not in variable
     return can_be_referred_to and bool(name) and variables.get(variable) == name
 
 
-def _escaped(properties: Mapping[str, str]) -> dict[str, str]:
-    return {key: escape_variables(value) for key, value in properties.items()}
+def _public_names(code: Code) -> Iterator[str]:
+    """Yield the names of models and their parts that an expression uses; literals always have their quotes."""
+    match code:
+        case str():
+            parts: Sequence[Code] = ()
+            if code in models.__all__:
+                yield code
+        case Call():
+            yield code.function
+            parts = [part[1] if isinstance(part, tuple) else part for part in code.arguments]
+        case Mapping():
+            parts = list(code.values())
+        case _:
+            parts = code
+    for part in parts:
+        yield from _public_names(part)
 
 
-def _key_value(table: Table) -> Value | None:
-    return None if table.primary_key is None else primary_key_value(table.primary_key)
+def _import(names: set[str]) -> str:
+    line = f"from delta_engine import {', '.join(sorted(names))}"
+    if len(line) <= MAX_LINE_LENGTH:
+        return line
+    listed = "".join(f"    {name},\n" for name in sorted(names))
+    return f"from delta_engine import (\n{listed})"

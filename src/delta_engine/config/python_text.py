@@ -8,8 +8,8 @@ from typing import TypeAlias
 
 MAX_LINE_LENGTH = 100
 
-Code: TypeAlias = "str | Call | Sequence[Code] | Mapping[str, str]"
-"""An expression: text that stands for itself, a call, a list, or a dict of such texts."""
+Code: TypeAlias = "str | Call | Sequence[Code] | Mapping[str, Code]"
+"""An expression: text that stands for itself, a call, a list, or a dict whose keys are such texts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +72,7 @@ def on_one_line(code: Code) -> str | None:
     return f"{opening}{', '.join(f'{prefix}{text}' for prefix, text in texts)}{closing}"
 
 
-def _parts(code: Call | Sequence[Code] | Mapping[str, str]) -> tuple[str, list[tuple[str, Code]], str]:
+def _parts(code: Call | Sequence[Code] | Mapping[str, Code]) -> tuple[str, list[tuple[str, Code]], str]:
     """Return what opens an expression, its items with what stands before each, and what closes it."""
     if isinstance(code, Call):
         return f"{code.function}(", [_argument(argument) for argument in code.arguments], ")"

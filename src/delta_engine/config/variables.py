@@ -49,29 +49,61 @@ def fill_in(table: Table, variables: Mapping[str, str]) -> Table:
     def fill(text: str) -> str:
         return substitute(text, variables, table.declared_at, name)
 
+    return with_texts(table, names=fill, values=fill)
+
+
+def spelled(table: Table, catalog: str) -> Table:
+    """Return a model as a file spells it: `fill_in`, with the right variables, gives the model back.
+
+    Args:
+        table: the model, variables filled in.
+        catalog: how the file spells the table's catalog, in names that begin with it as well.
+    """
+    prefix = f"{table.catalog_name}."
+
+    def name(text: str) -> str:
+        is_within = bool(table.catalog_name) and text.startswith(prefix)
+        return f"{catalog}.{escaped(text.removeprefix(prefix))}" if is_within else escaped(text)
+
+    return replace(with_texts(table, names=name, values=escaped), catalog_name=catalog)
+
+
+def escaped(text: str) -> str:
+    """Return text that is this text once variables have been filled in."""
+    return text.replace("${", "$${")
+
+
+def with_texts(table: Table, *, names: Callable[[str], str], values: Callable[[str], str]) -> Table:
+    """Return a model with the texts changed into which variables are filled.
+
+    Args:
+        table: the model.
+        names: changes the names of catalogs, schemas, tables and functions.
+        values: changes the values of properties and tags, principals and paths.
+    """
     return replace(
         table,
-        catalog_name=fill(table.catalog_name),
-        schema_name=fill(table.schema_name),
-        table_name=fill(table.table_name),
-        columns=tuple(_filled_column(column, fill) for column in table.columns),
-        table_properties=_filled(table.table_properties, fill),
-        foreign_keys=tuple(replace(key, references=fill(key.references)) for key in table.foreign_keys),
-        tags=_filled(table.tags, fill),
-        row_filter=table.row_filter and replace(table.row_filter, function=fill(table.row_filter.function)),
-        owner=None if table.owner is None else fill(table.owner),
-        grants={fill(principal): privileges for principal, privileges in table.grants.items()},
-        location=None if table.location is None else fill(table.location),
-        renamed_from=None if table.renamed_from is None else fill(table.renamed_from),
+        catalog_name=names(table.catalog_name),
+        schema_name=names(table.schema_name),
+        table_name=names(table.table_name),
+        columns=tuple(_with_column_texts(column, names, values) for column in table.columns),
+        table_properties=_changed(table.table_properties, values),
+        foreign_keys=tuple(replace(key, references=names(key.references)) for key in table.foreign_keys),
+        tags=_changed(table.tags, values),
+        row_filter=table.row_filter and replace(table.row_filter, function=names(table.row_filter.function)),
+        owner=None if table.owner is None else values(table.owner),
+        grants={values(principal): privileges for principal, privileges in table.grants.items()},
+        location=None if table.location is None else values(table.location),
+        renamed_from=None if table.renamed_from is None else names(table.renamed_from),
     )
 
 
-def _filled_column(column: Column, fill: Callable[[str], str]) -> Column:
+def _with_column_texts(column: Column, names: Callable[[str], str], values: Callable[[str], str]) -> Column:
     if not column.tags and column.mask is None:
         return column
-    mask = column.mask and replace(column.mask, function=fill(column.mask.function))
-    return replace(column, tags=_filled(column.tags, fill), mask=mask)
+    mask = column.mask and replace(column.mask, function=names(column.mask.function))
+    return replace(column, tags=_changed(column.tags, values), mask=mask)
 
 
-def _filled(texts: Mapping[str, str], fill: Callable[[str], str]) -> dict[str, str]:
-    return {key: fill(value) for key, value in texts.items()}
+def _changed(texts: Mapping[str, str], change: Callable[[str], str]) -> dict[str, str]:
+    return {key: change(value) for key, value in texts.items()}

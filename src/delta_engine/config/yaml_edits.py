@@ -7,7 +7,7 @@ What a line or an item means is decided elsewhere.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from delta_engine.config.yaml_emitter import Value, emit_pair, emit_value
@@ -68,15 +68,17 @@ def set_key(
 
 
 def add_block(
-    text: str, mapping: MappingNode, key: str, values: dict[str, str], after: Sequence[str] = ()
+    text: str, mapping: MappingNode, key: str, value: Value, after: Sequence[str] = ()
 ) -> Iterator[Splice]:
-    """Add a key with a mapping under it, a line per key; on one line within braces."""
-    if mapping.is_flow:
-        yield _added_pair(text, mapping, emit_pair(key, values, in_flow=True), after)
-        return
+    """Add a key to a block mapping, with a mapping or a list under it, a line per entry."""
     indent = _block_indent(text, mapping)
-    pairs = "\n".join(emit_pair(name, value, in_flow=False) for name, value in values.items())
-    yield _added_pair(text, mapping, f"{key}:\n{indent}" + pairs.replace("\n", f"\n{indent}"), after)
+    if isinstance(value, Mapping):
+        entries = [emit_pair(name, item, in_flow=False) for name, item in value.items()]
+    else:
+        assert isinstance(value, list)
+        entries = [f"- {emit_value(item, in_flow=False)}" for item in value]
+    lines = "".join(f"\n{entry}" for entry in entries).replace("\n", f"\n{indent}")
+    yield _added_pair(text, mapping, f"{key}:{lines}", after)
 
 
 def remove_keys(text: str, mapping: MappingNode, keys: Sequence[str]) -> Iterator[Splice]:

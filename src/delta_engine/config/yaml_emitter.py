@@ -7,6 +7,7 @@ written is decided elsewhere.
 from __future__ import annotations
 
 import io
+import re
 import sys
 from collections.abc import Mapping, Sequence
 from typing import TypeAlias
@@ -16,11 +17,14 @@ from ruamel.yaml.comments import CommentedMap, CommentedSeq
 from ruamel.yaml.emitter import Emitter
 from ruamel.yaml.scalarstring import DoubleQuotedScalarString, SingleQuotedScalarString
 
-Value: TypeAlias = "str | bool | Sequence[Value] | Mapping[str, Value]"
-"""What a model file holds: texts, true and false, lists and mappings."""
+Value: TypeAlias = "str | int | Sequence[Value] | Mapping[str, Value]"
+"""What a model file holds: texts, numbers, true and false, lists and mappings."""
 
 _BOOLEANS_ELSEWHERE = frozenset({"yes", "no", "on", "off"})
 """Plain, these are texts in YAML 1.2, and true or false to the many readers of YAML 1.1."""
+
+_NUMBER = re.compile(r"-?[0-9]+").fullmatch
+"""What is plain in a document and a number; a text that looks like one is quoted before this is asked."""
 
 _QUOTED = {"'": SingleQuotedScalarString, '"': DoubleQuotedScalarString}
 
@@ -32,7 +36,9 @@ class _Emitter(Emitter):
         style = str(super().choose_scalar_style() or "")
         text = self.event.value
         # Plain and single quotes lose U+0085 and friends; `{k: ? a}` and `{"k": v, :a: b}` are not read back.
-        is_misread = style == "" and (text.startswith(("?", ":", "-")) or text.lower() in _BOOLEANS_ELSEWHERE)
+        is_misread = style == "" and (
+            (text.startswith(("?", ":", "-")) and not _NUMBER(text)) or text.lower() in _BOOLEANS_ELSEWHERE
+        )
         is_unsafe = is_misread or not text.isprintable()
         is_unwanted = style == "'" and self.event.style != "'"
         return '"' if is_unsafe or is_unwanted else style
@@ -55,7 +61,7 @@ def emit_block(value: Mapping[str, object]) -> str:
 
 def flow(value: Value) -> object:
     """Return a value that `emit_block` writes on one line, such as `{name: id, type: bigint}`."""
-    if isinstance(value, (str, bool)):
+    if isinstance(value, (str, int)):
         return value
     collection: CommentedMap | CommentedSeq
     if isinstance(value, Mapping):

@@ -119,7 +119,7 @@ def _traces(deviation: Deviation) -> Iterator[str]:
     """Yield the fields that tell of a deviation: its own, and that of a CHECK that stands for NOT NULL."""
     yield deviation.field.lower()
     match deviation.difference:
-        case aspects.Difference(action=ColumnNullabilityChange(name)):
+        case aspects.Difference(action=ColumnNullabilityChange(name, path=())):
             yield f"constraint {build_not_null_check_name(name)}"
 
 

@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from delta_engine import aspects
-from delta_engine.aspects.aspect import Comparison, with_renames
+from delta_engine.aspects.aspect import Comparison
+from delta_engine.aspects.renames import with_renames, without_declared_renames
 from delta_engine.drift_policy import DriftKind
 from delta_engine.models import Table
 from delta_engine.state.states import TableState
@@ -52,7 +53,7 @@ def deviations(applied: Applied, observed: TableState) -> tuple[Deviation, ...]:
         Deviation(kind=DriftKind.COLUMN_RENAMED, field=f"column {old}", expected=old, actual=new)
         for old, new in applied.renames.items()
     )
-    expected = with_renames(applied.table, applied.renames)
+    expected = without_declared_renames(with_renames(applied.table, applied.renames))
     found = tuple(
         Deviation(
             kind=difference.kind,

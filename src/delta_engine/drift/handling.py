@@ -76,10 +76,11 @@ def irreversible(models: Sequence[Table], detected: Iterable[DetectedTable]) -> 
         model = by_key.get(table.name.key)
         if model is None:
             continue
-        declared = {column.key for column in model.columns}
+        declared = {column.key: (column.renamed_from or "").lower() for column in model.columns}
         sure = renames_of(table)
         for old, new in (*sure.items(), *possible_renames(table)):
-            if old.lower() in declared and new.lower() not in declared:
+            is_declared = declared.get(old.lower()) == new.lower()
+            if old.lower() in declared and new.lower() not in declared and not is_declared:
                 what = "somebody renamed it to" if old in sure else "somebody may have renamed it to"
                 yield DriftRefusal(
                     f"{what} {new!r}, and a plan could only drop that and add an empty {old!r}",

@@ -135,7 +135,7 @@ class DriftHistory:
     def _create_table(self) -> None:
         """Create the table, unless somebody has just done so."""
         columns = [
-            sql_column_definition(name, AtomicType(type_name), comment=comment)
+            sql_column_definition((name,), AtomicType(type_name), comment=comment)
             for name, (type_name, comment) in _COLUMNS.items()
         ]
         try:

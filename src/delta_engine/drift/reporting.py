@@ -263,5 +263,5 @@ def _renames_undone(tables: Iterable[DetectedTable], addressing: Addressing) -> 
                 old, new = str(detail.deviation.expected), str(detail.deviation.actual)
                 yield Recommendation(
                     text=f"Rename {table.name}'s column {new} back, with its data",
-                    command=sql_rename_column(addressing.table(table.name), new, old) + ";",
+                    command=sql_rename_column(addressing.table(table.name), (new,), old) + ";",
                 )

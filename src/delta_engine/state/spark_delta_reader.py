@@ -224,11 +224,15 @@ class SparkDeltaReader:
         if _ANY_DELTA_TABLE_HAS not in properties:
             raise not_a_delta_table(table, "a view or a table of another format")
         cluster_by = take_out_clustering(properties)
+        columns = self._columns(table, address, properties)
         return table.key, TableState(
-            columns=self._columns(table, address, properties),
+            columns=columns,
             table_comment=self._spark.catalog.getTable(address).description or "",
             table_properties=_visible(properties),
             primary_key=_primary_key(table, properties),
+            not_null_checks=tuple(
+                column.name for column in columns if _has_not_null_check(column.name, properties)
+            ),
             cluster_by=cluster_by,
         )
 

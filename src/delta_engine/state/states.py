@@ -72,6 +72,7 @@ class TableState:
         primary_key: the key with its name as the catalog spells it.
         foreign_keys: the keys with names and referenced columns, by name; tables by their whole names.
         checks: the enforced conditions as the catalog spells them, by name.
+        not_null_checks: the columns that are NOT NULL by a check of the engine's own; it is none of `checks`.
         cluster_by: the columns of liquid clustering, in order.
         clusters_automatically: whether the platform chooses those columns.
         partitioned_by: the columns of Hive-style partitioning, in order.
@@ -93,6 +94,7 @@ class TableState:
     primary_key: PrimaryKey | None = None
     foreign_keys: tuple[ForeignKey, ...] = ()
     checks: tuple[CheckConstraint, ...] = ()
+    not_null_checks: tuple[str, ...] = ()
     cluster_by: tuple[str, ...] = ()
     clusters_automatically: bool = False
     partitioned_by: tuple[str, ...] = ()

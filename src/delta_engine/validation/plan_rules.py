@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from delta_engine.actions import AlignTable, CreateTable, TablePlan
 from delta_engine.aspects.column_types import ColumnTypeChange
-from delta_engine.aspects.columns import ColumnAdd, ColumnDrop
+from delta_engine.aspects.columns import ColumnAdd, ColumnDrop, FieldAdd, FieldDrop
 from delta_engine.aspects.nullability import ColumnNullabilityChange
 from delta_engine.aspects.primary_key import PrimaryKeyAdd
 from delta_engine.aspects.table_features import COLUMN_MAPPING_MODE, EnableTableFeature
@@ -73,6 +73,35 @@ class NoAddNotNullColumns:
                     nested[0],
                     "Leave NOT NULL out there.",
                 )
+            fields = [
+                ".".join(add.path)
+                for add in align.of_type(FieldAdd)
+                if not add.desired.is_nullable or has_not_null_field(add.desired.data_type)
+            ]
+            if fields:
+                yield _plan_refusal(
+                    align,
+                    f"new fields ({', '.join(fields)}) would be NOT NULL, or have NOT NULL fields inside, "
+                    "in existing rows",
+                    fields[0],
+                    "Leave NOT NULL out there.",
+                )
+
+
+class NoTightenedFields:
+    """A field inside a column does not become NOT NULL: no platform changes that in place."""
+
+    def check(self, plan: TablePlan, policy: Policy) -> Iterator[UnsafePlanError]:  # noqa: ARG002
+        """Refuse NOT NULL on existing fields."""
+        for align in plan.align_tables:
+            for change in align.of_type(ColumnNullabilityChange):
+                if change.path and not change.make_nullable:
+                    yield _plan_refusal(
+                        align,
+                        "it would become NOT NULL, which no platform does to a field inside a column",
+                        ".".join((change.name, *change.path)),
+                        "Declare the field without NOT NULL, or add a CHECK constraint that demands it.",
+                    )
 
 
 class OnlyWidenedTypes:
@@ -119,7 +148,7 @@ class PrimaryKeyAddMustNotMakeColumnsNullable:
             loosened = {
                 change.name.lower()
                 for change in align.of_type(ColumnNullabilityChange)
-                if change.make_nullable
+                if change.make_nullable and not change.path
             }
             columns = [column for column in key.columns if column.lower() in loosened]
             if columns:
@@ -154,13 +183,16 @@ class PrimaryKeyExistingColumnsMustBeSetNotNull:
 
 
 class NoUnallowedColumnDrops:
-    """Dropping a column loses its data: only where the target's policy, or the command, allows it."""
+    """Dropping a column or a field loses its data: only where the target's policy, or the command, allows it."""
 
     def check(self, plan: TablePlan, policy: Policy) -> Iterator[UnsafePlanError]:
         """Refuse drops without consent."""
         kind = DestructiveKind.DROP_COLUMN
         for align in plan.align_tables:
-            names = [drop.observed.name for drop in align.of_type(ColumnDrop)]
+            names = [
+                *(drop.observed.name for drop in align.of_type(ColumnDrop)),
+                *(".".join(drop.path) for drop in align.of_type(FieldDrop)),
+            ]
             if names and not policy.allows(kind, align.table):
                 yield _plan_refusal(
                     align,
@@ -210,7 +242,9 @@ def _added_keys(plan: TablePlan) -> Iterator[tuple[AlignTable, PrimaryKeyAdd]]:
 
 def _untightened(align: AlignTable, columns: Sequence[str], which: str) -> Iterator[UnsafePlanError]:
     tightened = {
-        change.name.lower() for change in align.of_type(ColumnNullabilityChange) if not change.make_nullable
+        change.name.lower()
+        for change in align.of_type(ColumnNullabilityChange)
+        if not change.make_nullable and not change.path
     }
     names = [column for column in columns if column.lower() not in tightened]
     if names:

@@ -14,7 +14,7 @@ from delta_engine.actions import TablePlan
 from delta_engine.errors import InvalidModelError, UnsafePlanError
 from delta_engine.models import Table
 from delta_engine.policy import Policy
-from delta_engine.validation import governance_rules, model_rules, plan_rules
+from delta_engine.validation import column_rules, governance_rules, model_rules, plan_rules
 
 
 class ModelRule(Protocol):
@@ -40,6 +40,7 @@ DEFAULT_MODEL_RULES: tuple[ModelRule, ...] = (
     model_rules.TablesHaveColumns(),
     model_rules.ValidColumnNames(),
     model_rules.DuplicateColumnNames(),
+    column_rules.UnambiguousRenames(),
     model_rules.PrimaryKeyColumnsNotNull(),
     model_rules.ClusteringColumnsFit(),
     model_rules.ReadableProperties(),
@@ -52,6 +53,7 @@ DEFAULT_PLAN_RULES: tuple[PlanRule, ...] = (
     plan_rules.NoCreateOfPartlyManagedTables(),
     plan_rules.CreatePrimaryKeyColumnsNotNull(),
     plan_rules.NoAddNotNullColumns(),
+    plan_rules.NoTightenedFields(),
     plan_rules.OnlyWidenedTypes(),
     plan_rules.NoColumnMappingModeChange(),
     plan_rules.PrimaryKeyAddMustNotMakeColumnsNullable(),

@@ -1,0 +1,82 @@
+"""Columns and fields that get another name and keep their data. Clustering and partitions follow them by themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from delta_engine.actions import Hazard, Phase
+from delta_engine.aspects.aspect import Aspect, Change, Comparison, RenderContext, Sign, with_type
+from delta_engine.aspects.renames import with_renames
+from delta_engine.drift_policy import DriftKind
+from delta_engine.models import Part, Table
+from delta_engine.nested_types import FieldRename, Path, with_field_renamed
+from delta_engine.sql import sql_rename_column
+from delta_engine.state.states import TableState
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnRename:
+    """Give a column, or a field inside one, another name.
+
+    Args:
+        observed: the name so far.
+        desired: the name wanted.
+        inside: the way to the struct that has the field, with the names wanted; empty for a column.
+    """
+
+    phase: ClassVar[Phase] = Phase.RENAME_COLUMNS
+    hazards: ClassVar[tuple[Hazard, ...]] = (Hazard.BREAKS_READERS,)
+    observed: str
+    desired: str
+    inside: Path = ()
+
+    def __post_init__(self) -> None:
+        if self.desired.lower() == self.observed.lower():
+            raise ValueError(f"column {self.desired} already has this name")
+
+
+def diff(comparison: Comparison) -> Iterable[ColumnRename]:
+    """Yield a rename per column, then per field, those outside first: the names inside count on them."""
+    for observed, desired in comparison.renames.columns:
+        yield ColumnRename(observed, desired)
+    for rename in comparison.renames.fields:
+        if not rename.both_exist:
+            yield ColumnRename(rename.observed, rename.desired, rename.path)
+
+
+def render(actions: Sequence[ColumnRename], context: RenderContext) -> Iterable[str]:
+    """Yield a statement per rename: no platform takes several."""
+    for action in actions:
+        yield sql_rename_column(context.table, (*action.inside, action.observed), action.desired)
+
+
+def explain(action: ColumnRename) -> Iterable[Change]:
+    """Yield both names."""
+    yield Change(
+        sign=Sign.CHANGED,
+        subject=f"column {'.'.join((*action.inside, action.desired))}",
+        observed=action.observed,
+        desired=action.desired,
+    )
+
+
+def accept(model: Table, _observed: TableState, action: ColumnRename) -> Table:
+    """Return the model with the former name."""
+    if not action.inside:
+        return with_renames(model, {action.desired: action.observed})
+    back = FieldRename(path=action.inside[1:], observed=action.desired, desired=action.observed)
+    return with_type(model, action.inside[0], lambda whole: with_field_renamed(whole, back))
+
+
+ASPECT: Aspect[ColumnRename] = Aspect(
+    name="column renames",
+    part=Part.COLUMNS,
+    action_types=(ColumnRename,),
+    diff=diff,
+    render=render,
+    explain=explain,
+    accept=accept,
+    drift_kind=lambda _action: DriftKind.COLUMN_RENAMED,
+)

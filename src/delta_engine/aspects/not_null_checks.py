@@ -1,0 +1,94 @@
+"""The checks that stand for NOT NULL where a column could not be tightened: out of the way of other changes.
+
+Delta changes no column that a check names (`DELTA_CONSTRAINT_DEPENDENT_COLUMN_CHANGE`): the check goes first, and
+comes back last. Which columns are NOT NULL is the business of `nullability`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from delta_engine.actions import SAFE, Hazard, Phase
+from delta_engine.aspects.aspect import Aspect, Change, Comparison, RenderContext, Sign
+from delta_engine.constraints.naming import build_not_null_check_name
+from delta_engine.drift_policy import DriftKind
+from delta_engine.models import Part, Table
+from delta_engine.sql import sql_add_not_null_check, sql_drop_constraint
+
+
+@dataclass(frozen=True, slots=True)
+class DropNotNullCheck:
+    """Drop the check that stands for a column's NOT NULL, by the column's name so far."""
+
+    phase: ClassVar[Phase] = Phase.DROP_CHECKS
+    hazards: ClassVar[tuple[Hazard, ...]] = SAFE
+    column: str
+
+
+@dataclass(frozen=True, slots=True)
+class AddNotNullCheck:
+    """Add it again, under the column's name now."""
+
+    phase: ClassVar[Phase] = Phase.ADD_CHECKS
+    hazards: ClassVar[tuple[Hazard, ...]] = (Hazard.SCANS_DATA, Hazard.LOCKS)
+    column: str
+
+
+def diff(comparison: Comparison) -> Iterable[DropNotNullCheck | AddNotNullCheck]:
+    """Yield both for a column that changes otherwise, the drop alone for one that becomes nullable as well."""
+    changed = set(_changed(comparison))
+    former = {name.lower(): former for former, name in comparison.renames.columns}
+    checked = set(map(str.lower, comparison.observed.not_null_checks))
+    for desired, observed in comparison.shared:
+        if observed.key in changed & checked:
+            yield DropNotNullCheck(former.get(observed.key, observed.name))
+            if not desired.is_nullable:
+                yield AddNotNullCheck(desired.name)
+
+
+def render(actions: Sequence[DropNotNullCheck | AddNotNullCheck], context: RenderContext) -> Iterable[str]:
+    """Yield a statement per check."""
+    for action in actions:
+        name = build_not_null_check_name(action.column)
+        match action:
+            case DropNotNullCheck():
+                yield sql_drop_constraint(context.table, name, if_exists=True)
+            case AddNotNullCheck(column):
+                yield sql_add_not_null_check(context.table, name, column)
+
+
+def explain(action: DropNotNullCheck | AddNotNullCheck) -> Iterable[Change]:
+    """Yield the check."""
+    subject, condition = f"column {action.column} not null check", f"{action.column} IS NOT NULL"
+    match action:
+        case DropNotNullCheck():
+            yield Change(sign=Sign.REMOVED, subject=subject, observed=condition)
+        case AddNotNullCheck():
+            yield Change(sign=Sign.ADDED, subject=subject, desired=condition)
+
+
+def _changed(comparison: Comparison) -> Iterable[str]:
+    """Yield the columns, in lower case, that Delta would not change under a check."""
+    yield from (name.lower() for _, name in comparison.renames.columns)
+    yield from (rename.path[0].lower() for rename in comparison.renames.fields)
+    yield from (pair.path[0].lower() for pair in comparison.fields if pair.desired is None)
+    yield from (pair.path[0].lower() for pair in comparison.types)
+
+
+def _unchanged(model: Table, *_: object) -> Table:
+    return model
+
+
+ASPECT: Aspect[DropNotNullCheck | AddNotNullCheck] = Aspect(
+    name="not null checks",
+    part=Part.COLUMNS,
+    action_types=(DropNotNullCheck, AddNotNullCheck),
+    diff=diff,
+    differences=lambda _comparison: (),
+    render=render,
+    explain=explain,
+    accept=_unchanged,
+    drift_kind=lambda _action: DriftKind.COLUMN_NULLABILITY,
+)

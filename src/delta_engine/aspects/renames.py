@@ -1,0 +1,142 @@
+"""Which columns and fields get another name, and both sides of a comparison with the new names. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from delta_engine.models import Column, Part, PrimaryKey, Table
+from delta_engine.nested_types import FieldRename, field_renames, with_field_renamed
+from delta_engine.state.states import TableState
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Renames:
+    """The declared renames that are not done yet.
+
+    Args:
+        columns: the columns' names so far, and as the model has them.
+        fields: the fields inside columns; their paths start with the column's new name.
+        clashes: columns whose former and new names both exist, as pairs: one of them would be lost.
+    """
+
+    columns: tuple[tuple[str, str], ...] = ()
+    fields: tuple[FieldRename, ...] = ()
+    clashes: tuple[tuple[str, str], ...] = ()
+
+    @classmethod
+    def of(cls, desired: Table, observed: TableState) -> Renames:
+        """Find what a table still has by its former name; nothing for a model that is not about columns."""
+        if not desired.is_about(Part.COLUMNS) or not any(
+            column.renamed_from or column.renamed_fields for column in desired.columns
+        ):
+            return NO_RENAMES
+        present = {column.key: column for column in observed.columns}
+        wanted = {column.key for column in desired.columns}
+        found = [
+            (column.renamed_from.lower(), column)
+            for column in desired.columns
+            if column.renamed_from
+            and column.renamed_from.lower() in present
+            and column.renamed_from.lower() not in wanted
+        ]
+        columns = {former: column.name for former, column in found if column.key not in present}
+        return cls(
+            columns=tuple((present[former].name, name) for former, name in columns.items()),
+            fields=tuple(_fields(desired, _with_new_names(observed.columns, columns))),
+            clashes=tuple(
+                (present[former].name, present[column.key].name)
+                for former, column in found
+                if column.key in present
+            ),
+        )
+
+    @property
+    def new_names(self) -> Mapping[str, str]:
+        """The new names of columns by their former ones."""
+        return dict(self.columns)
+
+    @property
+    def contested(self) -> frozenset[str]:
+        """The former names, in lower case, of columns that would have to be dropped for a rename."""
+        return frozenset(former.lower() for former, _ in self.clashes)
+
+    def applied_to(self, observed: TableState) -> TableState:
+        """Return a table's state with the new names, but for keys and checks."""
+        names = {former.lower(): name for former, name in self.columns}
+        if not names and not self.fields:
+            return observed
+        return replace(
+            observed,
+            columns=tuple(map(self._with_new_fields, _with_new_names(observed.columns, names))),
+            cluster_by=_new_names(observed.cluster_by, names),
+            partitioned_by=_new_names(observed.partitioned_by, names),
+            not_null_checks=tuple(_new_names(observed.not_null_checks, names)),
+        )
+
+    def _with_new_fields(self, column: Column) -> Column:
+        for rename in self.fields:
+            if rename.path[0].lower() == column.key and not rename.both_exist:
+                inside = replace(rename, path=rename.path[1:])
+                column = replace(column, data_type=with_field_renamed(column.data_type, inside))
+        return column
+
+
+NO_RENAMES = Renames()
+
+
+def with_renames(model: Table, renames: Mapping[str, str]) -> Table:
+    """Return a model with columns renamed, wherever it names them.
+
+    Args:
+        model: the model.
+        renames: new names by old ones; what the model does not have is left out.
+    """
+    if not renames:
+        return model
+    new_names = {old.lower(): new for old, new in renames.items()}
+    key = model.primary_key
+    return replace(
+        model,
+        columns=_with_new_names(model.columns, new_names),
+        primary_key=PrimaryKey(_new_names(key.columns, new_names), key.name, key.rely) if key else None,
+        foreign_keys=tuple(
+            replace(foreign_key, columns=_new_names(foreign_key.columns, new_names))
+            for foreign_key in model.foreign_keys
+        ),
+        cluster_by=_new_names(model.cluster_by, new_names),
+        partitioned_by=_new_names(model.partitioned_by, new_names),
+    )
+
+
+def without_declared_renames(model: Table) -> Table:
+    """Return a model that names things as they are now, and says nothing of former names."""
+    if not any(column.renamed_from or column.renamed_fields for column in model.columns):
+        return model
+    columns = (replace(column, renamed_from=None, renamed_fields={}) for column in model.columns)
+    return replace(model, columns=tuple(columns))
+
+
+def _fields(desired: Table, observed: Iterable[Column]) -> Iterator[FieldRename]:
+    by_key = {column.key: column for column in observed}
+    for column in desired.columns:
+        present = by_key.get(column.key)
+        if present is not None and column.renamed_fields:
+            for rename in field_renames(column.renamed_fields, present.data_type, column.data_type):
+                yield replace(rename, path=(present.name, *rename.path))
+
+
+def _with_new_names(columns: Iterable[Column], new_names: Mapping[str, str]) -> tuple[Column, ...]:
+    return tuple(
+        _with_new_name(column, new_names[column.key]) if column.key in new_names else column
+        for column in columns
+    )
+
+
+def _with_new_name(column: Column, name: str) -> Column:
+    is_undone = column.renamed_from is not None and column.renamed_from.lower() == name.lower()
+    return replace(column, name=name, renamed_from=None if is_undone else column.renamed_from)
+
+
+def _new_names(names: Iterable[str], new_names: Mapping[str, str]) -> tuple[str, ...]:
+    return tuple(new_names.get(name.lower(), name) for name in names)

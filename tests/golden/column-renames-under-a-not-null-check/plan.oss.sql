@@ -1,0 +1,15 @@
+ALTER TABLE `dev`.`silver`.`orders` DROP CONSTRAINT IF EXISTS `delta_engine_not_null_id`;
+ALTER TABLE `dev`.`silver`.`orders` DROP CONSTRAINT IF EXISTS `delta_engine_not_null_amount`;
+ALTER TABLE `dev`.`silver`.`orders` DROP CONSTRAINT IF EXISTS `delta_engine_not_null_remark`;
+ALTER TABLE `dev`.`silver`.`orders` DROP CONSTRAINT IF EXISTS `delta_engine_not_null_address`;
+ALTER TABLE `dev`.`silver`.`orders` RENAME COLUMN `id` TO `order_id`;
+ALTER TABLE `dev`.`silver`.`orders` RENAME COLUMN `remark` TO `note`;
+ALTER TABLE `dev`.`silver`.`orders` ADD COLUMNS (`address`.`c` int);
+ALTER TABLE `dev`.`silver`.`orders` DROP COLUMNS (`address`.`b`);
+ALTER TABLE `dev`.`silver`.`orders` ALTER COLUMN `amount` TYPE bigint;
+ALTER TABLE `dev`.`silver`.`orders` ALTER COLUMN `note` DROP NOT NULL;
+ALTER TABLE `dev`.`silver`.`orders` DROP CONSTRAINT IF EXISTS `delta_engine_not_null_note`;
+ALTER TABLE `dev`.`silver`.`orders` ADD CONSTRAINT `delta_engine_not_null_order_id` CHECK (`order_id` IS NOT NULL);
+ALTER TABLE `dev`.`silver`.`orders` ADD CONSTRAINT `delta_engine_not_null_amount` CHECK (`amount` IS NOT NULL);
+ALTER TABLE `dev`.`silver`.`orders` ADD CONSTRAINT `delta_engine_not_null_address` CHECK (`address` IS NOT NULL);
+ALTER TABLE `dev`.`silver`.`orders` ALTER COLUMN `untouched` COMMENT 'now commented';

@@ -1,0 +1,116 @@
+"""Renamed columns and fields: data kept, nothing guessed, inert once done."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from delta_engine.aspects.column_renames import ColumnRename
+from delta_engine.aspects.renames import with_renames
+from delta_engine.compile.planner import TablePlanner
+from delta_engine.drift.comparison import Applied, accepted, deviations
+from delta_engine.drift_policy import DriftKind
+from delta_engine.errors import InvalidModelError
+from delta_engine.models import Column, Table
+from delta_engine.policy import Allowance, DestructiveKind, Policy
+from delta_engine.state.states import CatalogState, TableState
+
+
+def orders(*columns: Column) -> Table:
+    return Table("dev", "silver", "orders", columns)
+
+
+def state(*columns: Column) -> TableState:
+    return TableState(columns=columns, table_properties={"delta.columnMapping.mode": "name"})
+
+
+def catalog_of(observed: TableState) -> CatalogState:
+    """Return a snapshot of dev.silver.orders."""
+    return CatalogState(tables={"dev.silver.orders": observed})
+
+
+RENAMED = orders(Column("id", "bigint"), Column("note", "string", renamed_from="Remark"))
+ID = Column("id", "bigint")
+
+
+@pytest.mark.parametrize(
+    ("model", "observed", "message"),
+    [
+        (
+            RENAMED,
+            state(ID, Column("remark", "string"), Column("Note", "string")),
+            "table dev.silver.orders, column Note: it is renamed from remark, and the table has both: the data "
+            "of one would be lost. If Note has the data that counts, leave the rename out of the model: remark is "
+            "then planned as a drop, which needs consent. If remark has it, drop or rename Note by hand first.",
+        ),
+        (
+            orders(Column("a", "struct<postcode: string>", renamed_fields={"postcode": "zip"})),
+            state(Column("a", "struct<zip: string, postcode: string>")),
+            "table dev.silver.orders, column a.postcode: it is renamed from a.zip, and the table has both: the data "
+            "of one would be lost. If a.postcode has the data that counts, leave the rename out of the model: a.zip "
+            "is then planned as a drop, which needs consent. If a.zip has it, drop or rename a.postcode by hand "
+            "first.",
+        ),
+    ],
+)
+def test_both_names_present_are_refused_whatever_is_allowed(
+    model: Table, observed: TableState, message: str
+) -> None:
+    allowing = TablePlanner(Policy(allow=(Allowance(DestructiveKind.DROP_COLUMN),)))
+    with pytest.raises(InvalidModelError) as error:
+        allowing.plan([replace(model, declared_at=None)], catalog_of(observed))
+    assert str(error.value).endswith(message)
+
+
+def test_a_model_that_is_not_about_columns_renames_none() -> None:
+    model = replace(RENAMED, manages=frozenset())
+    assert not TablePlanner().plan([model], catalog_of(state(ID, Column("note", "string"))))
+
+
+@pytest.mark.parametrize(
+    "observed",
+    [state(ID, Column("NOTE", "string")), state(Column("note", "string"), ID)],
+    ids=["other case", "other order"],
+)
+def test_a_rename_says_nothing_once_it_is_done(observed: TableState) -> None:
+    assert not TablePlanner().plan([RENAMED], catalog_of(observed))
+
+
+def test_a_rename_of_nothing_adds_the_column() -> None:
+    (align,) = TablePlanner().plan([RENAMED], catalog_of(state(ID))).align_tables
+    assert align.of_type(ColumnRename) == ()
+    assert len(align.actions) == 1
+
+
+def test_no_rename_is_a_no_op() -> None:
+    with pytest.raises(ValueError, match="already has this name"):
+        ColumnRename("ID", "id")
+
+
+def test_a_declared_rename_that_somebody_did_by_hand_is_done_and_no_drift_to_undo() -> None:
+    before = orders(ID, Column("remark", "string"))
+    by_hand = state(ID, Column("note", "string"))
+    (renamed,) = deviations(Applied(table=before, column_order=None, renames={"remark": "note"}), by_hand)
+    assert renamed.kind is DriftKind.COLUMN_RENAMED
+    assert not TablePlanner().plan([RENAMED], catalog_of(by_hand), {before.qualified_name.key: before})
+
+
+def test_a_column_renamed_back_by_hand_is_drift_that_the_models_can_take_in() -> None:
+    observed = state(ID, Column("remark", "string"))
+    applied = Applied(table=RENAMED, column_order=None, renames={"note": "remark"})
+    found = deviations(applied, observed)
+    assert [one.kind for one in found] == [DriftKind.COLUMN_RENAMED]
+    assert accepted(RENAMED, observed, found).columns == (ID, Column("remark", "string"))
+
+
+def test_without_a_history_a_former_name_is_not_guessed_to_be_the_column() -> None:
+    found = deviations(
+        Applied(table=RENAMED, column_order=None, renames={}), state(ID, Column("remark", "string"))
+    )
+    assert {one.kind for one in found} == {DriftKind.COLUMN_DROPPED, DriftKind.COLUMN_ADDED}
+
+
+def test_a_model_with_its_former_name_back_is_renamed_from_nothing() -> None:
+    (_, note) = with_renames(RENAMED, {"note": "Remark"}).columns
+    assert (note.name, note.renamed_from) == ("Remark", None)
