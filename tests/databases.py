@@ -24,6 +24,7 @@ from delta_engine.models import (
     RowFilter,
     Table,
 )
+from delta_engine.types import to_data_type
 
 Item = TypeVar("Item")
 
@@ -50,6 +51,28 @@ LADDERS = (
 )
 """Types that a column may have one after the other."""
 
+NESTED_LADDERS = (
+    (
+        "struct<x: int NOT NULL, y: array<smallint> COMMENT 'it\\'s'>",
+        "struct<x: int, y: array<int>, `z z`: struct<q: double> COMMENT 'q'>",
+        "struct<y: array<smallint> COMMENT '', x: bigint NOT NULL COMMENT '${x}'>",
+        "struct<`x 2`: bigint, new: string>",
+    ),
+    (
+        "array<struct<x: int, y: struct<q: date, r: float>>>",
+        "array<struct<y: struct<r: double COMMENT 'r', s: map<string, int>>>>",
+        "array<struct<z: int COMMENT 'x', y: struct<q: date, `r 2`: float>, x: string>>",
+    ),
+    (
+        "map<string, struct<x: int>>",
+        "map<string, struct<x: int, y: variant>>",
+        "map<string, struct<X: bigint COMMENT 'x'>>",
+    ),
+)
+"""Types whose insides change field by field."""
+
+FORMER_FIELDS = {NESTED_LADDERS[0][3]: {"x 2": "x"}, NESTED_LADDERS[1][2]: {"element.y.r 2": "r"}}
+
 CONDITIONS = (
     "`{0}` IS NOT NULL OR TRUE",
     "{0} is not null or true",  # means the same
@@ -75,7 +98,7 @@ TAGS: tuple[dict[str, str], ...] = (
     {"pii": "no", "it's": "${x}"},
     {"cost center": ""},
 )
-READY = frozenset({"tags", "table renames"})
+READY = frozenset({"tags", "table renames", "column renames", "fields"})
 """What the engine's aspects can do by now."""
 
 
@@ -122,7 +145,8 @@ def scenarios(draw: st.DrawFn) -> Scenario:
     """Draw two versions of a database whose columns of one name have types of one ladder."""
     choices = Choices(draw(st.binary(max_size=1200)) + draw(st.binary(min_size=400, max_size=400)))
     names = choices.some(NEW_NAMES) or ["items"]
-    ladders = {name: choices.one_of(LADDERS) for name in COLUMNS}
+    known = (*LADDERS, *NESTED_LADDERS, *NESTED_LADDERS) if "fields" in READY else LADDERS
+    ladders = {name: choices.one_of(known) for name in COLUMNS}
     start = [_table(choices, name, {one: ladder[0] for one, ladder in ladders.items()}) for name in names]
     types = {name: choices.one_of(ladder) for name, ladder in ladders.items()}
     goal = [
@@ -162,6 +186,7 @@ def _column(choices: Choices, name: str, data_type: str) -> Column:
         choices.flag(),
         choices.one_of(WORDS),
         tags=choices.one_of(TAGS) if "tags" in READY else {},
+        renamed_fields=FORMER_FIELDS.get(data_type, {}),
         default=choices.one_of((None, *DEFAULTS)) if "defaults" in READY and name in REFERENCES else None,
     )
 
@@ -217,7 +242,13 @@ def _after(choices: Choices, start: Table, goal: Table, ladders: Mapping[str, Se
     nullable = {one.key for one in columns if one.is_nullable}
     key = goal.primary_key
     is_legal = key and not nullable & {one.lower() for one in key.columns}
-    goal = replace(goal, columns=tuple(columns), primary_key=key if is_legal else None)
+    fit = {one.name for one in columns if can_cluster(one.data_type)}
+    goal = replace(
+        goal,
+        columns=tuple(columns),
+        primary_key=key if is_legal else None,
+        cluster_by=tuple(name for name in goal.cluster_by if name in fit),
+    )
     if "table renames" in READY and choices.rarely(6):
         return replace(goal, table_name=NEW_NAMES[goal.table_name], renamed_from=goal.table_name)
     return goal
@@ -233,8 +264,13 @@ def _renamed(
     for column in columns:
         if column.key not in present and column.name in ladders and gone and choices.flag():
             former = gone.pop()
-            kind = Column("_", choices.one_of(ladders[former.name])).data_type
-            column = replace(column, data_type=kind, renamed_from=former.name)  # noqa: PLW2901
+            text = choices.one_of(ladders[former.name])
+            column = replace(  # noqa: PLW2901
+                column,
+                data_type=to_data_type(text),
+                renamed_from=former.name,
+                renamed_fields=FORMER_FIELDS.get(text, {}),
+            )
         found.append(column)
     return found
 

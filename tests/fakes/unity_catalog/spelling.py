@@ -19,15 +19,18 @@ from delta_engine.models import (
 from delta_engine.state.states import TableState
 from tests.fakes.unity_catalog.stored import Stored
 
+AUTOMATIC = "clusterByAuto"
+
 
 def as_read(stored: Stored) -> TableState:
     """Return a table as the catalog shows it: RELY cannot be read back, expressions come back in other words."""
     state = stored.state
     key = state.primary_key
+    properties = {name: text for name, text in shown_properties(state).items() if name != AUTOMATIC}
     return replace(
         state,
         columns=tuple(_column(stored.name, column) for column in state.columns),
-        table_properties=shown_properties(state),
+        table_properties=properties,
         primary_key=PrimaryKey(key.columns, key.name) if key else None,
         foreign_keys=tuple(sorted(map(_foreign_key, state.foreign_keys), key=lambda one: str(one.name))),
         checks=tuple(sorted(map(_check, state.checks), key=lambda one: one.name)),
@@ -45,7 +48,7 @@ def shown_properties(state: TableState) -> Mapping[str, str]:
     if state.cluster_by or state.clusters_automatically:
         found["delta.feature.clustering"] = "supported"
     if state.clusters_automatically:
-        found["clusterByAuto"] = "true"
+        found[AUTOMATIC] = "true"
     if any(column.identity for column in state.columns):
         found["delta.feature.identityColumns"] = "supported"
     if any(column.generated_as for column in state.columns):
