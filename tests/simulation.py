@@ -8,6 +8,7 @@ from dataclasses import replace
 from delta_engine.actions import Action, AlignTable, CreateTable, TablePlan
 from delta_engine.aspects.clustering import ChangeClustering
 from delta_engine.aspects.column_comments import ColumnComment, SetColumnComments
+from delta_engine.aspects.column_masks import DropColumnMask, SetColumnMask
 from delta_engine.aspects.column_renames import ColumnRename
 from delta_engine.aspects.column_tags import SetColumnTags, UnsetColumnTags
 from delta_engine.aspects.column_types import ColumnTypeChange
@@ -15,13 +16,14 @@ from delta_engine.aspects.columns import ColumnAdd, ColumnDrop, FieldAdd, FieldD
 from delta_engine.aspects.not_null_checks import AddNotNullCheck, DropNotNullCheck
 from delta_engine.aspects.nullability import ColumnNullabilityChange
 from delta_engine.aspects.primary_key import PrimaryKeyAdd, PrimaryKeyDrop, named_primary_key
+from delta_engine.aspects.row_filters import DropRowFilter, SetRowFilter
 from delta_engine.aspects.table_comment import SetTableComment
 from delta_engine.aspects.table_features import EnableTableFeature
 from delta_engine.aspects.table_names import RenameTable
 from delta_engine.aspects.table_properties import SetTableProperties, UnsetTableProperties
 from delta_engine.aspects.table_tags import SetTableTags, UnsetTableTags
 from delta_engine.aspects.tags import TagChange
-from delta_engine.models import Column, PrimaryKey
+from delta_engine.models import Column, ColumnMask, PrimaryKey
 from delta_engine.nested_types import (
     FieldRename,
     type_at,
@@ -59,6 +61,7 @@ def created(create: CreateTable) -> TableState:
         primary_key=named_primary_key(model),
         cluster_by=model.cluster_by,
         tags=model.tags,
+        row_filter=model.row_filter,
     )
 
 
@@ -67,7 +70,8 @@ def after(action: Action, state: TableState) -> TableState:
     match action:
         case ColumnAdd(desired):
             assert all(column.key != desired.key for column in state.columns)
-            return replace(state, columns=(*state.columns, replace(desired, tags={})))
+            mask = desired.mask and (None if _is_set_later(desired.mask, state) else desired.mask)
+            return replace(state, columns=(*state.columns, replace(desired, tags={}, mask=mask)))
         case ColumnDrop(observed):
             key = state.primary_key
             assert key is None or observed.key not in map(str.lower, key.columns)
@@ -137,6 +141,18 @@ def after(action: Action, state: TableState) -> TableState:
             assert state.primary_key is not None
             assert state.primary_key.name == name
             return replace(state, primary_key=None)
+        case SetRowFilter(desired):
+            assert all(_column(state, name) for name in desired.columns)
+            return replace(state, row_filter=desired)
+        case DropRowFilter():
+            assert state.row_filter is not None
+            return replace(state, row_filter=None)
+        case SetColumnMask(column, desired):
+            assert all(_column(state, name) for name in desired.using_columns)
+            return _with_column(state, column, mask=desired)
+        case DropColumnMask(column):
+            assert _column(state, column).mask is not None
+            return _with_column(state, column, mask=None)
         case SetTableTags(changes):
             return replace(state, tags=_with_tags(state.tags, changes))
         case UnsetTableTags(unwanted):
@@ -146,6 +162,11 @@ def after(action: Action, state: TableState) -> TableState:
         case UnsetColumnTags(column, unwanted):
             return _with_column(state, column, tags=_without_tags(_column(state, column).tags, unwanted))
     raise AssertionError(f"the simulation does not know {action}")
+
+
+def _is_set_later(mask: ColumnMask, state: TableState) -> bool:
+    """Whether a mask takes a column that is added in the same statement."""
+    return not {name.lower() for name in mask.using_columns} <= {column.key for column in state.columns}
 
 
 def _with_tags(tags: Mapping[str, str], changes: Iterable[TagChange]) -> dict[str, str]:

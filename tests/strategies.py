@@ -108,6 +108,36 @@ tags = st.dictionaries(st.sampled_from(["pii", "PII", "cost center", "it's", "ä
 kept_types = data_types.filter(lambda found: forgotten_clause(found) is None)
 
 
+functions = st.sampled_from(["dev.gov.f", "dev.gov.it's", "${x}.gov.f", "gov.f", "f"])
+
+principals = st.sampled_from(["analysts", "jo@example.com", "it's", "${x}", "4b0f"])
+
+privileges = st.lists(st.sampled_from(["SELECT", "MODIFY", "ALL PRIVILEGES"]), min_size=1, unique=True).map(
+    tuple
+)
+
+grants = st.dictionaries(principals, privileges, max_size=2)
+
+
+@st.composite
+def governed(draw: st.DrawFn, table: Table) -> Table:
+    """Draw the same table with what only Unity Catalog keeps."""
+    names = [column.name for column in table.columns]
+    columns = []
+    for column in table.columns:
+        others = [name for name in names if name != column.name]
+        mask = ColumnMask(draw(functions), draw(st.permutations(others))[: draw(st.integers(0, 2))])
+        is_masked = draw(st.booleans())
+        columns.append(replace(column, tags=draw(tags), mask=mask if is_masked else None))
+    row_filter = RowFilter(draw(functions), draw(st.permutations(names))[: draw(st.integers(0, 2))])
+    return replace(
+        table,
+        columns=tuple(columns),
+        tags=draw(tags),
+        row_filter=row_filter if draw(st.booleans()) else None,
+    )
+
+
 @st.composite
 def models(
     draw: st.DrawFn, *, types: Mapping[str, DataType] | None = None, is_governed: bool = True
@@ -119,15 +149,14 @@ def models(
         types: the type of each column by name; any by default.
         is_governed: whether it may have what only Unity Catalog keeps.
     """
-    some_tags = tags if is_governed else st.just({})
     columns = []
     for name in draw(st.lists(names, min_size=1, max_size=6, unique_by=str.lower)):
         data_type = types[name] if types else draw(kept_types)
-        columns.append(Column(name, data_type, draw(st.booleans()), draw(texts), tags=draw(some_tags)))
+        columns.append(Column(name, data_type, draw(st.booleans()), draw(texts)))
     required = [column.name for column in columns if not column.is_nullable]
     clusterable = [column.name for column in columns if can_cluster(column.data_type)]
     key = draw(st.permutations(required))[: len(required) // 2 + 1] if draw(st.booleans()) else []
-    return Table(
+    table = Table(
         "dev",
         "silver",
         "orders",
@@ -136,8 +165,8 @@ def models(
         draw(table_properties),
         PrimaryKey(key, draw(st.sampled_from([None, "my_key"]))) if key else None,
         cluster_by=draw(st.permutations(clusterable))[: draw(st.integers(0, 4))],
-        tags=draw(some_tags),
     )
+    return draw(governed(table)) if is_governed else table
 
 
 @st.composite
@@ -149,21 +178,11 @@ def successive_models(draw: st.DrawFn) -> tuple[Table, Table]:
 
 locations = st.sampled_from(["s3://bucket/a b", "abfss://c@a.dfs.core.windows.net/${x}", "/Volumes/a/b/c"])
 
-functions = st.sampled_from(["dev.gov.f", "dev.gov.it's", "${x}.gov.f", "gov.f"])
-
 expressions = st.sampled_from(["a > 0", "a <> 'it''s'", "b IN ('${x}', \"y\")", "current_date()", "1"])
-
-principals = st.sampled_from(["analysts", "jo@example.com", "it's", "${x}", "4b0f"])
-
-privileges = st.lists(st.sampled_from(["SELECT", "MODIFY", "ALL PRIVILEGES"]), min_size=1, unique=True).map(
-    tuple
-)
 
 checks = st.lists(
     st.builds(CheckConstraint, names, expressions), max_size=3, unique_by=lambda check: check.name
 ).map(tuple)
-
-grants = st.dictionaries(principals, privileges, max_size=2)
 
 identities = st.builds(Identity, st.integers(-9, 9), st.integers(1, 9), st.booleans())
 

@@ -49,6 +49,8 @@ class DriftKind(Enum):
     COLUMN_ORDER = "column_order"
     COLUMN_COMMENT = "column_comment"
     TABLE_COMMENT = "table_comment"
+    ROW_FILTER = "row_filter"
+    COLUMN_MASK = "column_mask"
     TABLE_TAG = "table_tag"
     COLUMN_TAG = "column_tag"
     UNMANAGED = "unmanaged"
@@ -70,6 +72,8 @@ _DEFAULT_SEVERITIES = {
     DriftKind.COLUMN_ORDER: Severity.LOW,
     DriftKind.COLUMN_COMMENT: Severity.LOW,
     DriftKind.TABLE_COMMENT: Severity.LOW,
+    DriftKind.ROW_FILTER: Severity.HIGH,
+    DriftKind.COLUMN_MASK: Severity.HIGH,
     DriftKind.TABLE_TAG: Severity.MEDIUM,
     DriftKind.COLUMN_TAG: Severity.MEDIUM,
     DriftKind.UNMANAGED: Severity.LOW,

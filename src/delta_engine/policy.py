@@ -15,6 +15,8 @@ class DestructiveKind(Enum):
 
     DROP_COLUMN = "drop_column"
     DROP_TABLE = "drop_table"
+    DROP_ROW_FILTER = "drop_row_filter"  # everybody sees all rows from then on
+    DROP_COLUMN_MASK = "drop_column_mask"  # everybody sees what the column holds from then on
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from typing_extensions import assert_never
 
+from delta_engine.model_parts import QualifiedName
 from delta_engine.types import (
     ArrayType,
     AtomicType,
@@ -244,6 +245,53 @@ def sql_set_tags(securable: str, tags: Mapping[str, str], column: str | None = N
 def sql_unset_tags(securable: str, keys: Iterable[str], column: str | None = None) -> str:
     """Take tags away; the arguments are those of `sql_set_tags`."""
     return f"ALTER {securable}{_of_column(column)} UNSET TAGS ({', '.join(map(sql_literal, keys))})"
+
+
+def sql_row_filter(function: QualifiedName, columns: Sequence[str]) -> str:
+    """Return the clause of a row filter, for SET and for WITH in CREATE TABLE."""
+    return f"ROW FILTER {sql_function(function)} ON ({_idents(columns)})"
+
+
+def sql_mask(function: QualifiedName, using_columns: Sequence[str]) -> str:
+    """Return the clause of a column mask, for a column's definition and for SET."""
+    using = f" USING COLUMNS ({_idents(using_columns)})" if using_columns else ""
+    return f"MASK {sql_function(function)}{using}"
+
+
+def sql_set_row_filter(table: str, clause: str) -> str:
+    """Set a table's row filter, in one step if it has another one.
+
+    Args:
+        table: the SQL that addresses the table.
+        clause: what `sql_row_filter` returns.
+    """
+    return f"ALTER TABLE {table} SET {clause}"
+
+
+def sql_drop_row_filter(table: str) -> str:
+    """Let everybody see all rows."""
+    return f"ALTER TABLE {table} DROP ROW FILTER"
+
+
+def sql_set_mask(table: str, column: str, clause: str) -> str:
+    """Set a column's mask, in one step if it has another one.
+
+    Args:
+        table: the SQL that addresses the table.
+        column: the column's name.
+        clause: what `sql_mask` returns.
+    """
+    return f"ALTER TABLE {table}{_of_column(column)} SET {clause}"
+
+
+def sql_drop_mask(table: str, column: str) -> str:
+    """Let everybody see a column as it is."""
+    return f"ALTER TABLE {table}{_of_column(column)} DROP MASK"
+
+
+def sql_function(name: QualifiedName) -> str:
+    """Return a function's three-part name, as the catalog stores it."""
+    return ".".join(map(quote_ident, name.key.split(".")))
 
 
 def sql_show_table_properties(table: str) -> str:

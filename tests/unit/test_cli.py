@@ -91,7 +91,7 @@ def test_the_environment_may_come_from_outside(
         ),
         (
             ["-e", "local", "plan", "--allow", "x"],
-            "refused: --allow: 'x' is not one of: drop_column, drop_table.",
+            "refused: --allow: 'x' is not one of: drop_column, drop_table, drop_row_filter, drop_column_mask.",
         ),
     ],
 )

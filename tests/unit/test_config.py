@@ -144,7 +144,8 @@ def test_all_settings(write: Write, tmp_path: Path) -> None:
         (
             "variables: {catalog: dev, n: 7}",
             "policy:\n  allow:\n    - drop_column\n    - drop_everything:*",
-            "conf/dev.yml:6: 'drop_everything' is not one of: drop_column, drop_table.",
+            "conf/dev.yml:6: 'drop_everything' is not one of: drop_column, drop_table, drop_row_filter, "
+            "drop_column_mask.",
         ),
         (
             "variables: {catalog: dev, n: 7}",

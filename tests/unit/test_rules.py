@@ -7,13 +7,15 @@ from collections.abc import Iterable
 import pytest
 
 from delta_engine.actions import Action, AlignTable, CreateSchema, CreateTable, DropTable, TablePlan
+from delta_engine.aspects.column_masks import DropColumnMask, SetColumnMask
 from delta_engine.aspects.column_types import ColumnTypeChange
 from delta_engine.aspects.columns import ColumnAdd, ColumnDrop, FieldAdd, FieldDrop
 from delta_engine.aspects.nullability import ColumnNullabilityChange
 from delta_engine.aspects.primary_key import PrimaryKeyAdd
+from delta_engine.aspects.row_filters import DropRowFilter, SetRowFilter
 from delta_engine.aspects.table_features import EnableTableFeature
 from delta_engine.errors import InvalidModelError, SourceLocation, UnsafePlanError
-from delta_engine.models import Column, PrimaryKey, Table
+from delta_engine.models import CheckConstraint, Column, ColumnMask, PrimaryKey, RowFilter, Table
 from delta_engine.policy import Allowance, Policy
 from delta_engine.types import AtomicType, StructField
 from delta_engine.validation import column_rules, governance_rules, model_rules, plan_rules
@@ -31,6 +33,56 @@ def model(*columns: Column, table: str = "orders", **rest: object) -> Table:
 
 
 MODEL_CASES: list[tuple[ModelRule, list[Table], str]] = [
+    (
+        governance_rules.RowFiltersFit(),
+        [model(ID, row_filter=RowFilter("a.b.c.d", ["id"]))],
+        "models.yml:7: table dev.silver.orders: its row filter is 'a.b.c.d', which is no function's name. "
+        "Write function, schema.function or catalog.schema.function.",
+    ),
+    (
+        governance_rules.RowFiltersFit(),
+        [model(ID, row_filter=RowFilter("f", ["ID", "region"]))],
+        "models.yml:7: table dev.silver.orders, column region: its row filter takes it, and the table has no "
+        "such column. Declare it, or correct the row filter.",
+    ),
+    (
+        governance_rules.ColumnMasksFit(),
+        [model(Column("id", "bigint", mask=ColumnMask("a..f")))],
+        "models.yml:7: table dev.silver.orders, column id: its mask is 'a..f', which is no function's name. "
+        "Write function, schema.function or catalog.schema.function.",
+    ),
+    (
+        governance_rules.ColumnMasksFit(),
+        [model(Column("id", "bigint", mask=ColumnMask("f", ["region", "unit"])))],
+        "models.yml:7: table dev.silver.orders, column id: its mask takes columns (region, unit) that the table "
+        "does not have. Declare them, or correct using_columns.",
+    ),
+    (
+        governance_rules.ColumnMasksFit(),
+        [model(Column("id", "bigint", mask=ColumnMask("f", ["ID"])))],
+        "models.yml:7: table dev.silver.orders, column id: its mask names it in using_columns. "
+        "Leave it out there: the function takes the masked column first anyway.",
+    ),
+    (
+        governance_rules.ColumnMasksFit(),
+        [model(ID, Column("b", "int", mask=ColumnMask("f", ["id", "ID"])))],
+        "models.yml:7: table dev.silver.orders, column b: its mask takes a column twice. "
+        "Name each column once in using_columns.",
+    ),
+    (
+        governance_rules.NoChecksUnderProtection(),
+        [model(ID, checks=[CheckConstraint("c", "id > 0")], row_filter=RowFilter("f"))],
+        "models.yml:7: table dev.silver.orders: it has CHECK constraints and a row filter, and Databricks "
+        "refuses the two together. Leave one of them out: the rows can be checked before they are written, or "
+        "be filtered by a view.",
+    ),
+    (
+        governance_rules.NoChecksUnderProtection(),
+        [model(Column("id", "int", mask=ColumnMask("f")), checks=[CheckConstraint("c", "id > 0")])],
+        "models.yml:7: table dev.silver.orders: it has CHECK constraints and a mask on id, and Databricks "
+        "refuses the two together. Leave one of them out: the rows can be checked before they are written, or "
+        "be filtered by a view.",
+    ),
     (
         governance_rules.TagsWithinLimits(),
         [model(ID, tags={f"k{number}": "" for number in range(51)})],
@@ -270,6 +322,12 @@ MODEL_CASES: list[tuple[ModelRule, list[Table], str]] = [
 FINE = [
     model(table="t3", comment="theirs", tags={"team": "sales"}, manages=("comments", "tags")),
     model(ID, Column("n", "struct<x: int NOT NULL, y: struct<z: int NOT NULL>>")),
+    model(
+        ID,
+        Column("b", "int", mask=ColumnMask("`dev`.security.f", ["ID"]), tags={"class.x": "", "a b": "ä"}),
+        table="protected",
+        row_filter=RowFilter("f"),
+    ),
     model(ID, Column("größe", "int"), table="t2", primary_key=["ID"], table_properties={"a.b": "c"}),
     model(
         Column("a b.c`d", "int"),
@@ -300,6 +358,22 @@ def tightened(*names: str) -> Iterable[ColumnNullabilityChange]:
 
 
 PLAN_CASES: list[tuple[PlanRule, TablePlan, str, TablePlan]] = [
+    (
+        governance_rules.NoUnallowedExposure(),
+        aligned(DropRowFilter(RowFilter("dev.security.f", ["id"]))),
+        "models.yml:7: table dev.silver.orders: its row filter would be dropped, and everybody who may read it "
+        "would see all rows. Declare it again, or allow it: --allow drop_row_filter:dev.silver.orders for one "
+        "run, policy.allow: [drop_row_filter] for the target.",
+        aligned(SetRowFilter(RowFilter("dev.security.g"), RowFilter("dev.security.f"))),
+    ),
+    (
+        governance_rules.NoUnallowedExposure(),
+        aligned(DropColumnMask("a", ColumnMask("dev.s.f")), DropColumnMask("b", ColumnMask("dev.s.f"))),
+        "models.yml:7: table dev.silver.orders, column a: the masks of columns (a, b) would be dropped, and "
+        "everybody who may read the table would see what is in them. Declare it again, or allow it: --allow "
+        "drop_column_mask:dev.silver.orders for one run, policy.allow: [drop_column_mask] for the target.",
+        aligned(SetColumnMask("a", ColumnMask("dev.s.g"), ColumnMask("dev.s.f"))),
+    ),
     (
         plan_rules.NoUnallowedTableDrops(),
         TablePlan(drop_tables=(DropTable(ORDERS, 12_345),)),
@@ -439,6 +513,12 @@ def test_the_policy_allows_drops_by_kind_and_table(allowed: str, is_refused: boo
     policy = Policy(allow=(Allowance.parse(allowed),))
     refusals = list(plan_rules.NoUnallowedColumnDrops().check(aligned(ColumnDrop(ID)), policy))
     assert bool(refusals) is is_refused
+
+
+def test_the_policy_allows_exposure_by_kind() -> None:
+    plan = aligned(DropRowFilter(RowFilter("dev.s.f")), DropColumnMask("a", ColumnMask("dev.s.f")))
+    allowed = Policy(allow=tuple(map(Allowance.parse, ("drop_row_filter:silver.*", "drop_column_mask"))))
+    assert list(governance_rules.NoUnallowedExposure().check(plan, allowed)) == []
 
 
 def test_an_unknown_kind_cannot_be_allowed() -> None:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import pytest
 
 from delta_engine import sql
+from delta_engine.models import QualifiedName
 from delta_engine.types import parse_data_type
 
 T = "`dev`.`silver`.`orders`"
+FUNCTION = QualifiedName("Dev", "security", "by_`region")
 AWKWARD = 'it\'s a \\ back\\nslash\nnew ${x} line 🎉 "q" -- /* */ ;\t\r'
 
 
@@ -133,6 +135,21 @@ def test_create_table_leaves_out_empty_clauses() -> None:
             sql.sql_unset_tags(f"TABLE {T}", ["a"], "c"),
             f"ALTER TABLE {T} ALTER COLUMN `c` UNSET TAGS ('a')",
         ),
+        (sql.sql_row_filter(FUNCTION, []), "ROW FILTER `dev`.`security`.`by_``region` ON ()"),
+        (
+            sql.sql_set_row_filter(T, sql.sql_row_filter(FUNCTION, ["a", "b`c"])),
+            f"ALTER TABLE {T} SET ROW FILTER `dev`.`security`.`by_``region` ON (`a`, `b``c`)",
+        ),
+        (sql.sql_drop_row_filter(T), f"ALTER TABLE {T} DROP ROW FILTER"),
+        (
+            sql.sql_set_mask(T, "a", sql.sql_mask(FUNCTION, [])),
+            f"ALTER TABLE {T} ALTER COLUMN `a` SET MASK `dev`.`security`.`by_``region`",
+        ),
+        (
+            sql.sql_mask(FUNCTION, ["b", "c"]),
+            "MASK `dev`.`security`.`by_``region` USING COLUMNS (`b`, `c`)",
+        ),
+        (sql.sql_drop_mask(T, "a"), f"ALTER TABLE {T} ALTER COLUMN `a` DROP MASK"),
         (sql.sql_show_table_properties(T), f"SHOW TBLPROPERTIES {T}"),
     ],
 )

@@ -15,6 +15,7 @@ from delta_engine.actions import Action, AlignTable, Phase
 from delta_engine.aspects import (
     clustering,
     column_comments,
+    column_masks,
     column_renames,
     column_tags,
     column_types,
@@ -22,6 +23,7 @@ from delta_engine.aspects import (
     not_null_checks,
     nullability,
     primary_key,
+    row_filters,
     table_comment,
     table_features,
     table_names,
@@ -53,6 +55,8 @@ ASPECTS: tuple[Aspect[Any], ...] = (
     table_features.ASPECT,
     table_properties.ASPECT,
     primary_key.ASPECT,
+    row_filters.ASPECT,
+    column_masks.ASPECT,
     table_tags.ASPECT,
     column_tags.ASPECT,
 )

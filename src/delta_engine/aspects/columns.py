@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar, TypeAlias
 
@@ -18,10 +18,11 @@ from delta_engine.aspects.aspect import (
     with_column,
     with_type,
 )
+from delta_engine.aspects.column_masks import mask_clause
 from delta_engine.capabilities import TighteningSupport
 from delta_engine.constraints.naming import build_not_null_check_name
 from delta_engine.drift_policy import DriftKind
-from delta_engine.models import Column, Part, Table
+from delta_engine.models import Column, Part, QualifiedName, Table
 from delta_engine.nested_types import Path, with_field, without_field
 from delta_engine.sql import (
     sql_add_columns,
@@ -97,13 +98,15 @@ def diff(comparison: Comparison) -> Iterable[ColumnAction]:
 
 
 def create(desired: Table, _context: RenderContext) -> CreateClauses:
-    """Return the column definitions: name, type, nullability and comment."""
-    return CreateClauses(columns=tuple(map(_definition, desired.columns)))
+    """Return the column definitions: name, type, nullability, comment and mask."""
+    name = desired.qualified_name
+    return CreateClauses(columns=tuple(_definition(one) + mask_clause(one, name) for one in desired.columns))
 
 
 def render(actions: Sequence[ColumnAction], context: RenderContext) -> Iterable[str]:
     """Yield one ADD COLUMNS or one DROP COLUMNS, and what stands in a drop's way."""
-    added = [definition for action in actions for definition in _added(action)]
+    names = {action.desired.key for action in actions if isinstance(action, ColumnAdd)}
+    added = [definition for action in actions for definition in _added(action, context.name, names)]
     if added:
         yield sql_add_columns(context.table, added)
     if context.capabilities.tightening is TighteningSupport.CHECK_CONSTRAINT:
@@ -155,10 +158,10 @@ def drift_kind(action: ColumnAction) -> DriftKind:
     return DriftKind.COLUMN_DROPPED if is_add else DriftKind.COLUMN_ADDED
 
 
-def _added(action: ColumnAction) -> Iterable[str]:
+def _added(action: ColumnAction, table: QualifiedName, added: Collection[str]) -> Iterable[str]:
     match action:
         case ColumnAdd(desired):
-            yield _definition(bare_column(desired))
+            yield _definition(bare_column(desired)) + mask_clause(desired, table, added)
         case FieldAdd(path, field):
             yield sql_column_definition(
                 path, field.data_type, is_nullable=field.is_nullable, comment=field.comment

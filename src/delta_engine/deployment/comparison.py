@@ -71,6 +71,7 @@ def _as_state(table: Table) -> TableState:
         primary_key=table.primary_key,
         cluster_by=table.cluster_by,
         tags=table.tags,
+        row_filter=table.row_filter,
     )
 
 

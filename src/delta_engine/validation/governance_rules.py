@@ -5,8 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
-from delta_engine.errors import InvalidModelError
-from delta_engine.models import Table
+from delta_engine.actions import AlignTable, TablePlan
+from delta_engine.aspects.column_masks import DropColumnMask
+from delta_engine.aspects.row_filters import DropRowFilter
+from delta_engine.errors import InvalidModelError, UnsafePlanError
+from delta_engine.models import Column, ColumnMask, Table
+from delta_engine.policy import DestructiveKind, Policy
 
 
 class TagsWithinLimits:
@@ -59,6 +63,124 @@ class TagsWithinLimits:
         own = next((key.removeprefix(prefix) for prefix in self._SYSTEM if key.startswith(prefix)), key)
         found = self._FORBIDDEN.search(own)
         return f"has a character that is not allowed here: {found[0]!r}" if found else ""
+
+
+class RowFiltersFit:
+    """A row filter has a function's name, and takes columns of its table."""
+
+    def check(self, models: Sequence[Table]) -> Iterator[InvalidModelError]:
+        """Refuse what the platform would refuse (Databricks docs: "ROW FILTER clause")."""
+        for model in models:
+            if model.row_filter is not None:
+                problem = _function_problem(model.row_filter.function)
+                if problem:
+                    yield _refusal(model, f"its row filter {problem}", _FUNCTION_NAMES)
+                for name in _missing(model, model.row_filter.columns):
+                    yield _refusal(
+                        model,
+                        "its row filter takes it, and the table has no such column",
+                        "Declare it, or correct the row filter.",
+                        name,
+                    )
+
+
+class ColumnMasksFit:
+    """A column mask has a function's name, and takes other columns of its table, each once."""
+
+    def check(self, models: Sequence[Table]) -> Iterator[InvalidModelError]:
+        """Refuse what the platform would refuse (Databricks docs: "ROW_COLUMN_ACCESS error condition")."""
+        for model in models:
+            for column in model.columns:
+                if column.mask is not None:
+                    for reason, way_out in self._problems(model, column, column.mask):
+                        yield _refusal(model, reason, way_out, column.name)
+
+    def _problems(self, model: Table, column: Column, mask: ColumnMask) -> Iterator[tuple[str, str]]:
+        problem = _function_problem(mask.function)
+        if problem:
+            yield f"its mask {problem}", _FUNCTION_NAMES
+        missing, taken = _missing(model, mask.using_columns), [name.lower() for name in mask.using_columns]
+        if missing:
+            listed = ", ".join(missing)
+            yield (
+                f"its mask takes columns ({listed}) that the table does not have",
+                "Declare them, or correct using_columns.",
+            )
+        if column.key in taken:
+            yield (
+                "its mask names it in using_columns",
+                "Leave it out there: the function takes the masked column first anyway.",
+            )
+        if len(taken) > len({*taken}):
+            yield "its mask takes a column twice", "Name each column once in using_columns."
+
+
+class NoChecksUnderProtection:
+    """A table with a row filter or column masks has no CHECK constraints: Databricks refuses the two together."""
+
+    def check(self, models: Sequence[Table]) -> Iterator[InvalidModelError]:
+        """Refuse both in one model (Databricks docs: "COLUMN_MASKS_FEATURE_NOT_SUPPORTED error condition")."""
+        for model in models:
+            masked = [column.name for column in model.columns if column.mask is not None]
+            if model.checks and (masked or model.row_filter is not None):
+                what = "a row filter" if model.row_filter is not None else f"a mask on {masked[0]}"
+                yield _refusal(
+                    model,
+                    f"it has CHECK constraints and {what}, and Databricks refuses the two together",
+                    "Leave one of them out: the rows can be checked before they are written, or be filtered by a view.",
+                )
+
+
+class NoUnallowedExposure:
+    """Row filters and column masks are dropped only where the policy, or the command, allows it."""
+
+    def check(self, plan: TablePlan, policy: Policy) -> Iterator[UnsafePlanError]:
+        """Refuse drops without consent: data would be seen by people who must not see it."""
+        for align in plan.align_tables:
+            if align.of_type(DropRowFilter) and not policy.allows(
+                DestructiveKind.DROP_ROW_FILTER, align.table
+            ):
+                yield _exposure(
+                    align,
+                    "its row filter would be dropped, and everybody who may read it would see all rows",
+                    DestructiveKind.DROP_ROW_FILTER,
+                )
+            masked = [drop.column for drop in align.of_type(DropColumnMask)]
+            if masked and not policy.allows(DestructiveKind.DROP_COLUMN_MASK, align.table):
+                yield _exposure(
+                    align,
+                    f"the masks of columns ({', '.join(masked)}) would be dropped, and everybody who may read "
+                    "the table would see what is in them",
+                    DestructiveKind.DROP_COLUMN_MASK,
+                    masked[0],
+                )
+
+
+_FUNCTION_NAMES = "Write function, schema.function or catalog.schema.function."
+
+
+def _function_problem(function: str) -> str:
+    parts = function.replace("`", "").split(".")
+    is_name = len(parts) <= 3 and all(part.strip() == part and part for part in parts)
+    return "" if is_name else f"is {function!r}, which is no function's name"
+
+
+def _missing(model: Table, names: Sequence[str]) -> list[str]:
+    known = {column.key for column in model.columns}
+    return [name for name in names if name.lower() not in known]
+
+
+def _exposure(
+    align: AlignTable, reason: str, kind: DestructiveKind, column: str | None = None
+) -> UnsafePlanError:
+    return UnsafePlanError(
+        reason,
+        table=str(align.table),
+        column=column,
+        location=align.declared_at,
+        way_out=f"Declare it again, or allow it: --allow {kind.value}:{align.table} for one run, "
+        f"policy.allow: [{kind.value}] for the target.",
+    )
 
 
 def _refusal(model: Table, reason: str, way_out: str, column: str | None = None) -> InvalidModelError:

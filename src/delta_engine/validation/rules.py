@@ -47,6 +47,9 @@ DEFAULT_MODEL_RULES: tuple[ModelRule, ...] = (
     model_rules.KeepsNestedClauses(),
     model_rules.DeclaresOnlyWhatItManages(),
     governance_rules.TagsWithinLimits(),
+    governance_rules.RowFiltersFit(),
+    governance_rules.ColumnMasksFit(),
+    governance_rules.NoChecksUnderProtection(),
 )
 
 DEFAULT_PLAN_RULES: tuple[PlanRule, ...] = (
@@ -62,6 +65,7 @@ DEFAULT_PLAN_RULES: tuple[PlanRule, ...] = (
     plan_rules.NoUnallowedColumnDrops(),
     plan_rules.NoUnallowedTableDrops(),
     plan_rules.NoUnallowedSchemas(),
+    governance_rules.NoUnallowedExposure(),
 )
 
 

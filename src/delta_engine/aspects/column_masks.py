@@ -1,0 +1,146 @@
+"""Column masks: the functions through which everybody sees a column. A new column has its mask from the start.
+
+A mask that somebody else set, and that no model ever named, is left alone. A column that is dropped takes its mask
+along: nobody shall see it unmasked before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+from typing_extensions import assert_never
+
+from delta_engine.actions import Hazard, Phase
+from delta_engine.aspects.aspect import Aspect, Change, Comparison, RenderContext, Sign, with_column
+from delta_engine.aspects.functions import full_function_name
+from delta_engine.drift_policy import DriftKind
+from delta_engine.models import Column, ColumnMask, Part, QualifiedName, Table
+from delta_engine.sql import sql_drop_mask, sql_mask, sql_set_mask
+from delta_engine.state.states import TableState
+
+
+@dataclass(frozen=True, slots=True)
+class SetColumnMask:
+    """Mask a column, or mask it in another way: readers see other values than before."""
+
+    phase: ClassVar[Phase] = Phase.CHANGE_COLUMN_MASKS
+    hazards: ClassVar[tuple[Hazard, ...]] = (Hazard.BREAKS_READERS,)
+    column: str
+    desired: ColumnMask
+    observed: ColumnMask | None
+
+    def __post_init__(self) -> None:
+        if self.desired == self.observed:
+            raise ValueError(f"column {self.column} has this mask already")
+
+
+@dataclass(frozen=True, slots=True)
+class DropColumnMask:
+    """Let everybody see a column as it is; a rule wants consent."""
+
+    phase: ClassVar[Phase] = Phase.CHANGE_COLUMN_MASKS
+    hazards: ClassVar[tuple[Hazard, ...]] = (Hazard.BREAKS_READERS,)
+    column: str
+    observed: ColumnMask
+
+
+def diff(comparison: Comparison) -> Iterable[SetColumnMask | DropColumnMask]:
+    """Yield an action per shared column whose function or further columns differ."""
+    name, applied = comparison.desired.qualified_name, comparison.last_applied
+    known = {column.key for column in applied.columns if column.mask is not None} if applied else set()
+    for column, present in comparison.shared:
+        desired, observed = _normal(column.mask, name), _normal(present.mask, name)
+        if desired is None:
+            if observed is not None and present.key in known:
+                yield DropColumnMask(present.name, observed)
+        elif observed is None or _identity(desired) != _identity(observed):
+            yield SetColumnMask(present.name, desired, observed)
+    added = {column.key for column in comparison.added}
+    for column in comparison.added:
+        mask = _normal(column.mask, name)
+        if mask is not None and _takes(mask, added):
+            yield SetColumnMask(column.name, mask, None)
+
+
+def mask_clause(column: Column, table: QualifiedName, added: Collection[str] = ()) -> str:
+    """Return how a column's definition ends: with its mask, if it has one.
+
+    Args:
+        column: the column.
+        table: its table.
+        added: the keys of columns that an existing table gets in the same statement; a mask that takes one of
+            them is set after it.
+    """
+    if column.mask is None or _takes(column.mask, added):
+        return ""
+    return f" {_clause(column.mask, table)}"
+
+
+def render(actions: Sequence[SetColumnMask | DropColumnMask], context: RenderContext) -> Iterable[str]:
+    """Yield one statement per column."""
+    for action in actions:
+        match action:
+            case SetColumnMask(column, desired):
+                yield sql_set_mask(context.table, column, _clause(desired, context.name))
+            case DropColumnMask(column):
+                yield sql_drop_mask(context.table, column)
+            case other:
+                assert_never(other)
+
+
+def explain(action: SetColumnMask | DropColumnMask) -> Iterable[Change]:
+    """Yield both functions with the columns they take besides the masked one."""
+    subject = f"column {action.column} mask"
+    match action:
+        case SetColumnMask(_, desired, None):
+            yield Change(sign=Sign.ADDED, subject=subject, desired=describe(desired))
+        case SetColumnMask(_, desired, ColumnMask() as observed):
+            yield Change(
+                sign=Sign.CHANGED, subject=subject, observed=describe(observed), desired=describe(desired)
+            )
+        case DropColumnMask(_, observed):
+            yield Change(sign=Sign.REMOVED, subject=subject, observed=describe(observed))
+
+
+def accept(model: Table, observed: TableState, action: SetColumnMask | DropColumnMask) -> Table:
+    """Return the model with the column's mask as it is."""
+    masks = {column.key: column.mask for column in observed.columns}
+    mask = masks.get(action.column.lower())
+    return with_column(model, action.column, lambda column: replace(column, mask=mask))
+
+
+def describe(mask: ColumnMask) -> str:
+    """Return a mask for people."""
+    return f"{mask.function} ({', '.join(mask.using_columns)})" if mask.using_columns else mask.function
+
+
+def _normal(mask: ColumnMask | None, table: QualifiedName) -> ColumnMask | None:
+    if mask is None:
+        return None
+    return ColumnMask(str(full_function_name(mask.function, table)), mask.using_columns)
+
+
+def _identity(mask: ColumnMask) -> tuple[str, tuple[str, ...]]:
+    return mask.function, tuple(map(str.lower, mask.using_columns))
+
+
+def _takes(mask: ColumnMask, columns: Collection[str]) -> bool:
+    return any(name.lower() in columns for name in mask.using_columns)
+
+
+def _clause(mask: ColumnMask, table: QualifiedName) -> str:
+    return sql_mask(full_function_name(mask.function, table), mask.using_columns)
+
+
+ASPECT: Aspect[SetColumnMask | DropColumnMask] = Aspect(
+    name="column masks",
+    part=Part.ROW_FILTERS,
+    action_types=(SetColumnMask, DropColumnMask),
+    diff=diff,
+    render=render,
+    explain=explain,
+    accept=accept,
+    drift_kind=lambda _action: DriftKind.COLUMN_MASK,
+)

@@ -1,0 +1,127 @@
+"""The row filter: the function that decides who sees which rows. A new table has it from its first moment on.
+
+A filter that somebody else set, and that no model ever named, is left alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+from typing_extensions import assert_never
+
+from delta_engine.actions import Hazard, Phase
+from delta_engine.aspects.aspect import Aspect, Change, Comparison, CreateClauses, RenderContext, Sign
+from delta_engine.aspects.functions import full_function_name
+from delta_engine.drift_policy import DriftKind
+from delta_engine.models import Part, QualifiedName, RowFilter, Table
+from delta_engine.sql import sql_drop_row_filter, sql_row_filter, sql_set_row_filter
+from delta_engine.state.states import TableState
+
+
+@dataclass(frozen=True, slots=True)
+class SetRowFilter:
+    """Filter the rows, or filter them in another way: readers see others than before."""
+
+    phase: ClassVar[Phase] = Phase.CHANGE_ROW_FILTERS
+    hazards: ClassVar[tuple[Hazard, ...]] = (Hazard.BREAKS_READERS,)
+    desired: RowFilter
+    observed: RowFilter | None
+
+    def __post_init__(self) -> None:
+        if self.desired == self.observed:
+            raise ValueError("the table has this row filter already")
+
+
+@dataclass(frozen=True, slots=True)
+class DropRowFilter:
+    """Let everybody see all rows; a rule wants consent."""
+
+    phase: ClassVar[Phase] = Phase.CHANGE_ROW_FILTERS
+    hazards: ClassVar[tuple[Hazard, ...]] = (Hazard.BREAKS_READERS,)
+    observed: RowFilter
+
+
+def diff(comparison: Comparison) -> Iterable[SetRowFilter | DropRowFilter]:
+    """Yield an action when function or columns differ."""
+    name, applied = comparison.desired.qualified_name, comparison.last_applied
+    desired = _normal(comparison.desired.row_filter, name)
+    observed = _normal(comparison.observed.row_filter, name)
+    if desired is None:
+        if observed is not None and applied is not None and applied.row_filter is not None:
+            yield DropRowFilter(observed)
+    elif observed is None or _identity(desired) != _identity(observed):
+        yield SetRowFilter(desired, observed)
+
+
+def create(desired: Table, _context: RenderContext) -> CreateClauses:
+    """Return the WITH ROW FILTER clause."""
+    if desired.row_filter is None:
+        return CreateClauses()
+    return CreateClauses(clauses=(f"WITH {_clause(desired.row_filter, desired.qualified_name)}",))
+
+
+def render(actions: Sequence[SetRowFilter | DropRowFilter], context: RenderContext) -> Iterable[str]:
+    """Yield one SET ROW FILTER or one DROP ROW FILTER."""
+    for action in actions:
+        match action:
+            case SetRowFilter(desired):
+                yield sql_set_row_filter(context.table, _clause(desired, context.name))
+            case DropRowFilter():
+                yield sql_drop_row_filter(context.table)
+            case other:
+                assert_never(other)
+
+
+def explain(action: SetRowFilter | DropRowFilter) -> Iterable[Change]:
+    """Yield both functions with the columns they take."""
+    match action:
+        case SetRowFilter(desired, None):
+            yield Change(sign=Sign.ADDED, subject="row filter", desired=describe(desired))
+        case SetRowFilter(desired, RowFilter() as observed):
+            yield Change(
+                sign=Sign.CHANGED,
+                subject="row filter",
+                observed=describe(observed),
+                desired=describe(desired),
+            )
+        case DropRowFilter(observed):
+            yield Change(sign=Sign.REMOVED, subject="row filter", observed=describe(observed))
+
+
+def accept(model: Table, observed: TableState, _action: SetRowFilter | DropRowFilter) -> Table:
+    """Return the model with the filter as it is."""
+    return replace(model, row_filter=observed.row_filter)
+
+
+def describe(row_filter: RowFilter) -> str:
+    """Return a filter for people."""
+    return f"{row_filter.function} ({', '.join(row_filter.columns)})"
+
+
+def _normal(row_filter: RowFilter | None, table: QualifiedName) -> RowFilter | None:
+    if row_filter is None:
+        return None
+    return RowFilter(str(full_function_name(row_filter.function, table)), row_filter.columns)
+
+
+def _identity(row_filter: RowFilter) -> tuple[str, tuple[str, ...]]:
+    return row_filter.function, tuple(map(str.lower, row_filter.columns))
+
+
+def _clause(row_filter: RowFilter, table: QualifiedName) -> str:
+    return sql_row_filter(full_function_name(row_filter.function, table), row_filter.columns)
+
+
+ASPECT: Aspect[SetRowFilter | DropRowFilter] = Aspect(
+    name="row filter",
+    part=Part.ROW_FILTERS,
+    action_types=(SetRowFilter, DropRowFilter),
+    diff=diff,
+    render=render,
+    explain=explain,
+    accept=accept,
+    drift_kind=lambda _action: DriftKind.ROW_FILTER,
+    create=create,
+)

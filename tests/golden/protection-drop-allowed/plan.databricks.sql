@@ -1,0 +1,2 @@
+ALTER TABLE `dev`.`silver`.`orders` DROP ROW FILTER;
+ALTER TABLE `dev`.`silver`.`orders` ALTER COLUMN `email` DROP MASK;
