@@ -263,6 +263,55 @@ def test_bad_models(write: Write, tmp_path: Path, replace: str, by: str, message
     assert refusal(tmp_path).startswith(message)
 
 
+@pytest.mark.parametrize(
+    ("key", "message"),
+    [
+        ("cluster_by: id", "cluster_by is a list of columns, or AUTO. Write [id]."),
+        ("manages: [comments, colums]", "unknown part 'colums'. Did you mean 'columns'?"),
+        (
+            "manages: [everything]",
+            "unknown part 'everything'. Known: clustering, columns, comments, constraints, grants, owner, "
+            "properties, row_filters, tags.",
+        ),
+        ("grants: {analysts: SELECT}", "the grants of 'analysts' are a list. Write [SELECT]."),
+        ("foreign_keys: [{columns: [id]}]", "foreign_keys[0]: Object missing required field `references`."),
+        (
+            "foreign_keys: [{columns: [id], reference: x}]",
+            "unknown key 'reference'. Did you mean 'references'?",
+        ),
+        ("checks: {positive: 7}", "checks[...]: Expected `str`, got `int`."),
+        ("tags: {pii: [a]}", "'pii' must be a text. Write it in quotes."),
+        ("row_filter: {functon: f}", "unknown key 'functon'. Did you mean 'function'?"),
+        ("partitoned_by: [id]", "unknown key 'partitoned_by'. Did you mean 'partitioned_by'?"),
+    ],
+)
+def test_bad_keys_of_tables(write: Write, tmp_path: Path, key: str, message: str) -> None:
+    write("conf/models/m.yml", f"{MODELS}    {key}\n")
+    assert refusal(tmp_path) == f"conf/models/m.yml:7: table ${{catalog}}.silver.orders: {message}"
+
+
+@pytest.mark.parametrize(
+    ("key", "message"),
+    [
+        (
+            "default: null",
+            'default says nothing. Write "NULL" in quotes for that SQL expression, or leave the key out.',
+        ),
+        ("default: [1]", "'default' must be a text. Write it in quotes."),
+        (
+            "identity: yes",
+            "identity is true, or a mapping with start, step and always, not 'yes'. Write true.",
+        ),
+        ("identity: {strat: 1}", "unknown key 'strat'. Did you mean 'start'?"),
+        ("mask: {columns: [a]}", "unknown key 'columns'. Did you mean 'using_columns'?"),
+        ("tags: [pii]", "columns[0].tags: Expected `object`, got `array`."),
+    ],
+)
+def test_bad_keys_of_columns(write: Write, tmp_path: Path, key: str, message: str) -> None:
+    write("conf/models/m.yml", MODELS.replace("nullable: false", key))
+    assert refusal(tmp_path) == f"conf/models/m.yml:6: table ${{catalog}}.silver.orders: {message}"
+
+
 def test_several_models_of_one_table(write: Write, tmp_path: Path) -> None:
     write("conf/models/n.yml", MODELS.replace("orders", "ORDERS"))
     assert refusal(tmp_path) == (

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from delta_engine.config.documents import Document, DocumentPath
+from delta_engine.config.documents import Document, DocumentPath, unknown
 from delta_engine.models import (
     CheckConstraint,
     Column,
@@ -36,9 +36,9 @@ class _Column(msgspec.Struct):
     type: str | None = None
     nullable: bool = True
     comment: str = ""
-    default: Any = None
+    default: Any = msgspec.UNSET
     generated_as: str | None = None
-    identity: bool | _Identity | None = None
+    identity: bool | str | _Identity | None = None
     tags: dict[str, Any] = msgspec.field(default_factory=dict)
     mask: str | _Mask | None = None
     renamed_from: str | None = None
@@ -79,10 +79,10 @@ class _Table(msgspec.Struct):
     tags: dict[str, Any] = msgspec.field(default_factory=dict)
     row_filter: _RowFilter | None = None
     owner: str | None = None
-    grants: dict[str, list[str]] = msgspec.field(default_factory=dict)
+    grants: dict[str, list[str] | str] = msgspec.field(default_factory=dict)
     location: str | None = None
     renamed_from: str | None = None
-    manages: list[Part] | None = None
+    manages: list[str] | None = None
 
 
 def table_of(document: Document, path: DocumentPath, value: object) -> Table:
@@ -120,20 +120,26 @@ def table_of(document: Document, path: DocumentPath, value: object) -> Table:
         tags=document.texts((*path, "tags"), table.tags),
         row_filter=RowFilter(row_filter.function, row_filter.columns) if row_filter else None,
         owner=table.owner,
-        grants=table.grants,
+        grants=_grants(document, (*path, "grants"), table.grants),
         location=table.location,
         renamed_from=table.renamed_from,
-        manages=table.manages,
+        manages=_parts(document, (*path, "manages"), table.manages),
         declared_at=document.location(path),
     )
 
 
 def _column(document: Document, path: DocumentPath, column: _Column, table: _Table) -> Column:
-    if column.type is None and (table.manages is None or Part.COLUMNS in table.manages):
+    if column.type is None and (table.manages is None or Part.COLUMNS.value in table.manages):
         raise document.error(path, f"column {column.name!r} has no type", "Write one, such as type: bigint.")
     match column.identity:
         case _Identity(start, step, always):
             identity: Identity | None = Identity(start, step, always)
+        case str():
+            raise document.error(
+                (*path, "identity"),
+                f"identity is true, or a mapping with start, step and always, not {column.identity!r}",
+                "Write true.",
+            )
         case is_identity:
             identity = Identity() if is_identity else None
     match column.mask:
@@ -141,13 +147,19 @@ def _column(document: Document, path: DocumentPath, column: _Column, table: _Tab
             mask: ColumnMask | None = ColumnMask(function, using_columns)
         case function:
             mask = None if function is None else ColumnMask(function)
-    default = None if column.default is None else document.texts(path, {"default": column.default})["default"]
+    if column.default is None:
+        raise document.error(
+            (*path, "default"),
+            "default says nothing",
+            'Write "NULL" in quotes for that SQL expression, or leave the key out.',
+        )
+    defaults = {} if column.default is msgspec.UNSET else {"default": column.default}
     return Column(
         column.name,
         column.type or "void",
         column.nullable,
         column.comment,
-        default=default,
+        default=document.texts(path, defaults).get("default"),
         generated_as=column.generated_as,
         identity=identity,
         tags=document.texts((*path, "tags"), column.tags),
@@ -156,6 +168,27 @@ def _column(document: Document, path: DocumentPath, column: _Column, table: _Tab
         renamed_fields=column.renamed_fields,
         declared_at=document.location(path),
     )
+
+
+def _grants(
+    document: Document, path: DocumentPath, grants: dict[str, list[str] | str]
+) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for principal, privileges in grants.items():
+        if isinstance(privileges, str):
+            raise document.error(
+                (*path, principal), f"the grants of {principal!r} are a list", f"Write [{privileges}]."
+            )
+        found[principal] = privileges
+    return found
+
+
+def _parts(document: Document, path: DocumentPath, names: list[str] | None) -> list[str] | None:
+    known = [part.value for part in Part]
+    for position, name in enumerate(names or ()):
+        if name not in known:
+            raise document.error((*path, position), *unknown("part", name, known))
+    return names
 
 
 def _clustering(document: Document, path: DocumentPath, table: _Table) -> list[str] | str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from delta_engine.config.described_edits import described_edit
@@ -95,9 +96,18 @@ def _edited(text: str, file: str, edits: Sequence[ModelEdit], settings: Settings
     except (UnusualLayoutError, RefusedError, RefusalGroup) as error:
         raise _unsafe(edits, _reason(error)) from error
     expected = [positions[place].after if place in positions else model for place, model in enumerate(loaded)]
-    if list(outcome) != [model for model in expected if model is not None]:
+    if [_comparable(model) for model in outcome] != [_comparable(model) for model in expected if model]:
         raise _unsafe(edits, "the outcome would not be what is wanted, or other tables would change")
     return new_text
+
+
+def _comparable(model: Table) -> Table:
+    """Return a model without what means nothing: the order of checks, and columns that the platform chooses."""
+    return replace(
+        model,
+        checks=tuple(sorted(model.checks, key=lambda check: check.name)),
+        cluster_by=() if model.clusters_automatically else model.cluster_by,
+    )
 
 
 def _position(edit: ModelEdit, loaded: Sequence[Table]) -> int:
