@@ -15,7 +15,15 @@ from delta_engine.config.model_edits import edit_models, is_editable
 from delta_engine.config.model_files import load_models
 from delta_engine.config.settings import Settings
 from delta_engine.errors import ConfigError, RefusalGroup, SourceLocation
-from delta_engine.models import Column, PrimaryKey, Table
+from delta_engine.models import (
+    CheckConstraint,
+    Column,
+    ColumnMask,
+    ForeignKey,
+    PrimaryKey,
+    RowFilter,
+    Table,
+)
 from tests.model_edit_cases import (
     BLOCK,
     CASES,
@@ -25,6 +33,8 @@ from tests.model_edit_cases import (
     LINES_IN_BRACES,
     SHARED,
     UNUSUAL,
+    WHOLE,
+    WHOLE_CASES,
     Case,
     Change,
     column,
@@ -54,7 +64,7 @@ def settings(tmp_path: Path) -> Settings:
 @pytest.mark.parametrize(
     "layout", ["as it is", "CRLF", "no line break at the end", "with a mark and a start"]
 )
-@pytest.mark.parametrize("case", [*CASES, *IN_BRACES], ids=lambda case: case.name)
+@pytest.mark.parametrize("case", [*CASES, *WHOLE_CASES, *IN_BRACES], ids=lambda case: case.name)
 def test_only_what_changed_is_touched(case: Case, layout: str, settings: Settings) -> None:
     def laid_out(text: str) -> str:
         match layout:
@@ -204,6 +214,15 @@ def test_a_refusal_says_what_to_do_by_hand(settings: Settings) -> None:
     )
 
 
+def test_the_order_of_checks_means_nothing(settings: Settings) -> None:
+    (before,) = loaded(WHOLE, settings)
+    first, second = before.checks
+    after = replace(before, checks=(second, replace(first, expression="id > 1")))
+    edit_models([ModelEdit(before=before, after=after)], settings)
+    text = (settings.project_dir / "models" / "m.yml").read_text("utf-8")
+    assert text == WHOLE.replace("a: id > 0", "a: id > 1")
+
+
 @pytest.mark.parametrize("text", UNUSUAL)
 def test_unusual_layouts_are_edited_exactly_or_refused(text: str, settings: Settings) -> None:
     (before,) = loaded(text, settings)
@@ -325,3 +344,39 @@ retail/models.py:12 dev.silver.orders:
     assert described_edit(before, None) == dedent("""\
         retail/models.py:12 dev.silver.orders:
           remove the table""")
+
+
+def test_edits_of_every_field_are_described_for_people() -> None:
+    before = Table(
+        "dev",
+        "silver",
+        "orders",
+        [Column("id", "int", tags={"a": "1"}, mask=ColumnMask("gov.f"))],
+        foreign_keys=[ForeignKey(["id"], "a"), ForeignKey(["id"], "b")],
+        checks=[CheckConstraint("positive", "id > 0")],
+        cluster_by=["id"],
+        owner="me",
+    )
+    after = Table(
+        "dev",
+        "silver",
+        "orders",
+        [Column("id", "int", default="7", tags={"a": "2"}, mask=ColumnMask("gov.g", ["id"]))],
+        foreign_keys=[ForeignKey(["id"], "b"), ForeignKey(["id"], "c", name="n")],
+        checks=[CheckConstraint("positive", "id > 1")],
+        cluster_by="AUTO",
+        row_filter=RowFilter("gov.r", ["id"]),
+        grants={"analysts": ["SELECT"]},
+    )
+    assert described_edit(before, after).splitlines()[1:] == [
+        '  column id: default none → "7"',
+        '  column id: tag "a": "1" → "2"',
+        '  column id: mask ColumnMask("gov.f") → ColumnMask(function="gov.g", using_columns=["id"])',
+        '  remove ForeignKey(columns=["id"], references="a")',
+        '  add ForeignKey(name="n", columns=["id"], references="c")',
+        '  check "positive": "id > 0" → "id > 1"',
+        '  cluster by ["id"] → AUTO',
+        '  row filter none → RowFilter(function="gov.r", columns=["id"])',
+        '  owner "me" → none',
+        '  add grant "analysts": ["SELECT"]',
+    ]

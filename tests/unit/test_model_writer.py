@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import subprocess
 import sys
 from pathlib import Path
@@ -10,8 +11,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from delta_engine.config.model_fields import COLUMN_FIELDS, TABLE_FIELDS
 from delta_engine.config.model_writer import python_models, yaml_models
-from delta_engine.models import Column, PrimaryKey, Table
+from delta_engine.models import (
+    AUTO,
+    CheckConstraint,
+    Column,
+    ColumnMask,
+    ForeignKey,
+    Identity,
+    PrimaryKey,
+    RowFilter,
+    Table,
+)
 from tests.builders import WORKED_MODEL
 from tests.model_projects import (
     HOSTILE,
@@ -37,6 +49,39 @@ AWKWARD = Table(
     PrimaryKey(["a b"], "my_key", rely=True),
     cluster_by=["a b", "true"],
 )
+
+WHOLE = Table(
+    "dev",
+    "gold",
+    "orders",
+    [
+        Column("id", "bigint", identity=Identity(start=100)),
+        Column("n", "bigint", identity=Identity()),
+        Column("at", "timestamp", default="current_timestamp()"),
+        Column("day", "date", generated_as="cast(at as date)"),
+        Column(
+            "mail",
+            "struct<a: string>",
+            tags={"pii": "${x}"},
+            mask=ColumnMask("dev.gov.mask", ["n"]),
+            renamed_from="email",
+            renamed_fields={"a": "b"},
+        ),
+        Column("tel", "string", mask=ColumnMask("gov.mask")),
+    ],
+    foreign_keys=[ForeignKey(["n"], "dev.silver.lines", ["id"], rely=True), ForeignKey(["id"], "parents")],
+    checks=[CheckConstraint("positive", "n > 0 and n <> '${x}'")],
+    cluster_by=AUTO,
+    partitioned_by=["day"],
+    tags={"team": "sales"},
+    row_filter=RowFilter("dev.gov.only_mine", ["mail"]),
+    owner="owners",
+    grants={"analysts": ["select", "MODIFY"], "${x}": ["ALL_PRIVILEGES"]},
+    location="s3://bucket/orders",
+    renamed_from="old_orders",
+    manages=["tags", "comments"],
+)
+"""A table with everything that can be declared, though not all of it at once."""
 
 VARIABLES = {"catalog": "dev", "a": "dev", "schema": "silver"}
 
@@ -131,7 +176,118 @@ def tables(variables: Mapping[str, str]) -> list[Table]:
     )
 
 
-@pytest.mark.parametrize("models", [[WORKED_MODEL, AWKWARD], [WORKED_MODEL], [AWKWARD] * 3, []])
+def test_every_key_is_written_as_people_write_it() -> None:
+    assert (
+        yaml_models([WHOLE], VARIABLES)
+        == """\
+tables:
+  - catalog: ${catalog}
+    schema: gold
+    name: orders
+    renamed_from: old_orders
+    manages: [comments, tags]
+    columns:
+      - {name: id, type: bigint, identity: {start: 100}}
+      - {name: n, type: bigint, identity: true}
+      - {name: at, type: timestamp, default: current_timestamp()}
+      - {name: day, type: date, generated_as: cast(at as date)}
+      - {name: mail, type: "struct<`a`: string>", tags: {pii: "$${x}"}, \
+mask: {function: "${catalog}.gov.mask", using_columns: [n]}, renamed_from: email, renamed_fields: {a: b}}
+      - {name: tel, type: string, mask: gov.mask}
+    foreign_keys:
+      - {columns: [n], references: "${catalog}.silver.lines", referenced_columns: [id], rely: true}
+      - {columns: [id], references: parents}
+    checks:
+      positive: n > 0 and n <> '${x}'
+    cluster_by: AUTO
+    partitioned_by: [day]
+    location: s3://bucket/orders
+    tags:
+      team: sales
+    row_filter: {function: "${catalog}.gov.only_mine", columns: [mail]}
+    owner: owners
+    grants:
+      $${x}: [ALL PRIVILEGES]
+      analysts: [MODIFY, SELECT]
+"""
+    )
+
+
+def test_every_argument_is_written_as_people_write_it() -> None:
+    _, text = python_models([WHOLE], VARIABLES).split("from delta_engine ")
+    assert (
+        text
+        == '''\
+import (
+    AUTO,
+    CheckConstraint,
+    Column,
+    ColumnMask,
+    ForeignKey,
+    Identity,
+    RowFilter,
+    Table,
+)
+
+
+def tables(variables: Mapping[str, str]) -> list[Table]:
+    """Return the models, for an environment's variables."""
+    return [
+        Table(
+            catalog_name=variables["catalog"],
+            schema_name="gold",
+            table_name="orders",
+            renamed_from="old_orders",
+            manages=["comments", "tags"],
+            columns=[
+                Column("id", "bigint", identity=Identity(start=100)),
+                Column("n", "bigint", identity=Identity()),
+                Column("at", "timestamp", default="current_timestamp()"),
+                Column("day", "date", generated_as="cast(at as date)"),
+                Column(
+                    "mail",
+                    "struct<`a`: string>",
+                    tags={"pii": "$${x}"},
+                    mask=ColumnMask(function="${catalog}.gov.mask", using_columns=["n"]),
+                    renamed_from="email",
+                    renamed_fields={"a": "b"},
+                ),
+                Column("tel", "string", mask=ColumnMask("gov.mask")),
+            ],
+            foreign_keys=[
+                ForeignKey(
+                    columns=["n"],
+                    references="${catalog}.silver.lines",
+                    referenced_columns=["id"],
+                    rely=True,
+                ),
+                ForeignKey(columns=["id"], references="parents"),
+            ],
+            checks=[CheckConstraint("positive", "n > 0 and n <> '${x}'")],
+            cluster_by=AUTO,
+            partitioned_by=["day"],
+            location="s3://bucket/orders",
+            tags={"team": "sales"},
+            row_filter=RowFilter(function="${catalog}.gov.only_mine", columns=["mail"]),
+            owner="owners",
+            grants={"$${x}": ["ALL PRIVILEGES"], "analysts": ["MODIFY", "SELECT"]},
+        ),
+    ]
+'''
+    )
+
+
+def test_a_field_of_a_model_is_a_key_of_a_file() -> None:
+    for model, fields, derived in (
+        (WHOLE, TABLE_FIELDS, {"clusters_automatically", "default_table_properties", "declared_at"}),
+        (WHOLE.columns[0], COLUMN_FIELDS, {"declared_at"}),
+    ):
+        names = {"type": "data_type"} | {field.key: field.argument for field in fields if field.argument}
+        keys = {names.get(field.key, field.key) for field in fields}
+        assert keys | derived == {field.name for field in dataclasses.fields(model)}
+
+
+@pytest.mark.parametrize("models", [[WORKED_MODEL, AWKWARD, WHOLE], [WORKED_MODEL], [AWKWARD] * 3, []])
 def test_a_formatter_finds_nothing_to_change_in_written_python(models: list[Table], tmp_path: Path) -> None:
     module = tmp_path / "written.py"
     module.write_text(python_models(models, VARIABLES), "utf-8")
