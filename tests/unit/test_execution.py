@@ -28,6 +28,7 @@ from delta_engine.sql_runner import Row
 from delta_engine.state.states import ABSENT, CatalogState, TableState
 from delta_engine.types import AtomicType
 from tests.builders import ORDERS, WORKED_MODEL, WORKED_STATE, catalog_of, observed, orders
+from tests.recorded_catalog import RecordedRunner
 
 
 class FailingSqlRunner(RecordingSqlRunner):
@@ -91,6 +92,39 @@ def test_the_create_executor_takes_one_statement() -> None:
     executor = CreateExecutor(DeltaDDL(runner), CatalogAddressing(), DATABRICKS)
     assert executor.apply(CreateTable(WORKED_MODEL)) == 1
     assert len(runner.statements) == 1
+
+
+@pytest.mark.parametrize(
+    ("condition", "user", "message"),
+    [
+        (
+            "TABLE_OR_VIEW_ALREADY_EXISTS",
+            [{"current_user()": "ann"}],
+            "it was absent or not visible to ann when the catalog was read, and it is there. Ask for BROWSE and "
+            "SELECT on it, or run again if somebody has just made it. The platform says no.",
+        ),
+        (
+            "DELTA_TABLE_ALREADY_EXISTS",
+            [],
+            "it was absent or not visible to whoever runs this when the catalog was read, and it is there. Ask for "
+            "BROWSE and SELECT on it, or run again if somebody has just made it. The platform says no.",
+        ),
+        ("PARSE_SYNTAX_ERROR", [], "The platform says no."),
+    ],
+)
+def test_a_table_that_is_there_and_was_not_seen(condition: str, user: list[Row], message: str) -> None:
+    refused = StatementError("The platform says no.", sql="CREATE", error_class=condition)
+    runner = RecordedRunner({}, {"CREATE": refused, "current_user": user})
+    with pytest.raises(InterruptedStatementsError) as caught:
+        CreateExecutor(DeltaDDL(runner), CatalogAddressing(), DATABRICKS).apply(CreateTable(WORKED_MODEL))
+    assert (str(caught.value), caught.value.error_class) == (message, condition)
+
+
+def test_who_runs_it_is_not_worth_another_error() -> None:
+    refused = StatementError("no", sql="CREATE", error_class="TABLE_OR_VIEW_ALREADY_EXISTS")
+    runner = RecordedRunner({}, {"CREATE": refused, "current_user": refused})
+    with pytest.raises(InterruptedStatementsError, match="not visible to whoever runs this"):
+        CreateExecutor(DeltaDDL(runner), CatalogAddressing(), DATABRICKS).apply(CreateTable(WORKED_MODEL))
 
 
 def test_the_align_executor_follows_the_phases() -> None:

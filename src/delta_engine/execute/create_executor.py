@@ -10,7 +10,9 @@ from delta_engine.actions import AlignTable, CreateTable
 from delta_engine.addressing import Addressing
 from delta_engine.aspects.aspect import CreateClauses, RenderContext
 from delta_engine.capabilities import Capabilities, InlineClustering
-from delta_engine.execute.ddl import DeltaDDL
+from delta_engine.error_conditions import is_existing_table
+from delta_engine.errors import StatementError
+from delta_engine.execute.ddl import DeltaDDL, InterruptedStatementsError
 from delta_engine.sql import sql_alter_clustering, sql_create_table
 
 _LAST_OF_BMP = 0xFFFF
@@ -31,8 +33,17 @@ class CreateExecutor:
         self._capabilities = capabilities
 
     def apply(self, action: CreateTable) -> int:
-        """Create the table with columns, comments, properties, clustering and key; return the statements run."""
-        return self._ddl.run(self._statements(action))
+        """Create the table with columns, comments, properties, clustering and key; return the statements run.
+
+        Raises:
+            InterruptedStatementsError: a statement failed.
+        """
+        try:
+            return self._ddl.run(self._statements(action))
+        except InterruptedStatementsError as failure:
+            if failure.statements_done or not is_existing_table(failure):
+                raise
+            raise self._hidden(failure) from failure
 
     def _statements(self, action: CreateTable) -> Iterator[str]:
         context = RenderContext(action.table, self._addressing, self._capabilities)
@@ -46,6 +57,15 @@ class CreateExecutor:
         further = tuple(aspects.after_create(action.desired))
         if further:
             yield from aspects.render(AlignTable(action.table, further), context)
+
+    def _hidden(self, failure: InterruptedStatementsError) -> InterruptedStatementsError:
+        """Return the refusal of a table that nobody saw: Unity Catalog leaves out what a principal may not see."""
+        message = (
+            f"it was absent or not visible to {self._ddl.current_user()} when the catalog was read, and it is there. "
+            f"Ask for BROWSE and SELECT on it, or run again if somebody has just made it. {failure.message}"
+        )
+        cause = StatementError(message, sql=failure.sql, error_class=failure.error_class)
+        return InterruptedStatementsError(cause, 0)
 
     def _takes_clustering(self, statement: str) -> bool:
         is_plain = all(ord(char) <= _LAST_OF_BMP for char in statement)

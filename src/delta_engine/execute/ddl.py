@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from delta_engine.errors import StatementError
+from delta_engine.sql import sql_current_user
 from delta_engine.sql_runner import SqlRunner
 
 
@@ -34,6 +35,14 @@ class DeltaDDL:
             except StatementError as error:
                 raise InterruptedStatementsError(error, done) from error
         return done
+
+    def current_user(self) -> str:
+        """Return who runs the statements, for messages."""
+        try:
+            rows = self._runner.run(sql_current_user())
+        except StatementError:
+            rows = ()
+        return next((str(value) for row in rows for value in row.values()), "whoever runs this")
 
     def _run(self, sql: str | None) -> int:
         """Run one statement, or nothing for None; return how many statements that was."""

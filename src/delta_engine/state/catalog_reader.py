@@ -75,14 +75,7 @@ def readable_column(
     Raises:
         CatalogReadError: its type is one that the engine does not know.
     """
-    unsupported = first_unsupported(data_type)
-    if unsupported:
-        raise CatalogReadError(
-            f"type {unsupported.text!r} is not one that the engine can manage: {unsupported.reason}",
-            table=str(table),
-            column=name,
-            way_out="Leave this table out of the models.",
-        )
+    require_known_type(table, name, data_type)
     return Column(
         name,
         data_type,
@@ -92,6 +85,22 @@ def readable_column(
         generated_as=generated_as,
         identity=identity,
     )
+
+
+def require_known_type(table: QualifiedName, column: str, data_type: DataType) -> None:
+    """Refuse a column whose type Delta cannot store, or that the engine does not know.
+
+    Raises:
+        CatalogReadError: it has such a type, or has one inside.
+    """
+    unsupported = first_unsupported(data_type)
+    if unsupported:
+        raise CatalogReadError(
+            f"type {unsupported.text!r} is not one that the engine can manage: {unsupported.reason}",
+            table=str(table),
+            column=column,
+            way_out="Leave this table out of the models.",
+        )
 
 
 def take_out_clustering(properties: dict[str, str]) -> tuple[str, ...]:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 from delta_engine.errors import CatalogReadError
 from delta_engine.models import Column, QualifiedName
 from delta_engine.sql import sql_data_type
 from delta_engine.sql_runner import Row
-from delta_engine.state.catalog_reader import readable_column
+from delta_engine.state.catalog_reader import require_known_type
 from delta_engine.state.unity_catalog.information_schema import optional_text
 from delta_engine.state.unity_catalog.table_details import TableDetails
 from delta_engine.types import (
@@ -26,8 +27,6 @@ _LAGGING = (
     "Run it again in a minute: the views of information_schema can lag behind. If it stays, run "
     "REPAIR TABLE … SYNC METADATA."
 )
-
-_NEVER_NULL = ("column_name", "full_data_type", "is_nullable")
 
 
 def require_agreement(
@@ -48,40 +47,62 @@ def require_agreement(
         raise CatalogReadError(
             "its columns are not visible to you", table=str(name), way_out="Ask for SELECT on it."
         )
-    ordered = sorted(columns, key=lambda row: int(str(row["ordinal_position"])))
-    shown = [_shown(name, row) for row in ordered]
-    if [column.key for column in shown] != [column.key for column in details.columns]:
-        raise _contradiction(name, f"the columns {_names(shown)}", _names(details.columns))
-    for one, other in zip(shown, details.columns, strict=True):
-        if _shape(one) != _shape(other):
-            raise _contradiction(name, _spoken(one), _spoken(other), other.name)
+    shown = [_shown(name, row) for row in sorted(columns, key=_position)]
+    if [one.name.lower() for one in shown] != [column.key for column in details.columns]:
+        theirs = ", ".join(one.name for one in shown)
+        raise _contradiction(name, f"the columns {theirs}", ", ".join(c.name for c in details.columns))
+    for one, column in zip(shown, details.columns, strict=True):
+        if not one.is_like(column):
+            raise _contradiction(name, str(one), str(_Shown.of(column)), column.name)
     path = table["storage_path"] if table else None
     if path and details.location and str(path).rstrip("/") != details.location.rstrip("/"):
         raise _contradiction(name, f"the location {path}", details.location)
 
 
-def _shown(table: QualifiedName, row: Row) -> Column:
+class _Shown(NamedTuple):
+    """What the views show of a column."""
+
+    name: str
+    data_type: DataType
+    is_nullable: bool
+    comment: str
+
+    @classmethod
+    def of(cls, column: Column) -> _Shown:
+        """Return what they should show of a column."""
+        return cls(column.name, column.data_type, column.is_nullable, column.comment)
+
+    def is_like(self, column: Column) -> bool:
+        """Whether a column is what they show; in types they may leave out lengths, comments, NOT NULL."""
+        return (
+            self.is_nullable == column.is_nullable
+            and self.comment == column.comment
+            and (self.data_type == column.data_type or _plain(self.data_type) == _plain(column.data_type))
+        )
+
+    def __str__(self) -> str:
+        nullability = "" if self.is_nullable else " NOT NULL"
+        return f"{sql_data_type(self.data_type)}{nullability}, comment {self.comment!r}"
+
+
+def _position(row: Row) -> int:
+    return int(str(row["ordinal_position"]))
+
+
+def _shown(table: QualifiedName, row: Row) -> _Shown:
     """Return a column as the views show it."""
-    name = optional_text(row["column_name"])
-    lacking = [key for key in _NEVER_NULL if row[key] is None]
-    if name is None or lacking:
+    name, kind, nullable = row["column_name"], row["full_data_type"], row["is_nullable"]
+    if name is None or kind is None or nullable is None:
+        lacking = [key for key in ("column_name", "full_data_type", "is_nullable") if row[key] is None]
         raise CatalogReadError(
             f"information_schema.columns has a row that is not whole: {', '.join(lacking)} is None",
             table=str(table),
-            column=name,
+            column=optional_text(name),
             way_out=_LAGGING,
         )
-    return readable_column(
-        table,
-        name,
-        parse_data_type(str(row["full_data_type"])),
-        is_nullable=str(row["is_nullable"]).upper() == "YES",
-        comment=str(row["comment"] or ""),
-    )
-
-
-def _shape(column: Column) -> tuple[DataType, bool, str]:
-    return _plain(column.data_type), column.is_nullable, column.comment
+    data_type = parse_data_type(str(kind))
+    require_known_type(table, str(name), data_type)
+    return _Shown(str(name), data_type, str(nullable).upper() == "YES", str(row["comment"] or ""))
 
 
 def _plain(data_type: DataType) -> DataType:
@@ -116,12 +137,3 @@ def _contradiction(table: QualifiedName, shown: str, own: str, column: str | Non
         column=column,
         way_out=_LAGGING,
     )
-
-
-def _spoken(column: Column) -> str:
-    nullability = "" if column.is_nullable else " NOT NULL"
-    return f"{sql_data_type(column.data_type)}{nullability}, comment {column.comment!r}"
-
-
-def _names(columns: Sequence[Column]) -> str:
-    return ", ".join(column.name for column in columns)
