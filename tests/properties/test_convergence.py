@@ -21,6 +21,7 @@ from delta_engine.models import QualifiedName, Table
 from delta_engine.policy import Allowance, DestructiveKind, Policy, RemovedTables
 from delta_engine.sql_runner import Row
 from delta_engine.state.catalog_reader import former_name, snapshot_with_former_names
+from delta_engine.state.unity_catalog_reader import UnityCatalogReader
 from delta_engine.validation.validator import PlanValidator
 from tests.databases import Scenario, scenarios
 from tests.fakes.unity_catalog import FakeUnityCatalog
@@ -127,3 +128,15 @@ def test_a_run_that_died_anywhere_can_be_followed_by_another(scenario: Scenario,
         return
     sync(catalog, scenario.goal, applied)
     assert not planned(catalog, scenario.goal, remembered(scenario.goal))
+
+
+@settings(max_examples=60, deadline=None)
+@given(scenarios())
+def test_the_reader_finds_everything_that_is_there(scenario: Scenario) -> None:
+    """Through the real queries, descriptions and their parsing, a table is what the catalog knows of it."""
+    catalog = FakeUnityCatalog()
+    if not outcome(catalog, scenario.start, NEVER):
+        return
+    reader = UnityCatalogReader(catalog, parallelism=1)
+    assert reader.snapshot(scenario.start) == catalog.snapshot(scenario.start)
+    assert reader.snapshot_directly(scenario.start) == catalog.snapshot(scenario.start)

@@ -17,7 +17,8 @@ from delta_engine.sql_runner import Row
 from delta_engine.state.states import ABSENT, CatalogState, Reference, SchemaState, TableState
 from tests.fakes.unity_catalog import columns, constraints, governance, layout, properties
 from tests.fakes.unity_catalog.creation import created
-from tests.fakes.unity_catalog.grammar import parse
+from tests.fakes.unity_catalog.descriptions import as_create_statement, as_json, as_properties
+from tests.fakes.unity_catalog.grammar import parse, parse_question
 from tests.fakes.unity_catalog.refusals import Refusal, require
 from tests.fakes.unity_catalog.spelling import as_read, names_of
 from tests.fakes.unity_catalog.statements import (
@@ -35,6 +36,7 @@ from tests.fakes.unity_catalog.statements import (
     DropTable,
     Grant,
     Path,
+    Question,
     RenameColumn,
     RenameTable,
     Revoke,
@@ -48,7 +50,9 @@ from tests.fakes.unity_catalog.statements import (
     UnsetTags,
 )
 from tests.fakes.unity_catalog.stored import Stored
+from tests.fakes.unity_catalog.views import selected
 
+_QUESTIONS = ("SELECT", "SHOW", "DESCRIBE")
 _CREATOR = "ann@example.com"
 
 
@@ -76,9 +80,10 @@ class FakeUnityCatalog:
     def run(self, sql: str) -> Sequence[Row]:
         """Run one statement; see `SqlRunner.run`."""
         with self._lock:
-            statement = parse(sql)
             try:
-                self._apply(statement)
+                if sql.startswith(_QUESTIONS):
+                    return self._answer(sql)
+                self._apply(parse(sql))
             except Refusal as refusal:
                 raise StatementError(refusal.message, sql=sql, error_class=refusal.error_class) from refusal
             self.statements.append(sql)
@@ -129,6 +134,18 @@ class FakeUnityCatalog:
 
     def _read(self, key: str) -> TableState:
         return as_read(self.stored(key)) if key in self.tables else ABSENT
+
+    def _answer(self, sql: str) -> Sequence[Row]:
+        question = parse_question(sql)
+        match question:
+            case Question(_, ()):
+                return selected(sql, self.tables, self.schemas)
+            case Question("SHOW TBLPROPERTIES", path):
+                return as_properties(self.stored(_dotted(path, 3)))
+            case Question("SHOW CREATE TABLE", path):
+                return as_create_statement(self.stored(_dotted(path, 3)))
+            case Question(_, path):
+                return as_json(self.stored(_dotted(path, 3)))
 
     def _apply(self, statement: Statement) -> None:
         match statement:

@@ -33,6 +33,7 @@ from tests.fakes.unity_catalog.statements import (
     Grant,
     MoveColumn,
     Path,
+    Question,
     RenameColumn,
     RenameTable,
     Revoke,
@@ -65,6 +66,27 @@ def parse(sql: str) -> Statement:
     statement = _statement(cursor)
     cursor.end()
     return statement
+
+
+def parse_question(sql: str) -> Question:
+    """Return what a statement asks about a table; about none for a query.
+
+    Raises:
+        StatementError: it is none that the grammar knows.
+    """
+    if sql.startswith("SELECT"):
+        return Question("SELECT", ())
+    cursor = Cursor(sql)
+    if cursor.take("SHOW", "TBLPROPERTIES"):
+        question = Question("SHOW TBLPROPERTIES", cursor.path())
+    elif cursor.take("SHOW", "CREATE", "TABLE"):
+        question = Question("SHOW CREATE TABLE", cursor.path())
+    else:
+        cursor.expect("DESCRIBE", "TABLE", "EXTENDED")
+        question = Question("DESCRIBE AS JSON", cursor.path())
+        cursor.expect("AS", "JSON")
+    cursor.end()
+    return question
 
 
 def _statement(cursor: Cursor) -> Statement:

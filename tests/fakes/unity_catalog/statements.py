@@ -68,6 +68,12 @@ class Revoke:
     principal: str
 
 
+@dataclass(frozen=True, slots=True)
+class Question:
+    form: str
+    name: Path
+
+
 Statement: TypeAlias = (
     CreateSchema | CreateTable | DropTable | AlterTable | AlterSchema | CommentOn | Grant | Revoke
 )
