@@ -14,6 +14,7 @@ from delta_engine.compile.planner import TablePlanner
 from delta_engine.config.model_files import load_models
 from delta_engine.config.settings import BackendType, Settings
 from delta_engine.config.state_backend import default_state_backend
+from delta_engine.constraints.resolution import resolved
 from delta_engine.errors import SourceLocation
 from delta_engine.models import (
     CheckConstraint,
@@ -39,15 +40,17 @@ class GoldenCase:
     folder: Path
 
     @property
-    def model(self) -> Table:
-        """The one model of `desired.yml`."""
-        (model,) = load_models(settings_for(self.folder, yaml="desired.yml"))
-        return model
+    def models(self) -> tuple[Table, ...]:
+        """The models of `desired.yml`."""
+        return load_models(settings_for(self.folder, yaml="desired.yml"))
 
     @property
-    def state(self) -> TableState:
-        """The state of `observed.json`, where null is an absent table."""
-        return state_from_json(json.loads((self.folder / "observed.json").read_text("utf-8")))
+    def state(self) -> CatalogState:
+        """The states of `observed.json`: of the one table, or of several by their keys; null is an absent table."""
+        document = json.loads((self.folder / "observed.json").read_text("utf-8"))
+        if document is None or "columns" in document:
+            document = {model.qualified_name.key: document for model in self.models}
+        return CatalogState(tables={key: state_from_json(table) for key, table in document.items()})
 
     @property
     def policy(self) -> Policy:
@@ -57,17 +60,15 @@ class GoldenCase:
 
     @property
     def last_applied(self) -> dict[str, Table]:
-        """The model of `last_applied.yml` by its key; empty for tables that were never applied."""
+        """The models of `last_applied.yml` by their keys; empty for tables that were never applied."""
         if not (self.folder / "last_applied.yml").exists():
             return {}
-        (model,) = load_models(settings_for(self.folder, yaml="last_applied.yml"))
-        return {model.qualified_name.key: model}
+        models = resolved(load_models(settings_for(self.folder, yaml="last_applied.yml")))
+        return {model.qualified_name.key: model for model in models}
 
     def plan(self) -> TablePlan:
         """Return the plan for the case."""
-        model = self.model
-        state = CatalogState(tables={model.qualified_name.key: self.state})
-        return TablePlanner(self.policy).plan([model], state, self.last_applied)
+        return TablePlanner(self.policy).plan(self.models, self.state, self.last_applied)
 
 
 def golden_cases() -> list[GoldenCase]:

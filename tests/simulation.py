@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from delta_engine.actions import Action, AlignTable, CreateTable, TablePlan
+from delta_engine.aspects.check_constraints import CheckAdd, CheckDrop
 from delta_engine.aspects.clustering import ChangeClustering
 from delta_engine.aspects.column_comments import ColumnComment, SetColumnComments
 from delta_engine.aspects.column_masks import DropColumnMask, SetColumnMask
@@ -13,6 +14,7 @@ from delta_engine.aspects.column_renames import ColumnRename
 from delta_engine.aspects.column_tags import SetColumnTags, UnsetColumnTags
 from delta_engine.aspects.column_types import ColumnTypeChange
 from delta_engine.aspects.columns import ColumnAdd, ColumnDrop, FieldAdd, FieldDrop
+from delta_engine.aspects.foreign_keys import ForeignKeyAdd, ForeignKeyDrop
 from delta_engine.aspects.not_null_checks import AddNotNullCheck, DropNotNullCheck
 from delta_engine.aspects.nullability import ColumnNullabilityChange
 from delta_engine.aspects.primary_key import PrimaryKeyAdd, PrimaryKeyDrop, named_primary_key
@@ -23,6 +25,7 @@ from delta_engine.aspects.table_names import RenameTable
 from delta_engine.aspects.table_properties import SetTableProperties, UnsetTableProperties
 from delta_engine.aspects.table_tags import SetTableTags, UnsetTableTags
 from delta_engine.aspects.tags import TagChange
+from delta_engine.execute.steps import steps_of
 from delta_engine.models import Column, ColumnMask, PrimaryKey
 from delta_engine.nested_types import (
     FieldRename,
@@ -33,22 +36,40 @@ from delta_engine.nested_types import (
     with_type_at,
     without_field,
 )
+from delta_engine.sql_expressions import referenced_columns
 from delta_engine.state.states import CatalogState, TableState
 from delta_engine.type_widening import Widening
 from delta_engine.types import DataType, StructType
 
 
 def simulate(plan: TablePlan, state: CatalogState) -> CatalogState:
-    """Return the state after a plan."""
+    """Return the state after a plan, step by step; fails where the platform would."""
     tables = dict(state.tables)
-    for action in plan.table_actions():
-        match action:
-            case CreateTable():
-                tables[action.table.key] = created(action)
-            case AlignTable():
-                for part in action.actions:
-                    tables[action.table.key] = after(part, tables[action.table.key])
+    is_new = {create.table.key for create in plan.create_tables}
+    for step in steps_of(plan):
+        key = step.table.key
+        for part in step.parts:
+            match part:
+                case CreateTable():
+                    tables[key] = created(part)
+                case AlignTable(actions=actions):
+                    for action in actions:
+                        _require_legal_keys(action, key, tables)
+                        if key not in is_new or isinstance(action, ForeignKeyAdd):
+                            tables[key] = after(action, tables[key])
     return CatalogState(tables=tables)
+
+
+def _require_legal_keys(action: Action, table: str, tables: Mapping[str, TableState]) -> None:
+    """Fail where a key would point at no primary key."""
+    match action:
+        case PrimaryKeyDrop():
+            everybody = [key for state in tables.values() for key in state.foreign_keys]
+            assert table not in [key.references.lower() for key in everybody]
+        case ForeignKeyAdd(desired):
+            parent = tables[desired.references.lower()].primary_key
+            assert parent
+            assert [*map(str.lower, parent.columns)] == [*map(str.lower, desired.referenced_columns)]
 
 
 def created(create: CreateTable) -> TableState:
@@ -59,6 +80,8 @@ def created(create: CreateTable) -> TableState:
         table_comment=model.comment,
         table_properties=model.effective_table_properties,
         primary_key=named_primary_key(model),
+        foreign_keys=model.foreign_keys,
+        checks=model.checks,
         cluster_by=model.cluster_by,
         tags=model.tags,
         row_filter=model.row_filter,
@@ -78,6 +101,7 @@ def after(action: Action, state: TableState) -> TableState:
             assert state.table_properties.get("delta.columnMapping.mode", "none") != "none"
             assert len(state.columns) > 1
             assert observed.key not in map(str.lower, state.cluster_by)
+            assert not _checks_of(state, observed.name)
             assert not _column(state, observed.name).tags
             return replace(state, columns=tuple(c for c in state.columns if c.key != observed.key))
         case RenameTable():
@@ -105,6 +129,7 @@ def after(action: Action, state: TableState) -> TableState:
             assert all(_column(state, name) for name in desired)
             return replace(state, cluster_by=desired)
         case ColumnTypeChange(name, desired, _, path):
+            assert not _checks_of(state, name)
             if action.widening in (Widening.TYPE_WIDENING, Widening.TIMESTAMP_NTZ):
                 assert state.table_properties["delta.enableTypeWidening"] == "true"
             whole = _column(state, name).data_type
@@ -133,6 +158,20 @@ def after(action: Action, state: TableState) -> TableState:
             return replace(state, table_properties=kept)
         case EnableTableFeature(key, desired):
             return replace(state, table_properties={**state.table_properties, key: desired})
+        case ForeignKeyAdd(key):
+            assert key.name not in [one.name for one in state.foreign_keys]
+            assert all(_column(state, column) for column in key.columns)
+            return replace(state, foreign_keys=(*state.foreign_keys, key))
+        case ForeignKeyDrop(key):
+            assert key in state.foreign_keys
+            return replace(state, foreign_keys=tuple(one for one in state.foreign_keys if one != key))
+        case CheckAdd(check):
+            assert check.name.lower() not in [one.name.lower() for one in state.checks]
+            assert all(_column(state, column) for column in referenced_columns(check.expression))
+            return replace(state, checks=(*state.checks, check))
+        case CheckDrop(check):
+            assert check in state.checks
+            return replace(state, checks=tuple(one for one in state.checks if one != check))
         case PrimaryKeyAdd(name, columns):
             assert state.primary_key is None
             assert all(not _column(state, column).is_nullable for column in columns)
@@ -177,6 +216,10 @@ def _without_tags(tags: Mapping[str, str], unwanted: Iterable[tuple[str, str]]) 
     gone = dict(unwanted)
     assert gone.keys() <= tags.keys()
     return {key: value for key, value in tags.items() if key not in gone}
+
+
+def _checks_of(state: TableState, column: str) -> list[str]:
+    return [check.name for check in state.checks if column.lower() in referenced_columns(check.expression)]
 
 
 def _column(state: TableState, name: str) -> Column:

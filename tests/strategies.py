@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from hypothesis import strategies as st
 
 from delta_engine.aspects.clustering import can_cluster
+from delta_engine.constraints.resolution import resolved
 from delta_engine.models import (
     CheckConstraint,
     Column,
@@ -19,6 +20,7 @@ from delta_engine.models import (
     RowFilter,
     Table,
 )
+from delta_engine.sql import quote_ident
 from delta_engine.types import (
     ArrayType,
     AtomicType,
@@ -130,12 +132,38 @@ def governed(draw: st.DrawFn, table: Table) -> Table:
         is_masked = draw(st.booleans())
         columns.append(replace(column, tags=draw(tags), mask=mask if is_masked else None))
     row_filter = RowFilter(draw(functions), draw(st.permutations(names))[: draw(st.integers(0, 2))])
+    is_filtered = draw(st.booleans())
+    is_hidden = is_filtered or any(column.mask for column in columns)
     return replace(
         table,
         columns=tuple(columns),
         tags=draw(tags),
-        row_filter=row_filter if draw(st.booleans()) else None,
+        row_filter=row_filter if is_filtered else None,
+        checks=() if is_hidden else table.checks,  # the platform refuses the two together
     )
+
+
+@st.composite
+def _checks(draw: st.DrawFn, columns: Sequence[Column]) -> list[CheckConstraint]:
+    """Draw conditions that hold for every row, over columns of any type."""
+    forms = st.sampled_from(["{0} IS NULL OR {0} IS NOT NULL", "({0} IS NULL) IN (true, FALSE)"])
+    names_of_columns = st.sampled_from([quote_ident(column.name) for column in columns])
+    found = draw(st.sets(st.sampled_from(["known", "Fine"])))
+    return [CheckConstraint(name, draw(forms).format(draw(names_of_columns))) for name in sorted(found)]
+
+
+@st.composite
+def _self_references(draw: st.DrawFn, columns: Sequence[Column], key: Sequence[str]) -> list[ForeignKey]:
+    """Draw at most one key to the table itself, over other columns of the key's types."""
+    types = {column.name: column.data_type for column in columns}
+    others = [
+        [column.name for column in columns if column.data_type == types[name] and column.name != name]
+        for name in key
+    ]
+    if not key or not all(others) or draw(st.booleans()):
+        return []
+    chosen = [draw(st.sampled_from(names)) for names in others]
+    return [ForeignKey(chosen, "orders")] if len(set(chosen)) == len(chosen) else []
 
 
 @st.composite
@@ -164,8 +192,11 @@ def models(
         draw(texts),
         draw(table_properties),
         PrimaryKey(key, draw(st.sampled_from([None, "my_key"]))) if key else None,
+        foreign_keys=draw(_self_references(columns, key)),
+        checks=draw(_checks(columns)),
         cluster_by=draw(st.permutations(clusterable))[: draw(st.integers(0, 4))],
     )
+    (table,) = resolved([table])
     return draw(governed(table)) if is_governed else table
 
 

@@ -43,6 +43,8 @@ class DriftKind(Enum):
     COLUMN_ADDED = "column_added"
     COLUMN_NULLABILITY = "column_nullability"
     PRIMARY_KEY = "primary_key"
+    FOREIGN_KEY = "foreign_key"
+    CHECK = "check"
     CLUSTERING = "clustering"
     PROPERTY = "property"
     TABLE_FEATURE = "table_feature"
@@ -66,6 +68,8 @@ _DEFAULT_SEVERITIES = {
     DriftKind.COLUMN_ADDED: Severity.MEDIUM,
     DriftKind.COLUMN_NULLABILITY: Severity.MEDIUM,
     DriftKind.PRIMARY_KEY: Severity.MEDIUM,
+    DriftKind.FOREIGN_KEY: Severity.MEDIUM,
+    DriftKind.CHECK: Severity.MEDIUM,
     DriftKind.CLUSTERING: Severity.MEDIUM,
     DriftKind.PROPERTY: Severity.MEDIUM,
     DriftKind.TABLE_FEATURE: Severity.MEDIUM,

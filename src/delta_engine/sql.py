@@ -220,6 +220,45 @@ def sql_add_primary_key(table: str, name: str, columns: Sequence[str], *, rely: 
     return f"ALTER TABLE {table} ADD {sql_primary_key(name, columns, rely=rely)}"
 
 
+def sql_foreign_key(
+    name: str,
+    columns: Sequence[str],
+    references: str,
+    referenced_columns: Sequence[str],
+    *,
+    rely: bool = False,
+) -> str:
+    """Return the constraint clause of a foreign key, for CREATE TABLE and ADD.
+
+    Args:
+        name: the constraint's name.
+        columns: the columns, in key order.
+        references: the SQL that addresses the referenced table.
+        referenced_columns: its columns, in key order.
+        rely: whether the optimizer may trust it.
+    """
+    trusted = " NOT ENFORCED RELY" if rely else ""
+    return (
+        f"CONSTRAINT {quote_ident(name)} FOREIGN KEY ({_idents(columns)}) "
+        f"REFERENCES {references} ({_idents(referenced_columns)}){trusted}"
+    )
+
+
+def sql_add_constraint(table: str, clause: str) -> str:
+    """Add a constraint, given its clause, to an existing table."""
+    return f"ALTER TABLE {table} ADD {clause}"
+
+
+def sql_add_check(table: str, name: str, expression: str) -> str:
+    """Add an enforced check; the platform scans the rows first."""
+    return f"ALTER TABLE {table} ADD CONSTRAINT {quote_ident(name)} CHECK ({expression})"
+
+
+def sql_not_null_condition(column: str) -> str:
+    """Return the condition that a column is not null."""
+    return f"{quote_ident(column)} IS NOT NULL"
+
+
 def sql_add_not_null_check(table: str, name: str, column: str) -> str:
     """Add an enforced check that a column is not null; the platform scans the rows first."""
     return f"ALTER TABLE {table} ADD CONSTRAINT {quote_ident(name)} CHECK ({quote_ident(column)} IS NOT NULL)"

@@ -127,9 +127,11 @@ def statements_run(spark: SparkSession, case: GoldenCase) -> list[str]:
     runner = SparkSqlRunner(spark)
     runner.run("DROP SCHEMA IF EXISTS dev.silver CASCADE")
     runner.run("CREATE SCHEMA dev.silver")
-    if case.state.exists:
-        create, *_ = create_statements(as_model(case.model.qualified_name, case.state))
-        runner.run(create)
+    for model in case.models:
+        state = case.state.table(model.qualified_name)
+        if state.exists:
+            create, *_ = create_statements(as_model(model.qualified_name, state))
+            runner.run(create)
     return [sql for sql in statements_in(path) if does_run(runner, sql)]
 
 

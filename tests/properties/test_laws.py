@@ -17,9 +17,10 @@ from delta_engine.aspects.primary_key import named_primary_key
 from delta_engine.aspects.table_features import is_feature_key
 from delta_engine.capabilities import DATABRICKS
 from delta_engine.compile.planner import TablePlanner
+from delta_engine.constraints.resolution import resolved
 from delta_engine.execute.action_runner import ActionRunner
 from delta_engine.execute.recording_sql_runner import RecordingSqlRunner
-from delta_engine.models import ColumnMask, QualifiedName, RowFilter, Table
+from delta_engine.models import CheckConstraint, ColumnMask, QualifiedName, RowFilter, Table
 from delta_engine.report.plan_document import plan_document
 from delta_engine.sql import escape_sql_literal, quote_ident, sql_data_type, sql_literal
 from delta_engine.state.states import ABSENT, CatalogState, TableState
@@ -44,6 +45,8 @@ def meaning(state: TableState) -> tuple[object, ...]:
         {column.key: (column.data_type, column.is_nullable, column.comment) for column in state.columns},
         state.table_comment,
         key and ((key.name or "").lower(), tuple(map(str.lower, key.columns))),
+        {(key.name, tuple(map(str.lower, key.columns))) for key in state.foreign_keys},
+        {(check.name.lower(), check.expression.lower()) for check in state.checks},
         tuple(map(str.lower, state.cluster_by)),
     )
 
@@ -57,7 +60,8 @@ def test_applying_a_plan_leads_to_the_model_and_leaves_nothing_to_do(a: Table, b
     end = simulate(plan, state)
     assert not PLANNER.plan([b], end)
     found = end.tables["dev.silver.orders"]
-    wanted = created(CreateTable(b))
+    (resolved_b,) = resolved([b])
+    wanted = created(CreateTable(resolved_b))
     assert meaning(found) == meaning(wanted)
     assert dict(b.effective_table_properties).items() <= dict(found.table_properties).items()
 
@@ -169,6 +173,10 @@ def test_a_state_equal_to_the_model_in_other_spelling_needs_nothing(model: Table
             for key, value in model.effective_table_properties.items()
         },
         primary_key=named_primary_key(model),
+        foreign_keys=resolved([model])[0].foreign_keys,
+        checks=tuple(
+            CheckConstraint(check.name.upper(), f"( {check.expression.lower()} )") for check in model.checks
+        ),
         cluster_by=tuple(map(str.upper, model.cluster_by)),
         tags=model.tags,
         row_filter=row_filter and RowFilter(whole(row_filter.function), map(str.upper, row_filter.columns)),

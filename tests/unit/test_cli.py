@@ -132,7 +132,7 @@ def test_init_makes_a_project_that_is_valid(
 
 def test_a_plan_is_a_tree(capsys: pytest.CaptureFixture[str]) -> None:
     print_plan(PLAN)
-    print_statements({"": ["CREATE SCHEMA `dev`.`silver`"], "t": ["A\n  [b]"]})
+    print_statements(["CREATE SCHEMA `dev`.`silver`", "A\n  [b]"])
     assert capsys.readouterr().out == (
         "+ schema dev.silver\n"
         "+ dev.silver.orders\n"

@@ -30,11 +30,13 @@ def test_golden_case(case: GoldenCase, request: pytest.FixtureRequest) -> None:
     if refusals:
         found["refusal.txt"] = refusals
     for backend, capabilities in BACKENDS.items() if plan else ():
-        sides = [
-            case.model,
-            *([as_model(case.model.qualified_name, case.state)] if case.state.exists else []),
+        states = case.state.tables
+        observed = [
+            as_model(model.qualified_name, states[model.qualified_name.key])
+            for model in case.models
+            if states[model.qualified_name.key].exists
         ]
-        if any(SupportedFeatures(capabilities).check(sides)):
+        if any(SupportedFeatures(capabilities).check([*case.models, *observed])):
             continue  # refused before anything is planned, or nothing that could be observed there
         recorder = RecordingSqlRunner()
         ActionRunner(recorder, CatalogAddressing(), capabilities, parallelism=1).apply(plan)

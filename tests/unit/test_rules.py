@@ -22,6 +22,7 @@ from delta_engine.validation import column_rules, governance_rules, model_rules,
 from delta_engine.validation.rules import ModelRule, PlanRule
 from delta_engine.validation.validator import PlanValidator
 from tests.builders import ORDERS
+from tests.unit import constraint_rule_cases
 
 HERE = SourceLocation("models.yml", 7)
 ID = Column("id", "bigint", is_nullable=False)
@@ -337,7 +338,7 @@ FINE = [
 ]
 
 
-@pytest.mark.parametrize(("rule", "models", "message"), MODEL_CASES)
+@pytest.mark.parametrize(("rule", "models", "message"), [*MODEL_CASES, *constraint_rule_cases.MODEL_CASES])
 def test_a_model_rule_refuses(rule: ModelRule, models: list[Table], message: str) -> None:
     assert [str(refusal) for refusal in rule.check(models)] == [message]
 
@@ -490,7 +491,7 @@ PLAN_CASES: list[tuple[PlanRule, TablePlan, str, TablePlan]] = [
 ]
 
 
-@pytest.mark.parametrize(("rule", "bad", "message", "good"), PLAN_CASES)
+@pytest.mark.parametrize(("rule", "bad", "message", "good"), [*PLAN_CASES, *constraint_rule_cases.PLAN_CASES])
 def test_a_plan_rule_refuses_and_passes(
     rule: PlanRule, bad: TablePlan, message: str, good: TablePlan
 ) -> None:
@@ -532,7 +533,8 @@ def test_the_policy_allows_schemas() -> None:
 
 
 def test_every_default_rule_has_a_case() -> None:
-    covered = {type(case[0]) for case in (*MODEL_CASES, *PLAN_CASES)}
+    of_constraints = (*constraint_rule_cases.MODEL_CASES, *constraint_rule_cases.PLAN_CASES)
+    covered = {type(case[0]) for case in (*MODEL_CASES, *PLAN_CASES, *of_constraints)}
     defaults = {*PlanValidator.DEFAULT_MODEL_RULES, *PlanValidator.DEFAULT_PLAN_RULES}
     assert {type(rule) for rule in defaults} == covered
 

@@ -114,6 +114,18 @@ def test_create_table_leaves_out_empty_clauses() -> None:
             f"ALTER TABLE {T} ADD CONSTRAINT `pk` PRIMARY KEY (`a`, `b`) NOT ENFORCED RELY",
         ),
         (
+            sql.sql_add_constraint(T, sql.sql_foreign_key("fk", ["a", "b"], "`c`.`s`.`p`", ["x", "y`"])),
+            f"ALTER TABLE {T} ADD CONSTRAINT `fk` FOREIGN KEY (`a`, `b`) REFERENCES `c`.`s`.`p` (`x`, `y```)",
+        ),
+        (
+            sql.sql_foreign_key("fk", ["a"], "`p`", ["x"], rely=True),
+            "CONSTRAINT `fk` FOREIGN KEY (`a`) REFERENCES `p` (`x`) NOT ENFORCED RELY",
+        ),
+        (
+            sql.sql_add_check(T, "c`k", "a > 0"),
+            f"ALTER TABLE {T} ADD CONSTRAINT `c``k` CHECK (a > 0)",
+        ),
+        (
             sql.sql_add_not_null_check(T, "nn", "a b"),
             f"ALTER TABLE {T} ADD CONSTRAINT `nn` CHECK (`a b` IS NOT NULL)",
         ),

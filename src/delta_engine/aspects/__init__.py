@@ -13,6 +13,7 @@ from typing import Any
 
 from delta_engine.actions import Action, AlignTable, Phase
 from delta_engine.aspects import (
+    check_constraints,
     clustering,
     column_comments,
     column_masks,
@@ -20,6 +21,7 @@ from delta_engine.aspects import (
     column_tags,
     column_types,
     columns,
+    foreign_keys,
     not_null_checks,
     nullability,
     primary_key,
@@ -54,7 +56,9 @@ ASPECTS: tuple[Aspect[Any], ...] = (
     table_comment.ASPECT,
     table_features.ASPECT,
     table_properties.ASPECT,
+    check_constraints.ASPECT,
     primary_key.ASPECT,
+    foreign_keys.ASPECT,
     row_filters.ASPECT,
     column_masks.ASPECT,
     table_tags.ASPECT,

@@ -38,7 +38,7 @@ class AddNotNullCheck:
 
 def diff(comparison: Comparison) -> Iterable[DropNotNullCheck | AddNotNullCheck]:
     """Yield both for a column that changes otherwise, the drop alone for one that becomes nullable as well."""
-    changed = set(_changed(comparison))
+    changed = set(changed_columns(comparison))
     former = {name.lower(): former for former, name in comparison.renames.columns}
     checked = set(map(str.lower, comparison.observed.not_null_checks))
     for desired, observed in comparison.shared:
@@ -69,7 +69,7 @@ def explain(action: DropNotNullCheck | AddNotNullCheck) -> Iterable[Change]:
             yield Change(sign=Sign.ADDED, subject=subject, desired=condition)
 
 
-def _changed(comparison: Comparison) -> Iterable[str]:
+def changed_columns(comparison: Comparison) -> Iterable[str]:
     """Yield the columns, in lower case, that Delta would not change under a check."""
     yield from (name.lower() for _, name in comparison.renames.columns)
     yield from (rename.path[0].lower() for rename in comparison.renames.fields)

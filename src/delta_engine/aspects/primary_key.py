@@ -29,7 +29,7 @@ from delta_engine.sql import (
     sql_set_table_properties,
     sql_unset_table_properties,
 )
-from delta_engine.state.states import TableState
+from delta_engine.state.states import Reference, TableState
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,19 +55,26 @@ class PrimaryKeyAdd:
 
 @dataclass(frozen=True, slots=True)
 class PrimaryKeyDrop:
-    """Drop the primary key, by the name that the catalog has."""
+    """Drop the primary key.
+
+    Args:
+        name: as the catalog has it.
+        columns: the columns, in key order.
+        referenced_by: the foreign keys that point here and that this plan does not drop.
+    """
 
     phase: ClassVar[Phase] = Phase.DROP_PRIMARY_KEY
     hazards: ClassVar[tuple[Hazard, ...]] = SAFE
     name: str
     columns: tuple[str, ...]
+    referenced_by: tuple[Reference, ...] = ()
 
 
 def diff(comparison: Comparison) -> Iterable[PrimaryKeyAdd | PrimaryKeyDrop]:
     """Yield a drop, an add, both, or nothing."""
     desired = named_primary_key(comparison.desired)
-    observed = comparison.observed.primary_key
-    if _identity(desired) == _identity(observed):
+    observed = _with_remembered_rely(comparison.observed.primary_key, comparison.last_applied)
+    if _identity(desired) == _identity(observed) and not _differ_in_rely(comparison, desired):
         return
     if observed is not None:
         yield PrimaryKeyDrop(observed.name or "", observed.columns)
@@ -86,7 +93,10 @@ def differences(comparison: Comparison) -> Iterable[PrimaryKeyAdd | PrimaryKeyDr
     actions = tuple(diff(comparison))
     if len(actions) > 1:
         actions = tuple(
-            replace(action, replaced=comparison.observed.primary_key)
+            replace(
+                action,
+                replaced=_with_remembered_rely(comparison.observed.primary_key, comparison.last_applied),
+            )
             for action in actions
             if isinstance(action, PrimaryKeyAdd)
         )
@@ -130,20 +140,19 @@ def render(actions: Sequence[PrimaryKeyAdd | PrimaryKeyDrop], context: RenderCon
 
 
 def explain(action: PrimaryKeyAdd | PrimaryKeyDrop) -> Iterable[Change]:
-    """Yield the key's name and columns."""
-    listed = f"({', '.join(action.columns)})"
+    """Yield the key's name and columns, and whether it may be trusted."""
     match action:
-        case PrimaryKeyAdd(replaced=PrimaryKey(columns, name)):
+        case PrimaryKeyAdd(name, columns, rely, replaced=PrimaryKey() as replaced):
             yield Change(
                 sign=Sign.CHANGED,
                 subject="primary key",
-                observed=f"{name} ({', '.join(columns)})",
-                desired=f"{action.name} {listed}",
+                observed=f"{replaced.name} {_listed(replaced.columns, replaced.rely)}",
+                desired=f"{name} {_listed(columns, rely)}",
             )
-        case PrimaryKeyAdd():
-            yield Change(sign=Sign.ADDED, subject=f"primary key {action.name}", desired=listed)
-        case PrimaryKeyDrop():
-            yield Change(sign=Sign.REMOVED, subject=f"primary key {action.name}", observed=listed)
+        case PrimaryKeyAdd(name, columns, rely):
+            yield Change(sign=Sign.ADDED, subject=f"primary key {name}", desired=_listed(columns, rely))
+        case PrimaryKeyDrop(name, columns):
+            yield Change(sign=Sign.REMOVED, subject=f"primary key {name}", observed=_listed(columns))
 
 
 def accept(model: Table, observed: TableState, _action: PrimaryKeyAdd | PrimaryKeyDrop) -> Table:
@@ -159,6 +168,25 @@ def _identity(key: PrimaryKey | None) -> tuple[str, tuple[str, ...]] | None:
     if key is None:
         return None
     return (key.name or "").lower(), tuple(column.lower() for column in key.columns)
+
+
+def _differ_in_rely(comparison: Comparison, desired: PrimaryKey | None) -> bool:
+    """Whether this very key was applied with another RELY; of a key that somebody else made, nobody knows."""
+    applied = named_primary_key(comparison.last_applied) if comparison.last_applied else None
+    if desired is None or applied is None or _identity(desired) != _identity(applied):
+        return False
+    return desired.rely != applied.rely
+
+
+def _with_remembered_rely(observed: PrimaryKey | None, last_applied: Table | None) -> PrimaryKey | None:
+    applied = named_primary_key(last_applied) if last_applied else None
+    if observed is None or applied is None or _identity(observed) != _identity(applied):
+        return observed
+    return replace(observed, rely=applied.rely)
+
+
+def _listed(columns: Sequence[str], rely: bool = False) -> str:
+    return f"({', '.join(columns)}){' RELY' if rely else ''}"
 
 
 def _constraint_statement(action: PrimaryKeyAdd | PrimaryKeyDrop, table: str) -> str:

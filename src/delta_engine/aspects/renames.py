@@ -101,7 +101,15 @@ def with_renames(model: Table, renames: Mapping[str, str]) -> Table:
         columns=_with_new_names(model.columns, new_names),
         primary_key=PrimaryKey(_new_names(key.columns, new_names), key.name, key.rely) if key else None,
         foreign_keys=tuple(
-            replace(foreign_key, columns=_new_names(foreign_key.columns, new_names))
+            replace(
+                foreign_key,
+                columns=_new_names(foreign_key.columns, new_names),
+                referenced_columns=(
+                    _new_names(foreign_key.referenced_columns, new_names)
+                    if foreign_key.references.lower() == model.qualified_name.key
+                    else foreign_key.referenced_columns
+                ),
+            )
             for foreign_key in model.foreign_keys
         ),
         cluster_by=_new_names(model.cluster_by, new_names),

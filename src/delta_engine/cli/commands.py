@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 import typer
@@ -15,7 +15,13 @@ from delta_engine.cli.context import Context, ExitCode
 from delta_engine.cli.plan_view import print_plan, print_statements
 from delta_engine.cli.terminal import confirm, print_note, status
 from delta_engine.errors import raise_all
-from delta_engine.execute.action_runner import ApplyFailedError, OutcomeKind, TableOutcome
+from delta_engine.execute.action_runner import (
+    ApplyFailedError,
+    OutcomeKind,
+    ScriptLine,
+    TableOutcome,
+    by_table,
+)
 from delta_engine.orchestrate.deployments import open_deployment
 from delta_engine.orchestrate.orchestrator import Orchestrator
 from delta_engine.orchestrate.project import (
@@ -23,7 +29,7 @@ from delta_engine.orchestrate.project import (
     load_project,
     open_backend,
     orchestrator,
-    rendered_statements,
+    rendered_script,
 )
 from delta_engine.orchestrate.sync_run import SyncRun
 from delta_engine.report.plan_document import plan_document
@@ -59,8 +65,8 @@ def show_plan(
     with status("reading the catalog …"):
         preview = engine.preview(project.models, is_partial=project.is_partial)
     plan = preview.plan
-    statements = rendered_statements(plan, backend) if as_json or with_sql else {}
-    _show(plan, project, statements, as_json=as_json, with_sql=with_sql)
+    script = rendered_script(plan, backend) if as_json or with_sql else ()
+    _show(plan, project, script, as_json=as_json, with_sql=with_sql)
     raise_all(preview.refusals)
     if detailed and plan:
         raise typer.Exit(ExitCode.PENDING)
@@ -77,7 +83,7 @@ def sync_models(
         if as_json:
             print_plan(plan, to_stderr=True)  # stdout is for the one document at the end
         else:
-            _show(plan, project, {}, as_json=False, with_sql=False)
+            _show(plan, project, (), as_json=False, with_sql=False)
         raise_all(run.refusals(plan))
         if plan:
             confirm("Apply these changes?", yes=yes)
@@ -120,18 +126,18 @@ def _load(context: Context, tables: Sequence[str], allow: Sequence[str] = ()) ->
 def _show(
     plan: TablePlan,
     project: Project,
-    statements: Mapping[str, Sequence[str]],
+    script: Sequence[ScriptLine],
     *,
     as_json: bool,
     with_sql: bool,
 ) -> None:
     environment = project.settings.environment
     if as_json:
-        typer.echo(plan_document(plan, environment=environment, statements=statements))
+        typer.echo(plan_document(plan, environment=environment, statements=by_table(script)))
         return
     print_plan(plan)
     if with_sql:
-        print_statements(statements)
+        print_statements(line.sql for line in script)
     for table in plan.kept_tables:
         typer.echo(f"kept: {table} is not declared any more (policy.removed_tables: keep)")
     typer.echo(f"{environment}: {plan_summary(plan)} ({counted(len(project.models), 'model')})")

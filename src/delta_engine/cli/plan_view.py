@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable
 
 from rich.console import Console
 from rich.text import Text
@@ -28,10 +28,10 @@ def print_plan(plan: TablePlan, *, to_stderr: bool = False) -> None:
         console.print(_tree(branch))
 
 
-def print_statements(statements: Mapping[str, Sequence[str]]) -> None:
+def print_statements(statements: Iterable[str]) -> None:
     """Print statements as a SQL script, as they are: no wrapping, no colours."""
     console = Console(highlight=False, soft_wrap=True)
-    for sql in (sql for group in statements.values() for sql in group):
+    for sql in statements:
         console.print(Text(f"{sql};\n"))
 
 

@@ -9,6 +9,8 @@ from delta_engine import aspects
 from delta_engine.actions import AlignTable, CreateSchema, CreateTable, DropTable, TablePlan
 from delta_engine.aspects.aspect import Comparison
 from delta_engine.compile.manageability import unmanageable
+from delta_engine.compile.referenced_keys import with_referencing_keys
+from delta_engine.constraints.resolution import resolved
 from delta_engine.errors import raise_all
 from delta_engine.models import QualifiedName, Table
 from delta_engine.policy import NO_POLICY, Policy, RemovedTables
@@ -53,32 +55,30 @@ class TablePlanner:
             KeyError: the snapshot does not cover a model.
         """
         raise_all(refusal for model in models for refusal in unmanageable(model, state))
-        needed = {(model.catalog_name.lower(), model.schema_name.lower()) for model in models}
-        creates: list[CreateTable] = []
-        aligns: list[AlignTable] = []
-        for model in sorted(models, key=lambda model: model.qualified_name.key):
-            observed = state.table(model.qualified_name)
-            if not observed.exists:
-                creates.append(CreateTable(model))
-                continue
-            comparison = Comparison.of(
-                model, observed, last_applied.get(model.qualified_name.key), self._policy
+        schemas = {(model.catalog_name.lower(), model.schema_name.lower()) for model in models}
+        by_key = {model.qualified_name.key: model for model in resolved(models)}
+        existing = {key: model for key, model in sorted(by_key.items()) if state.tables[key].exists}
+        changes = {
+            key: tuple(
+                aspects.diff(Comparison.of(model, state.tables[key], last_applied.get(key), self._policy))
             )
-            actions = tuple(aspects.diff(comparison))
-            if actions:
-                aligns.append(
-                    AlignTable(
-                        model.qualified_name,
-                        actions,
-                        model.declared_at,
-                        is_streaming=observed.relation is RelationKind.STREAMING_TABLE,
-                    )
-                )
+            for key, model in existing.items()
+        }
+        actions = with_referencing_keys(changes, by_key, state)
         gone = sorted(removed.items(), key=lambda item: item[0].key)
         return TablePlan(
-            create_tables=tuple(creates),
-            align_tables=tuple(aligns),
-            create_schemas=tuple(CreateSchema(*pair) for pair in sorted(state.missing_schemas & needed)),
+            create_tables=tuple(CreateTable(by_key[key]) for key in sorted(by_key.keys() - existing.keys())),
+            align_tables=tuple(
+                AlignTable(
+                    model.qualified_name,
+                    actions[key],
+                    model.declared_at,
+                    is_streaming=state.tables[key].relation is RelationKind.STREAMING_TABLE,
+                )
+                for key, model in existing.items()
+                if actions[key]
+            ),
+            create_schemas=tuple(CreateSchema(*pair) for pair in sorted(state.missing_schemas & schemas)),
             drop_tables=tuple(DropTable(name, rows) for name, rows in gone if rows is not None),
             kept_tables=tuple(name for name, rows in gone if rows is None),
         )

@@ -11,6 +11,9 @@ from delta_engine.models import QualifiedName
 MAX_NAME_LENGTH = 255
 """Unity Catalog's limit for object names, in characters."""
 
+RESERVED_CHECK_PREFIX = "delta_engine_not_null_"
+"""How the names of checks begin that stand for NOT NULL; no other check may be called so."""
+
 _HASH_LENGTH = 12
 
 
@@ -25,9 +28,22 @@ def build_primary_key_name(table: QualifiedName, columns: Sequence[str]) -> str:
     return _name(f"pk_{'_'.join(parts)}__{'_'.join(columns).lower()}", exact)
 
 
+def build_foreign_key_name(table: QualifiedName, columns: Sequence[str], references: QualifiedName) -> str:
+    """Return the derived name of a foreign key, such as `fk_dev_silver_orders__customer_id__customers`.
+
+    The same rules hold as for primary keys. The referenced table's name keeps two keys over the same columns
+    apart; that of another schema stands with its schema and a hash.
+    """
+    parts = [part.lower() for part in (table.catalog, table.schema, table.table)]
+    is_near = (references.catalog.lower(), references.schema.lower()) == (parts[0], parts[1])
+    exact = "\x1f".join((*parts, *(column.lower() for column in columns), references.key))
+    parent = references.table if is_near else f"{references.schema}.{references.table}"
+    return _name(f"fk_{'_'.join(parts)}__{'_'.join(columns)}__{parent}".lower(), exact)
+
+
 def build_not_null_check_name(column: str) -> str:
     """Return the reserved name of the CHECK that stands for NOT NULL where a column cannot be tightened."""
-    return _name(f"delta_engine_not_null_{column.lower()}", column.lower())
+    return _name(f"{RESERVED_CHECK_PREFIX}{column.lower()}", column.lower())
 
 
 def _name(readable: str, exact: str) -> str:

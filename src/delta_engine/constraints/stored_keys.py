@@ -9,15 +9,25 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 
-from delta_engine.models import PrimaryKey
+from delta_engine.models import ForeignKey, PrimaryKey
 
 PROPERTY_PREFIX = "delta_engine.constraint."
 
 
 def primary_key_property(name: str, key: PrimaryKey) -> tuple[str, str]:
     """Return the property (key, value) that records a primary key."""
-    document = {"type": "primary_key", "columns": list(key.columns)}
-    return PROPERTY_PREFIX + name, json.dumps(document, ensure_ascii=False)
+    return PROPERTY_PREFIX + name, _text({"type": "primary_key", "columns": list(key.columns)})
+
+
+def foreign_key_property(key: ForeignKey) -> tuple[str, str]:
+    """Return the property (key, value) that records a foreign key of which nothing is left open."""
+    document = {
+        "type": "foreign_key",
+        "columns": list(key.columns),
+        "references": key.references,
+        "referenced_columns": list(key.referenced_columns),
+    }
+    return PROPERTY_PREFIX + (key.name or ""), _text(document)
 
 
 def find_primary_key(properties: Mapping[str, str]) -> PrimaryKey | None:
@@ -26,22 +36,46 @@ def find_primary_key(properties: Mapping[str, str]) -> PrimaryKey | None:
     Raises:
         ValueError: a recorded constraint is not what this module writes, or there are two keys.
     """
-    found: list[PrimaryKey] = []
-    for key, value in properties.items():
-        if key.startswith(PROPERTY_PREFIX):
-            found.append(PrimaryKey(_columns(key, value), name=key.removeprefix(PROPERTY_PREFIX)))
+    found = [key for key in _keys(properties) if isinstance(key, PrimaryKey)]
     if len(found) > 1:
         raise ValueError(f"it records {len(found)} primary keys")
     return found[0] if found else None
 
 
-def _columns(key: str, value: str) -> list[str]:
+def find_foreign_keys(properties: Mapping[str, str]) -> tuple[ForeignKey, ...]:
+    """Return the foreign keys that properties record, sorted by name.
+
+    Raises:
+        ValueError: a recorded constraint is not what this module writes.
+    """
+    return tuple(key for key in _keys(properties) if isinstance(key, ForeignKey))
+
+
+def _keys(properties: Mapping[str, str]) -> list[PrimaryKey | ForeignKey]:
+    return [_key(key, properties[key]) for key in sorted(properties) if key.startswith(PROPERTY_PREFIX)]
+
+
+def _key(key: str, value: str) -> PrimaryKey | ForeignKey:
+    name = key.removeprefix(PROPERTY_PREFIX)
     match _document(value):
-        case {"type": "primary_key", "columns": [_, *_] as columns} if all(
-            isinstance(column, str) for column in columns
-        ):
-            return [str(column) for column in columns]
+        case {"type": "primary_key", "columns": [_, *_] as columns} if _are_names(columns):
+            return PrimaryKey(map(str, columns), name=name)
+        case {
+            "type": "foreign_key",
+            "columns": [_, *_] as columns,
+            "references": str(references),
+            "referenced_columns": [_, *_] as referenced,
+        } if _are_names([*columns, *referenced]):
+            return ForeignKey(map(str, columns), references, map(str, referenced), name=name)
     raise ValueError(f"property {key!r} holds no constraint that the engine has written: {value!r}")
+
+
+def _are_names(values: list[object]) -> bool:
+    return all(isinstance(value, str) for value in values)
+
+
+def _text(document: Mapping[str, object]) -> str:
+    return json.dumps(document, ensure_ascii=False)
 
 
 def _document(value: str) -> object:

@@ -69,6 +69,8 @@ def _as_state(table: Table) -> TableState:
         table_comment=table.comment,
         table_properties=table.effective_table_properties,
         primary_key=table.primary_key,
+        foreign_keys=table.foreign_keys,
+        checks=table.checks,
         cluster_by=table.cluster_by,
         tags=table.tags,
         row_filter=table.row_filter,

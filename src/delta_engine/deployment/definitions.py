@@ -8,6 +8,7 @@ from collections.abc import Iterable
 import msgspec
 
 from delta_engine.aspects.primary_key import named_primary_key
+from delta_engine.constraints.resolution import resolved_keys
 from delta_engine.deployment.open_struct import OpenStruct, encode_open
 from delta_engine.models import (
     CheckConstraint,
@@ -117,11 +118,11 @@ def define(model: Table) -> TableDefinition:
             ForeignKeyDefinition(
                 name=foreign_key.name or "",
                 columns=foreign_key.columns,
-                references=str(model.qualified_name.resolve(foreign_key.references)),
+                references=foreign_key.references,
                 referenced_columns=foreign_key.referenced_columns,
                 rely=foreign_key.rely,
             )
-            for foreign_key in model.foreign_keys
+            for foreign_key in resolved_keys(model, {model.qualified_name.key: model})
         ),
         checks={check.name: check.expression for check in model.checks},
         cluster_by=model.cluster_by,

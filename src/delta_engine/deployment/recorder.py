@@ -156,7 +156,7 @@ class RunRecorder:
             resource=key,
             status=resource.status,
             statements_done=outcome.statements,
-            statement=outcome.failure.sql if outcome.failure else None,
+            statement=(outcome.failure.sql or None) if outcome.failure else None,
             error=outcome.failure.message if outcome.failure else None,
         )
         self._resources[key] = resource

@@ -1,13 +1,17 @@
-"""Applies a plan: schemas first, then tables in parallel. One table's failure never stops the others."""
+"""Applies a plan: schemas first, then tables in parallel, as far as foreign keys leave them free.
+
+One table's failure never stops those that do not depend on it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, as_completed
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
-from enum import Enum
+from functools import partial
+from queue import SimpleQueue
 
-from delta_engine.actions import AlignTable, CreateTable, DropTable, TableAction, TablePlan
+from delta_engine.actions import AlignTable, CreateTable, DropTable, TablePlan
 from delta_engine.addressing import Addressing
 from delta_engine.capabilities import Capabilities
 from delta_engine.errors import DeltaEngineError
@@ -15,37 +19,13 @@ from delta_engine.execute.align_executor import AlignExecutor
 from delta_engine.execute.create_executor import CreateExecutor
 from delta_engine.execute.ddl import DeltaDDL, InterruptedStatementsError
 from delta_engine.execute.guarded_sql_runner import GuardedSqlRunner
-from delta_engine.models import QualifiedName
+from delta_engine.execute.plan_progress import OutcomeKind, PlanProgress, StepResult, TableOutcome
+from delta_engine.execute.recording_sql_runner import RecordingSqlRunner
+from delta_engine.execute.steps import Step, drop_steps, steps_of
 from delta_engine.sql import sql_drop_table
 from delta_engine.sql_runner import SqlRunner
 
-
-class OutcomeKind(Enum):
-    """What became of a table."""
-
-    CREATED = "created"
-    CHANGED = "changed"
-    DROPPED = "dropped"
-    FAILED = "failed"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TableOutcome:
-    """What became of one table of a plan.
-
-    Args:
-        table: the table.
-        kind: created, changed, dropped or failed.
-        statements: how many statements ran to the end.
-        failure: the statement that failed and why; None unless the kind is failed.
-        is_verified: whether the table was read once more, and is as it was meant to be.
-    """
-
-    table: QualifiedName
-    kind: OutcomeKind
-    statements: int
-    is_verified: bool = False
-    failure: InterruptedStatementsError | None = None
+__all__ = ["ActionRunner", "ApplyFailedError", "OutcomeKind", "ScriptLine", "TableOutcome", "by_table"]
 
 
 class ApplyFailedError(DeltaEngineError):
@@ -59,8 +39,8 @@ class ApplyFailedError(DeltaEngineError):
         self.outcomes = outcomes
         failed = [outcome for outcome in outcomes if outcome.failure]
         lines = "\n".join(
-            f"table {outcome.table}: {outcome.failure.message} (after {outcome.statements} statements, "
-            f"in: {outcome.failure.sql})"
+            f"table {outcome.table}: {outcome.failure.message} (after {outcome.statements} statements"
+            f"{f', in: {outcome.failure.sql}' if outcome.failure.sql else ''})"
             for outcome in failed
             if outcome.failure
         )
@@ -70,6 +50,27 @@ class ApplyFailedError(DeltaEngineError):
     def is_partial(self) -> bool:
         """Whether anything was applied at all."""
         return any(outcome.statements for outcome in self.outcomes)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScriptLine:
+    """One statement of a plan.
+
+    Args:
+        table: the key of the table that it changes; empty for a schema.
+        sql: the statement.
+    """
+
+    table: str
+    sql: str
+
+
+def by_table(script: Iterable[ScriptLine]) -> Mapping[str, Sequence[str]]:
+    """Return a script's statements by the keys of their tables."""
+    statements: dict[str, list[str]] = {}
+    for line in script:
+        statements.setdefault(line.table, []).append(line.sql)
+    return statements
 
 
 class ActionRunner:
@@ -123,52 +124,72 @@ class ActionRunner:
             ApplyFailedError: at least one table failed; all were tried.
             InterruptedStatementsError: a schema could not be created; no table was touched.
         """
-        self._ddl.run(
-            self._addressing.create_schema(schema.catalog_name, schema.schema_name)
-            for schema in plan.create_schemas
-        )
+        self._create_schemas(plan)
         tell = on_outcome or (lambda _outcome: None)
-        outcomes = self._apply_tables((*plan.create_tables, *plan.align_tables), tell)
-        outcomes += self._apply_tables(plan.drop_tables, tell)
+        outcomes = self._apply_steps(steps_of(plan), tell)
+        outcomes += self._apply_steps(drop_steps(plan), tell)
         if any(outcome.kind is OutcomeKind.FAILED for outcome in outcomes):
             raise ApplyFailedError(outcomes)
         return outcomes
 
-    def _apply_tables(
-        self, actions: Sequence[TableAction], on_outcome: Callable[[TableOutcome], None]
+    def script(self, plan: TablePlan) -> tuple[ScriptLine, ...]:
+        """Return the exact statements of a plan in a valid order, without running them."""
+        recorder = RecordingSqlRunner()
+        recording = ActionRunner(recorder, self._addressing, self._capabilities, parallelism=1)
+        recording._create_schemas(plan)
+        lines = [ScriptLine(table="", sql=sql) for sql in recorder.statements]
+        for step in (*steps_of(plan), *drop_steps(plan)):
+            recorder.statements.clear()
+            recording._do(step)
+            lines += [ScriptLine(table=step.table.key, sql=sql) for sql in recorder.statements]
+        return tuple(lines)
+
+    def _create_schemas(self, plan: TablePlan) -> None:
+        self._ddl.run(
+            self._addressing.create_schema(schema.catalog_name, schema.schema_name)
+            for schema in plan.create_schemas
+        )
+
+    def _apply_steps(
+        self, steps: Sequence[Step], on_outcome: Callable[[TableOutcome], None]
     ) -> tuple[TableOutcome, ...]:
+        progress = PlanProgress(steps)
         outcomes: list[TableOutcome] = []
+        finished: SimpleQueue[tuple[int, Future[StepResult]]] = SimpleQueue()
+        under_way = 0
+        # What runs at an interrupt finishes its statement; nothing new is started.
         with ThreadPoolExecutor(self._parallelism, thread_name_prefix="apply") as pool:
-            futures = [pool.submit(self._apply_table, action) for action in actions]
-            try:
-                for future in as_completed(futures):
-                    outcomes.append(future.result())
-                    on_outcome(outcomes[-1])
-            except BaseException:
-                _cancel(futures)  # what runs finishes its statement; nothing new is started
-                raise
+            while not progress.is_over:
+                for position, step in progress.start(self._parallelism - under_way):
+                    future = pool.submit(self._do, step)
+                    future.add_done_callback(partial(_put, finished, position))
+                    under_way += 1
+                if under_way:
+                    position, future = finished.get()
+                    under_way -= 1
+                    progress.finish(position, future.result())
+                for outcome in progress.take_outcomes():
+                    outcomes.append(outcome)
+                    on_outcome(outcome)
         return tuple(sorted(outcomes, key=lambda outcome: outcome.table.key))
 
-    def _apply_table(self, action: TableAction) -> TableOutcome:
-        try:
-            match action:
-                case CreateTable():
-                    kind, done = OutcomeKind.CREATED, self._creator.apply(action)
-                case AlignTable():
-                    kind, done = OutcomeKind.CHANGED, self._aligner.apply(action)
-                case DropTable(table):
-                    statement = sql_drop_table(self._addressing.table(table))
-                    kind, done = OutcomeKind.DROPPED, self._ddl.run([statement])
-        except InterruptedStatementsError as failure:
-            return TableOutcome(
-                table=action.table,
-                kind=OutcomeKind.FAILED,
-                statements=failure.statements_done,
-                failure=failure,
-            )
-        return TableOutcome(table=action.table, kind=kind, statements=done)
+    def _do(self, step: Step) -> StepResult:
+        done = 0
+        for part in step.parts:
+            try:
+                match part:
+                    case CreateTable():
+                        done += self._creator.apply(part)
+                    case AlignTable():
+                        done += self._aligner.apply(part)
+                    case DropTable(table):
+                        done += self._ddl.run([sql_drop_table(self._addressing.table(table))])
+            except InterruptedStatementsError as failure:
+                return StepResult(statements=done + failure.statements_done, failure=failure)
+        return StepResult(statements=done)
 
 
-def _cancel(futures: list[Future[TableOutcome]]) -> None:
-    for future in futures:
-        future.cancel()
+def _put(
+    finished: SimpleQueue[tuple[int, Future[StepResult]]], position: int, future: Future[StepResult]
+) -> None:
+    finished.put((position, future))

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from delta_engine import aspects
-from delta_engine.actions import AlignTable, CreateTable
+from delta_engine.actions import CreateTable
 from delta_engine.addressing import Addressing
 from delta_engine.aspects.aspect import CreateClauses, RenderContext
 from delta_engine.capabilities import Capabilities, InlineClustering
@@ -54,9 +54,6 @@ class CreateExecutor:
             yield sql_alter_clustering(context.table, clauses.cluster_by)
         else:
             yield whole
-        further = tuple(aspects.after_create(action.desired))
-        if further:
-            yield from aspects.render(AlignTable(action.table, further), context)
 
     def _hidden(self, failure: InterruptedStatementsError) -> InterruptedStatementsError:
         """Return the refusal of a table that nobody saw: Unity Catalog leaves out what a principal may not see."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from delta_engine.aspects.foreign_keys import without_derived_name
 from delta_engine.aspects.primary_key import named_primary_key
 from delta_engine.aspects.table_properties import is_set_by_platform
 from delta_engine.backends import Backend
@@ -67,6 +68,8 @@ def as_model(name: QualifiedName, state: TableState) -> Table:
         state.columns,
         state.table_comment,
         properties,
+        foreign_keys=(without_derived_name(name, key) for key in state.foreign_keys),
+        checks=state.checks,
         cluster_by=state.cluster_by,
         primary_key=state.primary_key.columns if state.primary_key else None,
     )

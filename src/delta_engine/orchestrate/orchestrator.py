@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from delta_engine.actions import TablePlan
 from delta_engine.addressing import Addressing
 from delta_engine.compile.planner import TablePlanner
+from delta_engine.constraints.resolution import resolved
 from delta_engine.deployment.deployment import Deployment
 from delta_engine.deployment.document import DeploymentState
 from delta_engine.deployment.recorder import Notify
@@ -132,6 +133,7 @@ class Orchestrator:
             InvalidModelError, CatalogReadError, RefusalGroup: as `plan_tables`.
         """
         raise_all(self._pipeline.validator.model_violations(tables))
+        tables = resolved(tables)
         observed = snapshot_with_former_names(self._pipeline.reader, tables)
         planned = self._planned(tables, observed, is_partial=is_partial, allow_cached=True)
         if planned.drift:  # a copy that is too old takes our own last run for somebody else
@@ -162,6 +164,7 @@ class Orchestrator:
             CatalogReadError: a whole catalog cannot be read; a single table is a finding.
         """
         raise_all(self._pipeline.validator.model_violations(tables))
+        tables = resolved(tables)
         state = self._deployment.peek_replayed()
         for _ in range(_MOST_LOOKS):
             evidence = self._evidence(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -23,10 +23,10 @@ from delta_engine.config.documents import unknown
 from delta_engine.config.model_files import load_models
 from delta_engine.config.python_references import load_reference
 from delta_engine.config.settings import BackendType, Settings, load_settings
+from delta_engine.constraints.resolution import resolved
 from delta_engine.deployment.deployment import Deployment
 from delta_engine.errors import ConfigError, raise_all
-from delta_engine.execute.action_runner import ActionRunner
-from delta_engine.execute.recording_sql_runner import RecordingSqlRunner
+from delta_engine.execute.action_runner import ActionRunner, ScriptLine
 from delta_engine.models import Table
 from delta_engine.orchestrate.orchestrator import Orchestrator
 from delta_engine.policy import Allowance, Policy, RemovedTables, matches_any
@@ -88,7 +88,7 @@ def load_project(
     models = tuple(without_features(model, left_out) for model in load_models(settings))
     project = Project(settings=settings, models=models, rules=load_rules(settings))
     raise_all(project.validator.model_violations(models))
-    selected = _selected(models, tables)
+    selected = _selected(resolved(models), tables)
     return replace(project, models=selected, is_partial=len(selected) < len(models))
 
 
@@ -171,21 +171,9 @@ def orchestrator(project: Project, backend: Backend, deployment: Deployment) -> 
     )
 
 
-def rendered_statements(plan: TablePlan, backend: Backend) -> Mapping[str, Sequence[str]]:
-    """Return the exact SQL of a plan, by table key; schemas stand under the empty key.
-
-    The very executors that apply plans render them here, into a recording runner.
-    """
-    recorded: dict[str, Sequence[str]] = {}
-    parts = [("", TablePlan(create_schemas=plan.create_schemas))]
-    parts += [(action.table.key, TablePlan((action,))) for action in plan.create_tables]
-    parts += [(action.table.key, TablePlan((), (action,))) for action in plan.align_tables]
-    parts += [(action.table.key, TablePlan(drop_tables=(action,))) for action in plan.drop_tables]
-    for key, part in parts:
-        recorder = RecordingSqlRunner()
-        ActionRunner(recorder, backend.addressing, backend.capabilities, parallelism=1).apply(part)
-        recorded[key] = recorder.statements
-    return recorded
+def rendered_script(plan: TablePlan, backend: Backend) -> tuple[ScriptLine, ...]:
+    """Return the exact SQL of a plan, in an order in which it can be run."""
+    return ActionRunner(backend.runner, backend.addressing, backend.capabilities).script(plan)
 
 
 def _left_out(settings: Settings) -> tuple[Feature, ...]:

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from delta_engine.actions import TablePlan
 from delta_engine.aspects.table_names import RenameTable
+from delta_engine.constraints.resolution import resolved
 from delta_engine.deployment.deployment import LockedRun
 from delta_engine.deployment.document import DeploymentState
 from delta_engine.deployment.repository import utc_now
@@ -63,7 +64,7 @@ class SyncRun:
         raise_all(self._pipeline.validator.model_violations(tables))
         applied = self._observe(tables, is_partial=is_partial)
         planned = self._pipeline.plan(
-            tables, self._observed, applied, self._recorder.state, is_partial=is_partial
+            self._models, self._observed, applied, self._recorder.state, is_partial=is_partial
         )
         self._forget_gone(applied)
         self._wanted, self._drift, self._replaced = planned.wanted, planned.drift, planned.replaced
@@ -204,7 +205,7 @@ class SyncRun:
         Returns:
             What was applied last, by `QualifiedName.key`.
         """
-        self._models = tuple(tables)
+        self._models = resolved(tables)
         self._observed = snapshot_with_former_names(self._pipeline.reader, self._models)
         self._settle_renames()
         applied = last_applied(self._recorder.state)

@@ -67,7 +67,24 @@ def _model(model: Table) -> dict[str, Any]:
         "properties": dict(model.effective_table_properties),
         "cluster_by": list(model.cluster_by),
         "primary_key": key and {"name": key.name, "columns": list(key.columns), "rely": key.rely},
+        **_constraints(model),
     }
+
+
+def _constraints(model: Table) -> dict[str, Any]:
+    """Return a model's foreign keys and checks; nothing of which there is none."""
+    foreign_keys = [
+        {
+            "name": key.name,
+            "columns": list(key.columns),
+            "references": key.references,
+            "referenced_columns": list(key.referenced_columns),
+            "rely": key.rely,
+        }
+        for key in model.foreign_keys
+    ]
+    checks = {check.name: check.expression for check in model.checks}
+    return {key: value for key, value in (("foreign_keys", foreign_keys), ("checks", checks)) if value}
 
 
 def _action(action: Action) -> dict[str, Any]:

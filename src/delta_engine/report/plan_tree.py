@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from delta_engine import aspects
 from delta_engine.actions import Action, AlignTable, CreateTable, DropTable, Hazard, TablePlan
 from delta_engine.aspects.aspect import Change, Sign
+from delta_engine.aspects.foreign_keys import describe as describe_foreign_key
 from delta_engine.aspects.primary_key import named_primary_key
 from delta_engine.models import Table
 from delta_engine.sql import sql_data_type, sql_undrop_table
@@ -80,6 +81,8 @@ def _created(model: Table) -> Iterator[Branch]:
     key = named_primary_key(model)
     if key:
         yield Branch(Sign.ADDED, f"primary key {key.name} ({', '.join(key.columns)})")
+    for foreign_key in model.foreign_keys:
+        yield Branch(Sign.ADDED, f"foreign key {foreign_key.name} {describe_foreign_key(foreign_key)}")
     if model.cluster_by:
         yield Branch(Sign.ADDED, f"clustering ({', '.join(model.cluster_by)})")
     if model.comment:

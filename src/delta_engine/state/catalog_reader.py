@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Protocol, TypeVar
 
+from delta_engine.constraints.naming import RESERVED_CHECK_PREFIX, build_not_null_check_name
 from delta_engine.errors import CatalogReadError, RefusalGroup, RefusedError, raise_all
 from delta_engine.models import CheckConstraint, Column, Identity, QualifiedName, Schema, Table
 from delta_engine.state.states import CatalogState, TableState
@@ -17,7 +18,7 @@ Item = TypeVar("Item")
 
 _CLUSTERING = "clusteringColumns"
 _AUTOMATIC_CLUSTERING = "clusterByAuto"
-_CHECK_PREFIX = "delta.constraints."
+CHECK_PREFIX = "delta.constraints."
 
 
 class CatalogReader(Protocol):
@@ -158,9 +159,21 @@ def take_out_automatic_clustering(properties: dict[str, str]) -> bool:
 
 
 def checks_of(properties: Mapping[str, str]) -> tuple[CheckConstraint, ...]:
-    """Return the CHECK constraints by name, from the properties in which Delta keeps them."""
-    names = sorted(key for key in properties if key.startswith(_CHECK_PREFIX))
-    return tuple(CheckConstraint(key.removeprefix(_CHECK_PREFIX), properties[key]) for key in names)
+    """Return the CHECK constraints by name, from the properties in which Delta keeps them.
+
+    Those that stand for NOT NULL are left out: see `not_null_checks_of`.
+    """
+    names = sorted(key for key in properties if key.startswith(CHECK_PREFIX))
+    return tuple(
+        CheckConstraint(key.removeprefix(CHECK_PREFIX), properties[key])
+        for key in names
+        if not key.startswith(CHECK_PREFIX + RESERVED_CHECK_PREFIX)
+    )
+
+
+def not_null_checks_of(properties: Mapping[str, str], columns: Iterable[str]) -> tuple[str, ...]:
+    """Return those of some columns for which a reserved check stands for NOT NULL."""
+    return tuple(name for name in columns if CHECK_PREFIX + build_not_null_check_name(name) in properties)
 
 
 def readable_snapshot(

@@ -6,21 +6,23 @@ alone has the comment). Never DESCRIBE DETAIL: it replays the whole log to count
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from delta_engine.addressing import CatalogAddressing, PathAddressing
-from delta_engine.constraints.naming import build_not_null_check_name
-from delta_engine.constraints.stored_keys import PROPERTY_PREFIX, find_primary_key
+from delta_engine.constraints.stored_keys import PROPERTY_PREFIX, find_foreign_keys, find_primary_key
 from delta_engine.errors import CatalogReadError, StatementError
-from delta_engine.models import Column, PrimaryKey, QualifiedName, Schema, Table
+from delta_engine.models import Column, QualifiedName, Schema, Table
 from delta_engine.sql import quote_ident, sql_show_table_properties
 from delta_engine.sql_runner import SqlRunner
 from delta_engine.state.catalog_reader import (
+    CHECK_PREFIX,
+    checks_of,
     not_a_delta_table,
+    not_null_checks_of,
     read_tables,
     readable_column,
     take_out_clustering,
@@ -31,8 +33,9 @@ from delta_engine.types import data_type_from_spark_json
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-_CHECK_PREFIX = "delta.constraints."
 _ANY_DELTA_TABLE_HAS = "delta.minReaderVersion"
+
+_Keys = TypeVar("_Keys")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -229,25 +232,27 @@ class SparkDeltaReader:
             columns=columns,
             table_comment=self._spark.catalog.getTable(address).description or "",
             table_properties=_visible(properties),
-            primary_key=_primary_key(table, properties),
-            not_null_checks=tuple(
-                column.name for column in columns if _has_not_null_check(column.name, properties)
-            ),
+            primary_key=_recorded(table, find_primary_key, properties),
+            foreign_keys=_recorded(table, find_foreign_keys, properties),
+            checks=checks_of(properties),
+            not_null_checks=not_null_checks_of(properties, [column.name for column in columns]),
             cluster_by=cluster_by,
         )
 
     def _columns(
         self, table: QualifiedName, address: str, properties: Mapping[str, str]
     ) -> tuple[Column, ...]:
+        fields = self._spark.table(address).schema
+        checked = set(not_null_checks_of(properties, fields.names))
         return tuple(
             readable_column(
                 table,
                 field.name,
                 data_type_from_spark_json(field.dataType.jsonValue(), field.metadata),
-                is_nullable=field.nullable and not _has_not_null_check(field.name, properties),
+                is_nullable=field.nullable and field.name not in checked,
                 comment=str(field.metadata.get("comment", "")),
             )
-            for field in self._spark.table(address).schema
+            for field in fields
         )
 
 
@@ -272,19 +277,17 @@ def _data_files(folder: Path) -> list[Path]:
     return [path for path in folder.iterdir() if path.name != "_delta_log"]
 
 
-def _has_not_null_check(column: str, properties: Mapping[str, str]) -> bool:
-    return _CHECK_PREFIX + build_not_null_check_name(column) in properties
-
-
 def _visible(properties: Mapping[str, str]) -> dict[str, str]:
-    """Leave out what the engine stores in properties and reads back as keys and NOT NULL."""
-    hidden = (PROPERTY_PREFIX, _CHECK_PREFIX + "delta_engine_")
+    """Leave out what is kept in properties and read back as keys and checks."""
+    hidden = (PROPERTY_PREFIX, CHECK_PREFIX)
     return {key: value for key, value in properties.items() if not key.startswith(hidden)}
 
 
-def _primary_key(table: QualifiedName, properties: Mapping[str, str]) -> PrimaryKey | None:
+def _recorded(
+    table: QualifiedName, find: Callable[[Mapping[str, str]], _Keys], properties: Mapping[str, str]
+) -> _Keys:
     try:
-        return find_primary_key(properties)
+        return find(properties)
     except ValueError as error:
         raise CatalogReadError(
             str(error), table=str(table), way_out="Unset that property, and run again."

@@ -14,7 +14,13 @@ from delta_engine.actions import TablePlan
 from delta_engine.errors import InvalidModelError, UnsafePlanError
 from delta_engine.models import Table
 from delta_engine.policy import Policy
-from delta_engine.validation import column_rules, governance_rules, model_rules, plan_rules
+from delta_engine.validation import (
+    column_rules,
+    constraint_rules,
+    governance_rules,
+    model_rules,
+    plan_rules,
+)
 
 
 class ModelRule(Protocol):
@@ -42,6 +48,10 @@ DEFAULT_MODEL_RULES: tuple[ModelRule, ...] = (
     model_rules.DuplicateColumnNames(),
     column_rules.UnambiguousRenames(),
     model_rules.PrimaryKeyColumnsNotNull(),
+    constraint_rules.ValidConstraintNames(),
+    constraint_rules.UniqueKeyNames(),
+    constraint_rules.ForeignKeysFit(),
+    constraint_rules.ChecksFit(),
     model_rules.ClusteringColumnsFit(),
     model_rules.ReadableProperties(),
     model_rules.KeepsNestedClauses(),
@@ -62,6 +72,7 @@ DEFAULT_PLAN_RULES: tuple[PlanRule, ...] = (
     plan_rules.PrimaryKeyAddMustNotMakeColumnsNullable(),
     plan_rules.PrimaryKeyNewColumnsMustBeSetNotNull(),
     plan_rules.PrimaryKeyExistingColumnsMustBeSetNotNull(),
+    constraint_rules.NoDropOfReferencedPrimaryKeys(),
     plan_rules.NoUnallowedColumnDrops(),
     plan_rules.NoUnallowedTableDrops(),
     plan_rules.NoUnallowedSchemas(),

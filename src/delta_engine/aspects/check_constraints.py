@@ -1,0 +1,133 @@
+"""Check constraints: conditions that the platform enforces. Compared by name, and by expression in normal form.
+
+A check blocks changes to the columns that it reads (`DELTA_CONSTRAINT_DEPENDENT_COLUMN_CHANGE`): it is dropped
+before them and added again after them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+from typing_extensions import assert_never
+
+from delta_engine.actions import SAFE, Hazard, Phase
+from delta_engine.aspects.aspect import Aspect, Change, Comparison, RenderContext, Sign
+from delta_engine.aspects.not_null_checks import changed_columns
+from delta_engine.drift_policy import DriftKind
+from delta_engine.models import CheckConstraint, Part, Table
+from delta_engine.sql import sql_add_check, sql_drop_constraint
+from delta_engine.sql_expressions import is_same_expression, referenced_columns
+from delta_engine.state.states import TableState
+
+
+@dataclass(frozen=True, slots=True)
+class CheckAdd:
+    """Add a check; every row is looked at.
+
+    Args:
+        desired: the check.
+        replaced: the expression that the check of that name has, where one action has to tell both sides.
+    """
+
+    phase: ClassVar[Phase] = Phase.ADD_CHECKS
+    hazards: ClassVar[tuple[Hazard, ...]] = (Hazard.SCANS_DATA, Hazard.LOCKS)
+    desired: CheckConstraint
+    replaced: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CheckDrop:
+    """Drop a check, by the name that the catalog has."""
+
+    phase: ClassVar[Phase] = Phase.DROP_CHECKS
+    hazards: ClassVar[tuple[Hazard, ...]] = SAFE
+    observed: CheckConstraint
+
+
+def diff(comparison: Comparison) -> Iterable[CheckAdd | CheckDrop]:
+    """Yield what has to go, what has to come, and what stands in the way of changed columns."""
+    changed = set(changed_columns(comparison))
+    for observed, desired in _pairs(comparison):
+        is_different = _differ(observed, desired)
+        is_in_the_way = desired is not None and bool(referenced_columns(desired.expression) & changed)
+        if observed and (is_different or is_in_the_way):
+            yield CheckDrop(observed)
+        if desired and (is_different or is_in_the_way):
+            yield CheckAdd(desired)
+
+
+def differences(comparison: Comparison) -> Iterable[CheckAdd | CheckDrop]:
+    """Yield one action per name that differs, both sides in it."""
+    for observed, desired in _pairs(comparison):
+        if not _differ(observed, desired):
+            continue
+        if desired:
+            yield CheckAdd(desired, replaced=observed.expression if observed else None)
+        elif observed:
+            yield CheckDrop(observed)
+
+
+def render(actions: Sequence[CheckAdd | CheckDrop], context: RenderContext) -> Iterable[str]:
+    """Yield one statement per check."""
+    for action in actions:
+        match action:
+            case CheckAdd(desired):
+                yield sql_add_check(context.table, desired.name, desired.expression)
+            case CheckDrop(observed):
+                yield sql_drop_constraint(context.table, observed.name)
+            case other:
+                assert_never(other)
+
+
+def explain(action: CheckAdd | CheckDrop) -> Iterable[Change]:
+    """Yield the check's name and its expression."""
+    match action:
+        case CheckAdd(desired, str(replaced)):
+            yield Change(
+                sign=Sign.CHANGED,
+                subject=f"check {desired.name}",
+                observed=replaced,
+                desired=desired.expression,
+            )
+        case CheckAdd(desired):
+            yield Change(sign=Sign.ADDED, subject=f"check {desired.name}", desired=desired.expression)
+        case CheckDrop(observed):
+            yield Change(sign=Sign.REMOVED, subject=f"check {observed.name}", observed=observed.expression)
+
+
+def accept(model: Table, observed: TableState, action: CheckAdd | CheckDrop) -> Table:
+    """Return the model with the check of that name as it is."""
+    name = (action.desired if isinstance(action, CheckAdd) else action.observed).name.lower()
+    found = [check for check in observed.checks if check.name.lower() == name]
+    kept = [check for check in model.checks if check.name.lower() != name]
+    return replace(model, checks=(*kept, *found))
+
+
+def _pairs(comparison: Comparison) -> Iterator[tuple[CheckConstraint | None, CheckConstraint | None]]:
+    """Yield (observed, desired) checks of one name, sorted by it."""
+    observed = {check.name.lower(): check for check in comparison.observed.checks}
+    desired = {check.name.lower(): check for check in comparison.desired.checks}
+    for name in sorted({*observed, *desired}):
+        yield observed.get(name), desired.get(name)
+
+
+def _differ(observed: CheckConstraint | None, desired: CheckConstraint | None) -> bool:
+    if observed is None or desired is None:
+        return True
+    return not is_same_expression(observed.expression, desired.expression)
+
+
+ASPECT: Aspect[CheckAdd | CheckDrop] = Aspect(
+    name="check constraints",
+    part=Part.CONSTRAINTS,
+    action_types=(CheckAdd, CheckDrop),
+    diff=diff,
+    differences=differences,
+    render=render,
+    explain=explain,
+    accept=accept,
+    drift_kind=lambda _action: DriftKind.CHECK,
+    completes_create=True,  # Delta takes no checks in CREATE TABLE
+)

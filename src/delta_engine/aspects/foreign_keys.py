@@ -1,0 +1,224 @@
+"""Foreign keys. Equal means: same name, columns, referenced table and referenced columns, in the same order.
+
+The models of a plan are resolved (`constraints.resolution`): every key has its name, the whole name of the
+table it references, and that table's columns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+from typing_extensions import assert_never
+
+from delta_engine.actions import SAFE, Hazard, Phase
+from delta_engine.aspects.aspect import (
+    Aspect,
+    Change,
+    Comparison,
+    CreateClauses,
+    RenderContext,
+    Sign,
+)
+from delta_engine.capabilities import PrimaryKeySupport
+from delta_engine.constraints.naming import build_foreign_key_name
+from delta_engine.constraints.resolution import referenced_table, resolved_keys
+from delta_engine.constraints.stored_keys import PROPERTY_PREFIX, foreign_key_property
+from delta_engine.drift_policy import DriftKind
+from delta_engine.models import ForeignKey, Part, QualifiedName, Table
+from delta_engine.sql import (
+    sql_add_constraint,
+    sql_drop_constraint,
+    sql_foreign_key,
+    sql_set_table_properties,
+    sql_unset_table_properties,
+)
+from delta_engine.state.states import TableState
+
+
+@dataclass(frozen=True, slots=True)
+class ForeignKeyAdd:
+    """Add a foreign key.
+
+    Args:
+        desired: the key, with nothing left open.
+        replaced: the key of that name that is there instead, where one action has to tell both sides.
+    """
+
+    phase: ClassVar[Phase] = Phase.ADD_FOREIGN_KEYS
+    hazards: ClassVar[tuple[Hazard, ...]] = SAFE
+    desired: ForeignKey
+    replaced: ForeignKey | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ForeignKeyDrop:
+    """Drop a foreign key, by the name that the catalog has."""
+
+    phase: ClassVar[Phase] = Phase.DROP_FOREIGN_KEYS
+    hazards: ClassVar[tuple[Hazard, ...]] = SAFE
+    observed: ForeignKey
+
+
+def diff(comparison: Comparison) -> Iterable[ForeignKeyAdd | ForeignKeyDrop]:
+    """Yield a drop per key that is not wanted as it is, and an add per key that is not there as wanted."""
+    yield from (ForeignKeyDrop(observed) for observed, _ in _pairs(comparison) if observed)
+    yield from (ForeignKeyAdd(desired) for _, desired in _pairs(comparison) if desired)
+
+
+def differences(comparison: Comparison) -> Iterable[ForeignKeyAdd | ForeignKeyDrop]:
+    """Yield one action per name, both sides in it."""
+    for observed, desired in _pairs(comparison):
+        if desired:
+            yield ForeignKeyAdd(desired, replaced=observed)
+        elif observed:
+            yield ForeignKeyDrop(observed)
+
+
+def create(desired: Table, context: RenderContext) -> CreateClauses:
+    """Return the keys as constraint clauses or as properties, whichever the platform takes."""
+    keys = desired.foreign_keys
+    match context.capabilities.primary_keys:
+        case PrimaryKeySupport.CONSTRAINT:
+            return CreateClauses(constraints=tuple(_clause(key, context) for key in keys))
+        case PrimaryKeySupport.TABLE_PROPERTY:
+            return CreateClauses(properties=dict(map(foreign_key_property, keys)))
+        case other:
+            assert_never(other)
+
+
+def render(actions: Sequence[ForeignKeyAdd | ForeignKeyDrop], context: RenderContext) -> Iterable[str]:
+    """Yield one statement per key; properties all in one."""
+    match context.capabilities.primary_keys:
+        case PrimaryKeySupport.CONSTRAINT:
+            for action in actions:
+                yield _constraint_statement(action, context)
+        case PrimaryKeySupport.TABLE_PROPERTY:
+            yield from _property_statements(actions, context.table)
+        case other:
+            assert_never(other)
+
+
+def explain(action: ForeignKeyAdd | ForeignKeyDrop) -> Iterable[Change]:
+    """Yield the key's name, its columns and where they point."""
+    match action:
+        case ForeignKeyAdd(desired, ForeignKey() as replaced):
+            yield Change(
+                sign=Sign.CHANGED,
+                subject=f"foreign key {desired.name}",
+                observed=describe(replaced),
+                desired=describe(desired),
+            )
+        case ForeignKeyAdd(desired):
+            yield Change(sign=Sign.ADDED, subject=f"foreign key {desired.name}", desired=describe(desired))
+        case ForeignKeyDrop(observed):
+            yield Change(
+                sign=Sign.REMOVED, subject=f"foreign key {observed.name}", observed=describe(observed)
+            )
+
+
+def describe(key: ForeignKey) -> str:
+    """Return a key's columns and where they point, for people."""
+    referenced = f"({', '.join(key.referenced_columns)})"
+    return f"({', '.join(key.columns)}) → {key.references} {referenced}{' RELY' if key.rely else ''}"
+
+
+def accept(model: Table, observed: TableState, action: ForeignKeyAdd | ForeignKeyDrop) -> Table:
+    """Return the model with the key of that name as it is; a name that would be derived is not written out."""
+    name = (action.desired if isinstance(action, ForeignKeyAdd) else action.observed).name
+    found = [key for key in observed.foreign_keys if _same_name(key, name)]
+    kept = [key for key in model.foreign_keys if not _same_name(_named(model.qualified_name, key), name)]
+    return replace(
+        model, foreign_keys=(*kept, *(without_derived_name(model.qualified_name, key) for key in found))
+    )
+
+
+def is_same_key(one: ForeignKey, other: ForeignKey) -> bool:
+    """Whether two keys are one. RELY is left out: no platform lets it be read back."""
+    return _identity(one) == _identity(other)
+
+
+def without_derived_name(table: QualifiedName, key: ForeignKey) -> ForeignKey:
+    """Return a key of a table as a model has it: without its name, if that is the derived one."""
+    derived = _named(table, replace(key, name=None)).name
+    return replace(key, name=None if _same_name(key, derived) else key.name)
+
+
+def _pairs(comparison: Comparison) -> Iterator[tuple[ForeignKey | None, ForeignKey | None]]:
+    """Yield (observed, desired) keys of one name that are not the same; a key that stays is left out."""
+    observed = {(key.name or "").lower(): key for key in comparison.observed.foreign_keys}
+    model = comparison.desired
+    wanted_keys = resolved_keys(model, {model.qualified_name.key: model})
+    desired = {(key.name or "").lower(): key for key in wanted_keys}
+    for name in sorted({*observed, *desired}):
+        there, wanted = observed.get(name), desired.get(name)
+        if there and wanted and is_same_key(there, wanted):
+            remembered = _last_applied(comparison, wanted)
+            if remembered is None or remembered.rely == wanted.rely:
+                continue
+            there = replace(there, rely=remembered.rely)
+        yield there, wanted
+
+
+def _last_applied(comparison: Comparison, key: ForeignKey) -> ForeignKey | None:
+    """Return a key as this engine applied it last, which alone knows of RELY."""
+    applied = comparison.last_applied.foreign_keys if comparison.last_applied else ()
+    return next((one for one in applied if is_same_key(one, key)), None)
+
+
+def _identity(key: ForeignKey) -> tuple[str, tuple[str, ...], str, tuple[str, ...]]:
+    return (
+        (key.name or "").lower(),
+        tuple(map(str.lower, key.columns)),
+        key.references.lower(),
+        tuple(map(str.lower, key.referenced_columns)),
+    )
+
+
+def _same_name(key: ForeignKey, name: str | None) -> bool:
+    return (key.name or "").lower() == (name or "").lower()
+
+
+def _named(table: QualifiedName, key: ForeignKey) -> ForeignKey:
+    referenced = referenced_table(table, key)
+    if key.name or referenced is None:
+        return key
+    return replace(key, name=build_foreign_key_name(table, key.columns, referenced))
+
+
+def _clause(key: ForeignKey, context: RenderContext) -> str:
+    references = context.addressing.table(context.name.resolve(key.references))
+    return sql_foreign_key(key.name or "", key.columns, references, key.referenced_columns, rely=key.rely)
+
+
+def _constraint_statement(action: ForeignKeyAdd | ForeignKeyDrop, context: RenderContext) -> str:
+    match action:
+        case ForeignKeyAdd(desired):
+            return sql_add_constraint(context.table, _clause(desired, context))
+        case ForeignKeyDrop(observed):
+            return sql_drop_constraint(context.table, observed.name or "")
+    assert_never(action)
+
+
+def _property_statements(actions: Sequence[ForeignKeyAdd | ForeignKeyDrop], table: str) -> Iterator[str]:
+    added = [action.desired for action in actions if isinstance(action, ForeignKeyAdd)]
+    dropped = [action.observed for action in actions if isinstance(action, ForeignKeyDrop)]
+    if added:
+        yield sql_set_table_properties(table, dict(map(foreign_key_property, added)))
+    if dropped:
+        yield sql_unset_table_properties(table, [PROPERTY_PREFIX + (key.name or "") for key in dropped])
+
+
+ASPECT: Aspect[ForeignKeyAdd | ForeignKeyDrop] = Aspect(
+    name="foreign keys",
+    part=Part.CONSTRAINTS,
+    action_types=(ForeignKeyAdd, ForeignKeyDrop),
+    diff=diff,
+    differences=differences,
+    render=render,
+    explain=explain,
+    accept=accept,
+    drift_kind=lambda _action: DriftKind.FOREIGN_KEY,
+    create=create,
+)

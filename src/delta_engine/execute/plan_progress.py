@@ -1,0 +1,153 @@
+"""How far a plan has got: which steps may start, what became of each table. Starts nothing itself."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from heapq import heapify, heappop, heappush
+
+from delta_engine.actions import AlignTable, CreateTable, DropTable, TableAction
+from delta_engine.errors import StatementError
+from delta_engine.execute.ddl import InterruptedStatementsError
+from delta_engine.execute.steps import Step
+from delta_engine.models import QualifiedName
+
+
+class OutcomeKind(Enum):
+    """What became of a table."""
+
+    CREATED = "created"
+    CHANGED = "changed"
+    DROPPED = "dropped"
+    FAILED = "failed"
+
+
+_KINDS: Mapping[type[TableAction], OutcomeKind] = {
+    CreateTable: OutcomeKind.CREATED,
+    AlignTable: OutcomeKind.CHANGED,
+    DropTable: OutcomeKind.DROPPED,
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableOutcome:
+    """What became of one table of a plan.
+
+    Args:
+        table: the table.
+        kind: created, changed, dropped or failed.
+        statements: how many statements ran to the end.
+        is_verified: whether the table was read once more, and is as it was meant to be.
+        failure: the statement that failed and why, without a statement if the table depends on one that failed;
+            None unless the kind is failed.
+    """
+
+    table: QualifiedName
+    kind: OutcomeKind
+    statements: int
+    is_verified: bool = False
+    failure: InterruptedStatementsError | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepResult:
+    """What became of a step.
+
+    Args:
+        statements: how many ran to the end.
+        failure: the one that did not.
+    """
+
+    statements: int
+    failure: InterruptedStatementsError | None = None
+
+
+class PlanProgress:
+    """Keeps account of a plan's steps.
+
+    Args:
+        steps: as `steps_of` returns them.
+    """
+
+    def __init__(self, steps: Sequence[Step]) -> None:
+        self._steps = steps
+        self._waiting = [len(step.after) for step in steps]
+        self._followers: dict[int, list[int]] = defaultdict(list)
+        for position, step in enumerate(steps):
+            for before in step.after:
+                self._followers[before].append(position)
+        self._ready = [position for position, step in enumerate(steps) if not step.after]
+        heapify(self._ready)
+        self._left = Counter(step.table.key for step in steps)
+        self._statements: Counter[str] = Counter()
+        self._failures: dict[str, InterruptedStatementsError] = {}
+        self._failed_steps: set[int] = set()
+        self._kinds = {
+            step.table.key: _KINDS[type(part)]
+            for step in reversed(steps)
+            for part in reversed(step.parts)  # the first says it: what completes a CREATE is no change
+        }
+        self._outcomes: list[TableOutcome] = []
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing is left to do."""
+        return not self._left
+
+    def start(self, most: int) -> Iterator[tuple[int, Step]]:
+        """Yield the next steps that may start, with their positions; those that cannot be done are passed over.
+
+        Args:
+            most: how many to start.
+        """
+        started = 0
+        while self._ready and started < most:
+            position = heappop(self._ready)
+            obstacle = self._obstacle(self._steps[position])
+            if obstacle:
+                self.finish(position, StepResult(statements=0, failure=obstacle))
+            else:
+                started += 1
+                yield position, self._steps[position]
+
+    def finish(self, position: int, result: StepResult) -> None:
+        """Take in what became of a step."""
+        table = self._steps[position].table
+        self._statements[table.key] += result.statements
+        if result.failure:
+            self._failures.setdefault(table.key, result.failure)
+            self._failed_steps.add(position)
+        for follower in self._followers[position]:
+            self._waiting[follower] -= 1
+            if not self._waiting[follower]:
+                heappush(self._ready, follower)
+        self._left[table.key] -= 1
+        if not self._left[table.key]:
+            del self._left[table.key]
+            self._outcomes.append(self._outcome(table))
+
+    def take_outcomes(self) -> list[TableOutcome]:
+        """Return the outcomes of the tables that were finished since this was asked last."""
+        taken, self._outcomes = self._outcomes, []
+        return taken
+
+    def _obstacle(self, step: Step) -> InterruptedStatementsError | None:
+        """Return why a step cannot be done: its table failed before, or one that it depends on."""
+        if step.table.key in self._failures:
+            return self._failures[step.table.key]
+        for before in step.after:
+            if before in self._failed_steps:
+                reason = f"it depends on table {self._steps[before].table}, which failed"
+                return InterruptedStatementsError(StatementError(reason, sql="", error_class=None), 0)
+        return None
+
+    def _outcome(self, table: QualifiedName) -> TableOutcome:
+        failure = self._failures.get(table.key)
+        return TableOutcome(
+            table=table,
+            kind=OutcomeKind.FAILED if failure else self._kinds[table.key],
+            statements=self._statements[table.key],
+            failure=failure,
+        )

@@ -1,0 +1,228 @@
+"""The rules for foreign keys, checks and the names of constraints."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+
+from delta_engine.actions import TablePlan
+from delta_engine.aspects.primary_key import PrimaryKeyDrop, named_primary_key
+from delta_engine.constraints.naming import MAX_NAME_LENGTH, RESERVED_CHECK_PREFIX
+from delta_engine.constraints.resolution import referenced_table, resolved_keys
+from delta_engine.errors import InvalidModelError, UnsafePlanError
+from delta_engine.models import Column, ForeignKey, Table
+from delta_engine.policy import Policy
+from delta_engine.sql import sql_data_type
+from delta_engine.sql_expressions import condition_problem, referenced_columns
+from delta_engine.types import is_same_type
+
+_Problem = tuple[str, str | None, str]
+"""The reason, the column, the way out."""
+
+
+class ForeignKeysFit:
+    """Foreign keys have columns of their table, and point at the primary key of a table, column by column."""
+
+    def check(self, models: Sequence[Table]) -> Iterator[InvalidModelError]:
+        """Refuse keys that Unity Catalog would refuse (Databricks documentation, "CONSTRAINT clause")."""
+        parents = {model.qualified_name.key: model for model in models}
+        for model in models:
+            for key, resolved in zip(model.foreign_keys, resolved_keys(model, parents), strict=True):
+                for reason, column, way_out in self._problems(model, key, resolved, parents):
+                    yield _refusal(model, f"foreign key ({', '.join(key.columns)}) {reason}", column, way_out)
+
+    def _problems(
+        self, model: Table, key: ForeignKey, resolved: ForeignKey, parents: Mapping[str, Table]
+    ) -> Iterator[_Problem]:
+        own = {column.key: column for column in model.columns}
+        missing = [name for name in key.columns if name.lower() not in own]
+        referenced = referenced_table(model.qualified_name, key)
+        parent = parents.get(referenced.key) if referenced else None
+        if not key.columns:
+            yield "has no columns", None, "Name them, or leave the key out."
+        elif missing:
+            yield (
+                f"names columns that the table does not have: {', '.join(missing)}",
+                missing[0],
+                "Declare them, or correct the key.",
+            )
+        elif _repeated(key.columns):
+            yield "names a column twice", _repeated(key.columns)[0], "Name each column once."
+        elif referenced is None:
+            yield (
+                f"references {key.references!r}, which is no table's name",
+                None,
+                "Write table, schema.table or the whole name.",
+            )
+        elif parent is None and not key.referenced_columns:
+            yield (
+                f"references {referenced}, which is not declared",
+                None,
+                "Declare that table with its primary key, or name referenced_columns.",
+            )
+        elif parent is not None and parent.primary_key is None:
+            yield (
+                f"references {referenced}, which has no primary key",
+                None,
+                "Declare its primary key: only that can be referenced.",
+            )
+        elif len(key.columns) != len(resolved.referenced_columns):
+            yield (
+                f"has {len(key.columns)} columns and references {len(resolved.referenced_columns)} "
+                f"of {referenced}",
+                None,
+                "Name as many.",
+            )
+        elif parent is not None and parent.primary_key is not None:
+            yield from _against(resolved, own, parent, parent.primary_key.columns)
+
+
+class UniqueKeyNames:
+    """The names of primary and foreign keys are unique in their schema, without regard to case."""
+
+    def check(self, models: Sequence[Table]) -> Iterator[InvalidModelError]:
+        """Refuse the second and every further key of a name (Databricks documentation, "CONSTRAINT clause")."""
+        parents = {model.qualified_name.key: model for model in models}
+        owners: dict[tuple[str, str, str], str] = {}
+        for model in models:
+            for name in _key_names(model, parents):
+                place = (model.catalog_name.lower(), model.schema_name.lower(), name.lower())
+                owner = owners.setdefault(place, str(model.qualified_name))
+                if owner != str(model.qualified_name) or _key_names(model, parents).count(name) > 1:
+                    yield _refusal(
+                        model,
+                        f"constraint name {name!r} is taken by {owner}",
+                        None,
+                        "Give one of the two another name: keys share one namespace per schema.",
+                    )
+
+
+class ChecksFit:
+    """Checks are conditions on single rows, over columns of their table, with names of their own."""
+
+    def check(self, models: Sequence[Table]) -> Iterator[InvalidModelError]:
+        """Refuse checks that Delta would refuse (Databricks documentation, "ADD CONSTRAINT clause")."""
+        for model in models:
+            columns = {column.key for column in model.columns}
+            for check in model.checks:
+                problem = condition_problem(check.expression)
+                unknown = sorted(referenced_columns(check.expression) - columns)
+                if problem:
+                    yield _refusal(
+                        model,
+                        f"check {check.name!r} {problem}: {check.expression}",
+                        None,
+                        "Write a SQL condition over the table's columns.",
+                    )
+                elif unknown:
+                    yield _refusal(
+                        model,
+                        f"check {check.name!r} reads columns that the table does not have: "
+                        f"{', '.join(unknown)}",
+                        unknown[0],
+                        "Declare them, or correct the check.",
+                    )
+
+
+class ValidConstraintNames:
+    """Names of constraints are ones that the platforms store and show, and a table has each of them once."""
+
+    _FORBIDDEN = re.compile(r"[\s./`\x00-\x1f\x7f-\x9f]|\$\{")
+    _REDACTED = re.compile(r"secret|password|token|access[.]?key|url", re.IGNORECASE)
+
+    def check(self, models: Sequence[Table]) -> Iterator[InvalidModelError]:
+        """Refuse names that cannot be stored, are reserved, are hidden when read back, or stand twice."""
+        for model in models:
+            keys = [model.primary_key, *model.foreign_keys]
+            key_names = [key.name for key in keys if key is not None and key.name is not None]
+            check_names = [check.name for check in model.checks]
+            for name in (*key_names, *check_names):
+                problem = self._problem(name)
+                if problem:
+                    way_out = "Use letters, digits and underscores."
+                    yield _refusal(model, f"constraint name {name!r} {problem}", None, way_out)
+            for name in check_names:
+                if self._REDACTED.search(name):
+                    yield _refusal(
+                        model,
+                        f"check name {name!r} cannot be managed: Spark hides the values of such properties",
+                        None,
+                        "Rename the check.",
+                    )
+            for name in _repeated([*check_names, *key_names]):
+                if name in map(str.lower, check_names):
+                    yield _refusal(
+                        model,
+                        f"constraint name {name!r} stands in it twice",
+                        None,
+                        "Give one of the two another name.",
+                    )
+
+    def _problem(self, name: str) -> str:
+        if not name:
+            return "is empty"
+        if len(name) > MAX_NAME_LENGTH:
+            return f"is longer than {MAX_NAME_LENGTH} characters"
+        if name.lower().startswith(RESERVED_CHECK_PREFIX):
+            return "is reserved for what stands for NOT NULL"
+        found = self._FORBIDDEN.search(name)
+        return f"has a character that is not allowed here: {found[0]!r}" if found else ""
+
+
+class NoDropOfReferencedPrimaryKeys:
+    """A primary key is not dropped while a foreign key references it that the plan does not drop."""
+
+    def check(self, plan: TablePlan, policy: Policy) -> Iterator[UnsafePlanError]:  # noqa: ARG002
+        """Refuse drops that the platform would refuse, or that would take others' keys along."""
+        for align in plan.align_tables:
+            for drop in align.of_type(PrimaryKeyDrop):
+                for reference in drop.referenced_by:
+                    yield UnsafePlanError(
+                        f"primary key {drop.name} would be dropped, and foreign key {reference.name} of table "
+                        f"{reference.table} references it",
+                        table=str(align.table),
+                        location=align.declared_at,
+                        way_out="Declare that table with its foreign key in the same run, or drop its key first: "
+                        f"ALTER TABLE {reference.table} DROP CONSTRAINT {reference.name}.",
+                    )
+
+
+def _against(
+    key: ForeignKey, own: Mapping[str, Column], parent: Table, expected: Sequence[str]
+) -> Iterator[_Problem]:
+    """Yield what is wrong with a key's referenced columns, given the declared parent and its primary key."""
+    if [name.lower() for name in key.referenced_columns] != [name.lower() for name in expected]:
+        yield (
+            f"references ({', '.join(key.referenced_columns)}) of {parent.qualified_name}, whose primary key is "
+            f"({', '.join(expected)})",
+            None,
+            "Reference the primary key's columns, in its order.",
+        )
+        return
+    others = {column.key: column for column in parent.columns}
+    for name, referenced in zip(key.columns, key.referenced_columns, strict=True):
+        column, other = own[name.lower()], others.get(referenced.lower())
+        if other is not None and not is_same_type(column.data_type, other.data_type):
+            yield (
+                f"has {name} of type {sql_data_type(column.data_type)}, and {parent.qualified_name}.{other.name} "
+                f"is {sql_data_type(other.data_type)}",
+                name,
+                "Give both the same type.",
+            )
+
+
+def _key_names(model: Table, parents: Mapping[str, Table]) -> list[str]:
+    key = named_primary_key(model)
+    names = [key.name if key else None, *(one.name for one in resolved_keys(model, parents))]
+    return [name.lower() for name in names if name]
+
+
+def _repeated(names: Sequence[str]) -> list[str]:
+    return [name for name, count in Counter(map(str.lower, names)).items() if count > 1]
+
+
+def _refusal(model: Table, reason: str, column: str | None, way_out: str) -> InvalidModelError:
+    return InvalidModelError(
+        reason, table=str(model.qualified_name), column=column, location=model.declared_at, way_out=way_out
+    )

@@ -1,0 +1,1 @@
+ALTER TABLE `dev`.`silver`.`orders` ADD CONSTRAINT `quoted` CHECK (`it's ``x``` <> 'it\'s "x"');

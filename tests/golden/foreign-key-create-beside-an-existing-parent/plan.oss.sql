@@ -1,0 +1,6 @@
+CREATE TABLE `dev`.`silver`.`orders` (
+  `id` bigint NOT NULL,
+  `customer_id` bigint
+)
+USING delta
+TBLPROPERTIES ('delta_engine.constraint.fk_dev_silver_orders__customer_id__customers' = '{"type": "foreign_key", "columns": ["customer_id"], "references": "dev.silver.customers", "referenced_columns": ["id"]}');

@@ -1,0 +1,1 @@
+ALTER TABLE `dev`.`silver`.`orders` DROP CONSTRAINT `fk_dev_silver_orders__customer_id__customers`;

@@ -1,0 +1,1 @@
+ALTER TABLE `dev`.`silver`.`orders` SET TBLPROPERTIES ('delta_engine.constraint.fk_dev_silver_orders__customer_id__gold_customers_6279174bda66' = '{"type": "foreign_key", "columns": ["customer_id"], "references": "dev.gold.customers", "referenced_columns": ["id"]}');

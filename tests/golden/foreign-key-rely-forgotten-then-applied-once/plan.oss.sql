@@ -1,0 +1,2 @@
+ALTER TABLE `dev`.`silver`.`orders` UNSET TBLPROPERTIES IF EXISTS ('delta_engine.constraint.fk_dev_silver_orders__customer_id__customers');
+ALTER TABLE `dev`.`silver`.`orders` SET TBLPROPERTIES ('delta_engine.constraint.fk_dev_silver_orders__customer_id__customers' = '{"type": "foreign_key", "columns": ["customer_id"], "references": "dev.silver.customers", "referenced_columns": ["id"]}');

@@ -1,0 +1,4 @@
+ALTER TABLE `dev`.`silver`.`orders` DROP CONSTRAINT `fk_dev_silver_orders__customer_id__customers`;
+ALTER TABLE `dev`.`silver`.`customers` DROP CONSTRAINT `pk_dev_silver_customers__id`;
+ALTER TABLE `dev`.`silver`.`customers` ADD CONSTRAINT `pk_customers` PRIMARY KEY (`id`);
+ALTER TABLE `dev`.`silver`.`orders` ADD CONSTRAINT `fk_dev_silver_orders__customer_id__customers` FOREIGN KEY (`customer_id`) REFERENCES `dev`.`silver`.`customers` (`id`);

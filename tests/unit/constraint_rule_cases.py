@@ -1,0 +1,178 @@
+"""What the rules for constraints refuse, with their messages."""
+
+from __future__ import annotations
+
+from delta_engine.actions import AlignTable, TablePlan
+from delta_engine.aspects.primary_key import PrimaryKeyDrop
+from delta_engine.errors import SourceLocation
+from delta_engine.models import CheckConstraint, Column, ForeignKey, PrimaryKey, QualifiedName, Table
+from delta_engine.state.states import Reference
+from delta_engine.validation import constraint_rules
+from delta_engine.validation.rules import ModelRule, PlanRule
+from tests.builders import ORDERS
+
+HERE = SourceLocation("models.yml", 7)
+ID = Column("id", "bigint", is_nullable=False)
+CUSTOMER = Column("customer", "bigint")
+SUBJECT = "models.yml:7: table dev.silver.orders"
+
+
+def model(*columns: Column, table: str = "orders", **rest: object) -> Table:
+    """Return a model that was declared at `models.yml:7`."""
+    return Table("dev", "silver", table, columns, declared_at=HERE, **rest)  # type: ignore[arg-type]
+
+
+def child(*keys: ForeignKey, checks: tuple[CheckConstraint, ...] = ()) -> Table:
+    """Return a model with foreign keys, or checks."""
+    return model(ID, CUSTOMER, Column("note", "string"), foreign_keys=keys, checks=checks)
+
+
+PARENT = model(ID, table="customers", primary_key=["id"])
+
+MODEL_CASES: list[tuple[ModelRule, list[Table], str]] = [
+    (
+        constraint_rules.ForeignKeysFit(),
+        [PARENT, child(ForeignKey([], "customers"))],
+        f"{SUBJECT}: foreign key () has no columns. Name them, or leave the key out.",
+    ),
+    (
+        constraint_rules.ForeignKeysFit(),
+        [PARENT, child(ForeignKey(["nope"], "customers"))],
+        f"{SUBJECT}, column nope: foreign key (nope) names columns that the table does not have: nope. "
+        "Declare them, or correct the key.",
+    ),
+    (
+        constraint_rules.ForeignKeysFit(),
+        [PARENT, child(ForeignKey(["customer", "CUSTOMER"], "customers"))],
+        f"{SUBJECT}, column customer: foreign key (customer, CUSTOMER) names a column twice. "
+        "Name each column once.",
+    ),
+    (
+        constraint_rules.ForeignKeysFit(),
+        [PARENT, child(ForeignKey(["customer"], "a.b.c.d"))],
+        f"{SUBJECT}: foreign key (customer) references 'a.b.c.d', which is no table's name. "
+        "Write table, schema.table or the whole name.",
+    ),
+    (
+        constraint_rules.ForeignKeysFit(),
+        [child(ForeignKey(["customer"], "customers"))],
+        f"{SUBJECT}: foreign key (customer) references dev.silver.customers, which is not declared. "
+        "Declare that table with its primary key, or name referenced_columns.",
+    ),
+    (
+        constraint_rules.ForeignKeysFit(),
+        [model(ID, table="customers"), child(ForeignKey(["customer"], "customers", ["id"]))],
+        f"{SUBJECT}: foreign key (customer) references dev.silver.customers, which has no primary key. "
+        "Declare its primary key: only that can be referenced.",
+    ),
+    (
+        constraint_rules.ForeignKeysFit(),
+        [PARENT, child(ForeignKey(["id", "customer"], "customers"))],
+        f"{SUBJECT}: foreign key (id, customer) has 2 columns and references 1 of dev.silver.customers. "
+        "Name as many.",
+    ),
+    (
+        constraint_rules.ForeignKeysFit(),
+        [PARENT, child(ForeignKey(["customer"], "customers", ["number"]))],
+        f"{SUBJECT}: foreign key (customer) references (number) of dev.silver.customers, whose primary key is "
+        "(id). Reference the primary key's columns, in its order.",
+    ),
+    (
+        constraint_rules.ForeignKeysFit(),
+        [PARENT, child(ForeignKey(["note"], "customers"))],
+        f"{SUBJECT}, column note: foreign key (note) has note of type string, and dev.silver.customers.id is "
+        "bigint. Give both the same type.",
+    ),
+    (
+        constraint_rules.UniqueKeyNames(),
+        [
+            model(ID, table="customers", primary_key=PrimaryKey(["id"], "my_key")),
+            child(ForeignKey(["customer"], "customers", name="MY_KEY")),
+        ],
+        f"{SUBJECT}: constraint name 'my_key' is taken by dev.silver.customers. "
+        "Give one of the two another name: keys share one namespace per schema.",
+    ),
+    (
+        constraint_rules.ChecksFit(),
+        [child(checks=(CheckConstraint("positive", "customer >"),))],
+        f"{SUBJECT}: check 'positive' is no SQL expression: customer >. "
+        "Write a SQL condition over the table's columns.",
+    ),
+    (
+        constraint_rules.ChecksFit(),
+        [child(checks=(CheckConstraint("known", "customer IN (SELECT id FROM customers)"),))],
+        f"{SUBJECT}: check 'known' holds a subquery: customer IN (SELECT id FROM customers). "
+        "Write a SQL condition over the table's columns.",
+    ),
+    (
+        constraint_rules.ChecksFit(),
+        [child(checks=(CheckConstraint("few", "sum(customer) < 3"),))],
+        f"{SUBJECT}: check 'few' looks at more than one row: sum(customer) < 3. "
+        "Write a SQL condition over the table's columns.",
+    ),
+    (
+        constraint_rules.ChecksFit(),
+        [child(checks=(CheckConstraint("known", "amount > 0"),))],
+        f"{SUBJECT}, column amount: check 'known' reads columns that the table does not have: amount. "
+        "Declare them, or correct the check.",
+    ),
+    (
+        constraint_rules.ValidConstraintNames(),
+        [child(checks=(CheckConstraint("not this", "id > 0"),))],
+        f"{SUBJECT}: constraint name 'not this' has a character that is not allowed here: ' '. "
+        "Use letters, digits and underscores.",
+    ),
+    (
+        constraint_rules.ValidConstraintNames(),
+        [child(ForeignKey(["customer"], "customers", name="x" * 256))],
+        f"{SUBJECT}: constraint name {'x' * 256!r} is longer than 255 characters. "
+        "Use letters, digits and underscores.",
+    ),
+    (
+        constraint_rules.ValidConstraintNames(),
+        [child(checks=(CheckConstraint("", "id > 0"),))],
+        f"{SUBJECT}: constraint name '' is empty. Use letters, digits and underscores.",
+    ),
+    (
+        constraint_rules.ValidConstraintNames(),
+        [child(checks=(CheckConstraint("Delta_Engine_not_null_id", "id > 0"),))],
+        f"{SUBJECT}: constraint name 'Delta_Engine_not_null_id' is reserved for what stands for NOT NULL. "
+        "Use letters, digits and underscores.",
+    ),
+    (
+        constraint_rules.ValidConstraintNames(),
+        [child(checks=(CheckConstraint("valid_url", "id > 0"),))],
+        f"{SUBJECT}: check name 'valid_url' cannot be managed: Spark hides the values of such properties. "
+        "Rename the check.",
+    ),
+    (
+        constraint_rules.ValidConstraintNames(),
+        [child(checks=(CheckConstraint("fine", "id > 0"), CheckConstraint("FINE", "id > 1")))],
+        f"{SUBJECT}: constraint name 'fine' stands in it twice. Give one of the two another name.",
+    ),
+]
+
+PLAN_CASES: list[tuple[PlanRule, TablePlan, str, TablePlan]] = [
+    (
+        constraint_rules.NoDropOfReferencedPrimaryKeys(),
+        TablePlan(
+            align_tables=(
+                AlignTable(
+                    ORDERS,
+                    (
+                        PrimaryKeyDrop(
+                            "pk",
+                            ("id",),
+                            (Reference(table=QualifiedName("dev", "gold", "bills"), name="fk"),),
+                        ),
+                    ),
+                    HERE,
+                ),
+            )
+        ),
+        f"{SUBJECT}: primary key pk would be dropped, and foreign key fk of table dev.gold.bills references it. "
+        "Declare that table with its foreign key in the same run, or drop its key first: "
+        "ALTER TABLE dev.gold.bills DROP CONSTRAINT fk.",
+        TablePlan(align_tables=(AlignTable(ORDERS, (PrimaryKeyDrop("pk", ("id",)),)),)),
+    ),
+]

@@ -1,0 +1,202 @@
+"""Which table comes first, what waits for what, and what becomes of those who wait for a failed one."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from delta_engine.actions import AlignTable, CreateTable, DropTable, TablePlan
+from delta_engine.addressing import CatalogAddressing
+from delta_engine.aspects.foreign_keys import ForeignKeyAdd, ForeignKeyDrop
+from delta_engine.aspects.primary_key import PrimaryKeyAdd, PrimaryKeyDrop
+from delta_engine.aspects.table_comment import SetTableComment
+from delta_engine.capabilities import DATABRICKS
+from delta_engine.compile.planner import TablePlanner
+from delta_engine.errors import StatementError
+from delta_engine.execute.action_runner import ActionRunner, ApplyFailedError, OutcomeKind, TableOutcome
+from delta_engine.execute.recording_sql_runner import RecordingSqlRunner
+from delta_engine.execute.steps import in_order, steps_of
+from delta_engine.models import CheckConstraint, Column, ForeignKey, QualifiedName, Table
+from delta_engine.sql_runner import Row
+from delta_engine.state.states import ABSENT, CatalogState
+from delta_engine.validation.validator import PlanValidator
+
+ID = Column("id", "bigint", is_nullable=False)
+MANY = 5_000
+FEW_SECONDS = 30.0
+"""Far more than it takes; what is quadratic or recursive takes more, or fails."""
+
+
+class FailingSqlRunner(RecordingSqlRunner):
+    """Refuses every statement that holds a given text."""
+
+    def __init__(self, text: str = "\0") -> None:
+        super().__init__()
+        self._text = text
+
+    def run(self, sql: str) -> Sequence[Row]:
+        if self._text in sql:
+            raise StatementError("no", sql=sql, error_class=None)
+        return super().run(sql)
+
+
+def table(name: str, *parents: str) -> Table:
+    """Return a table with a primary key, and a foreign key to each parent."""
+    return Table(
+        "dev",
+        "silver",
+        name,
+        [ID, *(Column(f"{parent}_id", "bigint") for parent in parents)],
+        primary_key=["id"],
+        foreign_keys=[ForeignKey([f"{parent}_id"], parent) for parent in parents],
+    )
+
+
+def creation(*models: Table) -> TablePlan:
+    """Return the plan that creates tables."""
+    return TablePlanner().plan(
+        models, CatalogState(tables={model.qualified_name.key: ABSENT for model in models})
+    )
+
+
+def run(plan: TablePlan, text: str = "\0", parallelism: int = 4) -> tuple[list[str], list[TableOutcome]]:
+    """Apply a plan; return the statements and the outcomes."""
+    runner = FailingSqlRunner(text)
+    outcomes: list[TableOutcome] = []
+    engine = ActionRunner(runner, CatalogAddressing(), DATABRICKS, parallelism=parallelism)
+    with suppress(ApplyFailedError):
+        engine.apply(plan, outcomes.append)
+    return runner.statements, outcomes
+
+
+def created(statements: Sequence[str]) -> list[str]:
+    """Return the tables that statements create, in order."""
+    return [sql.split("`")[5] for sql in statements if sql.startswith("CREATE TABLE")]
+
+
+def test_parents_come_first_and_children_carry_their_keys() -> None:
+    statements, _ = run(creation(table("a", "c"), table("b"), table("c", "d"), table("d")), parallelism=1)
+    assert created(statements) == ["b", "d", "c", "a"]
+    assert len(statements) == 4
+    assert [sql.count("FOREIGN KEY") for sql in statements] == [0, 0, 1, 1]
+
+
+@pytest.mark.parametrize("is_closed", [False, True])
+def test_5000_tables_in_a_row_or_in_a_circle(is_closed: bool) -> None:
+    models = [table(f"t{n}", *([f"t{n - 1}"] if n else [])) for n in range(MANY)]
+    if is_closed:
+        models[0] = table("t0", f"t{MANY - 1}")
+    began = time.monotonic()
+    assert not list(PlanValidator().model_violations(models))
+    statements, outcomes = run(creation(*models))
+    assert time.monotonic() - began < FEW_SECONDS
+    assert created(statements) == [f"t{n}" for n in range(MANY)]
+    late = [sql for sql in statements if sql.startswith("ALTER")]
+    assert len(late) == is_closed
+    assert sum("FOREIGN KEY" in sql for sql in statements) == MANY - 1 + is_closed
+    assert {outcome.kind for outcome in outcomes} == {OutcomeKind.CREATED}
+    assert sum(outcome.statements for outcome in outcomes) == len(statements)
+
+
+def test_5000_tables_without_keys_are_fast_as_well() -> None:
+    began = time.monotonic()
+    statements, _ = run(creation(*(table(f"t{n}") for n in range(MANY))))
+    assert len(statements) == MANY
+    assert time.monotonic() - began < FEW_SECONDS
+
+
+@given(st.dictionaries(st.integers(0, 12), st.frozensets(st.integers(0, 12), max_size=4), max_size=12))
+def test_every_order_is_valid_and_defers_only_what_is_in_a_circle(graph: dict[int, frozenset[int]]) -> None:
+    needs = {
+        str(key): frozenset(str(one) for one in needed if one in graph and one != key)
+        for key, needed in graph.items()
+    }
+    order, without = in_order(needs)
+    assert sorted(order) == sorted(needs)
+    for place, key in enumerate(order):
+        assert needs[key] - without[key] <= {*order[:place]}
+        assert not without[key] & {*order[:place]}
+    if not _has_circle(needs):
+        assert not any(without.values())
+
+
+def _has_circle(needs: dict[str, frozenset[str]]) -> bool:
+    left = dict(needs)
+    while free := [key for key, needed in left.items() if not needed & left.keys()]:
+        for key in free:
+            del left[key]
+    return bool(left)
+
+
+def test_a_failed_parent_fails_its_dependants_alone_and_they_say_why() -> None:
+    plan = creation(table("a"), table("b", "a"), table("c", "b"), table("d"))
+    statements, outcomes = run(plan, "CREATE TABLE `dev`.`silver`.`a`")
+    assert created(statements) == ["d"]
+    failed = {str(one.table): one.failure.message for one in outcomes if one.failure}
+    assert failed == {
+        "dev.silver.a": "no",
+        "dev.silver.b": "it depends on table dev.silver.a, which failed",
+        "dev.silver.c": "it depends on table dev.silver.b, which failed",
+    }
+    with pytest.raises(ApplyFailedError) as caught:
+        ActionRunner(
+            FailingSqlRunner("CREATE TABLE `dev`.`silver`.`a`"), CatalogAddressing(), DATABRICKS
+        ).apply(plan)
+    assert "table dev.silver.b: it depends on table dev.silver.a, which failed (after 0 statements)" in str(
+        caught.value
+    )
+
+
+def test_keys_of_a_circle_wait_for_both_tables() -> None:
+    plan = creation(table("a", "b"), table("b", "a"))
+    statements, outcomes = run(plan, "CREATE TABLE `dev`.`silver`.`b`")
+    assert created(statements) == ["a"]
+    (a,) = (one for one in outcomes if one.table.table == "a")
+    assert a.kind is OutcomeKind.FAILED
+    assert a.statements == 1
+    assert a.failure is not None
+    assert a.failure.message == "it depends on table dev.silver.b, which failed"
+
+
+def test_foreign_keys_go_before_everything_and_come_after_everything() -> None:
+    key = ForeignKey(["p_id"], "dev.silver.p", ["id"], "fk")
+    p, z = QualifiedName("dev", "silver", "p"), QualifiedName("dev", "silver", "z")
+    plan = TablePlan(
+        align_tables=(
+            AlignTable(p, (PrimaryKeyDrop("pk", ("id",)), PrimaryKeyAdd("pk2", ("id",)))),
+            AlignTable(z, (SetTableComment("new", ""), ForeignKeyDrop(key), ForeignKeyAdd(key))),
+        ),
+        drop_tables=(DropTable(QualifiedName("dev", "silver", "gone"), 0),),
+    )
+    for parallelism in (1, 4):
+        statements, _ = run(plan, parallelism=parallelism)
+        words = [" ".join(sql.split()[:5]).replace("`dev`.`silver`.", "") for sql in statements]
+        assert words[0] == "ALTER TABLE `z` DROP CONSTRAINT"
+        assert words[-2:] == ["ALTER TABLE `z` ADD CONSTRAINT", "DROP TABLE `gone`"]
+        assert words.index("ALTER TABLE `p` DROP CONSTRAINT") < words.index("ALTER TABLE `p` ADD CONSTRAINT")
+    script = ActionRunner(RecordingSqlRunner(), CatalogAddressing(), DATABRICKS).script(plan)
+    assert [line.sql for line in script] == run(plan, parallelism=1)[0]
+    assert [line.table[-1] for line in script] == ["z", "p", "p", "z", "z", "e"]
+    blocked = run(plan, "DROP CONSTRAINT `fk`")[1]
+    assert {str(one.table): one.kind for one in blocked} == {
+        "dev.silver.p": OutcomeKind.FAILED,
+        "dev.silver.z": OutcomeKind.FAILED,
+        "dev.silver.gone": OutcomeKind.DROPPED,
+    }
+
+
+def test_a_table_without_keys_is_one_step_whatever_is_done_to_it() -> None:
+    checked = Table("dev", "silver", "t", [ID], checks=[CheckConstraint("positive", "id > 0")])
+    (step,) = steps_of(creation(checked))
+    assert [type(part) for part in step.parts] == [CreateTable, AlignTable]
+
+
+def test_the_script_is_the_same_whatever_the_order_of_the_models() -> None:
+    models = [table("a", "c", "b"), table("b", "a"), table("c"), table("d", "d", "a")]
+    engine = ActionRunner(RecordingSqlRunner(), CatalogAddressing(), DATABRICKS)
+    assert engine.script(creation(*models)) == engine.script(creation(*reversed(models)))
