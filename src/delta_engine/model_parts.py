@@ -38,6 +38,12 @@ class QualifiedName:
             raise ValueError(f"{text!r} is not a table's name: write table, schema.table or the whole name")
         return QualifiedName(*(self.catalog, self.schema)[: 3 - len(parts)], *parts)
 
+    def shortened(self, other: QualifiedName) -> str:
+        """Return the shortest text that `resolve` takes for another table."""
+        if self.catalog.lower() != other.catalog.lower():
+            return str(other)
+        return other.table if self.schema.lower() == other.schema.lower() else f"{other.schema}.{other.table}"
+
 
 @unique
 class Part(Enum):

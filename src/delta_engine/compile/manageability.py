@@ -10,7 +10,7 @@ from delta_engine.models import Part, Table
 from delta_engine.state.catalog_reader import former_name
 from delta_engine.state.states import CatalogState, RelationKind, TableState
 
-_PARTS_OF_STREAMING_TABLES = frozenset({Part.COMMENTS, Part.TAGS})
+PARTS_OF_STREAMING_TABLES = frozenset({Part.COMMENTS, Part.TAGS})
 """What is not the pipeline's (Databricks documentation, "ALTER STREAMING TABLE")."""
 
 
@@ -34,7 +34,7 @@ def unmanageable(model: Table, state: CatalogState) -> Iterator[InvalidModelErro
         )
     yield from _clashes(model, observed)
     if observed.relation is RelationKind.STREAMING_TABLE and not _is_about_at_most(
-        model, _PARTS_OF_STREAMING_TABLES
+        model, PARTS_OF_STREAMING_TABLES
     ):
         yield InvalidModelError(
             "it is a streaming table: its pipeline owns everything but comments and tags",

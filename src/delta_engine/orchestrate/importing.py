@@ -9,10 +9,11 @@ from delta_engine.aspects.foreign_keys import without_derived_name
 from delta_engine.aspects.primary_key import named_primary_key
 from delta_engine.aspects.table_properties import is_set_by_platform
 from delta_engine.backends import Backend
+from delta_engine.compile.manageability import PARTS_OF_STREAMING_TABLES
 from delta_engine.errors import ConfigError, RefusedError
-from delta_engine.models import PrimaryKey, QualifiedName, Table
+from delta_engine.models import AUTO, Column, ForeignKey, PrimaryKey, QualifiedName, Table
 from delta_engine.state.catalog_reader import readable_snapshot
-from delta_engine.state.states import TableState
+from delta_engine.state.states import RelationKind, TableState
 from delta_engine.validation.validator import PlanValidator
 
 _REDACTED = "(redacted)"
@@ -55,7 +56,13 @@ def import_tables(backend: Backend, target: str) -> Imported:
 
 
 def as_model(name: QualifiedName, state: TableState) -> Table:
-    """Return a model that an existing table matches: what platforms set by themselves is left out."""
+    """Return a model that an existing table matches.
+
+    What platforms set by themselves is left out, and so are owner and grants: they are others' business until a
+    model says otherwise.
+    """
+    if state.relation is RelationKind.STREAMING_TABLE:
+        return _as_model_of_parts(name, state)
     properties = {
         key: value
         for key, value in state.table_properties.items()
@@ -68,15 +75,39 @@ def as_model(name: QualifiedName, state: TableState) -> Table:
         state.columns,
         state.table_comment,
         properties,
-        foreign_keys=(without_derived_name(name, key) for key in state.foreign_keys),
+        state.primary_key.columns if state.primary_key else None,
+        foreign_keys=[_as_declared(name, key) for key in state.foreign_keys],
         checks=state.checks,
-        cluster_by=state.cluster_by,
-        primary_key=state.primary_key.columns if state.primary_key else None,
+        cluster_by=AUTO if state.clusters_automatically else state.cluster_by,
+        partitioned_by=state.partitioned_by,
+        tags=state.tags,
+        row_filter=state.row_filter,
+        location=state.location,
     )
     derived, observed = named_primary_key(model), state.primary_key
     if observed is None or derived is None or (observed.name or "").lower() == derived.name:
         return model
     return replace(model, primary_key=PrimaryKey(observed.columns, observed.name))
+
+
+def _as_model_of_parts(name: QualifiedName, state: TableState) -> Table:
+    """Return a model of a streaming table: its pipeline owns all but comments and tags."""
+    return Table(
+        name.catalog,
+        name.schema,
+        name.table,
+        [Column(one.name, one.data_type, comment=one.comment, tags=one.tags) for one in state.columns],
+        state.table_comment,
+        tags=state.tags,
+        manages=PARTS_OF_STREAMING_TABLES,
+    )
+
+
+def _as_declared(table: QualifiedName, key: ForeignKey) -> ForeignKey:
+    """Return a foreign key as people write it: the other table by its short name, and no name that is derived."""
+    return replace(
+        without_derived_name(table, key), references=table.shortened(table.resolve(key.references))
+    )
 
 
 def _names(backend: Backend, target: str) -> tuple[QualifiedName, ...]:

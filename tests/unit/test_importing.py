@@ -1,0 +1,104 @@
+"""Tables that exist as models: what is taken, what is left out, and how people would write it."""
+
+from __future__ import annotations
+
+from delta_engine.models import (
+    AUTO,
+    CheckConstraint,
+    Column,
+    ColumnMask,
+    ForeignKey,
+    Identity,
+    PrimaryKey,
+    RowFilter,
+    Table,
+)
+from delta_engine.orchestrate.importing import as_model
+from delta_engine.state.states import RelationKind, TableState
+from delta_engine.validation.validator import PlanValidator
+from tests.builders import ORDERS, observed
+
+COLUMNS = (
+    Column("id", "bigint", is_nullable=False, identity=Identity()),
+    Column("parent", "bigint", default="0"),
+    Column("day", "date", tags={"a": "b"}, mask=ColumnMask("dev.gov.f")),
+)
+
+
+def test_everything_that_a_model_can_say_is_taken_but_owner_and_grants() -> None:
+    state = TableState(
+        columns=COLUMNS,
+        table_comment="c",
+        table_properties={"a": "b", "delta.minReaderVersion": "3"},
+        primary_key=PrimaryKey(["id"], "pk_dev_silver_orders__id"),
+        checks=(CheckConstraint("positive", "id > 0"),),
+        clusters_automatically=True,
+        cluster_by=("id",),
+        tags={"t": "v"},
+        row_filter=RowFilter("dev.gov.r", ["id"]),
+        owner="somebody",
+        grants={"analysts": ("SELECT",)},
+        location="s3://bucket/orders",
+    )
+    assert as_model(ORDERS, state) == Table(
+        "dev",
+        "silver",
+        "orders",
+        COLUMNS,
+        "c",
+        {"a": "b"},
+        ["id"],
+        checks=[CheckConstraint("positive", "id > 0")],
+        cluster_by=AUTO,
+        tags={"t": "v"},
+        row_filter=RowFilter("dev.gov.r", ["id"]),
+        location="s3://bucket/orders",
+    )
+
+
+def test_partitions_are_taken() -> None:
+    state = TableState(columns=COLUMNS, partitioned_by=("day",))
+    assert as_model(ORDERS, state).partitioned_by == ("day",)
+
+
+def test_foreign_keys_name_their_tables_as_shortly_as_they_can() -> None:
+    near, beside, far = (
+        ForeignKey(["parent"], name, ["id"], "own_name")
+        for name in ("dev.silver.parents", "dev.gold.parents", "prod.gold.parents")
+    )
+    state = TableState(columns=COLUMNS, foreign_keys=(near, beside, far))
+    assert [key.references for key in as_model(ORDERS, state).foreign_keys] == [
+        "parents",
+        "gold.parents",
+        "prod.gold.parents",
+    ]
+
+
+def test_of_a_streaming_table_comments_and_tags_are_taken() -> None:
+    column = Column("id", "bigint", is_nullable=False, comment="c", tags={"a": "b"}, default="1")
+    state = TableState(
+        columns=(column,),
+        table_comment="d",
+        tags={"t": "v"},
+        table_properties={"a": "b"},
+        relation=RelationKind.STREAMING_TABLE,
+    )
+    model = as_model(ORDERS, state)
+    assert model == Table(
+        "dev",
+        "silver",
+        "orders",
+        [Column("id", "bigint", comment="c", tags={"a": "b"})],
+        "d",
+        tags={"t": "v"},
+        manages=["comments", "tags"],
+    )
+    assert not list(PlanValidator().model_violations([model]))
+
+
+def test_a_name_that_would_be_derived_is_left_out() -> None:
+    own = observed(primary_key=PrimaryKey(["id"], "own_name"))
+    assert as_model(ORDERS, own).primary_key == PrimaryKey(["id"], "own_name")
+    derived = ForeignKey(["parent"], "dev.silver.orders", ["id"], "fk_dev_silver_orders__parent__orders")
+    state = TableState(columns=COLUMNS, foreign_keys=(derived,))
+    assert as_model(ORDERS, state).foreign_keys == (ForeignKey(["parent"], "orders", ["id"]),)
