@@ -565,6 +565,12 @@ WHOLE_CASES = [
         [("      a: id > 0          # always\n", "")],
     ),
     Case(
+        "names that differ in little",
+        WHOLE.replace("AUTO", '[a_b, a b, "a  b"]'),
+        with_(cluster_by=("a_b", "a  b")),
+        [('[a_b, a b, "a  b"]', '[a_b, "a  b"]')],
+    ),
+    Case(
         "columns instead of AUTO",
         WHOLE,
         with_(clusters_automatically=False, cluster_by=("id",)),

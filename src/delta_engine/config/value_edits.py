@@ -156,17 +156,17 @@ def _wanted_texts(
 
     A list whose order means nothing may stand in the file in another order than in the model, and keeps it.
     """
-    places = {
-        _meaning(item.value): place for place, item in enumerate(node.items) if isinstance(item, ScalarNode)
-    }
+    scalars = [(item.value, place) for place, item in enumerate(node.items) if isinstance(item, ScalarNode)]
+    places = {**{_meaning(text): place for text, place in scalars}, **dict(scalars)}
+    found = {name: places.get(name, places.get(_meaning(name))) for name in before}
     renamed = {old.lower(): new for old, new in renames.items()}
     sources = {renamed.get(name.lower(), name).lower(): name for name in before}
-    in_file = [places[_meaning(name)] for name in before if _meaning(name) in places]
+    in_file = [place for name in before if (place := found[name]) is not None]
     kept: list[Kept] = []
     wanted: list[Item] = []
     for name in after:
         source = sources.pop(name.lower(), None)
-        place = None if source is None else places.pop(_meaning(source), None)
+        place = None if source is None else found[source]
         if place is None:
             wanted.append(Added((emit_value(name, in_flow=node.is_flow),)))
         else:
