@@ -65,6 +65,14 @@ class MiniatureUnityCatalog:
     Args:
         spark: a session that has the reference catalog under the given name.
         catalog: the catalog's name.
+
+    Attributes:
+        ledger: what the reference catalog cannot keep.
+        statements: what was run.
+        foreign_tables: the schema, name and type of relations that are no Delta tables.
+        streaming_tables: the dotted names of tables that pipelines own.
+        knows_json: whether it knows `DESCRIBE TABLE … AS JSON`, which older runtimes do not.
+        is_lagging: whether the views stay behind from now on.
     """
 
     def __init__(self, spark: SparkSession, catalog: str) -> None:
@@ -81,9 +89,8 @@ class MiniatureUnityCatalog:
         self.foreign_tables: list[tuple[str, str, str]] = []
         self.streaming_tables: set[str] = set()
         self.knows_json = True
-        self._runner.run(f"CREATE SCHEMA {catalog}.information_schema")
-        for view, columns in VIEWS.items():
-            self._runner.run(f"CREATE TABLE {catalog}.information_schema.{view} ({columns})")
+        self.is_lagging = False
+        self._make_views()
 
     def run(self, sql: str) -> Sequence[Row]:
         """Run one statement, and let the views follow."""
@@ -112,9 +119,19 @@ class MiniatureUnityCatalog:
         return rows
 
     def clear(self) -> None:
-        """Drop everything."""
+        """Drop everything but the views, which are empty afterwards."""
         for row in self._runner.run(f"SHOW SCHEMAS IN {self._catalog}"):
-            self._runner.run(f"DROP SCHEMA {self._catalog}.{row['namespace']} CASCADE")
+            if row["namespace"] != "information_schema":
+                self._runner.run(f"DROP SCHEMA {self._catalog}.{row['namespace']} CASCADE")
+        for view in VIEWS:
+            self._write(view, [])
+
+    def _make_views(self) -> None:
+        """Make the views, unless an earlier test has."""
+        self._runner.run(f"CREATE SCHEMA IF NOT EXISTS {self._catalog}.information_schema")
+        listed = self._runner.run(f"SHOW TABLES IN {self._catalog}.information_schema")
+        for view in VIEWS.keys() - {str(row["tableName"]) for row in listed}:
+            self._runner.run(f"CREATE TABLE {self._catalog}.information_schema.{view} ({VIEWS[view]})")
 
     def _read(self, sql: str) -> Sequence[Row]:
         """Answer a statement that changes nothing."""
@@ -172,6 +189,8 @@ class MiniatureUnityCatalog:
         body = ",\n  ".join(map(_definition, self._columns(table, spark_table)))
         partitioning = ", ".join(map(quote_ident, _partitioning(spark_table)))
         clause = f"\nPARTITIONED BY ({partitioning})" if partitioning else ""
+        comment = spark_table.properties().get("comment")
+        clause += f"\nCOMMENT {sql_literal(comment)}" if comment else ""
         return f"CREATE TABLE {table} (\n  {body})\nUSING delta{clause}"
 
     def _properties(self, table: str) -> dict[str, str]:
@@ -252,7 +271,7 @@ class MiniatureUnityCatalog:
         return self._runner.run(sql) if loosened else ()
 
     def _refresh(self) -> None:
-        if not self._is_stale:
+        if not self._is_stale or self.is_lagging:
             return
         rows: Rows = {view: [] for view in VIEWS}
         for row in self._runner.run(f"SHOW SCHEMAS IN {self._catalog}"):

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from delta_engine.models import Column, QualifiedName
-from delta_engine.state.unity_catalog.create_statement import declared_columns
+from delta_engine.state.unity_catalog.create_statement import declaration
 
 Kept = TypeVar("Kept")
 
@@ -119,7 +119,7 @@ class Ledger:
         if located := re.search(rf"\nLOCATION (?P<location>{TEXT})", sql):
             entry.location = located["location"].strip("'")
         if " GENERATED " in sql:
-            columns, _ = declared_columns(QualifiedName(*table.split(".")), sql)
+            columns = declaration(QualifiedName(*table.split(".")), sql).columns
             entry.computed = {c.key: c for c in columns if c.identity or c.generated_as}
         return sql
 

@@ -267,6 +267,7 @@ CREATE = """CREATE TABLE dev.silver.orders (
   CONSTRAINT `pk` PRIMARY KEY (`Id`) RELY)
 USING delta
 PARTITIONED BY (B)
+COMMENT 'it\\'s'
 TBLPROPERTIES ('a' = 'b')"""
 
 CREATED = (
@@ -310,6 +311,7 @@ def test_an_older_runtime_shows_properties_and_the_create_statement(condition: s
     for _ in range(2):
         state = reader.snapshot([orders()]).table(ORDERS)
         assert state.columns == CREATED
+        assert reader.snapshot_directly([orders()]).table(ORDERS).table_comment == "it's"
         assert state.partitioned_by == ("B",)
         assert dict(state.table_properties) == {"a": "b"}
     assert sum("AS JSON" in sql for sql in runner.statements) == 1

@@ -127,12 +127,8 @@ class CatalogReading:
         views, answers = self._ask(wanted, schemata.keys(), details)
         states: dict[str, TableState] = {}
         for rows in self._rows(wanted, tables, views):
-            answer = answers.get(rows.name.key)
             try:
-                if isinstance(answer, CatalogReadError):
-                    raise answer
-                if answer is not None:
-                    states[rows.name.key] = table_state(rows, answer, directly=directly)
+                states |= _state(rows, answers.get(rows.name.key), directly=directly)
             except CatalogReadError as refusal:
                 refusals.append(refusal)
         return Found(
@@ -230,6 +226,17 @@ class CatalogReading:
             )
             for schema, row in schemata.items()
         }
+
+
+def _state(rows: TableRows, answer: Answer, *, directly: bool) -> Mapping[str, TableState]:
+    """Return a table's state by its key; nothing if it is gone by now."""
+    match answer:
+        case None:
+            return {}
+        case CatalogReadError():
+            raise answer
+        case details:
+            return {rows.name.key: table_state(rows, details, directly=directly)}
 
 
 def _readable(

@@ -6,6 +6,7 @@ It is parsed as Databricks' own dialect; what is not understood is refused, neve
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from delta_engine.errors import CatalogReadError
@@ -21,8 +22,23 @@ _COLLATION = "utf8_binary"
 """The default, which every text has; any other is refused."""
 
 
-def declared_columns(table: QualifiedName, statement: str) -> tuple[tuple[Column, ...], tuple[str, ...]]:
-    """Return the columns that a CREATE TABLE statement declares, and those that it is partitioned by.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Declaration:
+    """What a CREATE TABLE statement declares.
+
+    Args:
+        columns: the columns, in order.
+        partitioned_by: the partition columns, in order.
+        comment: the table's comment; empty for none.
+    """
+
+    columns: tuple[Column, ...]
+    partitioned_by: tuple[str, ...]
+    comment: str
+
+
+def declaration(table: QualifiedName, statement: str) -> Declaration:
+    """Return what a CREATE TABLE statement declares.
 
     Raises:
         CatalogReadError: the statement is not understood.
@@ -38,10 +54,11 @@ def declared_columns(table: QualifiedName, statement: str) -> tuple[tuple[Column
     if not isinstance(create, exp.Create) or not isinstance(create.this, exp.Schema):
         raise _not_understood(table, statement)
     columns = [node for node in create.this.expressions if isinstance(node, exp.ColumnDef)]
-    partitioning = create.find(exp.PartitionedByProperty)
-    return (
-        tuple(_column(table, node) for node in columns),
-        tuple(_names(partitioning.this.expressions)) if partitioning else (),
+    partitioning, comment = create.find(exp.PartitionedByProperty), create.find(exp.SchemaCommentProperty)
+    return Declaration(
+        columns=tuple(_column(table, node) for node in columns),
+        partitioned_by=tuple(_names(partitioning.this.expressions)) if partitioning else (),
+        comment=comment.this.name if comment else "",
     )
 
 

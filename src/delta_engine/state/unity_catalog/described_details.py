@@ -21,7 +21,7 @@ from delta_engine.sql import (
     sql_show_table_properties,
 )
 from delta_engine.sql_runner import Row, SqlRunner
-from delta_engine.state.unity_catalog.create_statement import declared_columns
+from delta_engine.state.unity_catalog.create_statement import declaration
 from delta_engine.state.unity_catalog.table_details import (
     Answer,
     Question,
@@ -89,8 +89,8 @@ class DescribedDetailsReader:
         return details
 
     def _with_computed_columns(self, table: QualifiedName, details: TableDetails) -> TableDetails:
-        declared, _ = declared_columns(table, self._first(sql_show_create_table, table))
-        computed = {column.key: column for column in declared}
+        declared = declaration(table, self._first(sql_show_create_table, table))
+        computed = {column.key: column for column in declared.columns}
         if computed.keys() != {column.key for column in details.columns}:
             raise CatalogReadError(
                 "its columns changed while it was read", table=str(table), way_out="Run it again."
@@ -106,13 +106,14 @@ class DescribedDetailsReader:
         return replace(details, columns=tuple(columns))
 
     def _shown(self, table: QualifiedName) -> TableDetails:
-        """Read a table without JSON: its comment, owner and location are left to the views."""
+        """Read a table without JSON: its owner and location are left to the views."""
         rows = self._runner.run(sql_show_table_properties(self._addressing.table(table)))
-        columns, partitioned_by = declared_columns(table, self._first(sql_show_create_table, table))
+        declared = declaration(table, self._first(sql_show_create_table, table))
         return TableDetails(
-            columns=columns,
+            columns=declared.columns,
             properties={str(row["key"]): str(row["value"]) for row in rows},
-            partitioned_by=partitioned_by,
+            comment=declared.comment,
+            partitioned_by=declared.partitioned_by,
         )
 
     def _first(self, statement: Callable[[str], str], table: QualifiedName) -> str:
