@@ -251,6 +251,35 @@ def test_what_was_just_changed_is_believed_before_the_views() -> None:
         reader.snapshot([orders()])
 
 
+KEYS = (
+    "[(pk_x,PRIMARY KEY (`Id`, `a``b, (c`) RELY), "
+    "(fk_b,FOREIGN KEY (`B`) REFERENCES `dev`.`gold`.`days` (`day`))]"
+)
+
+
+def test_keys_that_were_just_made_are_read_where_the_table_tells_them() -> None:
+    runner = unity(texts={"AS JSON": document(*PLAIN, table_constraints=KEYS)})
+    state = UnityCatalogReader(runner).snapshot_directly([orders()]).table(ORDERS)
+    assert state.primary_key == PrimaryKey(["Id", "a`b, (c"], "pk_x")
+    assert state.foreign_keys == (ForeignKey(["B"], "dev.gold.days", ["day"], "fk_b"),)
+    assert UnityCatalogReader(runner).snapshot([orders()]).table(ORDERS).primary_key is None
+    none = unity(texts={"AS JSON": document(*PLAIN, table_constraints="[]")})
+    assert UnityCatalogReader(none).snapshot_directly([orders()]).table(ORDERS).foreign_keys == ()
+
+
+@pytest.mark.parametrize(
+    "text", ["(pk,PRIMARY KEY (`Id`))", "[(pk,PRIMARY KEY (`Id`)), (x,NEW KEY)]", "[(f,FOREIGN KEY (`a`))]"]
+)
+def test_keys_that_are_not_understood_come_from_the_views(text: str) -> None:
+    views: dict[str, Answer] = {
+        "table_constraints": [constraint_row("pk", "orders", "PRIMARY KEY")],
+        "key_column_usage": key_rows("pk", "orders", ["ID"]),
+    }
+    runner = unity(views, {"AS JSON": document(*PLAIN, table_constraints=text)})
+    state = UnityCatalogReader(runner).snapshot_directly([orders()]).table(ORDERS)
+    assert state.primary_key == PrimaryKey(["Id"], "pk")
+
+
 def test_what_is_gone_by_now_is_absent() -> None:
     gone = StatementError("x", sql="y", error_class="TABLE_OR_VIEW_NOT_FOUND")
     assert read(texts={"AS JSON": gone}) is ABSENT

@@ -50,8 +50,9 @@ class UnityCatalogReader:
     def snapshot_directly(self, models: Sequence[Table]) -> CatalogState:
         """Return the state of tables that were just changed; see `CatalogReader.snapshot_directly`.
 
-        Columns, comments, properties, checks, clustering and partitioning come from the tables themselves; keys, tags,
-        masks, row filters, owners and grants still come from the views, which may lag behind.
+        Columns, comments, properties, checks, clustering and partitioning come from the tables themselves, and keys
+        where the runtime describes them (17.3 and later); tags, masks, row filters, owners and grants still come from
+        the views, which may lag behind.
         """
         return self._snapshot(models, (), directly=True)
 

@@ -12,6 +12,7 @@ from typing import Protocol, TypeAlias
 
 from delta_engine.errors import CatalogReadError
 from delta_engine.models import Column, QualifiedName, read_only
+from delta_engine.state.unity_catalog.described_keys import DescribedKeys
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,6 +28,7 @@ class TableDetails:
         table_type: `MANAGED`, `EXTERNAL`, …; None where it is not said.
         owner: who owns it; None where it is not said.
         location: where its files are; None where it is not said.
+        keys: its keys; None where they are not said.
     """
 
     columns: tuple[Column, ...]
@@ -37,6 +39,7 @@ class TableDetails:
     table_type: str | None = None
     owner: str | None = None
     location: str | None = None
+    keys: DescribedKeys | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "properties", read_only(self.properties))

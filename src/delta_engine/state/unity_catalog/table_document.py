@@ -13,6 +13,7 @@ from typing import TypeGuard
 from delta_engine.errors import CatalogReadError
 from delta_engine.models import Column, QualifiedName
 from delta_engine.state.catalog_reader import readable_column
+from delta_engine.state.unity_catalog.described_keys import described_keys
 from delta_engine.state.unity_catalog.table_details import TableDetails
 from delta_engine.types import (
     ArrayType,
@@ -48,6 +49,9 @@ def table_details(table: QualifiedName, text: str) -> TableDetails:
             table_type=_text(document.get("type")),
             owner=_text(document.get("owner")),
             location=_text(document.get("location")),
+            keys=described_keys(str(document["table_constraints"]))
+            if "table_constraints" in document
+            else None,
         )
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise CatalogReadError(

@@ -19,6 +19,7 @@ from delta_engine.state.catalog_reader import (
 )
 from delta_engine.state.states import NO_AUDIT, Audit, RelationKind, TableState
 from delta_engine.state.unity_catalog.agreement import require_agreement
+from delta_engine.state.unity_catalog.described_keys import DescribedKeys
 from delta_engine.state.unity_catalog.information_schema import optional_text, spelled
 from delta_engine.state.unity_catalog.keys import KeyRows
 from delta_engine.state.unity_catalog.table_details import TableDetails
@@ -101,13 +102,13 @@ def table_state(rows: TableRows, details: TableDetails, *, directly: bool = Fals
     properties = dict(details.properties)
     listed_clustering = take_out_clustering(properties)
     is_automatic = take_out_automatic_clustering(properties)
-    spelling = {column.key: column.name for column in details.columns}
+    keys = details.keys if directly and details.keys else _keys(rows, details)
     return replace(
         header,
         columns=_columns(rows, details),
         table_properties=properties,
-        primary_key=rows.keys.primary_key(rows.name, spelling),
-        foreign_keys=rows.keys.foreign_keys(rows.name, spelling),
+        primary_key=keys.primary_key,
+        foreign_keys=keys.foreign_keys,
         checks=checks_of(properties),
         cluster_by=() if is_automatic else details.cluster_by or listed_clustering,
         clusters_automatically=is_automatic,
@@ -130,6 +131,15 @@ def grants(rows: Iterable[Row]) -> Grants:
     for row in rows:
         granted[str(row["grantee"])].append(str(row["privilege_type"]))
     return to_grants(granted)
+
+
+def _keys(rows: TableRows, details: TableDetails) -> DescribedKeys:
+    """Return the keys that the views show, their columns spelled as the table's."""
+    spelling = {column.key: column.name for column in details.columns}
+    return DescribedKeys(
+        primary_key=rows.keys.primary_key(rows.name, spelling),
+        foreign_keys=rows.keys.foreign_keys(rows.name, spelling),
+    )
 
 
 def _header(rows: TableRows, details: TableDetails, *, directly: bool) -> TableState:
