@@ -61,7 +61,7 @@ NESTED_LADDERS = (
     (
         "array<struct<x: int, y: struct<q: date, r: float>>>",
         "array<struct<y: struct<r: double COMMENT 'r', s: map<string, int>>>>",
-        "array<struct<z: int COMMENT 'x', y: struct<q: date, `r 2`: float>, x: string>>",
+        "array<struct<z: int COMMENT 'x', y: struct<q: date, `r 2`: float>, w: string>>",
     ),
     (
         "map<string, struct<x: int>>",
@@ -98,7 +98,7 @@ TAGS: tuple[dict[str, str], ...] = (
     {"pii": "no", "it's": "${x}"},
     {"cost center": ""},
 )
-READY = frozenset({"tags", "table renames", "column renames", "fields"})
+READY = frozenset({"tags", "table renames", "column renames", "fields", "row filters", "masks"})
 """What the engine's aspects can do by now."""
 
 
@@ -192,9 +192,9 @@ def _column(choices: Choices, name: str, data_type: str) -> Column:
 
 
 def _masked(choices: Choices, column: Column, columns: Sequence[Column]) -> Column:
-    if "masks" not in READY or not choices.rarely(4):
+    if "masks" not in READY or column.name not in COLUMNS or not choices.rarely(4):
         return column
-    others = [one.name for one in columns if one.key != column.key]
+    others = [one.name for one in columns if one.name not in COLUMNS]
     return replace(column, mask=ColumnMask(choices.one_of(FUNCTIONS), choices.some(others)[:2]))
 
 

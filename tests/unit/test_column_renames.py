@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -12,7 +13,7 @@ from delta_engine.compile.planner import TablePlanner
 from delta_engine.drift.comparison import Applied, accepted, deviations
 from delta_engine.drift_policy import DriftKind
 from delta_engine.errors import InvalidModelError
-from delta_engine.models import Column, Table
+from delta_engine.models import Column, ColumnMask, RowFilter, Table
 from delta_engine.policy import Allowance, DestructiveKind, Policy
 from delta_engine.state.states import CatalogState, TableState
 
@@ -32,6 +33,7 @@ def catalog_of(observed: TableState) -> CatalogState:
 
 RENAMED = orders(Column("id", "bigint"), Column("note", "string", renamed_from="Remark"))
 ID = Column("id", "bigint")
+MASKED = Column("email", "string", mask=ColumnMask("dev.silver.f", ["remark"]))
 
 
 @pytest.mark.parametrize(
@@ -61,6 +63,25 @@ def test_both_names_present_are_refused_whatever_is_allowed(
     with pytest.raises(InvalidModelError) as error:
         allowing.plan([replace(model, declared_at=None)], catalog_of(observed))
     assert str(error.value).endswith(message)
+
+
+@pytest.mark.parametrize(
+    ("protection", "reader"),
+    [
+        ({"row_filter": RowFilter("dev.silver.f", ["REMARK"])}, "row filter"),
+        ({"columns": (Column("remark", "string"), MASKED)}, "mask of email"),
+    ],
+)
+def test_what_a_filter_or_a_mask_reads_is_not_renamed(protection: dict[str, Any], reader: str) -> None:
+    observed = replace(state(Column("remark", "string")), **protection)
+    model = replace(orders(Column("note", "string", renamed_from="remark"), MASKED), declared_at=None)
+    with pytest.raises(InvalidModelError) as error:
+        TablePlanner().plan([model], catalog_of(observed))
+    assert str(error.value).endswith(
+        f"table dev.silver.orders, column note: it is renamed from remark, which the {reader} reads: Databricks "
+        f"refuses that. Drop the {reader} in a sync of its own, with consent, and declare it again together with "
+        "the rename."
+    )
 
 
 def test_a_model_that_is_not_about_columns_renames_none() -> None:

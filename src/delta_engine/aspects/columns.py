@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar, TypeAlias
 
@@ -31,6 +31,7 @@ from delta_engine.sql import (
     sql_drop_columns,
     sql_drop_constraint,
 )
+from delta_engine.sql_expressions import referenced_columns
 from delta_engine.state.states import TableState
 from delta_engine.types import StructField
 
@@ -104,7 +105,10 @@ def create(desired: Table, _context: RenderContext) -> CreateClauses:
 
 
 def render(actions: Sequence[ColumnAction], context: RenderContext) -> Iterable[str]:
-    """Yield one ADD COLUMNS or one DROP COLUMNS, and what stands in a drop's way."""
+    """Yield one ADD COLUMNS or one DROP COLUMNS, and what stands in a drop's way.
+
+    Columns that others read, which go as well, take a DROP COLUMNS of their own after those others.
+    """
     names = {action.desired.key for action in actions if isinstance(action, ColumnAdd)}
     added = [definition for action in actions for definition in _added(action, context.name, names)]
     if added:
@@ -115,9 +119,10 @@ def render(actions: Sequence[ColumnAction], context: RenderContext) -> Iterable[
             if isinstance(action, ColumnDrop) and not action.observed.is_nullable:
                 name = build_not_null_check_name(action.observed.name)
                 yield sql_drop_constraint(context.table, name, if_exists=True)
-    dropped = [path for action in actions for path in _dropped(action)]
-    if dropped:
-        yield sql_drop_columns(context.table, dropped)
+    for unread in _in_order_of_reading(actions):
+        dropped = [path for action in unread for path in _dropped(action)]
+        if dropped:
+            yield sql_drop_columns(context.table, dropped)
 
 
 def explain(action: ColumnAction) -> Iterable[Change]:
@@ -166,6 +171,26 @@ def _added(action: ColumnAction, table: QualifiedName, added: Collection[str]) -
             yield sql_column_definition(
                 path, field.data_type, is_nullable=field.is_nullable, comment=field.comment
             )
+
+
+def _in_order_of_reading(actions: Sequence[ColumnAction]) -> Iterator[Sequence[ColumnAction]]:
+    """Yield actions such that a column that reads another one, by its mask or its generation, goes before it."""
+    left = list(actions)
+    while left:
+        read = {name for action in left for name in _read(action)}
+        unread = [one for one in left if not (isinstance(one, ColumnDrop) and one.observed.key in read)]
+        unread = unread or left  # in a circle no order is better than another
+        yield unread
+        left = [action for action in left if action not in unread]
+
+
+def _read(action: ColumnAction) -> Iterable[str]:
+    """Return the columns that a column reads, in lower case."""
+    if not isinstance(action, ColumnDrop):
+        return ()
+    mask, generated_as = action.observed.mask, action.observed.generated_as
+    masking = map(str.lower, mask.using_columns) if mask else ()
+    return (*masking, *(referenced_columns(generated_as) if generated_as else ()))
 
 
 def _dropped(action: ColumnAction) -> Iterable[Path]:

@@ -33,6 +33,7 @@ def unmanageable(model: Table, state: CatalogState) -> Iterator[InvalidModelErro
             way_out="Move or drop one of them by hand, or leave renamed_from out.",
         )
     yield from _clashes(model, observed)
+    yield from _protecting(model, observed)
     if observed.relation is RelationKind.STREAMING_TABLE and not _is_about_at_most(
         model, PARTS_OF_STREAMING_TABLES
     ):
@@ -75,6 +76,31 @@ def _clashes(model: Table, observed: TableState) -> Iterator[InvalidModelError]:
             way_out=f"If {name} has the data that counts, leave the rename out of the model: {former} is then "
             f"planned as a drop, which needs consent. If {former} has it, drop or rename {name} by hand first.",
         )
+
+
+def _protecting(model: Table, observed: TableState) -> Iterator[InvalidModelError]:
+    """Yield the renames of columns that the row filter or a mask reads.
+
+    Databricks refuses them (error conditions `ROW_LEVEL_SECURITY_INCOMPATIBLE_SCHEMA_CHANGE`,
+    `COLUMN_MASKS_INCOMPATIBLE_SCHEMA_CHANGE`), and nothing is unprotected in passing, between two statements.
+    """
+    readers = (
+        {name.lower(): "row filter" for name in observed.row_filter.columns} if observed.row_filter else {}
+    )
+    for column in observed.columns:
+        for name in column.mask.using_columns if column.mask else ():
+            readers[name.lower()] = f"mask of {column.name}"
+    for former, name in Renames.of(model, observed).columns:
+        if former.lower() in readers:
+            reader = readers[former.lower()]
+            yield InvalidModelError(
+                f"it is renamed from {former}, which the {reader} reads: Databricks refuses that",
+                table=str(model.qualified_name),
+                column=name,
+                location=model.declared_at,
+                way_out=f"Drop the {reader} in a sync of its own, with consent, and declare it again together "
+                "with the rename.",
+            )
 
 
 def _is_about_at_most(model: Table, parts: frozenset[Part]) -> bool:
