@@ -6,21 +6,27 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from delta_engine.actions import Action, AlignTable, CreateTable, TablePlan
+from delta_engine.aspects.aspect import bare_column
 from delta_engine.aspects.check_constraints import CheckAdd, CheckDrop
 from delta_engine.aspects.clustering import ChangeClustering
 from delta_engine.aspects.column_comments import ColumnComment, SetColumnComments
+from delta_engine.aspects.column_defaults import DropColumnDefault, SetColumnDefault
 from delta_engine.aspects.column_masks import DropColumnMask, SetColumnMask
+from delta_engine.aspects.column_order import MoveColumn
 from delta_engine.aspects.column_renames import ColumnRename
 from delta_engine.aspects.column_tags import SetColumnTags, UnsetColumnTags
 from delta_engine.aspects.column_types import ColumnTypeChange
 from delta_engine.aspects.columns import ColumnAdd, ColumnDrop, FieldAdd, FieldDrop
 from delta_engine.aspects.foreign_keys import ForeignKeyAdd, ForeignKeyDrop
+from delta_engine.aspects.generated_columns import ChangeFixedColumn, ChangeGeneration
+from delta_engine.aspects.location import ChangeLocation
 from delta_engine.aspects.not_null_checks import AddNotNullCheck, DropNotNullCheck
 from delta_engine.aspects.nullability import ColumnNullabilityChange
+from delta_engine.aspects.partitioning import ChangePartitioning
 from delta_engine.aspects.primary_key import PrimaryKeyAdd, PrimaryKeyDrop, named_primary_key
 from delta_engine.aspects.row_filters import DropRowFilter, SetRowFilter
 from delta_engine.aspects.table_comment import SetTableComment
-from delta_engine.aspects.table_features import EnableTableFeature
+from delta_engine.aspects.table_features import COLUMN_DEFAULTS, EnableTableFeature
 from delta_engine.aspects.table_names import RenameTable
 from delta_engine.aspects.table_properties import SetTableProperties, UnsetTableProperties
 from delta_engine.aspects.table_tags import SetTableTags, UnsetTableTags
@@ -78,11 +84,17 @@ def created(create: CreateTable) -> TableState:
     return TableState(
         columns=model.columns,
         table_comment=model.comment,
-        table_properties=model.effective_table_properties,
+        table_properties={
+            **({COLUMN_DEFAULTS: "supported"} if any(one.default for one in model.columns) else {}),
+            **model.effective_table_properties,
+        },
         primary_key=named_primary_key(model),
         foreign_keys=model.foreign_keys,
         checks=model.checks,
         cluster_by=model.cluster_by,
+        clusters_automatically=model.clusters_automatically,
+        partitioned_by=model.partitioned_by,
+        location=model.location,
         tags=model.tags,
         row_filter=model.row_filter,
     )
@@ -94,7 +106,7 @@ def after(action: Action, state: TableState) -> TableState:
         case ColumnAdd(desired):
             assert all(column.key != desired.key for column in state.columns)
             mask = desired.mask and (None if _is_set_later(desired.mask, state) else desired.mask)
-            return replace(state, columns=(*state.columns, replace(desired, tags={}, mask=mask)))
+            return replace(state, columns=(*state.columns, replace(bare_column(desired), mask=mask)))
         case ColumnDrop(observed):
             key = state.primary_key
             assert key is None or observed.key not in map(str.lower, key.columns)
@@ -127,7 +139,22 @@ def after(action: Action, state: TableState) -> TableState:
             return replace(_with_column(state, name, is_nullable=False), not_null_checks=checked)
         case ChangeClustering(desired):
             assert all(_column(state, name) for name in desired)
-            return replace(state, cluster_by=desired)
+            assert not state.partitioned_by
+            return replace(state, cluster_by=desired, clusters_automatically=action.becomes_automatic)
+        case MoveColumn(name, after):
+            moved = _column(state, name)
+            others = [column for column in state.columns if column.key != moved.key]
+            place = others.index(_column(state, after)) + 1 if after else 0
+            return replace(state, columns=(*others[:place], moved, *others[place:]))
+        case SetColumnDefault(name, desired, observed):
+            assert state.table_properties.get(COLUMN_DEFAULTS) == "supported"
+            assert _column(state, name).default == observed
+            return _with_column(state, name, default=desired)
+        case DropColumnDefault(name, observed):
+            assert _column(state, name).default == observed
+            return _with_column(state, name, default=None)
+        case ChangeGeneration() | ChangeFixedColumn() | ChangePartitioning() | ChangeLocation():
+            raise AssertionError(f"a rule refuses {action}")
         case ColumnTypeChange(name, desired, _, path):
             assert not _checks_of(state, name)
             if action.widening in (Widening.TYPE_WIDENING, Widening.TIMESTAMP_NTZ):

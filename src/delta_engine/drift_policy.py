@@ -42,10 +42,14 @@ class DriftKind(Enum):
     COLUMN_TYPE = "column_type"
     COLUMN_ADDED = "column_added"
     COLUMN_NULLABILITY = "column_nullability"
+    COLUMN_DEFAULT = "column_default"
+    COLUMN_GENERATION = "column_generation"
     PRIMARY_KEY = "primary_key"
     FOREIGN_KEY = "foreign_key"
     CHECK = "check"
     CLUSTERING = "clustering"
+    PARTITIONING = "partitioning"
+    LOCATION = "location"
     PROPERTY = "property"
     TABLE_FEATURE = "table_feature"
     COLUMN_ORDER = "column_order"
@@ -67,10 +71,14 @@ _DEFAULT_SEVERITIES = {
     DriftKind.COLUMN_TYPE: Severity.HIGH,
     DriftKind.COLUMN_ADDED: Severity.MEDIUM,
     DriftKind.COLUMN_NULLABILITY: Severity.MEDIUM,
+    DriftKind.COLUMN_DEFAULT: Severity.MEDIUM,
+    DriftKind.COLUMN_GENERATION: Severity.HIGH,
     DriftKind.PRIMARY_KEY: Severity.MEDIUM,
     DriftKind.FOREIGN_KEY: Severity.MEDIUM,
     DriftKind.CHECK: Severity.MEDIUM,
     DriftKind.CLUSTERING: Severity.MEDIUM,
+    DriftKind.PARTITIONING: Severity.HIGH,
+    DriftKind.LOCATION: Severity.HIGH,
     DriftKind.PROPERTY: Severity.MEDIUM,
     DriftKind.TABLE_FEATURE: Severity.MEDIUM,
     DriftKind.COLUMN_ORDER: Severity.LOW,

@@ -10,12 +10,15 @@ from delta_engine.actions import Action, AlignTable, CreateSchema, CreateTable, 
 from delta_engine.aspects.column_masks import DropColumnMask, SetColumnMask
 from delta_engine.aspects.column_types import ColumnTypeChange
 from delta_engine.aspects.columns import ColumnAdd, ColumnDrop, FieldAdd, FieldDrop
+from delta_engine.aspects.generated_columns import ChangeFixedColumn, ChangeGeneration
+from delta_engine.aspects.location import ChangeLocation
 from delta_engine.aspects.nullability import ColumnNullabilityChange
+from delta_engine.aspects.partitioning import ChangePartitioning
 from delta_engine.aspects.primary_key import PrimaryKeyAdd
 from delta_engine.aspects.row_filters import DropRowFilter, SetRowFilter
 from delta_engine.aspects.table_features import EnableTableFeature
 from delta_engine.errors import InvalidModelError, SourceLocation, UnsafePlanError
-from delta_engine.models import CheckConstraint, Column, ColumnMask, PrimaryKey, RowFilter, Table
+from delta_engine.models import CheckConstraint, Column, ColumnMask, Identity, PrimaryKey, RowFilter, Table
 from delta_engine.policy import Allowance, Policy
 from delta_engine.types import AtomicType, StructField
 from delta_engine.validation import column_rules, governance_rules, model_rules, plan_rules
@@ -159,6 +162,99 @@ MODEL_CASES: list[tuple[ModelRule, list[Table], str]] = [
         [model(Column("a", "struct<x: int, y: int>", renamed_fields={"x": "z", "y": "Z"}))],
         "models.yml:7: table dev.silver.orders, column a: its field y is renamed from Z, and so is x. "
         "Only one of them can have its data.",
+    ),
+    (
+        column_rules.OneSourceOfValues(),
+        [model(Column("id", "bigint", default="1", identity=Identity()))],
+        "models.yml:7: table dev.silver.orders, column id: it has default and identity. Keep one of them.",
+    ),
+    (
+        column_rules.DefaultsAreConstant(),
+        [model(ID, Column("b", "bigint", default="id + 1"))],
+        "models.yml:7: table dev.silver.orders, column b: its default (id + 1) reads columns (id). Give a value or "
+        "a function of no column; a text stands in quotes of its own: \"'new'\".",
+    ),
+    (
+        column_rules.DefaultsAreConstant(),
+        [model(Column("b", "bigint", default="(SELECT 1)"))],
+        "models.yml:7: table dev.silver.orders, column b: its default ((SELECT 1)) holds a subquery. Give a value or "
+        "a function of no column; a text stands in quotes of its own: \"'new'\".",
+    ),
+    (
+        column_rules.GeneratedColumnsFit(),
+        [model(ID, Column("b", "bigint", generated_as="ID + nope"))],
+        "models.yml:7: table dev.silver.orders, column b: what it is generated as (ID + nope) reads columns that the "
+        "table does not have (nope). Compute it from columns of the table that writers fill.",
+    ),
+    (
+        column_rules.GeneratedColumnsFit(),
+        [model(Column("b", "bigint", generated_as="B + 1"))],
+        "models.yml:7: table dev.silver.orders, column b: what it is generated as (B + 1) reads the column itself. "
+        "Compute it from columns of the table that writers fill.",
+    ),
+    (
+        column_rules.GeneratedColumnsFit(),
+        [model(Column("b", "int", generated_as="1"), Column("c", "int", generated_as="b"))],
+        "models.yml:7: table dev.silver.orders, column c: what it is generated as (b) reads generated columns (b). "
+        "Compute it from columns of the table that writers fill.",
+    ),
+    (
+        column_rules.GeneratedColumnsFit(),
+        [model(ID, Column("b", "bigint", generated_as="max(id)"))],
+        "models.yml:7: table dev.silver.orders, column b: what it is generated as (max(id)) looks at more than one "
+        "row. Compute it from columns of the table that writers fill.",
+    ),
+    (
+        column_rules.IdentityColumnsCount(),
+        [model(Column("b", "int", identity=Identity()))],
+        "models.yml:7: table dev.silver.orders, column b: it is an identity column of type int. Make it a bigint.",
+    ),
+    (
+        column_rules.IdentityColumnsCount(),
+        [model(Column("b", "bigint", identity=Identity(step=0)))],
+        "models.yml:7: table dev.silver.orders, column b: it is an identity column that counts in steps of 0. "
+        "Use another step.",
+    ),
+    (
+        column_rules.IdentityColumnsCount(),
+        [model(ID, Column("b", "bigint", identity=Identity()), partitioned_by=["B"])],
+        "models.yml:7: table dev.silver.orders, column b: it is an identity column, and the table is partitioned by "
+        "it. Partition by another column.",
+    ),
+    (
+        column_rules.PartitioningFits(),
+        [model(ID, Column("b", "int"), partitioned_by=["b"], cluster_by="AUTO")],
+        "models.yml:7: table dev.silver.orders: it is partitioned and clustered. Leave partitioned_by out, or "
+        "cluster_by.",
+    ),
+    (
+        column_rules.PartitioningFits(),
+        [model(ID, partitioned_by=["nope"])],
+        "models.yml:7: table dev.silver.orders, column nope: partitioned_by names no column of the table. Declare it, "
+        "or correct partitioned_by.",
+    ),
+    (
+        column_rules.PartitioningFits(),
+        [model(ID, Column("b", "int"), partitioned_by=["b", "B"])],
+        "models.yml:7: table dev.silver.orders, column B: stands in partitioned_by twice. Name each column once.",
+    ),
+    (
+        column_rules.PartitioningFits(),
+        [model(ID, Column("b", "array<int>"), partitioned_by=["b"])],
+        "models.yml:7: table dev.silver.orders, column b: cannot be partitioned by: its type is array<int>. "
+        "Partition by numbers, texts or dates.",
+    ),
+    (
+        column_rules.PartitioningFits(),
+        [model(ID, partitioned_by=["id"])],
+        "models.yml:7: table dev.silver.orders: all of its columns are partition columns. Leave one of them out of "
+        "partitioned_by.",
+    ),
+    (
+        column_rules.LocationsAreWhole(),
+        [model(ID, location="bucket/orders")],
+        "models.yml:7: table dev.silver.orders: its location 'bucket/orders' is no whole address. Write it with its "
+        "scheme, as in s3://bucket/path.",
     ),
     (
         model_rules.ClusteringColumnsFit(),
@@ -436,6 +532,46 @@ PLAN_CASES: list[tuple[PlanRule, TablePlan, str, TablePlan]] = [
         "models.yml:7: table dev.silver.orders, column id.x.element: its type would change from bigint to int, "
         "which is no widening. Declare it as bigint, or add a column of the new type, backfill it, and drop this one.",
         aligned(ColumnTypeChange("id", AtomicType("bigint"), AtomicType("int"))),
+    ),
+    (
+        plan_rules.OnlyAtCreation(),
+        aligned(ChangeGeneration("b", "id * 2", Identity(5, 2, always=False))),
+        "models.yml:7: table dev.silver.orders, column b: its values would come from GENERATED ALWAYS AS (id * 2) "
+        "instead of GENERATED BY DEFAULT AS IDENTITY (START WITH 5 INCREMENT BY 2), which is fixed when a table is "
+        "created. Declare it as it is. Otherwise create another table that has it, copy the rows, and let it replace "
+        "this one.",
+        aligned(ColumnAdd(Column("b", "int"))),
+    ),
+    (
+        plan_rules.OnlyAtCreation(),
+        aligned(ChangeLocation(None, "s3://bucket/orders")),
+        "models.yml:7: table dev.silver.orders: its location would change from s3://bucket/orders to managed by the "
+        "catalog, which is fixed when a table is created. Declare it as it is. Otherwise create another table that "
+        "has it, copy the rows, and let it replace this one.",
+        aligned(ColumnAdd(Column("b", "int"))),
+    ),
+    (
+        plan_rules.OnlyAtCreation(),
+        aligned(ChangePartitioning(("a", "b"), ())),
+        "models.yml:7: table dev.silver.orders: its partitioning would change from none to (a, b), which is fixed "
+        "when a table is created. Declare it as it is. Otherwise create another table that has it, copy the rows, "
+        "and let it replace this one.",
+        aligned(ColumnAdd(Column("b", "int"))),
+    ),
+    (
+        plan_rules.NoChangeOfFixedColumns(),
+        aligned(ChangeFixedColumn("id")),
+        "models.yml:7: table dev.silver.orders, column id: it is an identity column, and ALTER COLUMN changes none. "
+        "Declare it as it is. Otherwise create another table that has it, copy the rows, and let it replace this one.",
+        aligned(ColumnAdd(Column("b", "int"))),
+    ),
+    (
+        plan_rules.NoChangeOfFixedColumns(),
+        aligned(ChangeFixedColumn("id", "twice")),
+        "models.yml:7: table dev.silver.orders, column id: column twice is computed from it, so it cannot be renamed, "
+        "dropped or widened. Declare it as it is. Otherwise create another table that has it, copy the rows, and let "
+        "it replace this one.",
+        aligned(ColumnAdd(Column("b", "int"))),
     ),
     (
         plan_rules.NoColumnMappingModeChange(),

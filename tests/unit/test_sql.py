@@ -84,6 +84,20 @@ def test_create_table_leaves_out_empty_clauses() -> None:
             f"ALTER TABLE {T} DROP COLUMNS (`a`, `st`.`b``c`)",
         ),
         (
+            sql.sql_set_defaults(T, [("a", "1"), ("b`", "'x'")]),
+            f"ALTER TABLE {T} ALTER COLUMN `a` SET DEFAULT 1, `b``` SET DEFAULT 'x'",
+        ),
+        (
+            sql.sql_drop_defaults(T, ["a", "b"]),
+            f"ALTER TABLE {T} ALTER COLUMN `a` DROP DEFAULT, `b` DROP DEFAULT",
+        ),
+        (sql.sql_move_column(T, "a", None), f"ALTER TABLE {T} ALTER COLUMN `a` FIRST"),
+        (sql.sql_move_column(T, "a", "b c"), f"ALTER TABLE {T} ALTER COLUMN `a` AFTER `b c`"),
+        (sql.sql_cluster_automatically(T), f"ALTER TABLE {T} CLUSTER BY AUTO"),
+        (sql.sql_describe_table(T), f"DESCRIBE TABLE EXTENDED {T}"),
+        (sql.sql_partitioned_by(["a", "b`"]), "PARTITIONED BY (`a`, `b```)"),
+        (sql.sql_location("s3://it's"), "LOCATION 's3://it\\'s'"),
+        (
             sql.sql_rename_column(T, ("st", "element", "a"), "b.c"),
             f"ALTER TABLE {T} RENAME COLUMN `st`.`element`.`a` TO `b.c`",
         ),

@@ -17,41 +17,62 @@ from delta_engine.aspects.aspect import (
 )
 from delta_engine.drift_policy import DriftKind
 from delta_engine.models import Part, Table
-from delta_engine.sql import sql_alter_clustering
+from delta_engine.sql import sql_alter_clustering, sql_cluster_automatically
 from delta_engine.state.states import TableState
 from delta_engine.types import AtomicType, CharacterType, DataType, DecimalType
 
 
 @dataclass(frozen=True, slots=True)
 class ChangeClustering:
-    """Cluster by other columns; none switches clustering off. Data that is there stays where it is."""
+    """Cluster by other columns; none switches clustering off. Data that is there stays where it is.
+
+    Args:
+        desired: the columns wanted.
+        observed: the columns so far.
+        becomes_automatic: whether the platform shall choose the columns instead.
+        was_automatic: whether it did so far.
+    """
 
     phase: ClassVar[Phase] = Phase.CHANGE_CLUSTERING
     hazards: ClassVar[tuple[Hazard, ...]] = SAFE
     desired: tuple[str, ...]
     observed: tuple[str, ...]
+    becomes_automatic: bool = False
+    was_automatic: bool = False
 
     def __post_init__(self) -> None:
-        if self.desired == self.observed:
+        if self.desired == self.observed and self.becomes_automatic == self.was_automatic:
             raise ValueError("the table is clustered by these columns already")
 
 
 def diff(comparison: Comparison) -> Iterable[ChangeClustering]:
-    """Yield an action when the columns or their order differ."""
-    desired, observed = comparison.desired.cluster_by, comparison.observed.cluster_by
-    if [name.lower() for name in desired] != [name.lower() for name in observed]:
-        yield ChangeClustering(desired, observed)
+    """Yield an action when who chooses the columns differs, or else the columns or their order."""
+    desired, observed = comparison.desired, comparison.observed
+    if desired.clusters_automatically and observed.clusters_automatically:
+        return  # the columns are the platform's
+    if desired.clusters_automatically != observed.clusters_automatically or _keys(desired) != _keys(observed):
+        yield ChangeClustering(
+            desired.cluster_by,
+            observed.cluster_by,
+            desired.clusters_automatically,
+            observed.clusters_automatically,
+        )
 
 
 def create(desired: Table, _context: RenderContext) -> CreateClauses:
     """Return the CLUSTER BY clause."""
+    if desired.clusters_automatically:
+        return CreateClauses(clauses=("CLUSTER BY AUTO",))
     return CreateClauses(cluster_by=desired.cluster_by)
 
 
 def render(actions: Sequence[ChangeClustering], context: RenderContext) -> Iterable[str]:
     """Yield one ALTER TABLE … CLUSTER BY."""
     for action in actions:
-        yield sql_alter_clustering(context.table, action.desired)
+        if action.becomes_automatic:
+            yield sql_cluster_automatically(context.table)
+        else:
+            yield sql_alter_clustering(context.table, action.desired)
 
 
 def explain(action: ChangeClustering) -> Iterable[Change]:
@@ -59,14 +80,16 @@ def explain(action: ChangeClustering) -> Iterable[Change]:
     yield Change(
         sign=Sign.CHANGED,
         subject="clustering",
-        observed=_listed(action.observed),
-        desired=_listed(action.desired),
+        observed="automatic" if action.was_automatic else _listed(action.observed),
+        desired="automatic" if action.becomes_automatic else _listed(action.desired),
     )
 
 
 def accept(model: Table, observed: TableState, _action: ChangeClustering) -> Table:
     """Return the model clustered as the table is."""
-    return replace(model, cluster_by=observed.cluster_by)
+    is_automatic = observed.clusters_automatically
+    columns = () if is_automatic else observed.cluster_by
+    return replace(model, cluster_by=columns, clusters_automatically=is_automatic)
 
 
 def can_cluster(data_type: DataType) -> bool:
@@ -80,6 +103,10 @@ def can_cluster(data_type: DataType) -> bool:
         case DecimalType() | CharacterType():
             return True
     return False
+
+
+def _keys(side: Table | TableState) -> list[str]:
+    return [name.lower() for name in side.cluster_by]
 
 
 def _listed(columns: tuple[str, ...]) -> str:

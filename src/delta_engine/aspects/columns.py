@@ -28,8 +28,10 @@ from delta_engine.sql import (
     sql_add_columns,
     sql_column_definition,
     sql_data_type,
+    sql_default,
     sql_drop_columns,
     sql_drop_constraint,
+    sql_generation,
 )
 from delta_engine.sql_expressions import referenced_columns
 from delta_engine.state.states import TableState
@@ -99,7 +101,7 @@ def diff(comparison: Comparison) -> Iterable[ColumnAction]:
 
 
 def create(desired: Table, _context: RenderContext) -> CreateClauses:
-    """Return the column definitions: name, type, nullability, comment and mask."""
+    """Return the column definitions: name, type, nullability, where values come from, comment and mask."""
     name = desired.qualified_name
     return CreateClauses(columns=tuple(_definition(one) + mask_clause(one, name) for one in desired.columns))
 
@@ -202,8 +204,13 @@ def _dropped(action: ColumnAction) -> Iterable[Path]:
 
 
 def _definition(column: Column) -> str:
+    values = sql_generation(column.generated_as, column.identity)
     return sql_column_definition(
-        (column.name,), column.data_type, is_nullable=column.is_nullable, comment=column.comment
+        (column.name,),
+        column.data_type,
+        is_nullable=column.is_nullable,
+        extra=sql_default(column.default) if column.default is not None else values,
+        comment=column.comment,
     )
 
 

@@ -6,21 +6,23 @@ and because nobody should switch one on unseen: older readers can no longer read
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
 from delta_engine.actions import Hazard, Phase
 from delta_engine.aspects.aspect import Aspect, Change, Comparison, RenderContext, Sign, with_property
 from delta_engine.drift_policy import DriftKind
-from delta_engine.models import Part, Table
+from delta_engine.models import Column, Part, Table
 from delta_engine.sql import sql_set_table_properties
+from delta_engine.sql_expressions import is_same_expression
 from delta_engine.state.states import TableState
 from delta_engine.type_widening import Widening, widening
 from delta_engine.types import DataType, uses_type
 
 COLUMN_MAPPING_MODE = "delta.columnMapping.mode"
 TYPE_WIDENING = "delta.enableTypeWidening"
+COLUMN_DEFAULTS = "delta.feature.allowColumnDefaults"
 _PROTOCOL_VERSIONS = ("delta.minReaderVersion", "delta.minWriterVersion")
 _FEATURE_PREFIX = "delta.feature."
 
@@ -57,7 +59,7 @@ def is_feature_key(key: str) -> bool:
 
 
 def diff(comparison: Comparison) -> Iterable[EnableTableFeature]:
-    """Yield what the model asks for, and what its dropped, added and widened columns need."""
+    """Yield what the model asks for, and what the changes of its columns need."""
     observed = {COLUMN_MAPPING_MODE: "none", **comparison.observed.table_properties}
     wanted = _declared(comparison)
     if _needs_column_mapping(comparison) and observed[COLUMN_MAPPING_MODE] == "none":
@@ -66,6 +68,8 @@ def diff(comparison: Comparison) -> Iterable[EnableTableFeature]:
     widenings = {widening(pair.observed, pair.desired) for pair in comparison.types}
     if widenings & {Widening.TYPE_WIDENING, Widening.TIMESTAMP_NTZ}:
         wanted[TYPE_WIDENING] = "true"
+    if any(desired.default is not None for desired, _ in changed_defaults(comparison)):
+        wanted.setdefault(COLUMN_DEFAULTS, "supported")
     for type_name, feature in _FEATURES_OF_TYPES.items():
         has_feature = any(key.startswith(feature) for key in (*observed, *wanted))
         is_needed = any(uses_type(data_type, type_name) for data_type in added) or (
@@ -80,6 +84,14 @@ def differences(comparison: Comparison) -> Iterable[EnableTableFeature]:
     """Yield what the model asks for alone: what a repair would need is not what somebody changed."""
     observed = {COLUMN_MAPPING_MODE: "none", **comparison.observed.table_properties}
     yield from _missing(_declared(comparison), observed)
+
+
+def changed_defaults(comparison: Comparison) -> Iterator[tuple[Column, Column]]:
+    """Yield the columns, desired and observed, whose defaults differ by more than spelling."""
+    for desired, observed in comparison.with_new_columns:
+        one, other = desired.default, observed.default
+        if one != other and (one is None or other is None or not is_same_expression(one, other)):
+            yield desired, observed
 
 
 def _needs_column_mapping(comparison: Comparison) -> bool:

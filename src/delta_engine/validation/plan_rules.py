@@ -5,9 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from delta_engine.actions import AlignTable, CreateTable, TablePlan
+from delta_engine.aspects import generated_columns, location, partitioning
 from delta_engine.aspects.column_types import ColumnTypeChange
 from delta_engine.aspects.columns import ColumnAdd, ColumnDrop, FieldAdd, FieldDrop
+from delta_engine.aspects.generated_columns import ChangeFixedColumn, ChangeGeneration
+from delta_engine.aspects.location import ChangeLocation
 from delta_engine.aspects.nullability import ColumnNullabilityChange
+from delta_engine.aspects.partitioning import ChangePartitioning
 from delta_engine.aspects.primary_key import PrimaryKeyAdd
 from delta_engine.aspects.table_features import COLUMN_MAPPING_MODE, EnableTableFeature
 from delta_engine.errors import UnsafePlanError
@@ -31,6 +35,10 @@ class NoCreateOfPartlyManagedTables:
                     f"it does not exist (or is not visible to you), and the model manages its {parts} alone",
                     way_out="Run again when whoever owns it has created it, or leave manages out.",
                 )
+
+
+_FIXED = "which is fixed when a table is created"
+_ANEW = "Declare it as it is. Otherwise create another table that has it, copy the rows, and let it replace this one."
 
 
 class CreatePrimaryKeyColumnsNotNull:
@@ -121,6 +129,51 @@ class OnlyWidenedTypes:
                     f"Declare it as {observed}, or add a column of the new type, backfill it, and "
                     "drop this one.",
                 )
+
+
+class OnlyAtCreation:
+    """Generation, identity, partitions and the place of the files are fixed when a table is created."""
+
+    def check(self, plan: TablePlan, policy: Policy) -> Iterator[UnsafePlanError]:  # noqa: ARG002
+        """Refuse to change them."""
+        for align in plan.align_tables:
+            for change in align.of_type(ChangeGeneration):
+                observed = generated_columns.described(change.observed)
+                desired = generated_columns.described(change.desired)
+                yield _plan_refusal(
+                    align,
+                    f"its values would come from {desired} instead of {observed}, {_FIXED}",
+                    change.name,
+                    _ANEW,
+                )
+            for moved in align.of_type(ChangeLocation):
+                observed, desired = location.described(moved.observed), location.described(moved.desired)
+                yield _plan_refusal(
+                    align, f"its location would change from {observed} to {desired}, {_FIXED}", way_out=_ANEW
+                )
+            for other in align.of_type(ChangePartitioning):
+                observed = partitioning.described(other.observed)
+                desired = partitioning.described(other.desired)
+                yield _plan_refusal(
+                    align,
+                    f"its partitioning would change from {observed} to {desired}, {_FIXED}",
+                    way_out=_ANEW,
+                )
+
+
+class NoChangeOfFixedColumns:
+    """An identity column, and what a generated column is computed from, stay as they are."""
+
+    def check(self, plan: TablePlan, policy: Policy) -> Iterator[UnsafePlanError]:  # noqa: ARG002
+        """Refuse what the platform refuses: ALTER COLUMN of the one; renames, drops and types of the other."""
+        for align in plan.align_tables:
+            for change in align.of_type(ChangeFixedColumn):
+                reason = (
+                    "it is an identity column, and ALTER COLUMN changes none"
+                    if change.used_by is None
+                    else f"column {change.used_by} is computed from it, so it cannot be renamed, dropped or widened"
+                )
+                yield _plan_refusal(align, reason, change.name, _ANEW)
 
 
 class NoColumnMappingModeChange:

@@ -1,0 +1,103 @@
+"""Defaults of columns: set and dropped in place. They hold for rows to come; the others keep what they have."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+from delta_engine.actions import SAFE, Hazard, Phase
+from delta_engine.aspects.aspect import (
+    Aspect,
+    Change,
+    Comparison,
+    CreateClauses,
+    RenderContext,
+    Sign,
+    with_column,
+)
+from delta_engine.aspects.table_features import COLUMN_DEFAULTS, changed_defaults
+from delta_engine.drift_policy import DriftKind
+from delta_engine.models import Part, Table
+from delta_engine.sql import sql_drop_defaults, sql_set_defaults
+from delta_engine.sql_expressions import is_same_expression
+from delta_engine.state.states import TableState
+
+
+@dataclass(frozen=True, slots=True)
+class SetColumnDefault:
+    """Set the default of a column, in place of another one or of none."""
+
+    phase: ClassVar[Phase] = Phase.CHANGE_DEFAULTS
+    hazards: ClassVar[tuple[Hazard, ...]] = SAFE
+    name: str
+    desired: str
+    observed: str | None
+
+    def __post_init__(self) -> None:
+        if self.observed is not None and is_same_expression(self.desired, self.observed):
+            raise ValueError(f"column {self.name} already has this default")
+
+
+@dataclass(frozen=True, slots=True)
+class DropColumnDefault:
+    """Take the default of a column away."""
+
+    phase: ClassVar[Phase] = Phase.CHANGE_DEFAULTS
+    hazards: ClassVar[tuple[Hazard, ...]] = SAFE
+    name: str
+    observed: str
+
+
+def diff(comparison: Comparison) -> Iterator[SetColumnDefault | DropColumnDefault]:
+    """Yield a set or a drop per column whose default differs; new columns have none yet."""
+    for desired, observed in changed_defaults(comparison):
+        if desired.default is not None:
+            yield SetColumnDefault(observed.name, desired.default, observed.default)
+        elif observed.default is not None:
+            yield DropColumnDefault(observed.name, observed.default)
+
+
+def create(desired: Table, _context: RenderContext) -> CreateClauses:
+    """Return the feature that the table needs; the column definitions have the defaults."""
+    has_defaults = any(column.default is not None for column in desired.columns)
+    return CreateClauses(properties={COLUMN_DEFAULTS: "supported"} if has_defaults else {})
+
+
+def render(actions: Sequence[SetColumnDefault | DropColumnDefault], context: RenderContext) -> Iterable[str]:
+    """Yield one ALTER COLUMN for all that are set, one for all that are dropped."""
+    values = [(action.name, action.desired) for action in actions if isinstance(action, SetColumnDefault)]
+    dropped = [action.name for action in actions if isinstance(action, DropColumnDefault)]
+    if values:
+        yield sql_set_defaults(context.table, values)
+    if dropped:
+        yield sql_drop_defaults(context.table, dropped)
+
+
+def explain(action: SetColumnDefault | DropColumnDefault) -> Iterable[Change]:
+    """Yield both expressions."""
+    subject = f"column {action.name} default"
+    match action:
+        case SetColumnDefault(_, desired, observed):
+            sign = Sign.ADDED if observed is None else Sign.CHANGED
+            yield Change(sign=sign, subject=subject, observed=observed, desired=desired)
+        case DropColumnDefault(_, observed):
+            yield Change(sign=Sign.REMOVED, subject=subject, observed=observed)
+
+
+def accept(model: Table, _observed: TableState, action: SetColumnDefault | DropColumnDefault) -> Table:
+    """Return the model with the default as it is."""
+    return with_column(model, action.name, lambda column: replace(column, default=action.observed))
+
+
+ASPECT: Aspect[SetColumnDefault | DropColumnDefault] = Aspect(
+    name="column defaults",
+    part=Part.COLUMNS,
+    action_types=(SetColumnDefault, DropColumnDefault),
+    diff=diff,
+    render=render,
+    explain=explain,
+    accept=accept,
+    drift_kind=lambda _action: DriftKind.COLUMN_DEFAULT,
+    create=create,
+)

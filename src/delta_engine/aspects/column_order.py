@@ -1,0 +1,123 @@
+"""The order of columns: changed only where the policy says so. Moving one touches no data and recreates nothing.
+
+Drift of the order is found in `drift.comparison`: it needs the order after the last apply, not the model's.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from delta_engine.actions import SAFE, Hazard, Phase
+from delta_engine.aspects.aspect import Aspect, Change, Comparison, RenderContext, Sign
+from delta_engine.drift_policy import DriftKind
+from delta_engine.models import Part, Table
+from delta_engine.policy import ColumnOrder
+from delta_engine.sql import sql_move_column
+
+
+@dataclass(frozen=True, slots=True)
+class MoveColumn:
+    """Move a column.
+
+    Args:
+        name: the column.
+        after: the column behind which it goes; None for the front.
+        former: the column behind which it stands now; None for the front.
+    """
+
+    phase: ClassVar[Phase] = Phase.REORDER_COLUMNS
+    hazards: ClassVar[tuple[Hazard, ...]] = SAFE
+    name: str
+    after: str | None
+    former: str | None
+
+    def __post_init__(self) -> None:
+        if self.after == self.former:
+            raise ValueError(f"column {self.name} already stands there")
+
+
+def diff(comparison: Comparison) -> Iterator[MoveColumn]:
+    """Yield the fewest moves that bring the columns into the model's order, in the order of the model.
+
+    Every move counts on those before it. Columns that nobody knows, should there be any, stay last.
+    """
+    if comparison.policy.column_order is not ColumnOrder.ENFORCE:
+        return
+    dropped = {column.key for column in comparison.dropped}
+    kept = [column for column in comparison.observed.columns if column.key not in dropped]
+    present = [column.key for column in (*kept, *comparison.added)]
+    wanted = [column.key for column in comparison.desired.columns if column.key in set(present)]
+    names = {column.key: column.name for column in (*kept, *comparison.added)}
+    places = {key: place for place, key in enumerate(present)}
+    staying = {wanted[one] for one in longest_increasing([places[key] for key in wanted])}
+    previous: str | None = None
+    for key in wanted:
+        if key not in staying:
+            place = present.index(key)
+            former = present[place - 1] if place else None
+            present.remove(key)
+            present.insert(present.index(previous) + 1 if previous else 0, key)
+            yield MoveColumn(
+                names[key],
+                names[previous] if previous else None,
+                names[former] if former else None,
+            )
+        previous = key
+
+
+def longest_increasing(numbers: Sequence[int]) -> list[int]:
+    """Return the places of a longest increasing subsequence, in order."""
+    ends: list[int] = []  # the smallest last number of a subsequence of each length
+    last: list[int] = []  # and its place
+    before: list[int] = []
+    for place, number in enumerate(numbers):
+        length = bisect_left(ends, number)
+        before.append(last[length - 1] if length else -1)
+        ends[length : length + 1] = [number]
+        last[length : length + 1] = [place]
+    found = []
+    place = last[-1] if last else -1
+    while place >= 0:
+        found.append(place)
+        place = before[place]
+    return found[::-1]
+
+
+def render(actions: Sequence[MoveColumn], context: RenderContext) -> Iterable[str]:
+    """Yield a statement per move."""
+    for action in actions:
+        yield sql_move_column(context.table, action.name, action.after)
+
+
+def explain(action: MoveColumn) -> Iterable[Change]:
+    """Yield both places."""
+    yield Change(
+        sign=Sign.CHANGED,
+        subject=f"column {action.name} place",
+        observed=_place(action.former),
+        desired=_place(action.after),
+    )
+
+
+def _place(after: str | None) -> str:
+    return "first" if after is None else f"after {after}"
+
+
+def _unchanged(model: Table, *_: object) -> Table:
+    return model
+
+
+ASPECT: Aspect[MoveColumn] = Aspect(
+    name="column order",
+    part=Part.COLUMNS,
+    action_types=(MoveColumn,),
+    diff=diff,
+    differences=lambda _comparison: (),
+    render=render,
+    explain=explain,
+    accept=_unchanged,
+    drift_kind=lambda _action: DriftKind.COLUMN_ORDER,
+)

@@ -1,0 +1,150 @@
+"""Generated and identity columns: said in CREATE TABLE, and fixed from then on.
+
+Nothing here has a statement of its own: what would need one is in the plan, so that a rule can refuse it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+from delta_engine.actions import Hazard, Phase
+from delta_engine.aspects.aspect import Aspect, Change, Comparison, RenderContext, Sign, with_column
+from delta_engine.drift_policy import DriftKind
+from delta_engine.models import Column, Identity, Part, Table
+from delta_engine.sql import sql_generation
+from delta_engine.sql_expressions import is_same_expression, referenced_columns
+from delta_engine.state.states import TableState
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeGeneration:
+    """Change where the values of a column come from; no platform does. None stands for values that writers give."""
+
+    phase: ClassVar[Phase] = Phase.CHANGE_DEFAULTS
+    hazards: ClassVar[tuple[Hazard, ...]] = (Hazard.REWRITES_DATA,)
+    name: str
+    desired: str | Identity | None
+    observed: str | Identity | None
+
+    def __post_init__(self) -> None:
+        if _is_same(self.desired, self.observed):
+            raise ValueError(f"column {self.name} already gets its values like this")
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeFixedColumn:
+    """Change a column that its own generation, or another column's, holds as it is; no platform does.
+
+    Args:
+        name: the column.
+        used_by: the generated column that is computed from it; None for an identity column.
+    """
+
+    phase: ClassVar[Phase] = Phase.CHANGE_DEFAULTS
+    hazards: ClassVar[tuple[Hazard, ...]] = (Hazard.REWRITES_DATA,)
+    name: str
+    used_by: str | None = None
+
+
+def differences(comparison: Comparison) -> Iterator[ChangeGeneration]:
+    """Yield the columns, new ones included, that get their values otherwise."""
+    for desired, observed in comparison.with_new_columns:
+        if not _is_same(_generation(desired), _generation(observed)):
+            yield ChangeGeneration(observed.name, _generation(desired), _generation(observed))
+
+
+def diff(comparison: Comparison) -> Iterator[ChangeGeneration | ChangeFixedColumn]:
+    """Yield those, and the changes of columns that generation holds as they are."""
+    yield from differences(comparison)
+    changed_types = {pair.path[0].lower() for pair in comparison.types}
+    for desired, observed in comparison.shared:
+        if observed.identity is not None and (
+            observed.key in changed_types
+            or (desired.is_nullable, desired.comment) != (observed.is_nullable, observed.comment)
+        ):
+            yield ChangeFixedColumn(observed.name)
+    former = {name.lower(): former.lower() for former, name in comparison.renames.columns}
+    touched = changed_types | {column.key for column in comparison.dropped} | former.keys()
+    gone = {column.key for column in comparison.dropped}
+    for column in comparison.observed.columns:
+        if column.generated_as is None or column.key in gone:
+            continue
+        used = referenced_columns(column.generated_as)
+        for key in sorted(touched):
+            if former.get(key, key) in used:
+                yield ChangeFixedColumn(former.get(key, key), column.name)
+
+
+def render(
+    _actions: Sequence[ChangeGeneration | ChangeFixedColumn], _context: RenderContext
+) -> Iterable[str]:
+    """Yield nothing: there is no statement, and a rule refuses the plan."""
+    return ()
+
+
+def explain(action: ChangeGeneration | ChangeFixedColumn) -> Iterable[Change]:
+    """Yield both sides."""
+    match action:
+        case ChangeGeneration(name, desired, observed):
+            yield Change(
+                sign=Sign.CHANGED,
+                subject=f"column {name} generation",
+                observed=described(observed),
+                desired=described(desired),
+            )
+        case ChangeFixedColumn(name, used_by):
+            reason = "an identity column" if used_by is None else f"column {used_by} is computed from it"
+            yield Change(sign=Sign.CHANGED, subject=f"column {name}", observed=reason, desired="another one")
+
+
+def accept(model: Table, _observed: TableState, action: ChangeGeneration | ChangeFixedColumn) -> Table:
+    """Return the model with the values coming from where they do."""
+    match action:
+        case ChangeGeneration(name, _, observed):
+            return with_column(model, name, lambda column: _with_generation(column, observed))
+        case ChangeFixedColumn():
+            return model
+
+
+def described(generation: str | Identity | None) -> str:
+    """Return where values come from, in SQL's words."""
+    match generation:
+        case str():
+            return sql_generation(generation, None)
+        case Identity():
+            return sql_generation(None, generation)
+        case None:
+            return "written values"
+
+
+def _generation(column: Column) -> str | Identity | None:
+    return column.identity or column.generated_as
+
+
+def _with_generation(column: Column, generation: str | Identity | None) -> Column:
+    match generation:
+        case Identity():
+            return replace(column, identity=generation, generated_as=None)
+        case _:
+            return replace(column, identity=None, generated_as=generation)
+
+
+def _is_same(one: str | Identity | None, other: str | Identity | None) -> bool:
+    if isinstance(one, str) and isinstance(other, str):
+        return is_same_expression(one, other)
+    return one == other
+
+
+ASPECT: Aspect[ChangeGeneration | ChangeFixedColumn] = Aspect(
+    name="generated columns",
+    part=Part.COLUMNS,
+    action_types=(ChangeGeneration, ChangeFixedColumn),
+    diff=diff,
+    differences=differences,
+    render=render,
+    explain=explain,
+    accept=accept,
+    drift_kind=lambda _action: DriftKind.COLUMN_GENERATION,
+)

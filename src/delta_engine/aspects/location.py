@@ -1,0 +1,98 @@
+"""Where an external table keeps its files: said in CREATE TABLE, and fixed. A rule refuses what would change it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+from delta_engine.actions import Hazard, Phase
+from delta_engine.aspects.aspect import Aspect, Change, Comparison, CreateClauses, RenderContext, Sign
+from delta_engine.drift_policy import DriftKind
+from delta_engine.models import Part, Table
+from delta_engine.sql import sql_location
+from delta_engine.state.states import TableState
+
+_OTHER_NAMES = {"s3a": "s3", "s3n": "s3", "dbfs": ""}
+"""Schemes that mean another one; files of no scheme are on Databricks' file system."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeLocation:
+    """Move a table's files, into the platform's hands or out of them; no platform does. None is a managed table."""
+
+    phase: ClassVar[Phase] = Phase.CHANGE_CLUSTERING
+    hazards: ClassVar[tuple[Hazard, ...]] = (Hazard.REWRITES_DATA,)
+    desired: str | None
+    observed: str | None
+
+    def __post_init__(self) -> None:
+        if is_same_location(self.desired, self.observed):
+            raise ValueError("the table is there already")
+
+
+def diff(comparison: Comparison) -> Iterable[ChangeLocation]:
+    """Yield an action when the places differ, or when one side is managed."""
+    desired, observed = comparison.desired.location, comparison.observed.location
+    if not is_same_location(desired, observed):
+        yield ChangeLocation(desired, observed)
+
+
+def create(desired: Table, _context: RenderContext) -> CreateClauses:
+    """Return the LOCATION clause."""
+    location = desired.location
+    return CreateClauses(clauses=() if location is None else (sql_location(location),))
+
+
+def render(_actions: Sequence[ChangeLocation], _context: RenderContext) -> Iterable[str]:
+    """Yield nothing: there is no statement, and a rule refuses the plan."""
+    return ()
+
+
+def explain(action: ChangeLocation) -> Iterable[Change]:
+    """Yield both places."""
+    yield Change(
+        sign=Sign.CHANGED,
+        subject="location",
+        observed=described(action.observed),
+        desired=described(action.desired),
+    )
+
+
+def accept(model: Table, observed: TableState, _action: ChangeLocation) -> Table:
+    """Return the model with the table's place."""
+    return replace(model, location=observed.location)
+
+
+def described(location: str | None) -> str:
+    """Return a place for people."""
+    return "managed by the catalog" if location is None else location
+
+
+def is_same_location(one: str | None, other: str | None) -> bool:
+    """Whether two places are one: case and other names of the scheme do not count, nor slashes at the end."""
+    if one is None or other is None:
+        return one is other
+    return _normal_form(one) == _normal_form(other)
+
+
+def _normal_form(location: str) -> tuple[str, str]:
+    scheme, colon, path = location.partition(":")
+    if not colon or "/" in scheme:
+        scheme, path = "", location
+    scheme = _OTHER_NAMES.get(scheme.lower(), scheme.lower())
+    has_host = scheme not in ("", "file")
+    return scheme, path.rstrip("/") if has_host else "/" + path.strip("/")
+
+
+ASPECT: Aspect[ChangeLocation] = Aspect(
+    name="location",
+    part=Part.COLUMNS,
+    action_types=(ChangeLocation,),
+    diff=diff,
+    render=render,
+    explain=explain,
+    accept=accept,
+    drift_kind=lambda _action: DriftKind.LOCATION,
+    create=create,
+)

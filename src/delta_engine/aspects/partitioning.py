@@ -1,0 +1,83 @@
+"""Hive-style partitioning: said in CREATE TABLE, and fixed from then on. A rule refuses what would change it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+from delta_engine.actions import Hazard, Phase
+from delta_engine.aspects.aspect import Aspect, Change, Comparison, CreateClauses, RenderContext, Sign
+from delta_engine.drift_policy import DriftKind
+from delta_engine.models import Part, Table
+from delta_engine.sql import sql_partitioned_by
+from delta_engine.state.states import TableState
+
+
+@dataclass(frozen=True, slots=True)
+class ChangePartitioning:
+    """Partition by other columns; no platform does."""
+
+    phase: ClassVar[Phase] = Phase.CHANGE_CLUSTERING
+    hazards: ClassVar[tuple[Hazard, ...]] = (Hazard.REWRITES_DATA,)
+    desired: tuple[str, ...]
+    observed: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        if _keys(self.desired) == _keys(self.observed):
+            raise ValueError("the table is partitioned by these columns already")
+
+
+def diff(comparison: Comparison) -> Iterable[ChangePartitioning]:
+    """Yield an action when the columns or their order differ."""
+    desired, observed = comparison.desired.partitioned_by, comparison.observed.partitioned_by
+    if _keys(desired) != _keys(observed):
+        yield ChangePartitioning(desired, observed)
+
+
+def create(desired: Table, _context: RenderContext) -> CreateClauses:
+    """Return the PARTITIONED BY clause."""
+    columns = desired.partitioned_by
+    return CreateClauses(clauses=(sql_partitioned_by(columns),) if columns else ())
+
+
+def render(_actions: Sequence[ChangePartitioning], _context: RenderContext) -> Iterable[str]:
+    """Yield nothing: there is no statement, and a rule refuses the plan."""
+    return ()
+
+
+def explain(action: ChangePartitioning) -> Iterable[Change]:
+    """Yield both lists of columns."""
+    yield Change(
+        sign=Sign.CHANGED,
+        subject="partitioning",
+        observed=described(action.observed),
+        desired=described(action.desired),
+    )
+
+
+def accept(model: Table, observed: TableState, _action: ChangePartitioning) -> Table:
+    """Return the model partitioned as the table is."""
+    return replace(model, partitioned_by=observed.partitioned_by)
+
+
+def described(columns: tuple[str, ...]) -> str:
+    """Return columns for people."""
+    return f"({', '.join(columns)})" if columns else "none"
+
+
+def _keys(columns: tuple[str, ...]) -> list[str]:
+    return [name.lower() for name in columns]
+
+
+ASPECT: Aspect[ChangePartitioning] = Aspect(
+    name="partitioning",
+    part=Part.COLUMNS,
+    action_types=(ChangePartitioning,),
+    diff=diff,
+    render=render,
+    explain=explain,
+    accept=accept,
+    drift_kind=lambda _action: DriftKind.PARTITIONING,
+    create=create,
+)

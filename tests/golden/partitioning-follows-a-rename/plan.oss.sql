@@ -1,0 +1,1 @@
+ALTER TABLE `dev`.`silver`.`orders` RENAME COLUMN `day` TO `on_day`;
