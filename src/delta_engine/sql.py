@@ -301,9 +301,38 @@ def sql_add_check(table: str, name: str, expression: str) -> str:
     return f"ALTER TABLE {table} ADD CONSTRAINT {quote_ident(name)} CHECK ({expression})"
 
 
-def sql_not_null_condition(column: str) -> str:
-    """Return the condition that a column is not null."""
-    return f"{quote_ident(column)} IS NOT NULL"
+def sql_not_null_condition(*path: str) -> str:
+    """Return the condition that a column, or a field of a struct that is there, is not null."""
+    named = ".".join(map(quote_ident, path))
+    around = "".join(
+        f"{'.'.join(map(quote_ident, path[:depth]))} IS NULL OR " for depth in range(1, len(path))
+    )
+    return f"{around}{named} IS NOT NULL"
+
+
+def sql_column_alias(name: str, alias: str) -> str:
+    """Return a column under another name, for SELECT."""
+    return f"{quote_ident(name)} AS {quote_ident(alias)}"
+
+
+def sql_null_column(name: str, data_type: DataType) -> str:
+    """Return a column that is NULL in every row, for SELECT."""
+    return f"CAST(NULL AS {sql_data_type(data_type)}) AS {quote_ident(name)}"
+
+
+def sql_count_violations(table: str, columns: Iterable[str], conditions: Iterable[str]) -> str:
+    """Count the rows that do not meet conditions, all in one row; an unknown answer is a no, as for CHECK.
+
+    Args:
+        table: the SQL that addresses the table.
+        columns: what conditions may use besides the table's own columns.
+        conditions: the conditions; the counts come back in their order.
+    """
+    counts = ", ".join(
+        f"count_if(NOT coalesce(({condition}), false)) AS violations_{place}"
+        for place, condition in enumerate(conditions)
+    )
+    return f"SELECT {counts} FROM (SELECT {', '.join(('*', *columns))} FROM {table})"
 
 
 def sql_add_not_null_check(table: str, name: str, column: str) -> str:

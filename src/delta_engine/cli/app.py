@@ -50,6 +50,12 @@ Allow = Annotated[
     ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document instead.")]
+CountsChecks = Annotated[
+    bool,
+    typer.Option(
+        "--preflight", help="Count the rows that added CHECK constraints refuse, before anything runs."
+    ),
+]
 Sql = Annotated[bool, typer.Option("--sql", help="Print the exact statements too.")]
 
 
@@ -137,6 +143,7 @@ def plan(
     allow: Allow = None,
     json: Json = False,
     sql: Sql = False,
+    preflight: CountsChecks = False,
     detailed_exitcode: Annotated[
         bool, typer.Option("--detailed-exitcode", help="Exit with 2 when changes are pending.")
     ] = False,
@@ -144,7 +151,15 @@ def plan(
     """Show what sync would do. Changes nothing."""
     from delta_engine.cli.commands import show_plan
 
-    show_plan(ctx.obj, table or (), allow or (), as_json=json, with_sql=sql, detailed=detailed_exitcode)
+    show_plan(
+        ctx.obj,
+        table or (),
+        allow or (),
+        as_json=json,
+        with_sql=sql,
+        detailed=detailed_exitcode,
+        counts_checks=preflight,
+    )
 
 
 @app.command(epilog="Example: delta-engine -e prod sync --yes --allow drop_column:silver.orders")
@@ -157,14 +172,23 @@ def sync(
     ] = False,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
     json: Json = False,
+    preflight: CountsChecks = False,
 ) -> None:
     """Bring the catalog to the models: lock, plan, check, ask on a terminal, apply, record."""
     from delta_engine.cli.commands import show_plan, sync_models
 
     if dry_run:
-        show_plan(ctx.obj, table or (), allow or (), as_json=json, with_sql=True, detailed=False)
+        show_plan(
+            ctx.obj,
+            table or (),
+            allow or (),
+            as_json=json,
+            with_sql=True,
+            detailed=False,
+            counts_checks=preflight,
+        )
     else:
-        sync_models(ctx.obj, table or (), allow or (), yes=yes, as_json=json)
+        sync_models(ctx.obj, table or (), allow or (), yes=yes, as_json=json, counts_checks=preflight)
 
 
 @app.command(epilog="Example: delta-engine -e prod drift --format html --out drift.html --fail-on high")

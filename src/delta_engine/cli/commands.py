@@ -59,9 +59,10 @@ def show_plan(
     as_json: bool,
     with_sql: bool,
     detailed: bool,
+    counts_checks: bool = False,
 ) -> None:
     """Show the plan, also when it is refused; the refusals go to stderr. Takes no lock, writes nothing."""
-    project, backend, engine = open_engine(context, tables, allow)
+    project, backend, engine = open_engine(context, tables, allow, counts_checks=counts_checks)
     with status("reading the catalog …"):
         preview = engine.preview(project.models, is_partial=project.is_partial)
     plan = preview.plan
@@ -73,10 +74,16 @@ def show_plan(
 
 
 def sync_models(
-    context: Context, tables: Sequence[str], allow: Sequence[str], *, yes: bool, as_json: bool
+    context: Context,
+    tables: Sequence[str],
+    allow: Sequence[str],
+    *,
+    yes: bool,
+    as_json: bool,
+    counts_checks: bool = False,
 ) -> None:
     """Lock, plan, show, ask, apply, record."""
-    project, _, engine = open_engine(context, tables, allow)
+    project, _, engine = open_engine(context, tables, allow, counts_checks=counts_checks)
     with engine.run("sync", print_note) as run:
         with status("reading the catalog …"):
             plan = run.plan(project.models, is_partial=project.is_partial)
@@ -106,17 +113,15 @@ def apply_plan(run: SyncRun, plan: TablePlan) -> tuple[TableOutcome, ...]:
 
 
 def open_engine(
-    context: Context, tables: Sequence[str], allow: Sequence[str] = ()
+    context: Context, tables: Sequence[str], allow: Sequence[str] = (), *, counts_checks: bool = False
 ) -> tuple[Project, Backend, Orchestrator]:
     """Load the project and open its backend and deployment state."""
     project = _load(context, tables, allow)
     with status("starting …"):
         backend = open_backend(project.settings)
-    return (
-        project,
-        backend,
-        orchestrator(project, backend, open_deployment(project.settings, backend)),
-    )
+    deployment = open_deployment(project.settings, backend)
+    engine = orchestrator(project, backend, deployment, counts_checks=counts_checks, notify=print_note)
+    return project, backend, engine
 
 
 def _load(context: Context, tables: Sequence[str], allow: Sequence[str] = ()) -> Project:

@@ -28,6 +28,7 @@ from delta_engine.state.row_counts import RowCounter
 from delta_engine.state.states import CatalogState
 from delta_engine.state.table_history import TableHistoryReader
 from delta_engine.state.table_versions import TableVersionReader
+from delta_engine.validation.preflight import Preflight
 from delta_engine.validation.validator import PlanValidator
 
 _MOST_LOOKS = 3
@@ -61,6 +62,7 @@ class Orchestrator:
         versions: asks Delta for the versions of changed tables; they are not recorded without it.
         history: asks Delta who changed tables; drift has no author without it.
         row_counter: counts the rows of tables that are to be dropped; none is dropped without it.
+        preflight: looks at the rows that a plan puts conditions on; nobody looks without it.
         drift_policy: what to make of drift.
     """
 
@@ -75,6 +77,7 @@ class Orchestrator:
         versions: TableVersionReader | None = None,
         history: TableHistoryReader | None = None,
         row_counter: RowCounter | None = None,
+        preflight: Preflight | None = None,
         drift_policy: DriftPolicy | None = None,
     ) -> None:
         self._pipeline = Pipeline(
@@ -86,6 +89,7 @@ class Orchestrator:
             versions=versions,
             history=history,
             row_counter=row_counter,
+            preflight=preflight,
         )
         self._deployment = deployment or Deployment.unrecorded()
 
@@ -138,7 +142,7 @@ class Orchestrator:
         planned = self._planned(tables, observed, is_partial=is_partial, allow_cached=True)
         if planned.drift:  # a copy that is too old takes our own last run for somebody else
             planned = self._planned(tables, observed, is_partial=is_partial, allow_cached=False)
-        violations = self._pipeline.validator.plan_violations(planned.plan)
+        violations = self._pipeline.plan_refusals(planned.plan, planned.wanted, observed)
         return Preview(plan=planned.plan, refusals=(*planned.drift, *violations))
 
     def drift_report(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from delta_engine.actions import TablePlan
@@ -20,6 +20,7 @@ from delta_engine.drift.handling import (
     tolerant,
 )
 from delta_engine.drift_policy import DriftHandling, DriftPolicy
+from delta_engine.errors import UnsafePlanError
 from delta_engine.execute.action_runner import ActionRunner
 from delta_engine.models import QualifiedName, Table
 from delta_engine.orchestrate.removed_tables import removed_tables
@@ -28,6 +29,7 @@ from delta_engine.state.row_counts import RowCounter
 from delta_engine.state.states import CatalogState
 from delta_engine.state.table_history import TableHistoryReader
 from delta_engine.state.table_versions import TableVersionReader
+from delta_engine.validation.preflight import Preflight
 from delta_engine.validation.validator import PlanValidator
 
 
@@ -44,6 +46,7 @@ class Pipeline:
         versions: asks Delta for the versions of tables; they are not recorded without it.
         history: asks Delta who changed tables; nobody is asked without it.
         row_counter: counts the rows of tables that are to be dropped; none is dropped without it.
+        preflight: looks at the rows that a plan puts conditions on; nobody looks without it.
     """
 
     reader: CatalogReader
@@ -54,6 +57,21 @@ class Pipeline:
     versions: TableVersionReader | None = None
     history: TableHistoryReader | None = None
     row_counter: RowCounter | None = None
+    preflight: Preflight | None = None
+
+    def plan_refusals(
+        self, plan: TablePlan, wanted: Sequence[Table], observed: CatalogState
+    ) -> Iterator[UnsafePlanError]:
+        """Yield why a plan must not be applied: by the rules, and by the rows.
+
+        Args:
+            plan: the plan.
+            wanted: what the tables shall become.
+            observed: the snapshot that it was made from.
+        """
+        yield from self.validator.plan_violations(plan)
+        if self.preflight is not None:
+            yield from self.preflight.refusals(plan, wanted, observed)
 
     def thorough_detector(self) -> DriftDetector:
         """Return the detector of reports: it asks who did it."""

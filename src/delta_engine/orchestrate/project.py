@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -32,6 +32,7 @@ from delta_engine.orchestrate.orchestrator import Orchestrator
 from delta_engine.policy import Allowance, Policy, RemovedTables, matches_any
 from delta_engine.state.row_counts import SqlRowCounter
 from delta_engine.validation.capability_rules import SupportedFeatures, feature_name, without_features
+from delta_engine.validation.preflight import Preflight
 from delta_engine.validation.rules import DEFAULT_RULES, RuleSet
 from delta_engine.validation.user_rules import add_user_rule
 from delta_engine.validation.validator import PlanValidator
@@ -150,8 +151,23 @@ def open_backend(settings: Settings, spark: SparkSession | None = None) -> Backe
             assert_never(other)
 
 
-def orchestrator(project: Project, backend: Backend, deployment: Deployment) -> Orchestrator:
-    """Return a project's pipeline over a backend, recording into a deployment state."""
+def orchestrator(
+    project: Project,
+    backend: Backend,
+    deployment: Deployment,
+    *,
+    counts_checks: bool = False,
+    notify: Callable[[str], None] = lambda _note: None,
+) -> Orchestrator:
+    """Return a project's pipeline over a backend, recording into a deployment state.
+
+    Args:
+        project: the project.
+        backend: what runs SQL.
+        deployment: where to record.
+        counts_checks: whether to count, before anything is applied, the rows that added checks refuse.
+        notify: is told when rows are counted.
+    """
     settings = project.settings
     return Orchestrator(
         deployment=deployment,
@@ -164,6 +180,13 @@ def orchestrator(project: Project, backend: Backend, deployment: Deployment) -> 
             parallelism=settings.parallelism,
         ),
         planner=TablePlanner(settings.policy),
+        preflight=Preflight(
+            backend.runner,
+            backend.addressing,
+            parallelism=settings.parallelism,
+            counts_checks=counts_checks,
+            notify=notify,
+        ),
         validator=project.validator,
         history=backend.history,
         row_counter=SqlRowCounter(backend.runner, backend.addressing, parallelism=settings.parallelism),

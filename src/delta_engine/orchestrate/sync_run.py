@@ -102,8 +102,8 @@ class SyncRun:
         return detector.detect(self._recorder.state, self._observed, now=utc_now())
 
     def refusals(self, plan: TablePlan) -> tuple[RefusedError, ...]:
-        """Return why the plan must not be applied: by the rules, and by the drift that it would undo."""
-        return (*self._drift, *self._pipeline.validator.plan_violations(plan))
+        """Return why the plan must not be applied: by the drift that it would undo, the rules, and the rows."""
+        return (*self._drift, *self._pipeline.plan_refusals(plan, self._wanted, self._observed))
 
     def accept(self, detected: Sequence[DetectedTable]) -> None:
         """Record drift as applied: what somebody did by hand is what holds from now on.

@@ -1,0 +1,141 @@
+"""Keys and checks on real Delta: recorded, read back, in the way of nothing, and looked after before they bite."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from delta_engine.backends import Backend, embedded_backend
+from delta_engine.errors import StatementError, UnsafePlanError
+from delta_engine.execute.action_runner import ActionRunner
+from delta_engine.models import CheckConstraint, Column, ForeignKey, PrimaryKey, QualifiedName, Table
+from delta_engine.orchestrate.orchestrator import Orchestrator
+from delta_engine.validation.preflight import Preflight
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.integration
+
+ID = Column("id", "bigint", is_nullable=False)
+
+
+def customers(key: str | None = None) -> Table:
+    return Table("dev", "silver", "customers", [ID], primary_key=PrimaryKey(["id"], key))
+
+
+def orders(*columns: Column, checks: Sequence[CheckConstraint] = (), boss: bool = True) -> Table:
+    return Table(
+        "dev",
+        "silver",
+        "orders",
+        [ID, Column("customer", "bigint"), Column("parent", "bigint"), *columns],
+        primary_key=["id"],
+        foreign_keys=[
+            ForeignKey(["customer"], "customers"),
+            *([ForeignKey(["parent"], "orders", name="fk_parent")] if boss else []),
+        ],
+        checks=checks,
+    )
+
+
+@pytest.fixture
+def backend(spark: SparkSession, tmp_path: Path) -> Backend:
+    tmp_path.joinpath("dev", "silver").mkdir(parents=True)
+    return embedded_backend(spark, tmp_path)
+
+
+def engine_over(backend: Backend, *, counts_checks: bool = False) -> Orchestrator:
+    return Orchestrator(
+        reader=backend.reader,
+        action_runner=ActionRunner(backend.runner, backend.addressing, backend.capabilities),
+        preflight=Preflight(backend.runner, backend.addressing, counts_checks=counts_checks),
+    )
+
+
+def test_keys_are_recorded_read_back_and_remade_with_their_parents(backend: Backend) -> None:
+    engine = engine_over(backend)
+    engine.sync_tables([orders(), customers()])
+    state = backend.reader.snapshot([orders(), customers()])
+    found = state.table(orders().qualified_name)
+    assert found.foreign_keys == (
+        ForeignKey(["customer"], "dev.silver.customers", ["id"], "fk_dev_silver_orders__customer__customers"),
+        ForeignKey(["parent"], "dev.silver.orders", ["id"], "fk_parent"),
+    )
+    assert found.primary_key == PrimaryKey(["id"], "pk_dev_silver_orders__id")
+    assert not [key for key in found.table_properties if "constraint" in key]
+    assert not engine.plan_tables([orders(), customers()])
+
+    other = customers("pk_customers")
+    engine.sync_tables([orders(boss=False), other])
+    assert not engine.plan_tables([orders(boss=False), other])
+    again = backend.reader.snapshot([orders(boss=False)]).table(orders().qualified_name)
+    assert [key.references for key in again.foreign_keys] == ["dev.silver.customers"]
+
+
+def test_checks_are_enforced_read_back_and_step_aside_for_changes(backend: Backend) -> None:
+    engine = engine_over(backend)
+    amount = Column("amount", "int", is_nullable=False)
+    checks = [
+        CheckConstraint("Positive", "amount > 0 and `AMOUNT` != 13"),
+        CheckConstraint("quoted", "note <> 'it\\'s \"x\"' AND (note) LIKE '%'"),
+    ]
+    note = Column("note", "string")
+    model = orders(amount, note, checks=checks)
+    engine.sync_tables([customers(), model])
+    assert not engine.plan_tables([customers(), model])
+    address = backend.addressing.table(model.qualified_name)
+    with pytest.raises(StatementError, match=r"(?i)check"):
+        backend.runner.run(f"INSERT INTO {address} VALUES (1, 1, 1, 0, 'x')")
+    with pytest.raises(StatementError, match=r"(?i)check"):
+        backend.runner.run(f"INSERT INTO {address} VALUES (1, 1, 1, 1, 'it\\'s \"x\"')")
+    backend.runner.run(f"INSERT INTO {address} VALUES (1, 1, 1, 1, 'x')")
+
+    wider = orders(replace_type(amount, "bigint"), note, checks=checks)
+    engine.sync_tables([customers(), wider])
+    assert not engine.plan_tables([customers(), wider])
+
+    renamed = orders(
+        Column("total", "bigint", is_nullable=False, renamed_from="amount"),
+        note,
+        checks=[CheckConstraint("positive", "total > 0")],
+    )
+    renamed = replace(renamed, table_properties={"delta.columnMapping.mode": "name"})
+    engine.sync_tables([customers(), renamed])
+    assert not engine.plan_tables([customers(), renamed])
+    found = backend.reader.snapshot([renamed]).table(renamed.qualified_name)
+    assert found.checks == (CheckConstraint("positive", "total > 0"),)
+
+
+def replace_type(column: Column, data_type: str) -> Column:
+    return Column(column.name, data_type, column.is_nullable)
+
+
+def test_rows_are_looked_at_before_they_bite(backend: Backend) -> None:
+    plain = Table("dev", "silver", "t", [Column("id", "int"), Column("st", "struct<a: int>")])
+    engine_over(backend).sync_tables([plain])
+    address = backend.addressing.table(QualifiedName("dev", "silver", "t"))
+    backend.runner.run(
+        f"INSERT INTO {address} VALUES (1, NULL), (NULL, named_struct('a', 1)), (NULL, NULL), (-5, NULL)"
+    )
+    required = Table("dev", "silver", "t", [Column("id", "int", is_nullable=False), plain.columns[1]])
+    with pytest.raises(UnsafePlanError, match="is NULL in 2 rows"):
+        engine_over(backend).sync_tables([required])
+
+    checked = replace(plain, checks=(CheckConstraint("positive", "id > 0"),))
+    with pytest.raises(UnsafePlanError, match="check positive would not hold for 3 rows: id > 0"):
+        engine_over(backend, counts_checks=True).sync_tables([checked])
+    backend.runner.run(f"DELETE FROM {address} WHERE id < 0")
+    with pytest.raises(UnsafePlanError, match="for 2 rows"):  # an unknown answer is a no: so Delta has it
+        engine_over(backend, counts_checks=True).sync_tables([checked])
+    with pytest.raises(StatementError):
+        backend.runner.run(f"ALTER TABLE {address} ADD CONSTRAINT positive CHECK (id > 0)")
+
+    backend.runner.run(f"UPDATE {address} SET id = 7 WHERE id IS NULL")
+    both = replace(required, checks=checked.checks)
+    engine_over(backend, counts_checks=True).sync_tables([both])
+    assert not engine_over(backend).plan_tables([both])

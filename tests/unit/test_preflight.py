@@ -1,0 +1,154 @@
+"""The look at rows before anything runs: which query, what is refused, and what is never asked."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+
+from delta_engine.actions import TablePlan
+from delta_engine.addressing import CatalogAddressing
+from delta_engine.capabilities import DATABRICKS
+from delta_engine.compile.planner import TablePlanner
+from delta_engine.errors import StatementError, UnsafePlanError
+from delta_engine.execute.action_runner import ActionRunner
+from delta_engine.execute.recording_sql_runner import RecordingSqlRunner
+from delta_engine.models import CheckConstraint, Column, Table
+from delta_engine.orchestrate.orchestrator import Orchestrator
+from delta_engine.sql_runner import Row
+from delta_engine.state.states import ABSENT, CatalogState, TableState
+from delta_engine.validation.preflight import Preflight
+from tests.builders import catalog_of
+from tests.unit.test_execution import FixedReader
+
+
+class CountingRows(RecordingSqlRunner):
+    """Answers every query with the same counts."""
+
+    def __init__(self, *counts: int) -> None:
+        super().__init__()
+        self._counts = counts
+
+    def run(self, sql: str) -> Sequence[Row]:
+        super().run(sql)
+        return [{f"violations_{place}": str(count) for place, count in enumerate(self._counts)}]
+
+
+def orders(*columns: Column, checks: Sequence[CheckConstraint] = ()) -> Table:
+    return Table("dev", "silver", "orders", columns, checks=checks)
+
+
+def looked(
+    model: Table, state: TableState, runner: RecordingSqlRunner, *, counts_checks: bool = False
+) -> list[str]:
+    """Plan, and return what the look at the rows refuses."""
+    snapshot = catalog_of([model], state)
+    plan = TablePlanner().plan([model], snapshot)
+    preflight = Preflight(runner, CatalogAddressing(), counts_checks=counts_checks)
+    return [str(refusal).partition(": ")[2] for refusal in preflight.refusals(plan, [model], snapshot)]
+
+
+def test_nulls_are_counted_in_one_query_and_refused_with_the_way_to_fill_them() -> None:
+    runner = CountingRows(1_234, 0, 1)
+    model = orders(*(Column(name, "int", is_nullable=False) for name in ("a", "b", "C d")))
+    state = TableState(columns=tuple(Column(name, "int") for name in ("a", "b", "C d")))
+    assert looked(model, state, runner) == [
+        "table dev.silver.orders, column a: it would become NOT NULL, and is NULL in 1,234 rows. Fill it first: "
+        "UPDATE `dev`.`silver`.`orders` SET `a` = … WHERE `a` IS NULL. Then tighten it.",
+        "table dev.silver.orders, column C d: it would become NOT NULL, and is NULL in 1 row. Fill it first: "
+        "UPDATE `dev`.`silver`.`orders` SET `C d` = … WHERE `C d` IS NULL. Then tighten it.",
+    ]
+    assert runner.statements == [
+        "SELECT count_if(NOT coalesce((`a` IS NOT NULL), false)) AS violations_0, "
+        "count_if(NOT coalesce((`b` IS NOT NULL), false)) AS violations_1, "
+        "count_if(NOT coalesce((`C d` IS NOT NULL), false)) AS violations_2 "
+        "FROM (SELECT * FROM `dev`.`silver`.`orders`)"
+    ]
+
+
+def test_renamed_columns_have_their_former_names_and_added_ones_are_null_everywhere() -> None:
+    runner = CountingRows(3, 7)
+    model = orders(
+        Column("id", "bigint", is_nullable=False, renamed_from="key"),
+        Column("note", "string"),
+        checks=[CheckConstraint("noted", "length(note) > id")],
+    )
+    state = TableState(columns=(Column("key", "bigint"),))
+    assert looked(model, state, runner, counts_checks=True) == [
+        "table dev.silver.orders, column id: it would become NOT NULL, and is NULL in 3 rows. Fill it first: "
+        "UPDATE `dev`.`silver`.`orders` SET `key` = … WHERE `key` IS NULL. Then tighten it.",
+        "table dev.silver.orders: check noted would not hold for 7 rows: length(note) > id. Correct them first: "
+        "SELECT * FROM `dev`.`silver`.`orders` WHERE NOT coalesce((length(note) > id), false).",
+    ]
+    assert runner.statements[0].endswith(
+        "FROM (SELECT *, `key` AS `id`, CAST(NULL AS string) AS `note` FROM `dev`.`silver`.`orders`)"
+    )
+
+
+def test_checks_are_counted_on_demand_alone_and_never_those_that_hold_already() -> None:
+    columns = (Column("id", "int"),)
+    checks = [CheckConstraint("positive", "id > 0"), CheckConstraint("small", "id < 9")]
+    state = TableState(columns=columns, checks=(CheckConstraint("small", "(ID < 9)"),))
+    asked = CountingRows(0)
+    assert looked(orders(*columns, checks=checks), state, asked, counts_checks=True) == []
+    assert len(asked.statements) == 1
+    assert "id > 0" in asked.statements[0]
+    assert "9" not in asked.statements[0]
+    not_asked = CountingRows()
+    assert looked(orders(*columns, checks=checks), state, not_asked) == []
+    assert not_asked.statements == []
+    widened = orders(Column("id", "bigint"), checks=checks[1:])
+    assert looked(widened, state, not_asked, counts_checks=True) == []
+    assert not_asked.statements == []
+
+
+def test_nothing_is_asked_of_new_tables_and_of_columns_that_become_nullable() -> None:
+    runner = CountingRows()
+    required = orders(Column("id", "int", is_nullable=False), checks=[CheckConstraint("positive", "id > 0")])
+    assert looked(required, ABSENT, runner, counts_checks=True) == []
+    assert looked(orders(Column("id", "int")), TableState(columns=required.columns), runner) == []
+    assert runner.statements == []
+
+
+def test_fields_inside_structs_that_are_null_are_not_null_themselves() -> None:
+    runner = CountingRows(0)
+    model = orders(Column("st", "struct<a: int not null>"))
+    state = TableState(columns=(Column("st", "struct<a: int>"),))
+    assert looked(model, state, runner) == []
+    assert "(`st` IS NULL OR `st`.`a` IS NOT NULL)" in runner.statements[0]
+
+
+def test_rows_that_nobody_may_count_are_a_refusal() -> None:
+    class Forbidding(RecordingSqlRunner):
+        def run(self, sql: str) -> Sequence[Row]:
+            raise StatementError("no SELECT\nfor you", sql=sql, error_class="INSUFFICIENT_PERMISSIONS")
+
+    model = orders(Column("id", "int", is_nullable=False))
+    assert looked(model, TableState(columns=(Column("id", "int"),)), Forbidding()) == [
+        "table dev.silver.orders: its rows cannot be counted: no SELECT. Ask for SELECT on it: whoever puts "
+        "conditions on rows has to see them."
+    ]
+
+
+def test_a_plan_and_a_sync_refuse_alike_and_people_are_told() -> None:
+    model = orders(Column("id", "int", is_nullable=False))
+    state = catalog_of([model], TableState(columns=(Column("id", "int"),)))
+    runner, told = CountingRows(2), list[str]()
+    engine = Orchestrator(
+        reader=FixedReader(state),
+        action_runner=ActionRunner(runner, CatalogAddressing(), DATABRICKS),
+        preflight=Preflight(runner, CatalogAddressing(), notify=told.append),
+    )
+    (refusal,) = engine.preview([model]).refusals
+    assert isinstance(refusal, UnsafePlanError)
+    with pytest.raises(UnsafePlanError, match="is NULL in 2 rows"):
+        engine.sync_tables([model])
+    assert told == ["counting rows of 1 table …"] * 2
+    assert not [sql for sql in runner.statements if sql.startswith("ALTER")]
+
+
+def test_an_empty_plan_asks_nothing() -> None:
+    assert (
+        Preflight(CountingRows(), CatalogAddressing()).refusals(TablePlan(), [], CatalogState(tables={}))
+        == ()
+    )
