@@ -13,7 +13,11 @@ from delta_engine.models import Table
 from delta_engine.sql_runner import Row
 from delta_engine.state.states import CatalogState
 from delta_engine.state.unity_catalog.described_details import DescribedDetailsReader
-from delta_engine.state.unity_catalog.listed_details import ListedDetailsReader, TableListing
+from delta_engine.state.unity_catalog.listed_details import (
+    ListedDetailsReader,
+    TableListing,
+    open_table_listing,
+)
 from delta_engine.state.unity_catalog_reader import UnityCatalogReader
 from tests.integration.fake_tables_api import FakeTablesApi, serving
 from tests.recorded_catalog import (
@@ -88,16 +92,21 @@ def api() -> Iterator[FakeTablesApi]:
     """Serve the listing of all the tables."""
     tables = {schema: [listed(schema, table) for table in TABLES] for schema in SCHEMAS}
     with serving(FakeTablesApi(tables, delay=ROUND_TRIP_SECONDS)) as served:
+        for schema in SCHEMAS:
+            for token in ("", "0", "50"):
+                served.page(schema, token)
         yield served
 
 
 @pytest.fixture
 def listing(api: FakeTablesApi, monkeypatch: pytest.MonkeyPatch) -> TableListing:
-    """Return the SDK's own listing, over the loopback."""
-    from databricks.sdk import WorkspaceClient
-
+    """Return the SDK's own listing, over the loopback, as a project opens it."""
+    monkeypatch.setenv("DATABRICKS_HOST", api.host)
+    monkeypatch.setenv("DATABRICKS_TOKEN", "x")
     api.pages.clear()
-    return WorkspaceClient(host=api.host, token="x", auth_type="pat").tables
+    opened = open_table_listing()
+    assert opened
+    return opened
 
 
 def snapshot(runner: RecordedRunner, listing: TableListing, parallelism: int) -> CatalogState:

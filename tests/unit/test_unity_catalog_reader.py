@@ -460,6 +460,14 @@ def test_what_a_listing_does_not_say_the_table_is_asked_for(tables: Sequence[Tab
     assert sum("AS JSON" in sql for sql in runner.statements) == 1
 
 
+def test_a_workspace_that_cannot_be_reached_is_tried_once() -> None:
+    listing = FakeListing(TimeoutError())
+    reader = reader_over(unity(), listing)
+    for _ in range(2):
+        assert reader.snapshot([orders()]).table(ORDERS).exists
+    assert listing.asked == [("dev", "silver")]
+
+
 def test_a_listing_of_another_workspace_is_not_believed() -> None:
     views = {**LISTED_ROWS, "tables": [table_row(storage_path="s3://other/orders")]}
     with pytest.raises(

@@ -24,7 +24,9 @@ from delta_engine.state.unity_catalog.table_details import (
 if TYPE_CHECKING:
     from databricks.sdk.service.catalog import TableInfo
 
-_RETRY_SECONDS = 60
+_RETRY_SECONDS = 20
+"""How long to try again: whoever cannot be asked is done without, so there is no use in patience."""
+
 _ANSWER_SECONDS = 60
 
 
@@ -47,6 +49,7 @@ class ListedDetailsReader:
     def __init__(self, listing: TableListing, described: DescribedDetailsReader) -> None:
         self._listing = listing
         self._described = described
+        self._is_reachable = True
 
     def questions(self, tables: Sequence[QualifiedName]) -> Sequence[Question]:
         """Return one question per schema; see `TableDetailsReader.questions`."""
@@ -71,9 +74,14 @@ class ListedDetailsReader:
         from databricks.sdk.errors.base import DatabricksError
         from requests.exceptions import RequestException
 
+        if not self._is_reachable:
+            return ()
         try:
             return list(self._listing.list(catalog, schema))
-        except (DatabricksError, RequestException, TimeoutError):
+        except DatabricksError:
+            return ()
+        except (RequestException, TimeoutError):
+            self._is_reachable = False
             return ()
 
     def _answer(self, table: QualifiedName, info: TableInfo) -> Answer:
@@ -89,7 +97,8 @@ class ListedDetailsReader:
 def open_table_listing() -> TableListing | None:
     """Return the listing of the workspace that the SDK's unified authentication finds.
 
-    Nothing is asked of the workspace yet. None if databricks-sdk is not installed, or finds no credentials.
+    None if databricks-sdk is not installed, or finds no credentials. No table is asked for yet; newer SDKs ask the
+    host for its metadata.
     """
     try:
         from databricks.sdk import WorkspaceClient
