@@ -98,7 +98,9 @@ TAGS: tuple[dict[str, str], ...] = (
     {"pii": "no", "it's": "${x}"},
     {"cost center": ""},
 )
-READY = frozenset({"tags", "table renames", "column renames", "fields", "row filters", "masks"})
+READY = frozenset(
+    {"tags", "table renames", "column renames", "fields", "row filters", "masks", "checks", "foreign keys"}
+)
 """What the engine's aspects can do by now."""
 
 
@@ -160,7 +162,10 @@ def scenarios(draw: st.DrawFn) -> Scenario:
 def _table(choices: Choices, name: str, types: Mapping[str, str]) -> Table:
     wanted = {**dict.fromkeys((*KEYS, *REFERENCES), "bigint"), **types}
     columns = [_column(choices, one, wanted[one]) for one in choices.shuffled(choices.some(wanted))]
-    columns = [_masked(choices, column, columns) for column in columns] or [Column("only", "string")]
+    is_protected = choices.flag()  # row filters and masks cannot be together with checks
+    if is_protected:
+        columns = [_masked(choices, column, columns) for column in columns]
+    columns = columns or [Column("only", "string")]
     required = [one.name for one in columns if one.name in KEYS and not one.is_nullable]
     return Table(
         CATALOG,
@@ -172,8 +177,8 @@ def _table(choices: Choices, name: str, types: Mapping[str, str]) -> Table:
         _primary_key(choices, name, required),
         cluster_by=_clustering(choices, columns),
         tags=choices.one_of(TAGS) if "tags" in READY else {},
-        checks=_checks(choices, columns) if "checks" in READY else (),
-        row_filter=_row_filter(choices, columns) if "row filters" in READY else None,
+        checks=_checks(choices, columns) if "checks" in READY and not is_protected else (),
+        row_filter=_row_filter(choices, columns) if "row filters" in READY and is_protected else None,
         owner=choices.one_of((None, *PRINCIPALS)) if "owners" in READY else None,
         grants=_grants(choices) if "grants" in READY else {},
     )
@@ -216,7 +221,7 @@ def _checks(choices: Choices, columns: Sequence[Column]) -> list[CheckConstraint
     numbers = [one.name for one in columns if one.name in (*KEYS, *REFERENCES)]
     return [
         CheckConstraint(name, choices.one_of(CONDITIONS).format(choices.one_of(numbers)))
-        for name in choices.some(("Check_1", "check 2"))
+        for name in choices.some(("Check_1", "check_2"))
         if numbers
     ]
 

@@ -31,7 +31,9 @@ SETUP = [
     " CONSTRAINT `child_fk` FOREIGN KEY (`parent`) REFERENCES dev.silver.parent (`id`)) USING delta"
     " CLUSTER BY (`d`) WITH ROW FILTER dev.silver.mine ON (owned)"
     " TBLPROPERTIES ('delta.columnMapping.mode' = 'name')",
-    "ALTER TABLE dev.silver.child ADD CONSTRAINT `Positive` CHECK (id > 0)",
+    "CREATE TABLE dev.silver.checked (`id` BIGINT, `n` INT) USING delta"
+    " TBLPROPERTIES ('delta.columnMapping.mode' = 'name')",
+    "ALTER TABLE dev.silver.checked ADD CONSTRAINT `Positive` CHECK (id > 0)",
     "CREATE TABLE dev.silver.parted (`day` DATE, `n` INT) USING delta PARTITIONED BY (`day`)",
 ]
 REFUSED = {
@@ -51,8 +53,8 @@ REFUSED = {
     "ALTER TABLE dev.silver.nowhere SET TAGS ('a' = 'b')": "TABLE_OR_VIEW_NOT_FOUND",
     "ALTER TABLE dev.silver.parent DROP COLUMNS (name)": "DELTA_UNSUPPORTED_DROP_COLUMN",
     "ALTER TABLE dev.silver.parent RENAME COLUMN name TO n": "DELTA_UNSUPPORTED_RENAME_COLUMN",
-    "ALTER TABLE dev.silver.child DROP COLUMNS (id)": "DELTA_CONSTRAINT_DEPENDENT_COLUMN_CHANGE",
-    "ALTER TABLE dev.silver.child RENAME COLUMN id TO x": "DELTA_CONSTRAINT_DEPENDENT_COLUMN_CHANGE",
+    "ALTER TABLE dev.silver.checked DROP COLUMNS (id)": "DELTA_CONSTRAINT_DEPENDENT_COLUMN_CHANGE",
+    "ALTER TABLE dev.silver.checked RENAME COLUMN id TO x": "DELTA_CONSTRAINT_DEPENDENT_COLUMN_CHANGE",
     "ALTER TABLE dev.silver.child DROP COLUMNS (n)": "DELTA_GENERATED_COLUMNS_DEPENDENT_COLUMN_CHANGE",
     "ALTER TABLE dev.silver.child DROP COLUMNS (d)": "DELTA_UNSUPPORTED_DROP_CLUSTERING_COLUMN",
     "ALTER TABLE dev.silver.child DROP COLUMNS (parent)": "INVALID_PARAMETER_VALUE",
@@ -89,8 +91,8 @@ REFUSED = {
     "ALTER TABLE dev.silver.child ADD CONSTRAINT k FOREIGN KEY (id) REFERENCES dev.silver.parted (day)": (
         "INVALID_PARAMETER_VALUE"
     ),
-    "ALTER TABLE dev.silver.child ADD CONSTRAINT positive CHECK (n > 0)": "DELTA_CONSTRAINT_ALREADY_EXISTS",
-    "ALTER TABLE dev.silver.child ADD CONSTRAINT k CHECK (nothing > 0)": "UNRESOLVED_COLUMN.WITH_SUGGESTION",
+    "ALTER TABLE dev.silver.checked ADD CONSTRAINT positive CHECK (n > 0)": "DELTA_CONSTRAINT_ALREADY_EXISTS",
+    "ALTER TABLE dev.silver.checked ADD CONSTRAINT k CHECK (nothing > 0)": "UNRESOLVED_COLUMN.WITH_SUGGESTION",
     "ALTER TABLE dev.silver.child CLUSTER BY (id, n, parent, region, owned)": "DELTA_CLUSTER_BY_INVALID_NUM_COLUMNS",
     "ALTER TABLE dev.silver.child CLUSTER BY (s)": "DELTA_CLUSTERING_COLUMNS_DATATYPE_NOT_SUPPORTED",
     "ALTER TABLE dev.silver.parted CLUSTER BY (n)": "DELTA_ALTER_TABLE_CLUSTER_BY_ON_PARTITIONED_TABLE_NOT_ALLOWED",
@@ -105,7 +107,10 @@ REFUSED = {
     ),
     "ALTER TABLE dev.silver.child RENAME TO dev.silver.parent": "TABLE_OR_VIEW_ALREADY_EXISTS",
     "ALTER TABLE dev.silver.child RENAME TO other.silver.child": "SCHEMA_NOT_FOUND",
-    "DROP TABLE dev.silver.parent": "INVALID_PARAMETER_VALUE",
+    "DROP TABLE dev.silver.nothing": "TABLE_OR_VIEW_NOT_FOUND",
+    "ALTER TABLE dev.silver.child ADD CONSTRAINT k CHECK (id > 0)": None,
+    "ALTER TABLE dev.silver.checked SET ROW FILTER f ON (n)": None,
+    "ALTER TABLE dev.silver.checked ALTER COLUMN n SET MASK f": None,
     "GRANT USE SCHEMA ON TABLE dev.silver.parent TO `team`": "INVALID_PARAMETER_VALUE",
     "CREATE SCHEMA dev.silver": "SCHEMA_ALREADY_EXISTS",
     "VACUUM dev.silver.child": "PARSE_SYNTAX_ERROR",
@@ -152,16 +157,16 @@ def test_what_was_written_is_read() -> None:
     catalog = filled()
     state = read(catalog, CHILD)
     by_name = {column.name: column for column in state.columns}
-    assert by_name["twice"].generated_as == "n * 2"
+    assert by_name["twice"].generated_as == "( n * 2 )"
     assert by_name["no"].identity == Identity()
     assert by_name["secret"].mask == ColumnMask("dev.silver.hide", ["region"])
     assert by_name["s"] == Column("s", "struct<a: int, b: string>")
     assert state.row_filter == RowFilter("dev.silver.mine", ["owned"])
     assert state.cluster_by == ("d",)
     assert state.foreign_keys == (ForeignKey(["parent"], "dev.silver.parent", ["id"], "child_fk"),)
-    assert state.checks == (CheckConstraint("positive", "( id > 0 )"),)
     assert state.table_properties["delta.columnMapping.mode"] == "name"
-    assert state.table_properties["delta.constraints.positive"] == "id > 0"
+    checked = read(catalog, QualifiedName("dev", "silver", "checked"))
+    assert checked.checks == (CheckConstraint("positive", "( id > 0 )"),)
     assert read(catalog, PARENT).referenced_by == (Reference(table=CHILD, name="child_fk"),)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from types import MappingProxyType
 
 from hypothesis import given, settings
@@ -21,6 +22,7 @@ from delta_engine.models import QualifiedName, Table
 from delta_engine.policy import Allowance, DestructiveKind, Policy, RemovedTables
 from delta_engine.sql_runner import Row
 from delta_engine.state.catalog_reader import former_name, snapshot_with_former_names
+from delta_engine.state.states import CatalogState
 from delta_engine.state.unity_catalog_reader import UnityCatalogReader
 from delta_engine.validation.validator import PlanValidator
 from tests.databases import Scenario, scenarios
@@ -57,10 +59,21 @@ def planned(catalog: FakeUnityCatalog, models: Sequence[Table], applied: Applied
     validator = PlanValidator(POLICY)
     validator.validate_models(models)
     observed = snapshot_with_former_names(catalog, models)
-    known = last_applied_to(models, applied, observed)
+    known = last_applied_to(models, with_settled_renames(models, applied, observed), observed)
     plan = TablePlanner(POLICY).plan(models, observed, known, removed_tables(catalog, models, applied))
     validator.validate_plan(plan)
     return plan
+
+
+def with_settled_renames(models: Sequence[Table], applied: Applied, observed: CatalogState) -> Applied:
+    """Take records along to new names where tables have them by now, as a sync does before it plans."""
+    known = dict(applied)
+    for model in models:
+        former, name = former_name(model), model.qualified_name
+        found = observed.table(name)
+        if former and former.key in known and found.exists and found.former_name is None:
+            known[name.key] = replace(known.pop(former.key), table_name=name.table)
+    return known
 
 
 def removed_tables(

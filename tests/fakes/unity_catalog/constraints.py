@@ -65,6 +65,8 @@ def _with_foreign_key(stored: Stored, key: ForeignKey, tables: Tables) -> Stored
 
 
 def _with_check(stored: Stored, check: CheckConstraint) -> Stored:
+    is_protected = stored.state.row_filter or any(column.mask for column in stored.state.columns)
+    require(not is_protected, None, f"{stored.name} has a row filter or masks, so it cannot have checks")
     name = check.name.lower()
     taken = {one.name for one in stored.state.checks}
     require(name not in taken, "DELTA_CONSTRAINT_ALREADY_EXISTS", f"{stored.name} has {name} already")

@@ -40,6 +40,7 @@ def check_mask(stored: Stored, column: Column) -> None:
     """Refuse a mask over columns that are not there."""
     if column.mask is None:
         return
+    require(not stored.state.checks, None, f"{stored.name} has checks, so {column.name} cannot be masked")
     names = keys(column.mask.using_columns)
     require(
         column.key not in names,
@@ -57,6 +58,8 @@ def with_row_filter(stored: Stored, row_filter: RowFilter | None) -> Stored:
     require(len({*names}) == len(names), "ROW_LEVEL_SECURITY_DUPLICATE_COLUMN_NAME", f"{names}")
     for name in names:
         stored.column(name)
+    is_checked = row_filter is not None and stored.state.checks
+    require(not is_checked, None, f"{stored.name} has checks, so its rows cannot be filtered")
     return stored.with_state(row_filter=row_filter)
 
 

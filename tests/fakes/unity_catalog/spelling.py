@@ -27,8 +27,10 @@ def as_read(stored: Stored) -> TableState:
     state = stored.state
     key = state.primary_key
     properties = {name: text for name, text in shown_properties(state).items() if name != AUTOMATIC}
+    others = (one for one in state.referenced_by if one.table != stored.name)
     return replace(
         state,
+        referenced_by=tuple(sorted(others, key=lambda one: (one.table.key, one.name))),
         columns=tuple(_column(stored.name, column) for column in state.columns),
         table_properties=properties,
         primary_key=PrimaryKey(key.columns, key.name) if key else None,
@@ -58,7 +60,8 @@ def shown_properties(state: TableState) -> Mapping[str, str]:
 
 def respelled(expression: str) -> str:
     """Return an expression in other words."""
-    return sqlglot.parse_one(expression, dialect="databricks").sql(dialect="databricks")
+    written = sqlglot.parse_one(expression, dialect="databricks").sql(dialect="databricks")
+    return f"( {written} )"
 
 
 def function_name(table: QualifiedName, name: str) -> str:
@@ -81,11 +84,11 @@ def _optional(expression: str | None) -> str | None:
 
 
 def _foreign_key(key: ForeignKey) -> ForeignKey:
-    return ForeignKey(key.columns, key.references, key.referenced_columns, key.name)
+    return ForeignKey(key.columns, key.references, map(str.lower, key.referenced_columns), key.name)
 
 
 def _check(check: CheckConstraint) -> CheckConstraint:
-    return CheckConstraint(check.name, f"( {respelled(check.expression)} )")
+    return CheckConstraint(check.name, respelled(check.expression))
 
 
 def names_of(tables: Iterable[Stored]) -> list[QualifiedName]:
