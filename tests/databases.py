@@ -99,7 +99,18 @@ TAGS: tuple[dict[str, str], ...] = (
     {"cost center": ""},
 )
 READY = frozenset(
-    {"tags", "table renames", "column renames", "fields", "row filters", "masks", "checks", "foreign keys"}
+    {
+        "tags",
+        "table renames",
+        "column renames",
+        "fields",
+        "row filters",
+        "masks",
+        "checks",
+        "foreign keys",
+        "owners",
+        "grants",
+    }
 )
 """What the engine's aspects can do by now."""
 

@@ -19,9 +19,11 @@ from delta_engine.aspects.column_types import ColumnTypeChange
 from delta_engine.aspects.columns import ColumnAdd, ColumnDrop, FieldAdd, FieldDrop
 from delta_engine.aspects.foreign_keys import ForeignKeyAdd, ForeignKeyDrop
 from delta_engine.aspects.generated_columns import ChangeFixedColumn, ChangeGeneration
+from delta_engine.aspects.grants import GrantPrivileges, RevokePrivileges
 from delta_engine.aspects.location import ChangeLocation
 from delta_engine.aspects.not_null_checks import AddNotNullCheck, DropNotNullCheck
 from delta_engine.aspects.nullability import ColumnNullabilityChange
+from delta_engine.aspects.owner import ChangeOwner
 from delta_engine.aspects.partitioning import ChangePartitioning
 from delta_engine.aspects.primary_key import PrimaryKeyAdd, PrimaryKeyDrop, named_primary_key
 from delta_engine.aspects.row_filters import DropRowFilter, SetRowFilter
@@ -32,6 +34,7 @@ from delta_engine.aspects.table_properties import SetTableProperties, UnsetTable
 from delta_engine.aspects.table_tags import SetTableTags, UnsetTableTags
 from delta_engine.aspects.tags import TagChange
 from delta_engine.execute.steps import steps_of
+from delta_engine.model_parts import to_grants
 from delta_engine.models import Column, ColumnMask, PrimaryKey
 from delta_engine.nested_types import (
     FieldRename,
@@ -97,6 +100,8 @@ def created(create: CreateTable) -> TableState:
         location=model.location,
         tags=model.tags,
         row_filter=model.row_filter,
+        owner=model.owner or "creator",
+        grants=to_grants({name: _without_implied(found) for name, found in model.grants.items()}),
     )
 
 
@@ -207,6 +212,16 @@ def after(action: Action, state: TableState) -> TableState:
             assert state.primary_key is not None
             assert state.primary_key.name == name
             return replace(state, primary_key=None)
+        case ChangeOwner(desired):
+            return replace(state, owner=desired)
+        case GrantPrivileges(principal, privileges):
+            held = {*state.grants.get(principal, ()), *privileges}
+            return replace(state, grants=to_grants({**state.grants, principal: held}))
+        case RevokePrivileges(principal, privileges):
+            assert {*privileges} <= {*state.grants[principal]}
+            left = {*state.grants[principal]} - {*privileges}
+            rest = {name: found for name, found in state.grants.items() if name != principal}
+            return replace(state, grants=to_grants({**rest, principal: left} if left else rest))
         case SetRowFilter(desired):
             assert all(_column(state, name) for name in desired.columns)
             return replace(state, row_filter=desired)
@@ -228,6 +243,10 @@ def after(action: Action, state: TableState) -> TableState:
         case UnsetColumnTags(column, unwanted):
             return _with_column(state, column, tags=_without_tags(_column(state, column).tags, unwanted))
     raise AssertionError(f"the simulation does not know {action}")
+
+
+def _without_implied(privileges: tuple[str, ...]) -> tuple[str, ...]:
+    return ("ALL PRIVILEGES",) if "ALL PRIVILEGES" in privileges else privileges
 
 
 def _is_set_later(mask: ColumnMask, state: TableState) -> bool:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from random import Random
 
 from hypothesis import strategies as st
 
 from delta_engine.aspects.clustering import can_cluster
 from delta_engine.constraints.resolution import resolved
+from delta_engine.model_parts import read_only, to_grants
 from delta_engine.models import (
     CheckConstraint,
     Column,
@@ -121,25 +123,55 @@ privileges = st.lists(st.sampled_from(["SELECT", "MODIFY", "ALL PRIVILEGES"]), m
 grants = st.dictionaries(principals, privileges, max_size=2)
 
 
+TAGS = [
+    {},
+    {},
+    {"pii": ""},
+    {"PII": "it's", "pii": "yes"},
+    {"cost center": "${x}"},
+    {"ä": "a\\b", "it's": ""},
+]
+
+GRANTS: list[Mapping[str, tuple[str, ...]]] = [
+    {},
+    {"analysts": ("SELECT",)},
+    {"analysts": ("ALL PRIVILEGES", "MODIFY"), "it's": ("APPLY TAG",)},
+    {"analysts": ("MODIFY", "SELECT"), "jo@example.com": ("MANAGE",)},
+]
+
+
 @st.composite
 def governed(draw: st.DrawFn, table: Table) -> Table:
-    """Draw the same table with what only Unity Catalog keeps."""
+    """Draw the same table with what only Unity Catalog keeps.
+
+    All of it follows from one number: drawn piece by piece, models would be too large for hypothesis.
+    """
+    dice = Random(draw(st.integers(0, 10_000)))
     names = [column.name for column in table.columns]
-    columns = []
-    for column in table.columns:
-        others = [name for name in names if name != column.name]
-        mask = ColumnMask(draw(functions), draw(st.permutations(others))[: draw(st.integers(0, 2))])
-        is_masked = draw(st.booleans())
-        columns.append(replace(column, tags=draw(tags), mask=mask if is_masked else None))
-    row_filter = RowFilter(draw(functions), draw(st.permutations(names))[: draw(st.integers(0, 2))])
-    is_filtered = draw(st.booleans())
-    is_hidden = is_filtered or any(column.mask for column in columns)
+
+    def function() -> str:
+        return dice.choice(["dev.gov.f", "dev.gov.it's", "${x}.gov.f", "gov.f", "f"])
+
+    def some(among: list[str]) -> list[str]:
+        return dice.sample(among, min(len(among), dice.randint(0, 2)))
+
+    def mask(masked: str) -> ColumnMask | None:
+        others = [name for name in names if name != masked]
+        return ColumnMask(function(), some(others)) if dice.random() < 0.3 else None
+
+    columns = tuple(
+        replace(column, tags=read_only(dice.choice(TAGS)), mask=mask(column.name)) for column in table.columns
+    )
+    row_filter = RowFilter(function(), some(names)) if dice.random() < 0.5 else None
+    is_hidden = row_filter is not None or any(column.mask for column in columns)
     return replace(
         table,
-        columns=tuple(columns),
-        tags=draw(tags),
-        row_filter=row_filter if is_filtered else None,
+        columns=columns,
+        tags=read_only(dice.choice(TAGS)),
+        row_filter=row_filter,
         checks=() if is_hidden else table.checks,  # the platform refuses the two together
+        owner=dice.choice([None, "data team", "jo@example.com"]),
+        grants=to_grants(dice.choice(GRANTS)),
     )
 
 

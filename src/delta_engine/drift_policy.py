@@ -57,6 +57,8 @@ class DriftKind(Enum):
     TABLE_COMMENT = "table_comment"
     ROW_FILTER = "row_filter"
     COLUMN_MASK = "column_mask"
+    GRANT = "grant"
+    OWNER = "owner"
     TABLE_TAG = "table_tag"
     COLUMN_TAG = "column_tag"
     UNMANAGED = "unmanaged"
@@ -86,6 +88,8 @@ _DEFAULT_SEVERITIES = {
     DriftKind.TABLE_COMMENT: Severity.LOW,
     DriftKind.ROW_FILTER: Severity.HIGH,
     DriftKind.COLUMN_MASK: Severity.HIGH,
+    DriftKind.GRANT: Severity.HIGH,
+    DriftKind.OWNER: Severity.MEDIUM,
     DriftKind.TABLE_TAG: Severity.MEDIUM,
     DriftKind.COLUMN_TAG: Severity.MEDIUM,
     DriftKind.UNMANAGED: Severity.LOW,

@@ -362,6 +362,21 @@ def sql_unset_tags(securable: str, keys: Iterable[str], column: str | None = Non
     return f"ALTER {securable}{_of_column(column)} UNSET TAGS ({', '.join(map(sql_literal, keys))})"
 
 
+def sql_set_owner(securable: str, principal: str) -> str:
+    """Give a table or a schema to somebody else; `securable` is that of `sql_set_tags`."""
+    return f"ALTER {securable} OWNER TO {quote_ident(principal)}"
+
+
+def sql_grant(securable: str, privileges: Iterable[str], principal: str) -> str:
+    """Grant privileges on a table or a schema to one principal; `securable` is that of `sql_set_tags`."""
+    return f"GRANT {', '.join(privileges)} ON {securable} TO {quote_ident(principal)}"
+
+
+def sql_revoke(securable: str, privileges: Iterable[str], principal: str) -> str:
+    """Revoke privileges of one principal; what it does not have is no error."""
+    return f"REVOKE {', '.join(privileges)} ON {securable} FROM {quote_ident(principal)}"
+
+
 def sql_row_filter(function: QualifiedName, columns: Sequence[str]) -> str:
     """Return the clause of a row filter, for SET and for WITH in CREATE TABLE."""
     return f"ROW FILTER {sql_function(function)} ON ({_idents(columns)})"

@@ -179,6 +179,8 @@ def test_a_state_equal_to_the_model_in_other_spelling_needs_nothing(model: Table
         ),
         cluster_by=tuple(map(str.upper, model.cluster_by)),
         tags=model.tags,
+        owner=model.owner and model.owner.upper(),
+        grants={principal.upper(): privileges for principal, privileges in model.grants.items()},
         row_filter=row_filter and RowFilter(whole(row_filter.function), map(str.upper, row_filter.columns)),
     )
     if all(column.name.isascii() for column in model.columns):

@@ -8,11 +8,12 @@ from dataclasses import replace
 from hypothesis import given
 
 from delta_engine.compile.planner import TablePlanner
+from delta_engine.model_parts import to_grants
 from delta_engine.models import Table
 from delta_engine.policy import Ownership, Policy
 from delta_engine.state.states import ABSENT, CatalogState, TableState
 from tests.simulation import simulate
-from tests.strategies import models, tags
+from tests.strategies import grants, models, tags
 
 KEY = "dev.silver.orders"
 
@@ -69,3 +70,39 @@ def test_with_full_ownership_only_the_models_tags_are_left(
     assert {column.key: column.tags for column in after.columns} == {
         column.key: column.tags for column in b.columns
     }
+
+
+@given(models(), models(), grants)
+def test_grants_of_others_stay_and_what_was_applied_goes_with_its_model(
+    a: Table, b: Table, others: dict[str, tuple[str, ...]]
+) -> None:
+    before = applied(a)
+    with_others = {name: (*before.grants.get(name, ()), *found) for name, found in others.items()}
+    state = replace(before, grants=to_grants({**before.grants, **with_others}))
+    after = synced(b, state, a, Ownership.ADDITIVE)
+    for principal, privileges in others.items():
+        kept = {*privileges} - {*before.grants.get(principal, ())}
+        assert kept <= {*after.grants.get(principal, ())}
+    for principal, privileges in before.grants.items():
+        gone = {*privileges} - {*b.grants.get(principal, ())}
+        assert not gone & {*after.grants.get(principal, ())}
+    for principal, privileges in b.grants.items():
+        assert {*after.grants[principal]} & {*privileges, "ALL PRIVILEGES"}
+
+
+@given(models(), models(), grants)
+def test_with_full_ownership_only_the_models_grants_and_the_owners_are_left(
+    a: Table, b: Table, others: dict[str, tuple[str, ...]]
+) -> None:
+    before = applied(a)
+    state = replace(before, grants=to_grants({**before.grants, **others}))
+    after = synced(b, state, a, Ownership.FULL)
+    for principal, privileges in after.grants.items():
+        assert {*privileges} <= {*b.grants.get(principal, ())} or principal == after.owner
+
+
+@given(models(), models())
+def test_an_owner_that_no_model_names_is_left_alone(a: Table, b: Table) -> None:
+    before = applied(a)
+    after = synced(b, before, a, Ownership.FULL)
+    assert after.owner == (b.owner or before.owner)

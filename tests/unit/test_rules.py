@@ -88,6 +88,29 @@ MODEL_CASES: list[tuple[ModelRule, list[Table], str]] = [
         "be filtered by a view.",
     ),
     (
+        governance_rules.PrivilegesOfTables(),
+        [model(ID, grants={"analysts": ["SELECT", "use_schema"]})],
+        "models.yml:7: table dev.silver.orders: it grants USE SCHEMA to 'analysts', which cannot be granted "
+        "there. Grant ALL PRIVILEGES, APPLY TAG, MANAGE, MODIFY, SELECT.",
+    ),
+    (
+        governance_rules.PrivilegesOfTables(),
+        [model(ID, grants={"Jo@x": ["SELECT"], "jo@x": ["MODIFY"]})],
+        "models.yml:7: table dev.silver.orders: it grants to 'Jo@x' and to 'jo@x', which is one principal. "
+        "Join the two.",
+    ),
+    (
+        governance_rules.PrivilegesOfTables(),
+        [model(ID, grants={" ": ["SELECT"]})],
+        "models.yml:7: table dev.silver.orders: it grants to a principal without a name. "
+        "Name a user, service principal or group.",
+    ),
+    (
+        governance_rules.PrivilegesOfTables(),
+        [model(ID, owner="")],
+        "models.yml:7: table dev.silver.orders: its owner has no name. Name a user, service principal or group.",
+    ),
+    (
         governance_rules.TagsWithinLimits(),
         [model(ID, tags={f"k{number}": "" for number in range(51)})],
         "models.yml:7: table dev.silver.orders: it has 51 tags. Name 50 at most.",
@@ -424,6 +447,8 @@ FINE = [
         Column("b", "int", mask=ColumnMask("`dev`.security.f", ["ID"]), tags={"class.x": "", "a b": "ä"}),
         table="protected",
         row_filter=RowFilter("f"),
+        owner="data team",
+        grants={"analysts": ["select", "ALL_PRIVILEGES"], "jo@example.com": ["MANAGE"]},
     ),
     model(ID, Column("größe", "int"), table="t2", primary_key=["ID"], table_properties={"a.b": "c"}),
     model(

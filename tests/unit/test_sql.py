@@ -161,6 +161,15 @@ def test_create_table_leaves_out_empty_clauses() -> None:
             sql.sql_unset_tags(f"TABLE {T}", ["a"], "c"),
             f"ALTER TABLE {T} ALTER COLUMN `c` UNSET TAGS ('a')",
         ),
+        (sql.sql_set_owner(f"TABLE {T}", "data`team"), f"ALTER TABLE {T} OWNER TO `data``team`"),
+        (
+            sql.sql_grant(f"TABLE {T}", ["MODIFY", "SELECT"], "jo@example.com"),
+            f"GRANT MODIFY, SELECT ON TABLE {T} TO `jo@example.com`",
+        ),
+        (
+            sql.sql_revoke("SCHEMA `dev`.`s`", ["USE SCHEMA"], "it's"),
+            "REVOKE USE SCHEMA ON SCHEMA `dev`.`s` FROM `it's`",
+        ),
         (sql.sql_row_filter(FUNCTION, []), "ROW FILTER `dev`.`security`.`by_``region` ON ()"),
         (
             sql.sql_set_row_filter(T, sql.sql_row_filter(FUNCTION, ["a", "b`c"])),

@@ -25,9 +25,11 @@ from delta_engine.aspects import (
     columns,
     foreign_keys,
     generated_columns,
+    grants,
     location,
     not_null_checks,
     nullability,
+    owner,
     partitioning,
     primary_key,
     row_filters,
@@ -73,6 +75,8 @@ ASPECTS: tuple[Aspect[Any], ...] = (
     column_masks.ASPECT,
     table_tags.ASPECT,
     column_tags.ASPECT,
+    grants.ASPECT,
+    owner.ASPECT,
 )
 
 _ASPECT_OF: dict[type[Action], Aspect[Any]] = {

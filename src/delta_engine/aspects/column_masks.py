@@ -14,7 +14,7 @@ from typing_extensions import assert_never
 
 from delta_engine.actions import Hazard, Phase
 from delta_engine.aspects.aspect import Aspect, Change, Comparison, RenderContext, Sign, with_column
-from delta_engine.aspects.functions import full_function_name
+from delta_engine.aspects.functions import full_function_name, takes_dropped
 from delta_engine.drift_policy import DriftKind
 from delta_engine.models import Column, ColumnMask, Part, QualifiedName, Table
 from delta_engine.sql import sql_drop_mask, sql_mask, sql_set_mask
@@ -47,6 +47,22 @@ class DropColumnMask:
 
 
 def diff(comparison: Comparison) -> Iterable[SetColumnMask | DropColumnMask]:
+    """Yield an action per column whose mask differs, or takes a column that is dropped.
+
+    No platform drops a column that another one's mask takes, so that the mask goes before, whosesoever it is; a rule
+    wants consent to that.
+    """
+    changes = tuple(differences(comparison))
+    yield from changes
+    changed = {change.column for change in changes}
+    for _, present in comparison.shared:
+        mask = _normal(present.mask, comparison.desired.qualified_name)
+        if mask and present.name not in changed and takes_dropped(mask.using_columns, comparison):
+            yield DropColumnMask(present.name, mask)
+    yield from _after_adding(comparison)
+
+
+def differences(comparison: Comparison) -> Iterable[SetColumnMask | DropColumnMask]:
     """Yield an action per shared column whose function or further columns differ."""
     name, applied = comparison.desired.qualified_name, comparison.last_applied
     known = {column.key for column in applied.columns if column.mask is not None} if applied else set()
@@ -57,11 +73,6 @@ def diff(comparison: Comparison) -> Iterable[SetColumnMask | DropColumnMask]:
                 yield DropColumnMask(present.name, observed)
         elif observed is None or _identity(desired) != _identity(observed):
             yield SetColumnMask(present.name, desired, observed)
-    added = {column.key for column in comparison.added}
-    for column in comparison.added:
-        mask = _normal(column.mask, name)
-        if mask is not None and _takes(mask, added):
-            yield SetColumnMask(column.name, mask, None)
 
 
 def mask_clause(column: Column, table: QualifiedName, added: Collection[str] = ()) -> str:
@@ -126,6 +137,15 @@ def _identity(mask: ColumnMask) -> tuple[str, tuple[str, ...]]:
     return mask.function, tuple(map(str.lower, mask.using_columns))
 
 
+def _after_adding(comparison: Comparison) -> Iterable[SetColumnMask]:
+    """Yield the masks of new columns that take other new columns: those have to be there first."""
+    added = {column.key for column in comparison.added}
+    for column in comparison.added:
+        mask = _normal(column.mask, comparison.desired.qualified_name)
+        if mask is not None and _takes(mask, added):
+            yield SetColumnMask(column.name, mask, None)
+
+
 def _takes(mask: ColumnMask, columns: Collection[str]) -> bool:
     return any(name.lower() in columns for name in mask.using_columns)
 
@@ -139,6 +159,7 @@ ASPECT: Aspect[SetColumnMask | DropColumnMask] = Aspect(
     part=Part.ROW_FILTERS,
     action_types=(SetColumnMask, DropColumnMask),
     diff=diff,
+    differences=differences,
     render=render,
     explain=explain,
     accept=accept,

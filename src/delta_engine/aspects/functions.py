@@ -1,7 +1,10 @@
-"""The names of functions that filter rows and mask columns, as Unity Catalog stores them."""
+"""Functions that filter rows and mask columns: their names as Unity Catalog stores them, and what they block."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
+from delta_engine.aspects.aspect import Comparison
 from delta_engine.models import QualifiedName
 
 
@@ -17,3 +20,9 @@ def full_function_name(function: str, table: QualifiedName) -> QualifiedName:
     """
     found = table.resolve(function.replace("`", "").strip())
     return QualifiedName(*found.key.split("."))
+
+
+def takes_dropped(columns: Iterable[str], comparison: Comparison) -> bool:
+    """Whether one of the columns that a function takes is to be dropped."""
+    dropped = {column.key for column in comparison.dropped}
+    return any(name.lower() in dropped for name in columns)

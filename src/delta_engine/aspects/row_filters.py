@@ -13,7 +13,7 @@ from typing_extensions import assert_never
 
 from delta_engine.actions import Hazard, Phase
 from delta_engine.aspects.aspect import Aspect, Change, Comparison, CreateClauses, RenderContext, Sign
-from delta_engine.aspects.functions import full_function_name
+from delta_engine.aspects.functions import full_function_name, takes_dropped
 from delta_engine.drift_policy import DriftKind
 from delta_engine.models import Part, QualifiedName, RowFilter, Table
 from delta_engine.sql import sql_drop_row_filter, sql_row_filter, sql_set_row_filter
@@ -44,6 +44,19 @@ class DropRowFilter:
 
 
 def diff(comparison: Comparison) -> Iterable[SetRowFilter | DropRowFilter]:
+    """Yield an action when function or columns differ, or when a filter takes a column that is dropped.
+
+    No platform drops a column that a filter takes, so that the filter goes before, whosesoever it is; a rule wants
+    consent to that.
+    """
+    changes = tuple(differences(comparison))
+    yield from changes
+    observed = _normal(comparison.observed.row_filter, comparison.desired.qualified_name)
+    if not changes and observed is not None and takes_dropped(observed.columns, comparison):
+        yield DropRowFilter(observed)
+
+
+def differences(comparison: Comparison) -> Iterable[SetRowFilter | DropRowFilter]:
     """Yield an action when function or columns differ."""
     name, applied = comparison.desired.qualified_name, comparison.last_applied
     desired = _normal(comparison.desired.row_filter, name)
@@ -119,6 +132,7 @@ ASPECT: Aspect[SetRowFilter | DropRowFilter] = Aspect(
     part=Part.ROW_FILTERS,
     action_types=(SetRowFilter, DropRowFilter),
     diff=diff,
+    differences=differences,
     render=render,
     explain=explain,
     accept=accept,

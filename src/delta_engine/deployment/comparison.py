@@ -74,6 +74,8 @@ def _as_state(table: Table) -> TableState:
         cluster_by=table.cluster_by,
         tags=table.tags,
         row_filter=table.row_filter,
+        owner=table.owner,
+        grants=table.grants,
     )
 
 

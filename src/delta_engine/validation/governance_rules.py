@@ -9,7 +9,7 @@ from delta_engine.actions import AlignTable, TablePlan
 from delta_engine.aspects.column_masks import DropColumnMask
 from delta_engine.aspects.row_filters import DropRowFilter
 from delta_engine.errors import InvalidModelError, UnsafePlanError
-from delta_engine.models import Column, ColumnMask, Table
+from delta_engine.models import Column, ColumnMask, Grants, Table
 from delta_engine.policy import DestructiveKind, Policy
 
 
@@ -128,6 +128,43 @@ class NoChecksUnderProtection:
                     model,
                     f"it has CHECK constraints and {what}, and Databricks refuses the two together",
                     "Leave one of them out: the rows can be checked before they are written, or be filtered by a view.",
+                )
+
+
+class PrivilegesOfTables:
+    """Grants name privileges that tables have, and each principal once."""
+
+    KNOWN = frozenset({"ALL PRIVILEGES", "APPLY TAG", "MANAGE", "MODIFY", "SELECT"})
+    """Databricks docs: "Unity Catalog privileges reference"."""
+
+    def check(self, models: Sequence[Table]) -> Iterator[InvalidModelError]:
+        """Refuse unknown privileges, and principals without a name or with two."""
+        for model in models:
+            for reason, way_out in privilege_problems(model.grants, self.KNOWN):
+                yield _refusal(model, reason, way_out)
+            if model.owner is not None and not model.owner.strip():
+                yield _refusal(model, "its owner has no name", "Name a user, service principal or group.")
+
+
+def privilege_problems(grants: Grants, known: frozenset[str]) -> Iterator[tuple[str, str]]:
+    """Yield what is wrong with grants, and what to do about it.
+
+    Args:
+        grants: privileges by principal.
+        known: the privileges that can be granted there.
+    """
+    seen: dict[str, str] = {}
+    for principal, privileges in grants.items():
+        if not principal.strip():
+            yield "it grants to a principal without a name", "Name a user, service principal or group."
+        first = seen.setdefault(principal.lower(), principal)
+        if first != principal:
+            yield f"it grants to {first!r} and to {principal!r}, which is one principal", "Join the two."
+        for privilege in privileges:
+            if privilege not in known:
+                yield (
+                    f"it grants {privilege} to {principal!r}, which cannot be granted there",
+                    f"Grant {', '.join(sorted(known))}.",
                 )
 
 

@@ -66,6 +66,7 @@ DEFAULT_MODEL_RULES: tuple[ModelRule, ...] = (
     governance_rules.RowFiltersFit(),
     governance_rules.ColumnMasksFit(),
     governance_rules.NoChecksUnderProtection(),
+    governance_rules.PrivilegesOfTables(),
 )
 
 DEFAULT_PLAN_RULES: tuple[PlanRule, ...] = (

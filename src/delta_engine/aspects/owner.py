@@ -1,0 +1,70 @@
+"""Who owns the table: left alone unless the model says it, and changed last of all."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+from delta_engine.actions import Hazard, Phase
+from delta_engine.aspects.aspect import Aspect, Change, Comparison, RenderContext, Sign
+from delta_engine.drift_policy import DriftKind
+from delta_engine.models import Part, Table
+from delta_engine.sql import sql_set_owner
+from delta_engine.state.states import TableState
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeOwner:
+    """Give the table to somebody else: who owned it loses the rights that come with that."""
+
+    phase: ClassVar[Phase] = Phase.CHANGE_OWNER
+    hazards: ClassVar[tuple[Hazard, ...]] = (Hazard.BREAKS_READERS,)
+    desired: str
+    observed: str | None
+
+    def __post_init__(self) -> None:
+        if self.desired == self.observed:
+            raise ValueError(f"{self.desired} owns the table already")
+
+
+def is_other_owner(desired: str | None, observed: str | None) -> bool:
+    """Whether a model wants another owner; principals compare without case."""
+    return desired is not None and desired.lower() != (observed or "").lower()
+
+
+def diff(comparison: Comparison) -> Iterable[ChangeOwner]:
+    """Yield an action when the model names another owner."""
+    desired, observed = comparison.desired.owner, comparison.observed.owner
+    if desired is not None and is_other_owner(desired, observed):
+        yield ChangeOwner(desired, observed)
+
+
+def render(actions: Sequence[ChangeOwner], context: RenderContext) -> Iterable[str]:
+    """Yield one OWNER TO."""
+    for action in actions:
+        yield sql_set_owner(f"TABLE {context.table}", action.desired)
+
+
+def explain(action: ChangeOwner) -> Iterable[Change]:
+    """Yield both owners."""
+    sign = Sign.ADDED if action.observed is None else Sign.CHANGED
+    yield Change(sign=sign, subject="owner", observed=action.observed, desired=action.desired)
+
+
+def accept(model: Table, observed: TableState, _action: ChangeOwner) -> Table:
+    """Return the model with the owner that the table has."""
+    return replace(model, owner=observed.owner)
+
+
+ASPECT: Aspect[ChangeOwner] = Aspect(
+    name="owner",
+    part=Part.OWNER,
+    action_types=(ChangeOwner,),
+    diff=diff,
+    render=render,
+    explain=explain,
+    accept=accept,
+    drift_kind=lambda _action: DriftKind.OWNER,
+    completes_create=True,
+)

@@ -1,0 +1,102 @@
+"""Privileges, wherever they are granted: those that a model names, and whose the others are says the policy.
+
+Principals compare without case. `ALL PRIVILEGES` holds all others but those that have to be granted one by one
+(Databricks documentation, "Unity Catalog privileges reference").
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from delta_engine.aspects.aspect import Change, Sign
+from delta_engine.models import Grants
+from delta_engine.policy import Ownership
+
+ALL_PRIVILEGES = "ALL PRIVILEGES"
+_NEVER_IMPLIED = frozenset({"MANAGE", "EXTERNAL USE SCHEMA"})
+"""What `ALL PRIVILEGES` does not hold."""
+
+_NONE: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class PrivilegeChange:
+    """The privileges of one principal that differ.
+
+    Args:
+        principal: as the catalog spells it, where it knows it.
+        granted: what to grant, sorted.
+        revoked: what to revoke, sorted.
+        observed: what it has, sorted.
+    """
+
+    principal: str
+    granted: tuple[str, ...]
+    revoked: tuple[str, ...]
+    observed: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        if not self.granted and not self.revoked:
+            raise ValueError(f"{self.principal} has these privileges already")
+
+
+def privilege_changes(
+    desired: Grants,
+    observed: Grants,
+    last_applied: Grants,
+    ownership: Ownership,
+    owner: str | None,
+) -> Iterator[PrivilegeChange]:
+    """Yield a change per principal whose privileges differ, sorted by principal.
+
+    Args:
+        desired: the model's.
+        observed: those that were granted.
+        last_applied: those that this engine applied last.
+        ownership: whose the others are.
+        owner: who owns the thing in the end; its rights are not revoked.
+    """
+    wanted, applied, found = _by_key(desired), _by_key(last_applied), _by_key(observed)
+    names = {name.lower(): name for name in (*desired, *observed)}
+    for key in sorted(names):
+        asked, held = _normal(wanted.get(key, _NONE)), found.get(key, _NONE)
+        is_ours = ownership is Ownership.FULL and key != (owner or "").lower()
+        revoked = (held if is_ours else held & _normal(applied.get(key, _NONE))) - asked
+        if asked - held or revoked:
+            yield PrivilegeChange(
+                names[key], tuple(sorted(asked - held)), tuple(sorted(revoked)), tuple(sorted(held))
+            )
+
+
+def explain_granted(principal: str, privileges: Iterable[str]) -> Iterator[Change]:
+    """Yield a line per privilege."""
+    for privilege in privileges:
+        yield Change(sign=Sign.ADDED, subject=f"grant {privilege} to {principal}", desired="granted")
+
+
+def explain_revoked(principal: str, privileges: Iterable[str]) -> Iterator[Change]:
+    """Yield a line per privilege."""
+    for privilege in privileges:
+        yield Change(sign=Sign.REMOVED, subject=f"grant {privilege} to {principal}", observed="granted")
+
+
+def with_observed_privileges(
+    grants: Grants, observed: Grants, principal: str, privileges: Iterable[str]
+) -> dict[str, tuple[str, ...]]:
+    """Return a model's grants with the observed side of some privileges of a principal."""
+    key, taken = principal.lower(), frozenset(privileges)
+    mine = _normal(_by_key(grants).get(key, _NONE))
+    kept = (mine - taken) | (_by_key(observed).get(key, _NONE) & taken)
+    spelling = next((name for name in grants if name.lower() == key), principal)
+    others = {name: found for name, found in grants.items() if name.lower() != key}
+    return {**others, spelling: tuple(sorted(kept))} if kept else others
+
+
+def _by_key(grants: Grants) -> Mapping[str, frozenset[str]]:
+    return {principal.lower(): frozenset(privileges) for principal, privileges in grants.items()}
+
+
+def _normal(privileges: frozenset[str]) -> frozenset[str]:
+    """Leave out what `ALL PRIVILEGES` holds anyway."""
+    return privileges & {ALL_PRIVILEGES, *_NEVER_IMPLIED} if ALL_PRIVILEGES in privileges else privileges

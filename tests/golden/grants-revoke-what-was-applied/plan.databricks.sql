@@ -1,0 +1,2 @@
+REVOKE MODIFY ON TABLE `dev`.`silver`.`orders` FROM `analysts`;
+REVOKE SELECT ON TABLE `dev`.`silver`.`orders` FROM `former`;
