@@ -77,6 +77,20 @@ def test_keys_are_recorded_read_back_and_remade_with_their_parents(backend: Back
     assert [key.references for key in again.foreign_keys] == ["dev.silver.customers"]
 
 
+def test_keys_are_read_back_whatever_their_names_look_like(backend: Backend) -> None:
+    token = Column("access_key_id", "bigint", is_nullable=False)
+    tokens = Table(
+        "dev",
+        "silver",
+        "secret_token_urls",
+        [token, Column("password", "bigint")],
+        primary_key=["access_key_id"],
+        foreign_keys=[ForeignKey(["password"], "secret_token_urls")],
+    )
+    engine_over(backend).sync_tables([tokens])
+    assert not engine_over(backend).plan_tables([tokens])
+
+
 def test_checks_are_enforced_read_back_and_step_aside_for_changes(backend: Backend) -> None:
     engine = engine_over(backend)
     amount = Column("amount", "int", is_nullable=False)

@@ -29,8 +29,10 @@ _LOCAL_SETTINGS = {
     "spark.ui.showConsoleProgress": "false",
     # A comment that holds ${x} is text.
     "spark.sql.variable.substitute": "false",
-    # SHOW TBLPROPERTIES must show values, not asterisks; models cannot name keys that hold secrets.
+    # SHOW TBLPROPERTIES must show values, not asterisks: keys of a table called `tokens` are recorded in
+    # properties of such names. Models cannot name properties that hold secrets.
     "spark.sql.redaction.options.regex": _NEVER_MATCHES,
+    "spark.redaction.regex": _NEVER_MATCHES,
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
 }
