@@ -100,16 +100,18 @@ TAGS: tuple[dict[str, str], ...] = (
 )
 READY = frozenset(
     {
-        "tags",
-        "table renames",
-        "column renames",
-        "fields",
-        "row filters",
-        "masks",
+        "automatic clustering",
         "checks",
+        "column renames",
+        "defaults",
+        "fields",
         "foreign keys",
-        "owners",
         "grants",
+        "masks",
+        "owners",
+        "row filters",
+        "table renames",
+        "tags",
     }
 )
 """What the engine's aspects can do by now."""

@@ -35,7 +35,7 @@ from delta_engine.aspects.table_tags import SetTableTags, UnsetTableTags
 from delta_engine.aspects.tags import TagChange
 from delta_engine.execute.steps import steps_of
 from delta_engine.model_parts import to_grants
-from delta_engine.models import Column, ColumnMask, PrimaryKey
+from delta_engine.models import Column, ColumnMask, Identity, PrimaryKey
 from delta_engine.nested_types import (
     FieldRename,
     type_at,
@@ -144,7 +144,6 @@ def after(action: Action, state: TableState) -> TableState:
             return replace(_with_column(state, name, is_nullable=False), not_null_checks=checked)
         case ChangeClustering(desired):
             assert all(_column(state, name) for name in desired)
-            assert not state.partitioned_by
             return replace(state, cluster_by=desired, clusters_automatically=action.becomes_automatic)
         case MoveColumn(name, after):
             moved = _column(state, name)
@@ -159,7 +158,7 @@ def after(action: Action, state: TableState) -> TableState:
             assert _column(state, name).default == observed
             return _with_column(state, name, default=None)
         case ChangeGeneration() | ChangeFixedColumn() | ChangePartitioning() | ChangeLocation():
-            raise AssertionError(f"a rule refuses {action}")
+            return _made_anew(action, state)
         case ColumnTypeChange(name, desired, _, path):
             assert not _checks_of(state, name)
             if action.widening in (Widening.TYPE_WIDENING, Widening.TIMESTAMP_NTZ):
@@ -271,6 +270,27 @@ def _checks_of(state: TableState, column: str) -> list[str]:
 def _column(state: TableState, name: str) -> Column:
     (column,) = (column for column in state.columns if column.key == name.lower())
     return column
+
+
+def _made_anew(
+    action: ChangeGeneration | ChangeFixedColumn | ChangePartitioning | ChangeLocation, state: TableState
+) -> TableState:
+    """Return the state as if somebody had made the table anew: a rule refuses these."""
+    match action:
+        case ChangeGeneration(name, desired):
+            is_identity = isinstance(desired, Identity)
+            return _with_column(
+                state,
+                name,
+                identity=desired if is_identity else None,
+                generated_as=None if is_identity else desired,
+            )
+        case ChangeFixedColumn():
+            return state
+        case ChangePartitioning(desired):
+            return replace(state, partitioned_by=desired)
+        case ChangeLocation(desired):
+            return replace(state, location=desired)
 
 
 def _field(state: TableState, path: tuple[str, ...]) -> DataType | None:

@@ -139,6 +139,37 @@ GRANTS: list[Mapping[str, tuple[str, ...]]] = [
     {"analysts": ("MODIFY", "SELECT"), "jo@example.com": ("MANAGE",)},
 ]
 
+defaults = st.sampled_from(["NULL", "1 + 1", "'it\\'s'", "current_date()", "array(1, 2)"])
+
+
+@st.composite
+def laid_out(draw: st.DrawFn, table: Table) -> Table:
+    """Draw the same table with one thing of those that Databricks takes in CREATE TABLE, at most."""
+    first, *others = table.columns
+    fit = [column.name for column in others if can_cluster(column.data_type)]
+    match draw(
+        st.sampled_from(["", "", "default", "identity", "generated", "automatic", "partition", "location"])
+    ):
+        case "default":
+            return _with_first(table, default=draw(defaults))
+        case "identity" if first.data_type == AtomicType("bigint"):
+            return _with_first(table, identity=Identity(draw(st.integers(-9, 9)), draw(st.integers(1, 9))))
+        case "generated" if others:
+            return _with_first(table, generated_as=f"concat({quote_ident(others[0].name)}, 'x')")
+        case "automatic":
+            return replace(table, cluster_by=(), clusters_automatically=True)
+        case "partition" if fit:
+            return replace(table, cluster_by=(), partitioned_by=tuple(fit[:2]))
+        case "location":
+            return replace(table, location="s3://bucket/it's")
+    return table
+
+
+def _with_first(table: Table, **changes: object) -> Table:
+    """Return the same table with its first column changed."""
+    first, *others = table.columns
+    return replace(table, columns=(replace(first, **changes), *others))  # type: ignore[arg-type]
+
 
 @st.composite
 def governed(draw: st.DrawFn, table: Table) -> Table:
@@ -229,7 +260,7 @@ def models(
         cluster_by=draw(st.permutations(clusterable))[: draw(st.integers(0, 4))],
     )
     (table,) = resolved([table])
-    return draw(governed(table)) if is_governed else table
+    return draw(governed(draw(laid_out(table)))) if is_governed else table
 
 
 @st.composite

@@ -25,7 +25,7 @@ from delta_engine.report.plan_document import plan_document
 from delta_engine.sql import escape_sql_literal, quote_ident, sql_data_type, sql_literal
 from delta_engine.state.states import ABSENT, CatalogState, TableState
 from delta_engine.type_widening import Widening
-from delta_engine.types import DataType, parse_data_type
+from delta_engine.types import ArrayType, DataType, MapType, StructType, parse_data_type
 from delta_engine.validation.validator import PlanValidator
 from tests.simulation import created, simulate
 from tests.strategies import data_types, models, table_properties, texts
@@ -42,13 +42,39 @@ def meaning(state: TableState) -> tuple[object, ...]:
     """Return what of a state a model can say, columns in no order."""
     key = state.primary_key
     return (
-        {column.key: (column.data_type, column.is_nullable, column.comment) for column in state.columns},
+        {
+            column.key: (
+                unordered(column.data_type),
+                column.is_nullable,
+                column.comment,
+                column.default,
+                column.generated_as,
+                column.identity,
+            )
+            for column in state.columns
+        },
+        state.clusters_automatically,
+        tuple(map(str.lower, state.partitioned_by)),
+        state.location,
         state.table_comment,
         key and ((key.name or "").lower(), tuple(map(str.lower, key.columns))),
         {(key.name, tuple(map(str.lower, key.columns))) for key in state.foreign_keys},
         {(check.name.lower(), check.expression.lower()) for check in state.checks},
         tuple(map(str.lower, state.cluster_by)),
     )
+
+
+def unordered(data_type: DataType) -> DataType:
+    """Return a type with its fields by name: their order cannot be changed."""
+    match data_type:
+        case ArrayType(element):
+            return ArrayType(unordered(element))
+        case MapType(key, value):
+            return MapType(unordered(key), unordered(value))
+        case StructType(fields):
+            found = (replace(field, data_type=unordered(field.data_type)) for field in fields)
+            return StructType(tuple(sorted(found, key=lambda field: field.name.lower())))
+    return data_type
 
 
 @given(models(), models())
@@ -163,7 +189,13 @@ def test_a_state_equal_to_the_model_in_other_spelling_needs_nothing(model: Table
     row_filter = model.row_filter
     respelled = TableState(
         columns=tuple(
-            replace(column, name=column.name.upper(), mask=column.mask and respelled_mask(column.mask))
+            replace(
+                column,
+                name=column.name.upper(),
+                mask=column.mask and respelled_mask(column.mask),
+                default=column.default and f"( {column.default} )",
+                generated_as=column.generated_as and f"({column.generated_as.replace('concat', 'CONCAT')})",
+            )
             for column in reversed(model.columns)
             if column.name.isascii()
         ),
@@ -177,7 +209,10 @@ def test_a_state_equal_to_the_model_in_other_spelling_needs_nothing(model: Table
         checks=tuple(
             CheckConstraint(check.name.upper(), f"( {check.expression.lower()} )") for check in model.checks
         ),
-        cluster_by=tuple(map(str.upper, model.cluster_by)),
+        cluster_by=("X",) if model.clusters_automatically else tuple(map(str.upper, model.cluster_by)),
+        clusters_automatically=model.clusters_automatically,
+        partitioned_by=tuple(map(str.upper, model.partitioned_by)),
+        location=model.location and f"{model.location.replace('s3:', 'S3A:')}/",
         tags=model.tags,
         owner=model.owner and model.owner.upper(),
         grants={principal.upper(): privileges for principal, privileges in model.grants.items()},

@@ -165,6 +165,13 @@ def drift_kind(action: ColumnAction) -> DriftKind:
     return DriftKind.COLUMN_DROPPED if is_add else DriftKind.COLUMN_ADDED
 
 
+def values_clause(column: Column) -> str:
+    """Return the clause that says where a column's values come from; empty for one that writers fill."""
+    if column.default is not None:
+        return sql_default(column.default)
+    return sql_generation(column.generated_as, column.identity)
+
+
 def _added(action: ColumnAction, table: QualifiedName, added: Collection[str]) -> Iterable[str]:
     match action:
         case ColumnAdd(desired):
@@ -204,12 +211,11 @@ def _dropped(action: ColumnAction) -> Iterable[Path]:
 
 
 def _definition(column: Column) -> str:
-    values = sql_generation(column.generated_as, column.identity)
     return sql_column_definition(
         (column.name,),
         column.data_type,
         is_nullable=column.is_nullable,
-        extra=sql_default(column.default) if column.default is not None else values,
+        extra=values_clause(column),
         comment=column.comment,
     )
 

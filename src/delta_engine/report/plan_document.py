@@ -10,7 +10,7 @@ from delta_engine import aspects
 from delta_engine.actions import Action, AlignTable, CreateTable, DropTable, TableAction, TablePlan
 from delta_engine.aspects.aspect import Change
 from delta_engine.aspects.primary_key import named_primary_key
-from delta_engine.models import Table
+from delta_engine.models import Column, Table
 from delta_engine.sql import sql_data_type
 
 FORMAT = "delta-engine/plan"
@@ -60,6 +60,7 @@ def _model(model: Table) -> dict[str, Any]:
                 "type": sql_data_type(column.data_type),
                 "nullable": column.is_nullable,
                 "comment": column.comment,
+                **_values(column),
             }
             for column in model.columns
         ],
@@ -68,7 +69,32 @@ def _model(model: Table) -> dict[str, Any]:
         "cluster_by": list(model.cluster_by),
         "primary_key": key and {"name": key.name, "columns": list(key.columns), "rely": key.rely},
         **_constraints(model),
+        **_layout(model),
     }
+
+
+def _values(column: Column) -> dict[str, Any]:
+    """Return where a column's values come from; nothing for one that writers fill."""
+    identity = column.identity
+    found = (
+        ("default", column.default),
+        ("generated_as", column.generated_as),
+        (
+            "identity",
+            identity and {"start": identity.start, "step": identity.step, "always": identity.always},
+        ),
+    )
+    return {key: value for key, value in found if value is not None}
+
+
+def _layout(model: Table) -> dict[str, Any]:
+    """Return how a model's files are laid out, beyond `cluster_by`; nothing of which there is none."""
+    found = (
+        ("clusters_automatically", model.clusters_automatically),
+        ("partitioned_by", list(model.partitioned_by)),
+        ("location", model.location),
+    )
+    return {key: value for key, value in found if value}
 
 
 def _constraints(model: Table) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from delta_engine import aspects
 from delta_engine.actions import Action, AlignTable, CreateTable, DropTable, Hazard, TablePlan
 from delta_engine.aspects.aspect import Change, Sign
+from delta_engine.aspects.columns import values_clause
 from delta_engine.aspects.foreign_keys import describe as describe_foreign_key
 from delta_engine.aspects.primary_key import named_primary_key
 from delta_engine.models import Table
@@ -77,14 +78,21 @@ def _created(model: Table) -> Iterator[Branch]:
         not_null = " NOT NULL" if not column.is_nullable else ""
         comment = f"  {column.comment!r}" if column.comment else ""
         kind = sql_data_type(column.data_type)
-        yield Branch(Sign.ADDED, f"{column.name:<{width}}  {kind}{not_null}{comment}")
+        values = f" {values_clause(column)}" if values_clause(column) else ""
+        yield Branch(Sign.ADDED, f"{column.name:<{width}}  {kind}{not_null}{values}{comment}")
     key = named_primary_key(model)
     if key:
         yield Branch(Sign.ADDED, f"primary key {key.name} ({', '.join(key.columns)})")
     for foreign_key in model.foreign_keys:
         yield Branch(Sign.ADDED, f"foreign key {foreign_key.name} {describe_foreign_key(foreign_key)}")
+    if model.clusters_automatically:
+        yield Branch(Sign.ADDED, "clustering automatic")
     if model.cluster_by:
         yield Branch(Sign.ADDED, f"clustering ({', '.join(model.cluster_by)})")
+    if model.partitioned_by:
+        yield Branch(Sign.ADDED, f"partitioning ({', '.join(model.partitioned_by)})")
+    if model.location is not None:
+        yield Branch(Sign.ADDED, f"location {model.location}")
     if model.comment:
         yield Branch(Sign.ADDED, f"table comment {model.comment!r}")
     for name, value in model.effective_table_properties.items():
