@@ -509,6 +509,12 @@ def test_other_relations_are_refused(kind: str, source_format: str) -> None:
     assert not any("AS JSON" in sql for sql in runner.statements)
 
 
+def test_what_the_views_do_not_show_yet_may_be_no_table_either() -> None:
+    runner = unity({"tables": [], "columns": []}, {"AS JSON": document(*PLAIN, type="VIEW")})
+    with pytest.raises(CatalogReadError, match="it exists, but it is VIEW, not a Delta table"):
+        UnityCatalogReader(runner).snapshot_directly([orders()])
+
+
 LAGGING = (
     " Run it again in a minute: the views of information_schema can lag behind. If it stays, run REPAIR TABLE … "
     "SYNC METADATA."
@@ -616,6 +622,12 @@ SHAPE: dict[str, Answer] = {"AS JSON": document(("Id", "bigint"), ("B", "geograp
             None,
             "table dev.silver.orders: it has more than one row filter. Filters that policies bring in cannot be "
             "managed: leave this table out of the models.",
+        ),
+        (
+            {"row_filters": [{**TABLE, "filter_name": "dev.f.g", "columns": ""}]},
+            None,
+            "information_schema has a view without target_columns or filter_col_usage: its columns are table_schema, "
+            "table_name, filter_name, columns. Report it: the view is not as documented.",
         ),
         (
             {"schemata": StatementError("x", sql="y", error_class="NO_SUCH_CATALOG_EXCEPTION")},

@@ -13,6 +13,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from delta_engine.errors import CatalogReadError
 from delta_engine.sql import quote_ident, sql_literal
 from delta_engine.sql_runner import Row
 
@@ -160,12 +161,15 @@ def spelled(row: Row, *names: str) -> object:
     """Return what a row has under the first of several names that it knows.
 
     Raises:
-        KeyError: it knows none of them.
+        CatalogReadError: it knows none of them.
     """
     for name in names:
         if name in row:
             return row[name]
-    raise KeyError(names[0])
+    raise CatalogReadError(
+        f"information_schema has a view without {' or '.join(names)}: its columns are {', '.join(row)}",
+        way_out="Report it: the view is not as documented.",
+    )
 
 
 def optional_text(value: object) -> str | None:

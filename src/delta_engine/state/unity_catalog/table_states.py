@@ -98,6 +98,8 @@ def table_state(rows: TableRows, details: TableDetails, *, directly: bool = Fals
     """
     if not directly:
         require_agreement(rows.name, rows.table, rows.columns, details)
+    if rows.table is None and details.table_type not in (None, *_RELATIONS):
+        raise not_a_delta_table(rows.name, str(details.table_type))
     header = _header(rows, details, directly=directly)
     properties = dict(details.properties)
     listed_clustering = take_out_clustering(properties)
@@ -191,7 +193,7 @@ def _row_filter(rows: TableRows) -> RowFilter | None:
 
 def _function(row: Row, kind: str) -> str:
     """Return a function's whole name: in one column where workspaces have it so, in three as documented."""
-    name = str(row[f"{kind}_name"]).replace("`", "")
+    name = str(spelled(row, f"{kind}_name")).replace("`", "")
     if name.count(".") == 2 or f"{kind}_catalog" not in row:
         return name
     return f"{row[f'{kind}_catalog']}.{row[f'{kind}_schema']}.{name}"
