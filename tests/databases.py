@@ -81,6 +81,7 @@ CONDITIONS = (
     "({0} != 7) and (not {0} = 8)",  # means the same
 )
 DEFAULTS = ("7", "0 + 1", "cast(1 AS bigint)")
+IDENTITY = Identity(start=1, step=2, always=False)
 FUNCTIONS = ("dev.silver.f", "dev.silver.G")
 PRINCIPALS = ("ann@example.com", "the team", "it's `odd`")
 WORDS = ("", "key", "it's", "a\\b\n`c`, ${x} -- d", "🎉")
@@ -106,9 +107,11 @@ READY = frozenset(
         "defaults",
         "fields",
         "foreign keys",
+        "generation",
         "grants",
         "masks",
         "owners",
+        "partitioning",
         "row filters",
         "table renames",
         "tags",
@@ -162,7 +165,8 @@ def scenarios(draw: st.DrawFn) -> Scenario:
     names = choices.some(NEW_NAMES) or ["items"]
     known = (*LADDERS, *NESTED_LADDERS, *NESTED_LADDERS) if "fields" in READY else LADDERS
     ladders = {name: choices.one_of(known) for name in COLUMNS}
-    start = [_table(choices, name, {one: ladder[0] for one, ladder in ladders.items()}) for name in names]
+    first = {name: ladder[0] for name, ladder in ladders.items()}
+    start = [_with_what_stays(choices, _table(choices, name, first)) for name in names]
     types = {name: choices.one_of(ladder) for name, ladder in ladders.items()}
     goal = [
         _after(choices, table, _table(choices, table.table_name, types), ladders)
@@ -195,6 +199,25 @@ def _table(choices: Choices, name: str, types: Mapping[str, str]) -> Table:
         owner=choices.one_of((None, *PRINCIPALS)) if "owners" in READY else None,
         grants=_grants(choices) if "grants" in READY else {},
     )
+
+
+def _with_what_stays(choices: Choices, table: Table) -> Table:
+    """Return a new table with what can be said at creation only."""
+    columns = list(table.columns)
+    if "generation" in READY and choices.rarely(3) and any(one.name == "id" for one in columns):
+        columns.append(Column("twice", "bigint", generated_as="`id` * 2", comment=choices.one_of(WORDS)))
+    if "generation" in READY and choices.rarely(3):
+        columns.append(Column("no", "bigint", identity=choices.one_of((Identity(), IDENTITY))))
+    if "partitioning" in READY and choices.rarely(3) and not table.clusters_automatically:
+        fit = [one.name for one in columns if one.name in REFERENCES]
+        return replace(table, columns=tuple(columns), partitioned_by=tuple(fit), cluster_by=())
+    return replace(table, columns=tuple(columns))
+
+
+def _staying(start: Table) -> list[Column]:
+    """Return the columns that a table cannot do without any more."""
+    needed = {*start.partitioned_by, *("id" for one in start.columns if one.generated_as)}
+    return [one for one in start.columns if one.name in needed or one.generated_as or one.identity]
 
 
 def _column(choices: Choices, name: str, data_type: str) -> Column:
@@ -257,15 +280,19 @@ def _after(choices: Choices, start: Table, goal: Table, ladders: Mapping[str, Se
     columns = [one if one.key in present else replace(one, is_nullable=True) for one in goal.columns]
     if "column renames" in READY:
         columns = _renamed(choices, columns, start, ladders)
+    kept = _staying(start)
+    columns = [*kept, *(one for one in columns if one.key not in {other.key for other in kept})]
     nullable = {one.key for one in columns if one.is_nullable}
     key = goal.primary_key
     is_legal = key and not nullable & {one.lower() for one in key.columns}
-    fit = {one.name for one in columns if can_cluster(one.data_type)}
+    fit = {one.name for one in columns if can_cluster(one.data_type) and not start.partitioned_by}
     goal = replace(
         goal,
         columns=tuple(columns),
         primary_key=key if is_legal else None,
         cluster_by=tuple(name for name in goal.cluster_by if name in fit),
+        clusters_automatically=goal.clusters_automatically and not start.partitioned_by,
+        partitioned_by=start.partitioned_by,
     )
     if "table renames" in READY and choices.rarely(6):
         return replace(goal, table_name=NEW_NAMES[goal.table_name], renamed_from=goal.table_name)
@@ -311,6 +338,3 @@ def _foreign_keys(choices: Choices, table: Table, others: Sequence[Table]) -> It
             name = choices.one_of((None, f"{table.table_name}_To_{parent.table_name}"))
             referenced = choices.one_of(((), key.columns))
             yield ForeignKey(columns, parent.table_name, referenced, name, choices.flag())
-
-
-IDENTITY = Identity(start=1, step=2, always=False)
