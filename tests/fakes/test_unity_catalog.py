@@ -157,7 +157,7 @@ def test_what_was_written_is_read() -> None:
     catalog = filled()
     state = read(catalog, CHILD)
     by_name = {column.name: column for column in state.columns}
-    assert by_name["twice"].generated_as == "( n * 2 )"
+    assert by_name["twice"].generated_as == "n * 2"
     assert by_name["no"].identity == Identity()
     assert by_name["secret"].mask == ColumnMask("dev.silver.hide", ["region"])
     assert by_name["s"] == Column("s", "struct<a: int, b: string>")

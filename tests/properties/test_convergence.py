@@ -19,7 +19,7 @@ from delta_engine.deployment.resources import last_applied_to
 from delta_engine.errors import RefusalGroup, RefusedError, StatementError
 from delta_engine.execute.action_runner import ActionRunner, ApplyFailedError
 from delta_engine.models import QualifiedName, Table
-from delta_engine.policy import Allowance, DestructiveKind, Policy, RemovedTables
+from delta_engine.policy import Allowance, ColumnOrder, DestructiveKind, Policy, RemovedTables
 from delta_engine.sql_runner import Row
 from delta_engine.state.catalog_reader import former_name, snapshot_with_former_names
 from delta_engine.state.states import CatalogState
@@ -32,7 +32,11 @@ Applied = Mapping[str, Table]
 """What was applied last, by name."""
 
 NEVER: Applied = MappingProxyType({})
-POLICY = Policy(allow=tuple(map(Allowance, DestructiveKind)), removed_tables=RemovedTables.DROP)
+POLICY = Policy(
+    allow=tuple(map(Allowance, DestructiveKind)),
+    removed_tables=RemovedTables.DROP,
+    column_order=ColumnOrder.ENFORCE,
+)
 
 
 class DyingRunner:

@@ -6,7 +6,7 @@ Drift of the order is found in `drift.comparison`: it needs the order after the 
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -52,7 +52,9 @@ def diff(comparison: Comparison) -> Iterator[MoveColumn]:
     wanted = [column.key for column in comparison.desired.columns if column.key in set(present)]
     names = {column.key: column.name for column in (*kept, *comparison.added)}
     places = {key: place for place, key in enumerate(present)}
-    staying = {wanted[one] for one in longest_increasing([places[key] for key in wanted])}
+    identities = [column.key for column in kept if column.identity and column.key in set(wanted)]
+    movable = [key for key in wanted if _is_in_order(key, identities, wanted, places)]
+    staying = {movable[one] for one in longest_increasing([places[key] for key in movable])}
     previous: str | None = None
     for key in wanted:
         if key not in staying:
@@ -66,6 +68,20 @@ def diff(comparison: Comparison) -> Iterator[MoveColumn]:
                 names[former] if former else None,
             )
         previous = key
+
+
+def _is_in_order(
+    key: str, identities: Sequence[str], wanted: Sequence[str], places: Mapping[str, int]
+) -> bool:
+    """Whether a column stands on the right side of every identity column: those cannot be moved themselves.
+
+    Delta refuses every ALTER COLUMN on them (`DELTA_IDENTITY_COLUMNS_ALTER_COLUMN_NOT_SUPPORTED`).
+    """
+    return all(
+        (wanted.index(key) < wanted.index(fixed)) == (places[key] < places[fixed])
+        for fixed in identities
+        if fixed != key
+    )
 
 
 def longest_increasing(numbers: Sequence[int]) -> list[int]:

@@ -60,8 +60,11 @@ def shown_properties(state: TableState) -> Mapping[str, str]:
 
 def respelled(expression: str) -> str:
     """Return an expression in other words."""
-    written = sqlglot.parse_one(expression, dialect="databricks").sql(dialect="databricks")
-    return f"( {written} )"
+    return f"( {_written(expression)} )"
+
+
+def _written(expression: str) -> str:
+    return sqlglot.parse_one(expression, dialect="databricks").sql(dialect="databricks")
 
 
 def function_name(table: QualifiedName, name: str) -> str:
@@ -73,14 +76,10 @@ def _column(table: QualifiedName, column: Column) -> Column:
     mask = column.mask
     return replace(
         column,
-        default=_optional(column.default),
-        generated_as=_optional(column.generated_as),
+        default=None if column.default is None else respelled(column.default),
+        generated_as=None if column.generated_as is None else _written(column.generated_as),
         mask=mask and ColumnMask(function_name(table, mask.function), mask.using_columns),
     )
-
-
-def _optional(expression: str | None) -> str | None:
-    return None if expression is None else respelled(expression)
 
 
 def _foreign_key(key: ForeignKey) -> ForeignKey:
