@@ -13,7 +13,7 @@ from delta_engine.compile.planner import TablePlanner
 from delta_engine.drift.comparison import Applied, accepted, deviations
 from delta_engine.drift_policy import DriftKind
 from delta_engine.errors import InvalidModelError
-from delta_engine.models import Column, ColumnMask, RowFilter, Table
+from delta_engine.models import Column, ColumnMask, Part, PrimaryKey, RowFilter, Table
 from delta_engine.policy import Allowance, DestructiveKind, Policy
 from delta_engine.state.states import CatalogState, TableState
 
@@ -87,6 +87,17 @@ def test_what_a_filter_or_a_mask_reads_is_not_renamed(protection: dict[str, Any]
 def test_a_model_that_is_not_about_columns_renames_none() -> None:
     model = replace(RENAMED, manages=frozenset())
     assert not TablePlanner().plan([model], catalog_of(state(ID, Column("note", "string"))))
+
+
+def test_a_key_that_the_model_does_not_manage_is_not_lost_to_a_rename() -> None:
+    observed = replace(state(ID, Column("remark", "string")), primary_key=PrimaryKey(["REMARK"], "pk"))
+    model = replace(RENAMED, manages=frozenset({Part.COLUMNS}))
+    with pytest.raises(InvalidModelError) as error:
+        TablePlanner().plan([model], catalog_of(observed))
+    assert str(error.value).endswith(
+        "table dev.silver.orders, column note: it is renamed from remark, which drops the key pk, and the model does "
+        "not manage constraints. Add constraints to manages and declare the keys, or leave the rename to their owner."
+    )
 
 
 @pytest.mark.parametrize(

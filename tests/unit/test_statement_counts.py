@@ -16,6 +16,8 @@ from tests.fakes.unity_catalog import FakeUnityCatalog
 
 MAPPED = {"delta.columnMapping.mode": "name", "delta.enableTypeWidening": "true"}
 
+DEFAULTS = {"delta.feature.allowColumnDefaults": "supported"}
+
 Version = Callable[[int], Table]
 """Makes a table in which so many things are declared."""
 
@@ -108,6 +110,37 @@ CASES = {
         observed=lambda n: table(tags={f"t{one}": "x" for one in range(min(n, 50))}),
         desired=lambda n: table(),
         statement=f"{ALTER}UNSET TAGS (",
+    ),
+    "defaults": Case(
+        observed=lambda n: table(*columns(n), properties=DEFAULTS),
+        desired=lambda n: table(*columns(n, default="1"), properties=DEFAULTS),
+        statement=f"{ALTER}ALTER COLUMN `c 0` SET DEFAULT",
+    ),
+    "defaults that go": Case(
+        observed=lambda n: table(*columns(n, default="1"), properties=DEFAULTS),
+        desired=lambda n: table(*columns(n), properties=DEFAULTS),
+        statement=f"{ALTER}ALTER COLUMN `c 0` DROP DEFAULT",
+    ),
+    "added fields": Case(
+        observed=lambda n: table(*columns(n, "struct<a: int>")),
+        desired=lambda n: table(*columns(n, "struct<a: int, b: array<int>>")),
+        statement=f"{ALTER}ADD COLUMNS (`c 0`.`b`",
+    ),
+    "dropped fields": Case(
+        observed=lambda n: table(*columns(n, "struct<a: int, b: array<int>>")),
+        desired=lambda n: table(*columns(n, "struct<a: int>")),
+        statement=f"{ALTER}DROP COLUMNS (`c 0`.`b`",
+    ),
+    "comments of fields": Case(
+        observed=lambda n: table(*columns(n, "array<struct<a: int>>")),
+        desired=lambda n: table(*columns(n, "array<struct<a: int COMMENT 'x'>>")),
+        statement=f"{ALTER}ALTER COLUMN `c 0`.`element`.`a` COMMENT",
+    ),
+    "renamed columns": Case(
+        observed=lambda n: table(*columns(n)),
+        desired=lambda n: table(*(Column(f"d{one}", "int", renamed_from=f"c {one}") for one in range(n))),
+        statement=f"{ALTER}RENAME COLUMN `c",
+        is_per_thing=True,
     ),
     "tags of columns": Case(
         observed=lambda n: table(*columns(n)),

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from delta_engine.aspects.renames import Renames
 from delta_engine.errors import InvalidModelError
-from delta_engine.models import Part, Table
+from delta_engine.models import ForeignKey, Part, PrimaryKey, Table
 from delta_engine.state.catalog_reader import former_name
 from delta_engine.state.states import CatalogState, RelationKind, TableState
 
@@ -33,6 +33,7 @@ def unmanageable(model: Table, state: CatalogState) -> Iterator[InvalidModelErro
             way_out="Move or drop one of them by hand, or leave renamed_from out.",
         )
     yield from _clashes(model, observed)
+    yield from _lost_keys(model, observed)
     yield from _protecting(model, observed)
     if observed.relation is RelationKind.STREAMING_TABLE and not _is_about_at_most(
         model, PARTS_OF_STREAMING_TABLES
@@ -101,6 +102,26 @@ def _protecting(model: Table, observed: TableState) -> Iterator[InvalidModelErro
                 way_out=f"Drop the {reader} in a sync of its own, with consent, and declare it again together "
                 "with the rename.",
             )
+
+
+def _lost_keys(model: Table, observed: TableState) -> Iterator[InvalidModelError]:
+    """Yield the renames that would drop a key nobody here makes anew: Databricks drops the keys of such columns."""
+    if model.is_about(Part.CONSTRAINTS):
+        return
+    keys: list[PrimaryKey | ForeignKey] = list(observed.foreign_keys)
+    if observed.primary_key is not None:
+        keys.append(observed.primary_key)
+    for former, name in Renames.of(model, observed).columns:
+        for key in keys:
+            if former.lower() in map(str.lower, key.columns):
+                yield InvalidModelError(
+                    f"it is renamed from {former}, which drops the key {key.name}, and the model does not manage "
+                    "constraints",
+                    table=str(model.qualified_name),
+                    column=name,
+                    location=model.declared_at,
+                    way_out="Add constraints to manages and declare the keys, or leave the rename to their owner.",
+                )
 
 
 def _is_about_at_most(model: Table, parts: frozenset[Part]) -> bool:
