@@ -85,10 +85,43 @@ SomeAction = TypeVar("SomeAction", bound=Action)
 
 @dataclass(frozen=True, slots=True)
 class CreateSchema:
-    """Create a schema that models need and the catalog lacks."""
+    """Create a schema that models need, or that is declared, and that the catalog lacks.
+
+    Args:
+        catalog_name: the catalog.
+        schema_name: the schema.
+        comment: its comment; empty for none.
+    """
 
     catalog_name: str
     schema_name: str
+    comment: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.catalog_name}.{self.schema_name}"
+
+
+@dataclass(frozen=True, slots=True)
+class AlignSchema:
+    """Change a schema until it matches its model; a new one as well, after it was created.
+
+    Args:
+        catalog_name: the catalog.
+        schema_name: the schema.
+        actions: at least one; put into the order of their phases.
+        declared_at: where the model was declared, for messages.
+    """
+
+    catalog_name: str
+    schema_name: str
+    actions: tuple[Action, ...]
+    declared_at: SourceLocation | None = field(default=None, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        if not self.actions:
+            raise ValueError(f"aligning {self} needs at least one action")
+        ordered = sorted(self.actions, key=lambda action: PHASE_ORDER[action.phase])
+        object.__setattr__(self, "actions", tuple(ordered))
 
     def __str__(self) -> str:
         return f"{self.catalog_name}.{self.schema_name}"
@@ -173,6 +206,7 @@ class TablePlan:
         create_schemas: schemas to create.
         drop_tables: tables to drop, after everything else.
         kept_tables: tables that are not declared any more, and stay: for people to know.
+        align_schemas: schemas to change, before any table.
     """
 
     create_tables: tuple[CreateTable, ...] = ()
@@ -180,9 +214,16 @@ class TablePlan:
     create_schemas: tuple[CreateSchema, ...] = ()
     drop_tables: tuple[DropTable, ...] = ()
     kept_tables: tuple[QualifiedName, ...] = ()
+    align_schemas: tuple[AlignSchema, ...] = ()
 
     def __bool__(self) -> bool:
-        return bool(self.create_schemas or self.create_tables or self.align_tables or self.drop_tables)
+        return bool(
+            self.create_schemas
+            or self.align_schemas
+            or self.create_tables
+            or self.align_tables
+            or self.drop_tables
+        )
 
     def table_actions(self) -> Iterator[TableAction]:
         """Yield what happens to each table, sorted by table name."""

@@ -21,7 +21,7 @@ class Addressing(Protocol):
         """Return the SQL that addresses a table."""
         ...
 
-    def create_schema(self, catalog: str, schema: str) -> str | None:
+    def create_schema(self, catalog: str, schema: str, comment: str = "") -> str | None:
         """Return the statement that creates a schema, or None where it needs none."""
         ...
 
@@ -34,9 +34,9 @@ class CatalogAddressing:
         """Return the three parts, each quoted."""
         return ".".join(map(quote_ident, name.key.split(".")))
 
-    def create_schema(self, catalog: str, schema: str) -> str | None:
+    def create_schema(self, catalog: str, schema: str, comment: str = "") -> str | None:
         """Return CREATE SCHEMA."""
-        return sql_create_schema(catalog.lower(), schema.lower())
+        return sql_create_schema(catalog.lower(), schema.lower(), comment)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ class PathAddressing:
         """Return the folder in the form that Delta takes for a table's name."""
         return f"delta.{quote_ident(str(self.folder(name)))}"
 
-    def create_schema(self, catalog: str, schema: str) -> str | None:  # noqa: ARG002
+    def create_schema(self, catalog: str, schema: str, comment: str = "") -> str | None:  # noqa: ARG002
         """Return None: a schema is a folder, and comes into being with its first table."""
         return None
 

@@ -111,9 +111,19 @@ def sql_location(location: str) -> str:
     return f"LOCATION {sql_literal(location)}"
 
 
-def sql_create_schema(catalog: str, schema: str) -> str:
+def sql_schema(catalog: str, schema: str) -> str:
+    """Return the SQL that addresses a schema, as the catalog stores its name."""
+    return f"{quote_ident(catalog.lower())}.{quote_ident(schema.lower())}"
+
+
+def sql_create_schema(catalog: str, schema: str, comment: str = "") -> str:
     """Create a schema."""
-    return f"CREATE SCHEMA {quote_ident(catalog)}.{quote_ident(schema)}"
+    return f"CREATE SCHEMA {quote_ident(catalog)}.{quote_ident(schema)}{_comment(comment)}"
+
+
+def sql_set_schema_comment(schema: str, comment: str) -> str:
+    """Set a schema's comment; empty clears it. `schema` is the SQL that addresses it."""
+    return f"COMMENT ON SCHEMA {schema} IS {sql_literal(comment)}"
 
 
 def sql_create_table(

@@ -250,8 +250,8 @@ def test_bad_configuration(write: Write, tmp_path: Path, replace: str, by: str, 
             "name: or ders",
             "conf/models/m.yml:2: table dev.silver.or ders: table name 'or ders' has a character",
         ),
-        (MODELS, "", "conf/models/m.yml:1: a model file holds one key, tables, with a list of tables"),
-        (MODELS, "tables: 7", "conf/models/m.yml:1: a model file holds one key, tables, with a list"),
+        (MODELS, "", "conf/models/m.yml:1: a model file holds one key, tables or schemas, with a list"),
+        (MODELS, "tables: 7", "conf/models/m.yml:1: a model file holds one key, tables or schemas, with a list"),
         (MODELS, "tables: [7]", "conf/models/m.yml:1: Expected `object`, got `int`."),
         ("tables:", "\t- tables", "conf/models/m.yml:1: it is not valid YAML: "),
         ("tables:", "tables: !!python/object:os.system x\ny:", "conf/models/m.yml:1: it is not valid YAML: "),
@@ -393,8 +393,8 @@ def test_python_models(write: Write, tmp_path: Path, source: str, attribute: str
 @pytest.mark.parametrize(
     ("source", "message"),
     [
-        ("tables = [7]", "conf/dev.yml:1: '{m}:tables' gives a int, not a Table."),
-        ("tables = 7", "conf/dev.yml:1: '{m}:tables' gives a int, not a Table."),
+        ("tables = [7]", "conf/dev.yml:1: '{m}:tables' gives a int, not a Table or Schema."),
+        ("tables = 7", "conf/dev.yml:1: '{m}:tables' gives a int, not a Table or Schema."),
         ("x = 1", "conf/dev.yml:1: loading the models '{m}:tables' failed: AttributeError: module "),
         ("x = 1\n1 / 0", "{m}.py:2: loading the models '{m}:tables' failed: ZeroDivisionError: division by"),
         (

@@ -15,6 +15,7 @@ from delta_engine.drift_policy import DriftKind
 from delta_engine.models import Column, Part, QualifiedName, Table
 from delta_engine.nested_types import FieldPair, TypePair, type_differences
 from delta_engine.policy import NO_POLICY, Policy
+from delta_engine.sql import sql_schema
 from delta_engine.state.states import TableState
 from delta_engine.types import DataType
 
@@ -128,17 +129,26 @@ class RenderContext:
         addressing: how SQL addresses it, and others.
         capabilities: what the platform can do.
         is_streaming: whether it is a streaming table, which takes one column in a statement.
+        is_schema: whether it is about a schema instead; the name's last part is empty then.
     """
 
     name: QualifiedName
     addressing: Addressing
     capabilities: Capabilities
     is_streaming: bool = False
+    is_schema: bool = False
 
     @property
     def table(self) -> str:
         """The SQL that addresses the table."""
         return self.addressing.table(self.name)
+
+    @property
+    def securable(self) -> str:
+        """The SQL that names what tags, grants and owners belong to."""
+        if self.is_schema:
+            return f"SCHEMA {sql_schema(self.name.catalog, self.name.schema)}"
+        return f"TABLE {self.table}"
 
 
 def no_create_clauses(_desired: Table, _context: RenderContext) -> CreateClauses:

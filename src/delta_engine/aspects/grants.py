@@ -88,9 +88,9 @@ def render(actions: Sequence[GrantPrivileges | RevokePrivileges], context: Rende
     for action in actions:
         match action:
             case GrantPrivileges(principal, privileges):
-                yield sql_grant(f"TABLE {context.table}", privileges, principal)
+                yield sql_grant(context.securable, privileges, principal)
             case RevokePrivileges(principal, privileges):
-                yield sql_revoke(f"TABLE {context.table}", privileges, principal)
+                yield sql_revoke(context.securable, privileges, principal)
             case other:
                 assert_never(other)
 

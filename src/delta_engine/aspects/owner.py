@@ -43,7 +43,7 @@ def diff(comparison: Comparison) -> Iterable[ChangeOwner]:
 def render(actions: Sequence[ChangeOwner], context: RenderContext) -> Iterable[str]:
     """Yield one OWNER TO."""
     for action in actions:
-        yield sql_set_owner(f"TABLE {context.table}", action.desired)
+        yield sql_set_owner(context.securable, action.desired)
 
 
 def explain(action: ChangeOwner) -> Iterable[Change]:

@@ -73,9 +73,9 @@ def render(actions: Sequence[SetTableTags | UnsetTableTags], context: RenderCont
         match action:
             case SetTableTags(changes):
                 tags = {change.key: change.desired for change in changes}
-                yield sql_set_tags(f"TABLE {context.table}", tags)
+                yield sql_set_tags(context.securable, tags)
             case UnsetTableTags(unwanted):
-                yield sql_unset_tags(f"TABLE {context.table}", [key for key, _ in unwanted])
+                yield sql_unset_tags(context.securable, [key for key, _ in unwanted])
             case other:
                 assert_never(other)
 

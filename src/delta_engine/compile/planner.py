@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 
 from delta_engine import aspects
-from delta_engine.actions import AlignTable, CreateSchema, CreateTable, DropTable, TablePlan
+from delta_engine.actions import AlignSchema, AlignTable, CreateSchema, CreateTable, DropTable, TablePlan
+from delta_engine.aspects import schemas
 from delta_engine.aspects.aspect import Comparison
 from delta_engine.compile.manageability import unmanageable
 from delta_engine.compile.referenced_keys import with_referencing_keys
 from delta_engine.constraints.resolution import resolved
 from delta_engine.errors import raise_all
-from delta_engine.models import QualifiedName, Table
+from delta_engine.models import QualifiedName, Schema, Table
 from delta_engine.policy import NO_POLICY, Policy, RemovedTables
 from delta_engine.state.states import CatalogState, RelationKind
 
@@ -22,10 +23,12 @@ class TablePlanner:
 
     Args:
         policy: whose the things are that no model names.
+        schemas: the declared schemas.
     """
 
-    def __init__(self, policy: Policy = NO_POLICY) -> None:
+    def __init__(self, policy: Policy = NO_POLICY, schemas: Sequence[Schema] = ()) -> None:
         self._policy = policy
+        self.schemas = tuple(sorted(schemas, key=lambda schema: schema.key))
 
     @property
     def drops_tables(self) -> bool:
@@ -38,6 +41,7 @@ class TablePlanner:
         state: CatalogState,
         last_applied: Mapping[str, Table] = MappingProxyType({}),
         removed: Mapping[QualifiedName, int | None] = MappingProxyType({}),
+        applied_schemas: Mapping[str, Schema] = MappingProxyType({}),
     ) -> TablePlan:
         """Return what has to be done; empty when the catalog matches.
 
@@ -48,6 +52,7 @@ class TablePlanner:
                 models no longer say is ours to remove.
             removed: tables that exist, were applied, and are not declared any more, with how many rows they have;
                 None where nobody counted, for then they stay.
+            applied_schemas: the schemas as they were applied last, by `Schema.key`.
 
         Raises:
             InvalidModelError: a model cannot be about what stands under its table's name.
@@ -55,7 +60,6 @@ class TablePlanner:
             KeyError: the snapshot does not cover a model.
         """
         raise_all(refusal for model in models for refusal in unmanageable(model, state))
-        schemas = {(model.catalog_name.lower(), model.schema_name.lower()) for model in models}
         by_key = {model.qualified_name.key: model for model in resolved(models)}
         existing = {key: model for key, model in sorted(by_key.items()) if state.tables[key].exists}
         changes = {
@@ -78,7 +82,33 @@ class TablePlanner:
                 for key, model in existing.items()
                 if actions[key]
             ),
-            create_schemas=tuple(CreateSchema(*pair) for pair in sorted(state.missing_schemas & schemas)),
+            create_schemas=tuple(self._missing_schemas(models, state)),
+            align_schemas=tuple(self._changed_schemas(state, applied_schemas)),
             drop_tables=tuple(DropTable(name, rows) for name, rows in gone if rows is not None),
             kept_tables=tuple(name for name, rows in gone if rows is None),
         )
+
+    def _missing_schemas(self, models: Sequence[Table], state: CatalogState) -> Iterator[CreateSchema]:
+        """Yield the schemas that models need, or that are declared, and that are not there."""
+        declared = {schema.key: schema for schema in self.schemas}
+        needed = {(model.catalog_name.lower(), model.schema_name.lower()) for model in models}
+        missing = {".".join(pair) for pair in state.missing_schemas & needed}
+        for key in sorted(missing | {key for key in declared if _is_absent(key, state)}):
+            catalog, _, name = key.partition(".")
+            yield CreateSchema(catalog, name, (declared[key].comment or "") if key in declared else "")
+
+    def _changed_schemas(self, state: CatalogState, applied: Mapping[str, Schema]) -> Iterator[AlignSchema]:
+        for schema in self.schemas:
+            observed = state.schema_states.get(schema.key)
+            if observed is not None:
+                actions = tuple(schemas.diff(schema, observed, applied.get(schema.key), self._policy))
+            elif _is_absent(schema.key, state):
+                actions = tuple(schemas.after_create(schema, self._policy))
+            else:
+                actions = ()  # nothing is known of it
+            if actions:
+                yield AlignSchema(schema.catalog_name, schema.schema_name, actions, schema.declared_at)
+
+
+def _is_absent(key: str, state: CatalogState) -> bool:
+    return tuple(key.split(".")) in state.missing_schemas

@@ -16,6 +16,7 @@ from delta_engine.models import (
     Part,
     PrimaryKey,
     RowFilter,
+    Schema,
     Table,
 )
 
@@ -83,6 +84,33 @@ class _Table(msgspec.Struct):
     location: str | None = None
     renamed_from: str | None = None
     manages: list[str] | None = None
+
+
+class _Schema(msgspec.Struct):
+    catalog: str
+    name: str
+    comment: str | None = None
+    tags: dict[str, Any] = msgspec.field(default_factory=dict)
+    owner: str | None = None
+    grants: dict[str, list[str]] = msgspec.field(default_factory=dict)
+
+
+def schema_of(document: Document, path: DocumentPath, value: object) -> Schema:
+    """Return the schema that a part of a document declares; the arguments are those of `table_of`.
+
+    Raises:
+        ConfigError: it is not of the form of a schema.
+    """
+    schema = document.convert(path, value, _Schema)
+    return Schema(
+        schema.catalog,
+        schema.name,
+        schema.comment,
+        tags=document.texts((*path, "tags"), schema.tags),
+        owner=schema.owner,
+        grants=schema.grants,
+        declared_at=document.location(path),
+    )
 
 
 def table_of(document: Document, path: DocumentPath, value: object) -> Table:

@@ -8,23 +8,28 @@ from dataclasses import replace
 from pathlib import Path
 
 from delta_engine.config.documents import Document, parse_document, read_document
-from delta_engine.config.model_documents import table_of
+from delta_engine.config.model_documents import schema_of, table_of
 from delta_engine.config.python_references import load_reference
 from delta_engine.config.settings import Settings
-from delta_engine.config.variables import fill_in
+from delta_engine.config.variables import fill_in, fill_in_schema
 from delta_engine.errors import ConfigError, RefusalGroup, RefusedError, SourceLocation, raise_all
-from delta_engine.models import Table
+from delta_engine.models import Schema, Table
 
 
 def load_models(settings: Settings) -> tuple[Table, ...]:
-    """Return every model of an environment, variables filled in, in the order of the configuration.
+    """Return the tables that `load_declared` returns."""
+    return load_declared(settings)[0]
+
+
+def load_declared(settings: Settings) -> tuple[tuple[Table, ...], tuple[Schema, ...]]:
+    """Return every table and schema of an environment, variables filled in, in the order of the configuration.
 
     Raises:
         ConfigError, InvalidModelError: one model or file is refused.
         RefusalGroup: several are; all are collected.
     """
     refusals: list[RefusedError] = []
-    models: list[Table] = []
+    models: list[Table | Schema] = []
     for reference in settings.python_models:
         models += _collected(_python_models(reference, settings), refusals)
     for pattern in settings.yaml_models:
@@ -32,17 +37,18 @@ def load_models(settings: Settings) -> tuple[Table, ...]:
             models += _collected(_yaml_models(path, settings), refusals)
     filled = list(_collected(_filled_in(models, settings), refusals))
     raise_all(refusals)
-    if not filled:
+    tables = tuple(model for model in filled if isinstance(model, Table))
+    if not tables:
         raise ConfigError(
             "it names no models",
             location=settings.location,
             way_out="List them under models.yaml or models.python.",
         )
-    return tuple(filled)
+    return tables, tuple(model for model in filled if isinstance(model, Schema))
 
 
 def models_of_text(text: str, file: str, settings: Settings) -> tuple[Table, ...]:
-    """Return the models that the text of a YAML model file declares, variables filled in.
+    """Return the tables that the text of a YAML model file declares, variables filled in.
 
     Args:
         text: the file's text, its lines ended by line feeds alone.
@@ -54,13 +60,15 @@ def models_of_text(text: str, file: str, settings: Settings) -> tuple[Table, ...
         RefusalGroup: several are; all are collected.
     """
     refusals: list[RefusedError] = []
-    declared = list(_collected(_declared_tables(parse_document(text, file)), refusals))
+    declared = list(_collected(_declared(parse_document(text, file)), refusals))
     filled = tuple(_collected(_filled_in(declared, settings), refusals))
     raise_all(refusals)
-    return filled
+    return tuple(model for model in filled if isinstance(model, Table))
 
 
-def _collected(models: Iterator[Table | RefusedError], refusals: list[RefusedError]) -> Iterator[Table]:
+def _collected(
+    models: Iterator[Table | Schema | RefusedError], refusals: list[RefusedError]
+) -> Iterator[Table | Schema]:
     """Yield the models; refusals, yielded or raised, go to the list."""
     try:
         for found in models:
@@ -74,13 +82,18 @@ def _collected(models: Iterator[Table | RefusedError], refusals: list[RefusedErr
         refusals.extend(group.refusals)
 
 
-def _filled_in(models: Sequence[Table], settings: Settings) -> Iterator[Table | RefusedError]:
+def _filled_in(
+    models: Sequence[Table | Schema], settings: Settings
+) -> Iterator[Table | Schema | RefusedError]:
     for model in models:
         try:
-            yield fill_in(
-                replace(model, default_table_properties=settings.default_table_properties),
-                settings.variables,
-            )
+            if isinstance(model, Schema):
+                yield fill_in_schema(model, settings.variables)
+            else:
+                yield fill_in(
+                    replace(model, default_table_properties=settings.default_table_properties),
+                    settings.variables,
+                )
         except RefusedError as refusal:
             yield refusal
 
@@ -97,16 +110,25 @@ def _matching_files(pattern: str, settings: Settings) -> list[Path]:
     return found
 
 
-def _yaml_models(path: Path, settings: Settings) -> Iterator[Table | RefusedError]:
-    yield from _declared_tables(read_document(path, _shown(path, settings.project_dir)))
+def _yaml_models(path: Path, settings: Settings) -> Iterator[Table | Schema | RefusedError]:
+    yield from _declared(read_document(path, _shown(path, settings.project_dir)))
 
 
-def _declared_tables(document: Document) -> Iterator[Table | RefusedError]:
+def _declared(document: Document) -> Iterator[Table | Schema | RefusedError]:
     match document.value:
         case {"tables": [*tables]} if len(document.value) == 1:
             pass
+        case {"schemas": [*schemas]} if len(document.value) == 1:
+            for position, value in enumerate(schemas):
+                try:
+                    yield schema_of(document, ("schemas", position), value)
+                except RefusedError as refusal:
+                    yield refusal
+            return
         case _:
-            raise document.error((), "a model file holds one key, tables, with a list of tables under it")
+            raise document.error(
+                (), "a model file holds one key, tables or schemas, with a list of them under it"
+            )
     for position, value in enumerate(tables):
         try:
             yield table_of(document, ("tables", position), value)
@@ -122,7 +144,7 @@ def _declared_name(value: object) -> str | None:
     return ".".join(str(value.get(part, "?")) for part in ("catalog", "schema", "name"))
 
 
-def _python_models(reference: str, settings: Settings) -> Iterator[Table | RefusedError]:
+def _python_models(reference: str, settings: Settings) -> Iterator[Table | Schema | RefusedError]:
     tables = load_reference(
         reference,
         lambda declared: declared(settings.variables) if callable(declared) else declared,
@@ -130,16 +152,16 @@ def _python_models(reference: str, settings: Settings) -> Iterator[Table | Refus
         project_dir=settings.project_dir,
         named_at=settings.location,
     )
-    yield from _checked_tables(tables, reference, settings)
+    yield from _checked(tables, reference, settings)
 
 
-def _checked_tables(tables: object, reference: str, settings: Settings) -> Iterable[Table]:
+def _checked(tables: object, reference: str, settings: Settings) -> Iterable[Table | Schema]:
     if not isinstance(tables, Iterable):
         tables = [tables]
     for table in tables:
-        if not isinstance(table, Table):
+        if not isinstance(table, (Table, Schema)):
             raise ConfigError(
-                f"{reference!r} gives a {type(table).__name__}, not a Table",
+                f"{reference!r} gives a {type(table).__name__}, not a Table or Schema",
                 location=settings.location,
             )
         location = table.declared_at

@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from delta_engine.config.documents import unknown
 from delta_engine.errors import ConfigError, SourceLocation
-from delta_engine.models import Column, Table
+from delta_engine.models import Column, Schema, Table
 
 _REFERENCE = re.compile(r"\$\$\{|\$\{([^}]*)\}")
 
@@ -50,6 +50,22 @@ def fill_in(table: Table, variables: Mapping[str, str]) -> Table:
         return substitute(text, variables, table.declared_at, name)
 
     return with_texts(table, names=fill, values=fill)
+
+
+def fill_in_schema(schema: Schema, variables: Mapping[str, str]) -> Schema:
+    """Return a schema with its variables filled in; raises as `fill_in` does."""
+
+    def fill(text: str) -> str:
+        return substitute(text, variables, schema.declared_at)
+
+    return replace(
+        schema,
+        catalog_name=fill(schema.catalog_name),
+        schema_name=fill(schema.schema_name),
+        tags=_changed(schema.tags, fill),
+        owner=None if schema.owner is None else fill(schema.owner),
+        grants={fill(principal): privileges for principal, privileges in schema.grants.items()},
+    )
 
 
 def spelled(table: Table, catalog: str) -> Table:

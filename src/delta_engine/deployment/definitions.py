@@ -18,6 +18,7 @@ from delta_engine.models import (
     Identity,
     PrimaryKey,
     RowFilter,
+    Schema,
     Table,
 )
 from delta_engine.sql import sql_data_type
@@ -98,6 +99,41 @@ class TableDefinition(OpenStruct, frozen=True, kw_only=True):
     grants: dict[str, tuple[str, ...]] = msgspec.field(default_factory=dict)
     location: str | None = None
     manages: tuple[str, ...] | None = None
+
+
+class SchemaDefinition(OpenStruct, frozen=True, kw_only=True):
+    """A schema, with everything that is said about it; a comment of None is left alone."""
+
+    catalog: str
+    schema: str
+    comment: str | None = None
+    tags: dict[str, str] = msgspec.field(default_factory=dict)
+    owner: str | None = None
+    grants: dict[str, tuple[str, ...]] = msgspec.field(default_factory=dict)
+
+
+def define_schema(schema: Schema) -> SchemaDefinition:
+    """Return a schema's definition."""
+    return SchemaDefinition(
+        catalog=schema.catalog_name,
+        schema=schema.schema_name,
+        comment=schema.comment,
+        tags=dict(schema.tags),
+        owner=schema.owner,
+        grants=dict(schema.grants),
+    )
+
+
+def as_schema(definition: SchemaDefinition) -> Schema:
+    """Return a definition as a plain model, for the planner."""
+    return Schema(
+        definition.catalog,
+        definition.schema,
+        definition.comment,
+        tags=definition.tags,
+        owner=definition.owner,
+        grants=definition.grants,
+    )
 
 
 def define(model: Table) -> TableDefinition:

@@ -11,7 +11,7 @@ from typing import Annotated, Final
 
 import msgspec
 
-from delta_engine.deployment.definitions import TableDefinition
+from delta_engine.deployment.definitions import SchemaDefinition, TableDefinition
 from delta_engine.deployment.lock_record import Moment
 from delta_engine.deployment.open_struct import OpenStruct
 
@@ -68,6 +68,7 @@ class ResourceMetadata(OpenStruct, frozen=True, kw_only=True):
         lag: how the catalog showed it otherwise right after the apply; that is nobody's drift while it lasts.
         sync_error: why the status is what it is.
         sync_warning: for resources that nobody declared.
+        schema_definition: the schema as it was last applied, where it is declared.
     """
 
     definition: TableDefinition | None = None
@@ -81,6 +82,7 @@ class ResourceMetadata(OpenStruct, frozen=True, kw_only=True):
     lag: tuple[Difference, ...] = ()
     sync_error: str | None = None
     sync_warning: str | None = None
+    schema_definition: SchemaDefinition | None = None
 
 
 class Resource(OpenStruct, frozen=True, kw_only=True):

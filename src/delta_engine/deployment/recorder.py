@@ -12,7 +12,7 @@ from datetime import datetime
 import msgspec
 
 from delta_engine.actions import TablePlan
-from delta_engine.deployment.definitions import define, definition_checksum
+from delta_engine.deployment.definitions import define, define_schema, definition_checksum
 from delta_engine.deployment.document import (
     SCHEMA_URI,
     VERSION,
@@ -39,7 +39,7 @@ from delta_engine.deployment.resources import (
 from delta_engine.deployment.run_facts import RunFacts
 from delta_engine.deployment.synchronizer import differences, synchronize
 from delta_engine.execute.action_runner import OutcomeKind, TableOutcome
-from delta_engine.models import QualifiedName, Table
+from delta_engine.models import QualifiedName, Schema, Table
 from delta_engine.state.states import CatalogState, TableState
 from delta_engine.state.table_versions import TableVersion, TableVersionReader
 
@@ -339,6 +339,18 @@ class RunRecorder:
         if warning not in self._warnings:
             self._warnings.append(warning)
             self._notify(warning)
+
+    def record_schemas(self, schemas: Sequence[Schema]) -> None:
+        """Record declared schemas as they are after an apply."""
+        for schema in schemas:
+            key, definition = schema_key(schema.catalog_name, schema.schema_name), define_schema(schema)
+            resource = self._resources.get(key)
+            if resource is None or resource.status is Status.MISSING:
+                resource = applied_schema(
+                    schema.catalog_name, schema.schema_name, at=self._now(), by=self._facts.who
+                )
+            metadata = msgspec.structs.replace(resource.metadata, schema_definition=definition)
+            self._resources[key] = msgspec.structs.replace(resource, metadata=metadata)
 
     def _record_schema(self, model: Table) -> None:
         key = schema_key(model.catalog_name, model.schema_name)

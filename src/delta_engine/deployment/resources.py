@@ -8,7 +8,13 @@ from datetime import datetime
 
 import msgspec
 
-from delta_engine.deployment.definitions import as_table, define, definition_checksum, schema_checksum
+from delta_engine.deployment.definitions import (
+    as_schema,
+    as_table,
+    define,
+    definition_checksum,
+    schema_checksum,
+)
 from delta_engine.deployment.document import (
     DeploymentState,
     Resource,
@@ -17,7 +23,7 @@ from delta_engine.deployment.document import (
     Status,
 )
 from delta_engine.execute.action_runner import TableOutcome
-from delta_engine.models import QualifiedName, Table
+from delta_engine.models import QualifiedName, Schema, Table
 from delta_engine.state.states import CatalogState
 from delta_engine.state.table_versions import TableVersion
 
@@ -119,6 +125,13 @@ def applied_schema(catalog: str, schema: str, *, at: datetime, by: str) -> Resou
         metadata=ResourceMetadata(),
         dependencies=(),
     )
+
+
+def last_applied_schemas(state: DeploymentState) -> Mapping[str, Schema]:
+    """Return the declared schemas as they were applied last: plain models by `Schema.key`."""
+    definitions = (resource.metadata.schema_definition for resource in state.resources.values())
+    found = (as_schema(definition) for definition in definitions if definition is not None)
+    return {schema.key: schema for schema in found}
 
 
 def unmanaged_table(name: QualifiedName) -> Resource:

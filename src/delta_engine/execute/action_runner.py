@@ -13,6 +13,7 @@ from queue import SimpleQueue
 
 from delta_engine.actions import AlignTable, CreateTable, DropTable, TablePlan
 from delta_engine.addressing import Addressing
+from delta_engine.aspects import schemas
 from delta_engine.capabilities import Capabilities
 from delta_engine.errors import DeltaEngineError
 from delta_engine.execute.align_executor import AlignExecutor
@@ -122,9 +123,9 @@ class ActionRunner:
 
         Raises:
             ApplyFailedError: at least one table failed; all were tried.
-            InterruptedStatementsError: a schema could not be created; no table was touched.
+            InterruptedStatementsError: a schema could not be created or changed; no table was touched.
         """
-        self._create_schemas(plan)
+        self._prepare_schemas(plan)
         tell = on_outcome or (lambda _outcome: None)
         outcomes = self._apply_steps(steps_of(plan), tell)
         outcomes += self._apply_steps(drop_steps(plan), tell)
@@ -136,7 +137,7 @@ class ActionRunner:
         """Return the exact statements of a plan in a valid order, without running them."""
         recorder = RecordingSqlRunner()
         recording = ActionRunner(recorder, self._addressing, self._capabilities, parallelism=1)
-        recording._create_schemas(plan)
+        recording._prepare_schemas(plan)
         lines = [ScriptLine(table="", sql=sql) for sql in recorder.statements]
         for step in (*steps_of(plan), *drop_steps(plan)):
             recorder.statements.clear()
@@ -144,11 +145,13 @@ class ActionRunner:
             lines += [ScriptLine(table=step.table.key, sql=sql) for sql in recorder.statements]
         return tuple(lines)
 
-    def _create_schemas(self, plan: TablePlan) -> None:
+    def _prepare_schemas(self, plan: TablePlan) -> None:
         self._ddl.run(
-            self._addressing.create_schema(schema.catalog_name, schema.schema_name)
+            self._addressing.create_schema(schema.catalog_name, schema.schema_name, schema.comment)
             for schema in plan.create_schemas
         )
+        for align in plan.align_schemas:
+            self._ddl.run(schemas.render(align, self._addressing, self._capabilities))
 
     def _apply_steps(
         self, steps: Sequence[Step], on_outcome: Callable[[TableOutcome], None]

@@ -138,7 +138,7 @@ class Orchestrator:
         """
         raise_all(self._pipeline.validator.model_violations(tables))
         tables = resolved(tables)
-        observed = snapshot_with_former_names(self._pipeline.reader, tables)
+        observed = snapshot_with_former_names(self._pipeline.reader, tables, self._pipeline.planner.schemas)
         planned = self._planned(tables, observed, is_partial=is_partial, allow_cached=True)
         if planned.drift:  # a copy that is too old takes our own last run for somebody else
             planned = self._planned(tables, observed, is_partial=is_partial, allow_cached=False)

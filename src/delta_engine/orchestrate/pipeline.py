@@ -9,7 +9,7 @@ from delta_engine.actions import TablePlan
 from delta_engine.compile.planner import TablePlanner
 from delta_engine.deployment.document import DeploymentState
 from delta_engine.deployment.repository import utc_now
-from delta_engine.deployment.resources import last_applied_to
+from delta_engine.deployment.resources import last_applied_schemas, last_applied_to
 from delta_engine.drift.detector import DetectedTable, DriftDetector
 from delta_engine.drift.handling import (
     DriftRefusal,
@@ -114,6 +114,7 @@ class Pipeline:
                 observed,
                 applied,
                 {} if is_partial else self._removed(models, applied, observed, state),
+                last_applied_schemas(state),
             ),
             wanted=wanted,
             drift=tuple(refused.values()),

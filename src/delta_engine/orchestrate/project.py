@@ -20,20 +20,21 @@ from delta_engine.backends import (
 from delta_engine.capabilities import DATABRICKS, OPEN_SOURCE, Capabilities, Feature
 from delta_engine.compile.planner import TablePlanner
 from delta_engine.config.documents import unknown
-from delta_engine.config.model_files import load_models
+from delta_engine.config.model_files import load_declared
 from delta_engine.config.python_references import load_reference
 from delta_engine.config.settings import BackendType, Settings, load_settings
 from delta_engine.constraints.resolution import resolved
 from delta_engine.deployment.deployment import Deployment
 from delta_engine.errors import ConfigError, raise_all
 from delta_engine.execute.action_runner import ActionRunner, ScriptLine
-from delta_engine.models import Table
+from delta_engine.models import Schema, Table
 from delta_engine.orchestrate.orchestrator import Orchestrator
 from delta_engine.policy import Allowance, Policy, RemovedTables, matches_any
 from delta_engine.state.row_counts import SqlRowCounter
 from delta_engine.validation.capability_rules import SupportedFeatures, feature_name, without_features
 from delta_engine.validation.preflight import Preflight
 from delta_engine.validation.rules import DEFAULT_RULES, RuleSet
+from delta_engine.validation.schema_rules import schema_violations
 from delta_engine.validation.user_rules import add_user_rule
 from delta_engine.validation.validator import PlanValidator
 
@@ -49,12 +50,14 @@ class Project:
         settings: the configuration.
         models: the selected models.
         rules: the rules that hold: the engine's own, and the project's.
+        schemas: the declared schemas; none for a part of the models.
         is_partial: whether others were left out.
     """
 
     settings: Settings
     models: tuple[Table, ...]
     rules: RuleSet = DEFAULT_RULES
+    schemas: tuple[Schema, ...] = ()
     is_partial: bool = False
 
     @property
@@ -86,11 +89,19 @@ def load_project(
     settings = replace(settings, policy=_widened(settings.policy, allow))
     _refuse_table_removal(settings)
     left_out = _left_out(settings)
-    models = tuple(without_features(model, left_out) for model in load_models(settings))
+    tables_declared, declared_schemas = load_declared(settings)
+    models = tuple(without_features(model, left_out) for model in tables_declared)
+    schemas = () if Feature.SCHEMA_METADATA in left_out else declared_schemas
     project = Project(settings=settings, models=models, rules=load_rules(settings))
-    raise_all(project.validator.model_violations(models))
+    raise_all(
+        (
+            *project.validator.model_violations(models),
+            *schema_violations(schemas, _capabilities(settings)),
+        )
+    )
     selected = _selected(resolved(models), tables)
-    return replace(project, models=selected, is_partial=len(selected) < len(models))
+    is_partial = len(selected) < len(models)
+    return replace(project, models=selected, schemas=() if is_partial else schemas, is_partial=is_partial)
 
 
 def load_rules(settings: Settings) -> RuleSet:
@@ -179,7 +190,7 @@ def orchestrator(
             backend.capabilities,
             parallelism=settings.parallelism,
         ),
-        planner=TablePlanner(settings.policy),
+        planner=TablePlanner(settings.policy, project.schemas),
         preflight=Preflight(
             backend.runner,
             backend.addressing,

@@ -189,6 +189,7 @@ class SyncRun:
             outcomes = self._action_runner.apply(plan, record)
         except ApplyFailedError as error:
             has_failed, outcomes = True, error.outcomes
+        self._recorder.record_schemas(self._pipeline.planner.schemas)
         verified = self._confirm([model for model in self._wanted if model.qualified_name.key in planned])
         looked_at = {model.qualified_name.key for model in self._wanted} - planned
         self._recorder.adopt([model for key, model in models.items() if key in looked_at], self._observed)
@@ -206,7 +207,9 @@ class SyncRun:
             What was applied last, by `QualifiedName.key`.
         """
         self._models = resolved(tables)
-        self._observed = snapshot_with_former_names(self._pipeline.reader, self._models)
+        self._observed = snapshot_with_former_names(
+            self._pipeline.reader, self._models, self._pipeline.planner.schemas
+        )
         self._settle_renames()
         applied = last_applied(self._recorder.state)
         keys = {model.qualified_name.key for model in self._models}

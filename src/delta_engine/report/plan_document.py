@@ -7,7 +7,16 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from delta_engine import aspects
-from delta_engine.actions import Action, AlignTable, CreateTable, DropTable, TableAction, TablePlan
+from delta_engine.actions import (
+    Action,
+    AlignSchema,
+    AlignTable,
+    CreateTable,
+    DropTable,
+    TableAction,
+    TablePlan,
+)
+from delta_engine.aspects import schemas
 from delta_engine.aspects.aspect import Change
 from delta_engine.aspects.primary_key import named_primary_key
 from delta_engine.models import Column, Table
@@ -31,6 +40,7 @@ def plan_document(plan: TablePlan, *, environment: str, statements: Mapping[str,
         "environment": environment,
         "has_changes": bool(plan),
         "create_schemas": [str(schema) for schema in plan.create_schemas],
+        **({"align_schemas": list(map(_schema, plan.align_schemas))} if plan.align_schemas else {}),
         **({"kept_tables": [str(table) for table in plan.kept_tables]} if plan.kept_tables else {}),
         "tables": [
             {**_table(action), "statements": list(statements.get(action.table.key, ()))}
@@ -38,6 +48,20 @@ def plan_document(plan: TablePlan, *, environment: str, statements: Mapping[str,
         ],
     }
     return json.dumps(document, indent=2, ensure_ascii=False)
+
+
+def _schema(align: AlignSchema) -> dict[str, Any]:
+    return {
+        "schema": str(align),
+        "actions": [
+            {
+                "action": type(action).__name__,
+                "hazards": [hazard.value for hazard in action.hazards],
+                "change": change_document(change),
+            }
+            for action, change in schemas.explain(align.actions)
+        ],
+    }
 
 
 def _table(action: TableAction) -> dict[str, Any]:

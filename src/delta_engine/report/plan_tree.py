@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from delta_engine import aspects
-from delta_engine.actions import Action, AlignTable, CreateTable, DropTable, Hazard, TablePlan
+from delta_engine.actions import Action, AlignSchema, AlignTable, CreateTable, DropTable, Hazard, TablePlan
+from delta_engine.aspects import schemas
 from delta_engine.aspects.aspect import Change, Sign
 from delta_engine.aspects.columns import values_clause
 from delta_engine.aspects.foreign_keys import describe as describe_foreign_key
@@ -28,7 +29,9 @@ class Branch:
 def plan_branches(plan: TablePlan) -> Iterator[Branch]:
     """Yield a branch per schema and table, sorted by name."""
     for schema in plan.create_schemas:
-        yield Branch(Sign.ADDED, f"schema {schema}")
+        yield Branch(Sign.ADDED, f"schema {schema}{f'  {schema.comment!r}' if schema.comment else ''}")
+    for align in plan.align_schemas:
+        yield Branch(Sign.CHANGED, f"schema {align}", tuple(_changed_schema(align)))
     for action in plan.table_actions():
         match action:
             case CreateTable(desired):
@@ -42,14 +45,19 @@ def plan_branches(plan: TablePlan) -> Iterator[Branch]:
                 yield Branch(Sign.REMOVED, f"{table}  {note}  [{hazards}]", ())
 
 
+def _changed_schema(align: AlignSchema) -> Iterator[Branch]:
+    for action, change in schemas.explain(align.actions):
+        hazards = ", ".join(hazard.value for hazard in action.hazards)
+        yield Branch(change.sign, f"{describe_change(change)}  [{hazards}]")
+
+
 def plan_summary(plan: TablePlan) -> str:
     """Return one line that counts what the plan does."""
     if not plan:
         return "no changes"
     hazards = Counter(
         hazard.value
-        for align in plan.align_tables
-        for action in align.actions
+        for action in _all_actions(plan)
         for hazard in action.hazards
         if hazard is not Hazard.SAFE
     )
@@ -57,6 +65,7 @@ def plan_summary(plan: TablePlan) -> str:
         f"{counted(len(found), noun)} to {verb}"
         for found, noun, verb in (
             (plan.create_schemas, "schema", "create"),
+            (plan.align_schemas, "schema", "change"),
             (plan.create_tables, "table", "create"),
             (plan.align_tables, "table", "change"),
             (plan.drop_tables, "table", "drop"),
@@ -65,6 +74,13 @@ def plan_summary(plan: TablePlan) -> str:
     ]
     parts += [f"{count} × {hazard}" for hazard, count in sorted(hazards.items())]
     return ", ".join(parts)
+
+
+def _all_actions(plan: TablePlan) -> Iterator[Action]:
+    for schema in plan.align_schemas:
+        yield from schema.actions
+    for table in plan.align_tables:
+        yield from table.actions
 
 
 def counted(number: int, noun: str) -> str:

@@ -113,7 +113,9 @@ def take_out_clustering(properties: dict[str, str]) -> tuple[str, ...]:
     return tuple(".".join(path) for path in paths)
 
 
-def snapshot_with_former_names(reader: CatalogReader, models: Sequence[Table]) -> CatalogState:
+def snapshot_with_former_names(
+    reader: CatalogReader, models: Sequence[Table], schemas: Sequence[Schema] = ()
+) -> CatalogState:
     """Return a snapshot that finds tables under the names they had before, where models say so.
 
     Such a table stands under its model's name, with its `former_name`. Costs a second snapshot while a rename is
@@ -122,7 +124,7 @@ def snapshot_with_former_names(reader: CatalogReader, models: Sequence[Table]) -
     Raises:
         CatalogReadError, RefusalGroup, StatementError: as `CatalogReader.snapshot`.
     """
-    observed = reader.snapshot(models)
+    observed = reader.snapshot(models, schemas)
     listed = {name.key: name for name in observed.unasked}
     formers = {
         model.qualified_name.key: listed[former.key]

@@ -311,6 +311,11 @@ def _declared_parts(model: Table) -> Iterator[tuple[str, Part]]:
             yield what, part
 
 
+def forbidden_in_names(name: str) -> str:
+    """Return what is wrong with the name of a catalog, schema or table; empty if nothing is."""
+    return _name_problem(name, ValidTableNames.FORBIDDEN)
+
+
 def _name_problem(name: str, forbidden: re.Pattern[str]) -> str:
     if not name:
         return "is empty"

@@ -1,0 +1,104 @@
+"""Schemas: comment, tags, grants and owner. All but the comment is compared and said as for tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Any, ClassVar
+
+from delta_engine.actions import SAFE, Action, AlignSchema, Hazard, Phase
+from delta_engine.addressing import Addressing
+from delta_engine.aspects import grants, owner, table_tags
+from delta_engine.aspects.aspect import Aspect, Change, Comparison, RenderContext, Sign
+from delta_engine.capabilities import Capabilities
+from delta_engine.models import QualifiedName, Schema, Table
+from delta_engine.policy import Policy
+from delta_engine.sql import sql_schema, sql_set_schema_comment
+from delta_engine.state.states import SchemaState, TableState
+
+SHARED: tuple[Aspect[Any], ...] = (table_tags.ASPECT, grants.ASPECT, owner.ASPECT)
+"""The aspects that schemas share with tables."""
+
+_ASPECT_OF = {action_type: aspect for aspect in SHARED for action_type in aspect.action_types}
+
+
+@dataclass(frozen=True, slots=True)
+class SetSchemaComment:
+    """Set or clear the schema's comment."""
+
+    phase: ClassVar[Phase] = Phase.SET_TABLE_COMMENT
+    hazards: ClassVar[tuple[Hazard, ...]] = SAFE
+    desired: str
+    observed: str
+
+    def __post_init__(self) -> None:
+        if self.desired == self.observed:
+            raise ValueError("the schema has this comment already")
+
+
+def diff(
+    desired: Schema, observed: SchemaState, last_applied: Schema | None, policy: Policy
+) -> Iterator[Action]:
+    """Yield the actions that bring a schema to its model; a comment that it does not name is left alone."""
+    if desired.comment is not None and desired.comment != observed.comment:
+        yield SetSchemaComment(desired.comment, observed.comment)
+    comparison = Comparison.of(
+        _as_table(desired),
+        TableState(tags=observed.tags, owner=observed.owner, grants=observed.grants),
+        _as_table(last_applied) if last_applied else None,
+        policy,
+    )
+    for aspect in SHARED:
+        yield from aspect.diff(comparison)
+
+
+def after_create(desired: Schema, policy: Policy) -> Iterator[Action]:
+    """Yield what a new schema still needs after CREATE SCHEMA, which says its comment."""
+    yield from diff(desired, SchemaState(comment=desired.comment or ""), None, policy)
+
+
+def render(align: AlignSchema, addressing: Addressing, capabilities: Capabilities) -> Iterator[str]:
+    """Yield the statements of an alignment, in execution order."""
+    name = QualifiedName(align.catalog_name, align.schema_name, "")
+    context = RenderContext(name, addressing, capabilities, is_schema=True)
+    for action_type, found in groupby(align.actions, key=type):
+        actions = list(found)
+        if action_type is SetSchemaComment:
+            address = sql_schema(align.catalog_name, align.schema_name)
+            yield from (
+                sql_set_schema_comment(address, action.desired)
+                for action in actions
+                if isinstance(action, SetSchemaComment)
+            )
+        else:
+            yield from _ASPECT_OF[action_type].render(actions, context)
+
+
+def explain(actions: Iterable[Action]) -> Iterator[tuple[Action, Change]]:
+    """Yield each action with its lines for people."""
+    for action in actions:
+        if isinstance(action, SetSchemaComment):
+            change = Change(
+                sign=Sign.CHANGED,
+                subject="schema comment",
+                observed=repr(action.observed),
+                desired=repr(action.desired),
+            )
+            yield action, change
+        else:
+            for line in _ASPECT_OF[type(action)].explain(action):
+                yield action, line
+
+
+def _as_table(schema: Schema) -> Table:
+    """Return a table that says what a schema says, of what both have."""
+    return Table(
+        schema.catalog_name,
+        schema.schema_name,
+        "",
+        (),
+        tags=schema.tags,
+        owner=schema.owner,
+        grants=schema.grants,
+    )
