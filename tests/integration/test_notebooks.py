@@ -71,7 +71,7 @@ def test_the_job(spark: SparkSession, project: Path) -> None:
 def test_opened_by_hand_sync_is_a_dry_run(spark: SparkSession, project: Path) -> None:
     by_hand = {"environment": "local", "conf_dir": "conf"}
     _, values = run_notebook(NOTEBOOKS / "sync.py", spark, by_hand)
-    assert values == {"pending": 1, "create": 1, "change": 0}
+    assert values == {"pending": 1, "create": 1, "change": 0, "drop": 0}
     assert not (project / ".delta-engine" / "warehouse").exists()
 
 
