@@ -7,12 +7,13 @@ from dataclasses import replace
 import pytest
 
 from delta_engine.addressing import CatalogAddressing
+from delta_engine.aspects import ASPECTS
 from delta_engine.capabilities import DATABRICKS
 from delta_engine.compile.planner import TablePlanner
 from delta_engine.errors import InvalidModelError
 from delta_engine.execute.action_runner import ActionRunner
 from delta_engine.execute.recording_sql_runner import RecordingSqlRunner
-from delta_engine.models import Column, PrimaryKey, Table
+from delta_engine.models import Column, Part, PrimaryKey, Table
 from delta_engine.state.states import RelationKind, TableState
 from tests.builders import catalog_of
 
@@ -70,3 +71,7 @@ def test_a_column_that_is_not_there_is_refused() -> None:
     model = replace(COMMENTS, columns=(Column("nmae", "void", comment="typo"),))
     with pytest.raises(InvalidModelError, match="column nmae: the table has no such column, and the model"):
         statements(model, THEIRS)
+
+
+def test_every_part_has_an_aspect() -> None:
+    assert {aspect.part for aspect in ASPECTS} == {*Part}
