@@ -167,10 +167,10 @@ def test_one_failed_table_leaves_the_others_applied(
     spark: SparkSession, delta_engine: CommandLine, project: Path, orders: str
 ) -> None:
     delta_engine("-e", "local", "sync")
-    spark.sql(f"ALTER TABLE {orders} ALTER COLUMN id DROP NOT NULL")
-    spark.sql(f"INSERT INTO {orders} VALUES (NULL, NULL, NULL)")
-    lines = (project / "conf" / "models" / "orders.yml").read_text().replace("name: orders", "name: lines")
-    (project / "conf" / "models" / "lines.yml").write_text(lines)
+    spark.sql(f"INSERT INTO {orders} VALUES (1, NULL, -1)")
+    text = (project / "conf" / "models" / "orders.yml").read_text()
+    (project / "conf" / "models" / "orders.yml").write_text(text + "    checks: {positive: amount > 0}\n")
+    (project / "conf" / "models" / "lines.yml").write_text(text.replace("name: orders", "name: lines"))
 
     result = delta_engine("-e", "local", "sync", "--json")
     assert result.code == 5
@@ -179,7 +179,7 @@ def test_one_failed_table_leaves_the_others_applied(
     assert "DELTA_NEW_CHECK_CONSTRAINT_VIOLATION" in summary["failures"]["dev.silver.orders"]
     assert "failed: 1 of 2 tables failed:" in result.stderr
 
-    spark.sql(f"DELETE FROM {orders} WHERE id IS NULL")
+    spark.sql(f"DELETE FROM {orders} WHERE amount < 0")
     assert delta_engine("-e", "local", "sync").code == 0
     assert delta_engine("-e", "local", "plan", "--detailed-exitcode").code == 0
 

@@ -10,11 +10,14 @@ from typing import TYPE_CHECKING
 import pytest
 
 from delta_engine.backends import Backend, embedded_backend
+from delta_engine.cli.context import ExitCode
 from delta_engine.errors import StatementError, UnsafePlanError
 from delta_engine.execute.action_runner import ActionRunner
 from delta_engine.models import CheckConstraint, Column, ForeignKey, PrimaryKey, QualifiedName, Table
 from delta_engine.orchestrate.orchestrator import Orchestrator
 from delta_engine.validation.preflight import Preflight
+from tests.builders import address_of_orders
+from tests.commandline import CommandLine
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -153,3 +156,25 @@ def test_rows_are_looked_at_before_they_bite(backend: Backend) -> None:
     both = replace(required, checks=checked.checks)
     engine_over(backend, counts_checks=True).sync_tables([both])
     assert not engine_over(backend).plan_tables([both])
+
+
+def test_the_command_line_refuses_over_rows(
+    spark: SparkSession, project: Path, delta_engine: CommandLine
+) -> None:
+    assert delta_engine("-e", "local", "sync").code == ExitCode.DONE
+    address = address_of_orders(project)
+    spark.sql(f"INSERT INTO {address} VALUES (1, NULL, -1), (2, NULL, NULL)")
+    path = project / "conf" / "models" / "orders.yml"
+    text = path.read_text()
+    path.write_text(text.replace("type: timestamp,", "type: timestamp, nullable: false,"))
+    for command in ("plan", "sync"):
+        refused = delta_engine("-e", "local", command)
+        assert refused.code == ExitCode.REFUSED
+        assert "column created_ts: it would become NOT NULL, and is NULL in 2 rows." in refused.stderr
+        assert "counting rows of 1 table …" in refused.stderr
+    path.write_text(text + "    checks: {positive: amount > 0}\n")
+    assert delta_engine("-e", "local", "plan").code == ExitCode.DONE
+    for command in ("plan", "sync"):
+        refused = delta_engine("-e", "local", command, "--preflight")
+        assert refused.code == ExitCode.REFUSED
+        assert "check positive would not hold for 2 rows: amount > 0." in refused.stderr
