@@ -11,7 +11,7 @@ from delta_engine.addressing import CatalogAddressing
 from delta_engine.capabilities import DATABRICKS
 from delta_engine.compile.planner import TablePlanner
 from delta_engine.execute.action_runner import ActionRunner
-from delta_engine.models import Column, Table
+from delta_engine.models import CheckConstraint, Column, ColumnMask, Table
 from tests.fakes.unity_catalog import FakeUnityCatalog
 
 MAPPED = {"delta.columnMapping.mode": "name", "delta.enableTypeWidening": "true"}
@@ -140,6 +140,24 @@ CASES = {
         observed=lambda n: table(*columns(n)),
         desired=lambda n: table(*(Column(f"d{one}", "int", renamed_from=f"c {one}") for one in range(n))),
         statement=f"{ALTER}RENAME COLUMN `c",
+        is_per_thing=True,
+    ),
+    "checks": Case(
+        observed=lambda n: table(),
+        desired=lambda n: table(checks=[CheckConstraint(f"k{one}", f"id > {one}") for one in range(n)]),
+        statement=f"{ALTER}ADD CONSTRAINT `k",
+        is_per_thing=True,
+    ),
+    "checks that go": Case(
+        observed=lambda n: table(checks=[CheckConstraint(f"k{one}", f"id > {one}") for one in range(n)]),
+        desired=lambda n: table(),
+        statement=f"{ALTER}DROP CONSTRAINT `k",
+        is_per_thing=True,
+    ),
+    "masks": Case(
+        observed=lambda n: table(*columns(n)),
+        desired=lambda n: table(*columns(n, mask=ColumnMask("dev.silver.f"))),
+        statement=f"{ALTER}ALTER COLUMN `c",
         is_per_thing=True,
     ),
     "tags of columns": Case(
