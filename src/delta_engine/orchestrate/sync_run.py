@@ -17,7 +17,7 @@ from delta_engine.drift.handling import DriftRefusal, irreversible, is_replaced,
 from delta_engine.drift_policy import DriftKind
 from delta_engine.errors import RefusalGroup, RefusedError, StatementError, raise_all
 from delta_engine.execute.action_runner import ApplyFailedError, OutcomeKind, TableOutcome
-from delta_engine.models import Table
+from delta_engine.models import Schema, Table
 from delta_engine.orchestrate.pipeline import Pipeline
 from delta_engine.state.catalog_reader import former_name, snapshot_with_former_names
 from delta_engine.state.states import CatalogState
@@ -42,6 +42,7 @@ class SyncRun:
         self._recorder = locked.recorder
         self._models: tuple[Table, ...] = ()
         self._wanted: tuple[Table, ...] = ()
+        self._schemas: tuple[Schema, ...] = ()
         self._observed = CatalogState(tables={})
         self._drift: tuple[DriftRefusal, ...] = ()
         self._replaced: tuple[DetectedTable, ...] = ()
@@ -66,6 +67,7 @@ class SyncRun:
         planned = self._pipeline.plan(
             self._models, self._observed, applied, self._recorder.state, is_partial=is_partial
         )
+        self._schemas = self._pipeline.planner.schemas
         self._forget_gone(applied)
         self._wanted, self._drift, self._replaced = planned.wanted, planned.drift, planned.replaced
         return planned.plan
@@ -90,7 +92,8 @@ class SyncRun:
         self._wanted = tuple(map(restored, detected))
         self._drift = tuple(irreversible(self._wanted, detected))
         self._replaced = tuple(filter(is_replaced, detected))
-        return self._pipeline.planner.plan(self._wanted, self._observed)
+        plan = self._pipeline.planner.plan(self._wanted, self._observed)
+        return replace(plan, align_schemas=())  # schemas are brought to their models, never back
 
     def detect(self, tables: Sequence[Table], *, is_partial: bool = False) -> tuple[DetectedTable, ...]:
         """Return the tables that are not as they were applied, with who changed them.
@@ -189,7 +192,7 @@ class SyncRun:
             outcomes = self._action_runner.apply(plan, record)
         except ApplyFailedError as error:
             has_failed, outcomes = True, error.outcomes
-        self._recorder.record_schemas(self._pipeline.planner.schemas)
+        self._recorder.record_schemas(self._schemas)
         verified = self._confirm([model for model in self._wanted if model.qualified_name.key in planned])
         looked_at = {model.qualified_name.key for model in self._wanted} - planned
         self._recorder.adopt([model for key, model in models.items() if key in looked_at], self._observed)
