@@ -6,14 +6,16 @@ import os
 from pathlib import Path
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 from tests.commandline import CommandLine
 
-# New examples are for people who can look at what they find; CI repeats the same ones.
-settings.register_profile("ci", derandomize=True)
-if os.environ.get("CI"):
-    settings.load_profile("ci")
+# How long drawing takes says more of the machine than of a test. New examples are for people who can look at what
+# they find; CI repeats the same ones.
+PATIENT = settings(suppress_health_check=[HealthCheck.too_slow], deadline=None)
+settings.register_profile("patient", PATIENT)
+settings.register_profile("ci", PATIENT, derandomize=True)
+settings.load_profile("ci" if os.environ.get("CI") else "patient")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

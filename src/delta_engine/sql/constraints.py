@@ -1,0 +1,72 @@
+"""Statements and clauses about keys and checks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from delta_engine.sql.text import idents, quote_ident
+
+
+def sql_primary_key(name: str, columns: Sequence[str], *, rely: bool = False) -> str:
+    """Return the constraint clause of a primary key, for CREATE TABLE and ADD."""
+    trusted = " NOT ENFORCED RELY" if rely else ""
+    return f"CONSTRAINT {quote_ident(name)} PRIMARY KEY ({idents(columns)}){trusted}"
+
+
+def sql_add_primary_key(table: str, name: str, columns: Sequence[str], *, rely: bool = False) -> str:
+    """Add a primary key to an existing table."""
+    return f"ALTER TABLE {table} ADD {sql_primary_key(name, columns, rely=rely)}"
+
+
+def sql_foreign_key(
+    name: str,
+    columns: Sequence[str],
+    references: str,
+    referenced_columns: Sequence[str],
+    *,
+    rely: bool = False,
+) -> str:
+    """Return the constraint clause of a foreign key, for CREATE TABLE and ADD.
+
+    Args:
+        name: the constraint's name.
+        columns: the columns, in key order.
+        references: the SQL that addresses the referenced table.
+        referenced_columns: its columns, in key order.
+        rely: whether the optimizer may trust it.
+    """
+    trusted = " NOT ENFORCED RELY" if rely else ""
+    return (
+        f"CONSTRAINT {quote_ident(name)} FOREIGN KEY ({idents(columns)}) "
+        f"REFERENCES {references} ({idents(referenced_columns)}){trusted}"
+    )
+
+
+def sql_add_constraint(table: str, clause: str) -> str:
+    """Add a constraint, given its clause, to an existing table."""
+    return f"ALTER TABLE {table} ADD {clause}"
+
+
+def sql_add_check(table: str, name: str, expression: str) -> str:
+    """Add an enforced check; the platform scans the rows first."""
+    return f"ALTER TABLE {table} ADD CONSTRAINT {quote_ident(name)} CHECK ({expression})"
+
+
+def sql_not_null_condition(*path: str) -> str:
+    """Return the condition that a column, or a field of a struct that is there, is not null."""
+    named = ".".join(map(quote_ident, path))
+    around = "".join(
+        f"{'.'.join(map(quote_ident, path[:depth]))} IS NULL OR " for depth in range(1, len(path))
+    )
+    return f"{around}{named} IS NOT NULL"
+
+
+def sql_add_not_null_check(table: str, name: str, column: str) -> str:
+    """Add an enforced check that a column is not null; the platform scans the rows first."""
+    return f"ALTER TABLE {table} ADD CONSTRAINT {quote_ident(name)} CHECK ({quote_ident(column)} IS NOT NULL)"
+
+
+def sql_drop_constraint(table: str, name: str, *, if_exists: bool = False) -> str:
+    """Drop a constraint by the spelling the catalog has."""
+    guard = "IF EXISTS " if if_exists else ""
+    return f"ALTER TABLE {table} DROP CONSTRAINT {guard}{quote_ident(name)}"

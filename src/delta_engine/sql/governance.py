@@ -1,0 +1,85 @@
+"""Statements and clauses about tags, owners, privileges, row filters and masks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from delta_engine.model_parts import QualifiedName
+from delta_engine.sql.text import idents, quote_ident, sql_function, sql_literal, sql_pairs
+
+
+def sql_set_tags(securable: str, tags: Mapping[str, str], column: str | None = None) -> str:
+    """Set tags; those not named stay as they are.
+
+    Args:
+        securable: a table or a schema, such as ``TABLE `dev`.`silver`.`orders` ``.
+        tags: values by key; the empty value makes a tag that is its key alone.
+        column: the table's column that they are for; None for the table itself.
+    """
+    return f"ALTER {securable}{_of_column(column)} SET TAGS ({sql_pairs(tags)})"
+
+
+def sql_unset_tags(securable: str, keys: Iterable[str], column: str | None = None) -> str:
+    """Take tags away; the arguments are those of `sql_set_tags`."""
+    return f"ALTER {securable}{_of_column(column)} UNSET TAGS ({', '.join(map(sql_literal, keys))})"
+
+
+def sql_set_owner(securable: str, principal: str) -> str:
+    """Give a table or a schema to somebody else; `securable` is that of `sql_set_tags`."""
+    return f"ALTER {securable} OWNER TO {quote_ident(principal)}"
+
+
+def sql_grant(securable: str, privileges: Iterable[str], principal: str) -> str:
+    """Grant privileges on a table or a schema to one principal; `securable` is that of `sql_set_tags`."""
+    return f"GRANT {', '.join(privileges)} ON {securable} TO {quote_ident(principal)}"
+
+
+def sql_revoke(securable: str, privileges: Iterable[str], principal: str) -> str:
+    """Revoke privileges of one principal; what it does not have is no error."""
+    return f"REVOKE {', '.join(privileges)} ON {securable} FROM {quote_ident(principal)}"
+
+
+def sql_row_filter(function: QualifiedName, columns: Sequence[str]) -> str:
+    """Return the clause of a row filter, for SET and for WITH in CREATE TABLE."""
+    return f"ROW FILTER {sql_function(function)} ON ({idents(columns)})"
+
+
+def sql_mask(function: QualifiedName, using_columns: Sequence[str]) -> str:
+    """Return the clause of a column mask, for a column's definition and for SET."""
+    using = f" USING COLUMNS ({idents(using_columns)})" if using_columns else ""
+    return f"MASK {sql_function(function)}{using}"
+
+
+def sql_set_row_filter(table: str, clause: str) -> str:
+    """Set a table's row filter, in one step if it has another one.
+
+    Args:
+        table: the SQL that addresses the table.
+        clause: what `sql_row_filter` returns.
+    """
+    return f"ALTER TABLE {table} SET {clause}"
+
+
+def sql_drop_row_filter(table: str) -> str:
+    """Let everybody see all rows."""
+    return f"ALTER TABLE {table} DROP ROW FILTER"
+
+
+def sql_set_mask(table: str, column: str, clause: str) -> str:
+    """Set a column's mask, in one step if it has another one.
+
+    Args:
+        table: the SQL that addresses the table.
+        column: the column's name.
+        clause: what `sql_mask` returns.
+    """
+    return f"ALTER TABLE {table}{_of_column(column)} SET {clause}"
+
+
+def sql_drop_mask(table: str, column: str) -> str:
+    """Let everybody see a column as it is."""
+    return f"ALTER TABLE {table}{_of_column(column)} DROP MASK"
+
+
+def _of_column(name: str | None) -> str:
+    return "" if name is None else f" ALTER COLUMN {quote_ident(name)}"

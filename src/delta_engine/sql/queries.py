@@ -1,0 +1,75 @@
+"""Queries: what exists, who did it, and what the rows say."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from delta_engine.sql.text import quote_ident, sql_data_type
+from delta_engine.types import (
+    DataType,
+)
+
+
+def sql_count_rows(table: str) -> str:
+    """Count a table's rows, as one row with the column `row_count`; Delta answers from its log."""
+    return f"SELECT count(*) AS row_count FROM {table}"
+
+
+def sql_column_alias(name: str, alias: str) -> str:
+    """Return a column under another name, for SELECT."""
+    return f"{quote_ident(name)} AS {quote_ident(alias)}"
+
+
+def sql_null_column(name: str, data_type: DataType) -> str:
+    """Return a column that is NULL in every row, for SELECT."""
+    return f"CAST(NULL AS {sql_data_type(data_type)}) AS {quote_ident(name)}"
+
+
+def sql_count_violations(table: str, columns: Iterable[str], conditions: Iterable[str]) -> str:
+    """Count the rows that do not meet conditions, all in one row; an unknown answer is a no, as for CHECK.
+
+    Args:
+        table: the SQL that addresses the table.
+        columns: what conditions may use besides the table's own columns.
+        conditions: the conditions; the counts come back in their order.
+    """
+    counts = ", ".join(
+        f"count_if(NOT coalesce(({condition}), false)) AS violations_{place}"
+        for place, condition in enumerate(conditions)
+    )
+    return f"SELECT {counts} FROM (SELECT {', '.join(('*', *columns))} FROM {table})"
+
+
+def sql_show_table_properties(table: str) -> str:
+    """List a table's properties as rows of `key` and `value`."""
+    return f"SHOW TBLPROPERTIES {table}"
+
+
+def sql_describe_as_json(table: str) -> str:
+    """Return one row with one text: everything about a table, as a JSON document."""
+    return f"DESCRIBE TABLE EXTENDED {table} AS JSON"
+
+
+def sql_show_create_table(table: str) -> str:
+    """Return one row with one text: the statement that would create a table like this one."""
+    return f"SHOW CREATE TABLE {table}"
+
+
+def sql_current_user() -> str:
+    """Return one row with one text: who runs it."""
+    return "SELECT current_user()"
+
+
+def sql_describe_table(table: str) -> str:
+    """Return a table's columns, then its partition columns, then its details, as rows of `col_name` and `data_type`."""
+    return f"DESCRIBE TABLE EXTENDED {table}"
+
+
+def sql_describe_history(table: str, limit: int) -> str:
+    """Return the latest commits of a Delta table, newest first, as rows of the documented history schema."""
+    return f"DESCRIBE HISTORY {table} LIMIT {limit}"
+
+
+def sql_describe_detail(table: str) -> str:
+    """Return a row about a Delta table, with its `id`; it replays the log, so never for many tables."""
+    return f"DESCRIBE DETAIL {table}"

@@ -1,0 +1,113 @@
+"""Statements and clauses about tables and schemas as a whole."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from delta_engine.sql.text import idents, quote_ident, sql_comment, sql_literal, sql_pairs
+
+
+def sql_partitioned_by(columns: Sequence[str]) -> str:
+    """Return the clause of CREATE TABLE for Hive-style partitions."""
+    return f"PARTITIONED BY ({idents(columns)})"
+
+
+def sql_location(location: str) -> str:
+    """Return the clause of CREATE TABLE for the place of an external table's files."""
+    return f"LOCATION {sql_literal(location)}"
+
+
+def sql_schema(catalog: str, schema: str) -> str:
+    """Return the SQL that addresses a schema, as the catalog stores its name."""
+    return f"{quote_ident(catalog.lower())}.{quote_ident(schema.lower())}"
+
+
+def sql_create_schema(catalog: str, schema: str, comment: str = "") -> str:
+    """Create a schema."""
+    return f"CREATE SCHEMA {quote_ident(catalog)}.{quote_ident(schema)}{sql_comment(comment)}"
+
+
+def sql_set_schema_comment(schema: str, comment: str) -> str:
+    """Set a schema's comment; empty clears it. `schema` is the SQL that addresses it."""
+    return f"COMMENT ON SCHEMA {schema} IS {sql_literal(comment)}"
+
+
+def sql_create_table(
+    table: str,
+    *,
+    columns: Sequence[str],
+    constraints: Sequence[str] = (),
+    comment: str = "",
+    properties: Mapping[str, str],
+    clauses: Sequence[str] = (),
+    cluster_by: Sequence[str] = (),
+) -> str:
+    """Create a Delta table whole, in one statement.
+
+    There is no IF NOT EXISTS: it reports success when somebody else has just made a different table.
+
+    Args:
+        table: the SQL that addresses the table.
+        columns: column definitions, in order.
+        constraints: constraint clauses, after the columns.
+        comment: the table's comment; empty for none.
+        properties: table properties.
+        clauses: further clauses of the table, in any order.
+        cluster_by: the columns of liquid clustering.
+    """
+    body = ",\n  ".join((*columns, *constraints))
+    table_comment = f"\nCOMMENT {sql_literal(comment)}" if comment else ""
+    tblproperties = f"\nTBLPROPERTIES ({sql_pairs(properties)})" if properties else ""
+    clustering = f"\nCLUSTER BY ({idents(cluster_by)})" if cluster_by else ""
+    further = "".join(f"\n{clause}" for clause in clauses)
+    return (
+        f"CREATE TABLE {table} (\n  {body}\n)\nUSING delta{clustering}{table_comment}{further}{tblproperties}"
+    )
+
+
+def sql_set_table_comment(table: str, comment: str) -> str:
+    """Set the table's comment; empty clears it (warehouses refuse UNSET)."""
+    return f"COMMENT ON TABLE {table} IS {sql_literal(comment)}"
+
+
+def sql_on_streaming_table(statement: str) -> str:
+    """Return a statement about a table as one about a streaming table (docs: "ALTER STREAMING TABLE")."""
+    table = "ALTER TABLE "
+    return (
+        f"ALTER STREAMING TABLE {statement.removeprefix(table)}" if statement.startswith(table) else statement
+    )
+
+
+def sql_set_table_properties(table: str, properties: Mapping[str, str]) -> str:
+    """Set properties; those not named stay as they are."""
+    return f"ALTER TABLE {table} SET TBLPROPERTIES ({sql_pairs(properties)})"
+
+
+def sql_unset_table_properties(table: str, keys: Iterable[str]) -> str:
+    """Remove properties; a key that is not there is no error."""
+    return f"ALTER TABLE {table} UNSET TBLPROPERTIES IF EXISTS ({', '.join(map(sql_literal, keys))})"
+
+
+def sql_cluster_automatically(table: str) -> str:
+    """Let the platform choose the columns by which it clusters a table."""
+    return f"ALTER TABLE {table} CLUSTER BY AUTO"
+
+
+def sql_alter_clustering(table: str, columns: Sequence[str]) -> str:
+    """Cluster a table by other columns; by none, without any."""
+    return f"ALTER TABLE {table} CLUSTER BY {f'({idents(columns)})' if columns else 'NONE'}"
+
+
+def sql_drop_table(table: str) -> str:
+    """Drop a table. Databricks keeps a managed one for a while: `sql_undrop_table`."""
+    return f"DROP TABLE {table}"
+
+
+def sql_undrop_table(table: str) -> str:
+    """Bring back a managed table that was dropped within the last seven days (docs: "UNDROP")."""
+    return f"UNDROP TABLE {table}"
+
+
+def sql_rename_table(observed: str, desired: str) -> str:
+    """Give a table another name in its schema."""
+    return f"ALTER TABLE {observed} RENAME TO {desired}"

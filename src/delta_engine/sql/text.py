@@ -1,0 +1,97 @@
+"""SQL text: quoting, literals, types and the pieces that statements share.
+
+Identifiers come in raw and are quoted here and nowhere else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from typing_extensions import assert_never
+
+from delta_engine.model_parts import QualifiedName
+from delta_engine.types import (
+    ArrayType,
+    AtomicType,
+    CharacterType,
+    DataType,
+    DecimalType,
+    MapType,
+    StructField,
+    StructType,
+    UnsupportedType,
+)
+
+_ESCAPES = str.maketrans({"\\": "\\\\", "'": "\\'", "\n": "\\n", "\r": "\\r", "\t": "\\t"})
+
+
+def quote_ident(name: str) -> str:
+    """Return a raw identifier in backticks, with its own backticks doubled."""
+    return "`" + name.replace("`", "``") + "`"
+
+
+def sql_path(path: Sequence[str]) -> str:
+    """Return the way to a field: a column's name and the steps into it, each quoted."""
+    return ".".join(map(quote_ident, path))
+
+
+def escape_sql_literal(text: str) -> str:
+    r"""Return text as it stands between the quotes of a SQL string literal.
+
+    A quote becomes `\'`, right in every Spark version (`''` means two literals side by side before
+    Spark 4). `${` becomes `$\{`, which reads back as `${`: Spark substitutes variables inside literals
+    (`spark.sql.variable.substitute`), and serverless does not let that be switched off.
+    """
+    return text.translate(_ESCAPES).replace("${", "$\\{")
+
+
+def sql_literal(text: str) -> str:
+    """Return text as a SQL string literal."""
+    return f"'{escape_sql_literal(text)}'"
+
+
+def sql_data_type(data_type: DataType) -> str:
+    """Return a type as SQL that Spark and Databricks parse."""
+    match data_type:
+        case AtomicType(name):
+            return name
+        case DecimalType(precision, scale):
+            return f"decimal({precision},{scale})"
+        case CharacterType(name, length):
+            return f"{name}({length})"
+        case ArrayType(element):
+            return f"array<{sql_data_type(element)}>"
+        case MapType(key, value):
+            return f"map<{sql_data_type(key)},{sql_data_type(value)}>"
+        case StructType(fields):
+            return f"struct<{', '.join(map(_struct_field, fields))}>"
+        case UnsupportedType(text, reason):
+            raise ValueError(f"type {text!r} has no SQL: {reason}")
+    assert_never(data_type)
+
+
+def sql_function(name: QualifiedName) -> str:
+    """Return a function's three-part name, as the catalog stores it."""
+    return ".".join(map(quote_ident, name.key.split(".")))
+
+
+def idents(names: Iterable[str]) -> str:
+    """Return raw identifiers as a list, each quoted."""
+    return ", ".join(map(quote_ident, names))
+
+
+def sql_comment(text: str) -> str:
+    """Return a COMMENT clause after a blank; nothing for the empty text."""
+    return f" COMMENT {sql_literal(text)}" if text else ""
+
+
+def _struct_field(field: StructField) -> str:
+    not_null = "" if field.is_nullable else " NOT NULL"
+    return (
+        f"{quote_ident(field.name)}: {sql_data_type(field.data_type)}{not_null}{sql_comment(field.comment)}"
+    )
+
+
+def sql_pairs(properties: Mapping[str, str]) -> str:
+    """Return keys and values as SQL lists them, sorted by key."""
+    return ", ".join(f"{sql_literal(key)} = {sql_literal(properties[key])}" for key in sorted(properties))
