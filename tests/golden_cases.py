@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from delta_engine.actions import TablePlan
+from delta_engine.capabilities import Capabilities, Feature
 from delta_engine.compile.planner import TablePlanner
-from delta_engine.config.model_files import load_models
+from delta_engine.config.model_files import load_declared, load_models
 from delta_engine.config.settings import BackendType, Settings
 from delta_engine.config.state_backend import default_state_backend
 from delta_engine.constraints.resolution import resolved
@@ -25,10 +26,13 @@ from delta_engine.models import (
     PrimaryKey,
     QualifiedName,
     RowFilter,
+    Schema,
     Table,
 )
+from delta_engine.orchestrate.importing import as_model
 from delta_engine.policy import Policy
-from delta_engine.state.states import ABSENT, CatalogState, Reference, RelationKind, TableState
+from delta_engine.state.states import ABSENT, CatalogState, Reference, RelationKind, SchemaState, TableState
+from delta_engine.validation.capability_rules import SupportedFeatures
 
 FOLDER = Path(__file__).parent / "golden"
 
@@ -50,7 +54,60 @@ class GoldenCase:
         document = json.loads((self.folder / "observed.json").read_text("utf-8"))
         if document is None or "columns" in document:
             document = {model.qualified_name.key: document for model in self.models}
-        return CatalogState(tables={key: state_from_json(table) for key, table in document.items()})
+        schemas = self._beside("schemas")
+        return CatalogState(
+            tables={key: state_from_json(table) for key, table in document.items()},
+            missing_schemas=frozenset(_pair(key) for key, schema in schemas.items() if schema is None),
+            schema_states={
+                key: msgspec.convert(schema, SchemaState)
+                for key, schema in schemas.items()
+                if schema is not None
+            },
+        )
+
+    @property
+    def schemas(self) -> tuple[Schema, ...]:
+        """The schemas of `schemas.yml`; none by default."""
+        return self._schemas("schemas.yml")
+
+    @property
+    def applied_schemas(self) -> dict[str, Schema]:
+        """The schemas of `applied_schemas.yml` by their keys."""
+        return {schema.key: schema for schema in self._schemas("applied_schemas.yml")}
+
+    @property
+    def removed(self) -> dict[QualifiedName, int | None]:
+        """Tables that are not declared any more, with how many rows they have."""
+        return {QualifiedName(*key.split(".")): rows for key, rows in self._beside("removed").items()}
+
+    def suits(self, capabilities: Capabilities) -> bool:
+        """Whether a platform has what the case declares, and what it observes."""
+        states = self.state.tables
+        observed = [
+            as_model(model.qualified_name, states[model.qualified_name.key])
+            for model in self.models
+            if states[model.qualified_name.key].exists
+        ]
+        needed = {
+            Feature.SCHEMA_METADATA: bool(self.schemas),
+            Feature.TABLE_REMOVAL: bool(self.removed),
+            Feature.STREAMING_TABLES: any(
+                state.relation is RelationKind.STREAMING_TABLE for state in states.values()
+            ),
+        }
+        is_lacking = any(is_needed and one in capabilities.refused for one, is_needed in needed.items())
+        return not is_lacking and not any(SupportedFeatures(capabilities).check([*self.models, *observed]))
+
+    def _schemas(self, yaml: str) -> tuple[Schema, ...]:
+        if not (self.folder / yaml).exists():
+            return ()
+        settings = settings_for(self.folder, yaml=yaml)
+        return load_declared(replace(settings, yaml_models=("desired.yml", yaml)))[1]
+
+    def _beside(self, what: str) -> dict[str, Any]:
+        """Return what `<what>.json` says; nothing by default."""
+        path = self.folder / f"{what}.json"
+        return dict(json.loads(path.read_text("utf-8"))) if path.exists() else {}
 
     @property
     def policy(self) -> Policy:
@@ -68,7 +125,9 @@ class GoldenCase:
 
     def plan(self) -> TablePlan:
         """Return the plan for the case."""
-        return TablePlanner(self.policy).plan(self.models, self.state, self.last_applied)
+        return TablePlanner(self.policy, self.schemas).plan(
+            self.models, self.state, self.last_applied, self.removed, self.applied_schemas
+        )
 
 
 def golden_cases() -> list[GoldenCase]:
@@ -93,6 +152,11 @@ def settings_for(project_dir: Path, *, yaml: str, **variables: str) -> Settings:
         state_backend=default_state_backend(project_dir),
         location=SourceLocation("conf/test.yml", 1),
     )
+
+
+def _pair(key: str) -> tuple[str, str]:
+    catalog, schema = key.split(".")
+    return catalog, schema
 
 
 def state_from_json(document: Any) -> TableState:

@@ -10,6 +10,7 @@ import pytest
 from delta_engine.report.drift_html import drift_html
 from tests.browser.conftest import Open
 from tests.drift_reports import empty_report, full_report, hostile_report, huge_report, past_runs
+from tests.machine import slowness
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -170,5 +171,6 @@ def test_two_thousand_findings_are_there_within_two_seconds(open_page: Open) -> 
         f"2,000 findings: rendered in {rendered - began:.2f} s, open after {loaded - rendered:.2f} s more, "
         f"searched in {searched - loaded:.2f} s"
     )
-    assert loaded - began < MOST_SECONDS
-    assert searched - loaded < 1
+    factor = slowness()  # of the machine, with whatever else it does
+    assert loaded - began < MOST_SECONDS * factor
+    assert searched - loaded < factor

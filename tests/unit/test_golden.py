@@ -14,9 +14,7 @@ from delta_engine.addressing import CatalogAddressing
 from delta_engine.aspects import ASPECTS
 from delta_engine.execute.action_runner import ActionRunner
 from delta_engine.execute.recording_sql_runner import RecordingSqlRunner
-from delta_engine.orchestrate.importing import as_model
 from delta_engine.report.plan_document import plan_document
-from delta_engine.validation.capability_rules import SupportedFeatures
 from delta_engine.validation.validator import PlanValidator
 from tests.builders import BACKENDS
 from tests.golden_cases import GoldenCase, golden_cases
@@ -30,13 +28,7 @@ def test_golden_case(case: GoldenCase, request: pytest.FixtureRequest) -> None:
     if refusals:
         found["refusal.txt"] = refusals
     for backend, capabilities in BACKENDS.items() if plan else ():
-        states = case.state.tables
-        observed = [
-            as_model(model.qualified_name, states[model.qualified_name.key])
-            for model in case.models
-            if states[model.qualified_name.key].exists
-        ]
-        if any(SupportedFeatures(capabilities).check([*case.models, *observed])):
+        if not case.suits(capabilities):
             continue  # refused before anything is planned, or nothing that could be observed there
         recorder = RecordingSqlRunner()
         ActionRunner(recorder, CatalogAddressing(), capabilities, parallelism=1).apply(plan)

@@ -266,7 +266,8 @@ class NoUnallowedTableDrops:
         for drop in plan.drop_tables:
             if not policy.allows(kind, drop.table):
                 yield UnsafePlanError(
-                    f"it is not declared any more, and would be dropped with its {drop.rows:,} rows",
+                    f"it is not declared any more, and would be dropped with its {drop.rows:,} "
+                    f"row{'' if drop.rows == 1 else 's'}",
                     table=str(drop.table),
                     way_out=f"Declare it, keep it (policy.removed_tables: keep), or allow it: --allow "
                     f"{kind.value}:{drop.table} for one run, policy.allow: [{kind.value}] for the target. "

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from delta_engine.capabilities import Capabilities, Feature
 from delta_engine.errors import InvalidModelError
 from delta_engine.models import Schema
+from delta_engine.validation.capability_rules import feature_name
 from delta_engine.validation.governance_rules import TagsWithinLimits, privilege_problems
 from delta_engine.validation.model_rules import forbidden_in_names
 
@@ -48,7 +49,8 @@ def schema_violations(schemas: Sequence[Schema], capabilities: Capabilities) -> 
             yield _refusal(
                 schema,
                 f"{Feature.SCHEMA_METADATA.value} cannot be declared for the backend {capabilities.name}: {reason}",
-                "Leave it out here, or declare it for an environment whose backend has it.",
+                f"Leave it out of the models, or out of this environment: backend.leave_out: "
+                f"[{feature_name(Feature.SCHEMA_METADATA)}].",
             )
         first = seen.setdefault(schema.key, schema)
         if first is not schema:

@@ -149,10 +149,10 @@ class FakeUnityCatalog:
 
     def _apply(self, statement: Statement) -> None:
         match statement:
-            case CreateSchema(path):
+            case CreateSchema(path, comment):
                 name = _dotted(path, 2)
                 require(name not in self.schemas, "SCHEMA_ALREADY_EXISTS", f"{name} is there already")
-                self.schemas[name] = SchemaState(owner=_CREATOR)
+                self.schemas[name] = SchemaState(owner=_CREATOR, comment=comment)
             case CreateTable(path, state):
                 table = self._new_name(path)
                 owned = replace(state, owner=_CREATOR)

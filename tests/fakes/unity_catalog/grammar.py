@@ -91,7 +91,7 @@ def parse_question(sql: str) -> Question:
 
 def _statement(cursor: Cursor) -> Statement:
     if cursor.take("CREATE", "SCHEMA"):
-        return CreateSchema(cursor.path())
+        return CreateSchema(cursor.path(), cursor.text() if cursor.take("COMMENT") else "")
     if cursor.take("CREATE", "TABLE"):
         return _create_table(cursor)
     if cursor.take("DROP", "TABLE"):

@@ -19,6 +19,7 @@ Tags: TypeAlias = Mapping[str, str]
 @dataclass(frozen=True, slots=True)
 class CreateSchema:
     name: Path
+    comment: str = ""
 
 
 @dataclass(frozen=True, slots=True)
