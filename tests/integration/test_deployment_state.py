@@ -116,18 +116,18 @@ def test_a_failed_table_is_recorded_with_its_statement(
     assert delta_engine("-e", "local", "sync").code == 0
     spark.sql(f"INSERT INTO {address} VALUES (1, NULL, NULL)")
     models = project / "conf" / "models" / "orders.yml"
-    text = models.read_text().replace("type: timestamp,", "type: timestamp, nullable: false,")
-    models.write_text(text.replace("Order total", "Sum"))
+    text = models.read_text().replace("Order total", "Sum")
+    models.write_text(f"{text}    checks: {{positive: amount > 0}}\n")  # nobody counts the rows unasked
     assert delta_engine("-e", "local", "sync").code == 1
     found = document(project)
     (checkpoint,) = found["metadata"]["checkpoints"]
     assert (checkpoint["status"], checkpoint["statements_done"]) == ("failed", 0)
-    assert "IS NOT NULL" in checkpoint["statement"]
+    assert "CHECK (amount > 0)" in checkpoint["statement"]
     assert checkpoint["error"]
     table = found["resources"][KEY]
     assert table["status"] == "failed"
     assert table["metadata"]["sync_error"]
-    assert table["metadata"]["definition"]["columns"][1]["nullable"] is True
+    assert "checks" not in table["metadata"]["definition"]
 
 
 def test_nothing_is_applied_over_a_document_that_cannot_be_read(

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from delta_engine.errors import UnsafePlanError
 from delta_engine.execute.action_runner import ApplyFailedError
 from delta_engine.job import DriftFoundError, words
 from delta_engine.models import QualifiedName
@@ -81,6 +82,11 @@ def test_a_failed_table_fails_the_task(spark: SparkSession, project: Path) -> No
     orders = address_of_orders(project)
     spark.sql(f"ALTER TABLE {orders} ALTER COLUMN id DROP NOT NULL")
     spark.sql(f"INSERT INTO {orders} VALUES (NULL, NULL, NULL)")
+    with pytest.raises(UnsafePlanError, match="it would become NOT NULL, and is NULL in 1 row"):
+        run_notebook(NOTEBOOKS / "sync.py", spark, job)
+    models = project / "conf" / "models" / "orders.yml"
+    text = models.read_text().replace("nullable: false, ", "").replace("primary_key: [id]", "")
+    models.write_text(f"{text}    checks: {{known: id IS NOT NULL}}\n")
     with pytest.raises(ApplyFailedError, match="DELTA_NEW_CHECK_CONSTRAINT_VIOLATION"):
         run_notebook(NOTEBOOKS / "sync.py", spark, job)
 

@@ -87,7 +87,7 @@ _ASPECT_OF: dict[type[Action], Aspect[Any]] = {
 def diff(comparison: Comparison) -> Iterator[Action]:
     """Yield every action that the table needs, aspect by aspect."""
     for aspect in ASPECTS:
-        if comparison.desired.is_about(aspect.part):
+        if _is_asked(aspect, comparison):
             yield from aspect.diff(comparison)
 
 
@@ -98,6 +98,10 @@ def after_create(desired: Table) -> Iterator[Action]:
     for aspect in ASPECTS:
         if aspect.completes_create:
             yield from aspect.diff(comparison)
+
+
+def _is_asked(aspect: Aspect[Any], comparison: Comparison) -> bool:
+    return aspect.part is None or comparison.desired.is_about(aspect.part)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,7 +122,7 @@ class Difference:
 def differences(comparison: Comparison) -> Iterator[Difference]:
     """Yield how the two sides differ: the diff without what only makes other changes possible."""
     for aspect in ASPECTS:
-        if not comparison.desired.is_about(aspect.part):
+        if not _is_asked(aspect, comparison):
             continue
         for action in (aspect.differences or aspect.diff)(comparison):
             for change in aspect.explain(action):

@@ -197,7 +197,8 @@ class Aspect(Generic[SomeAction]):
 
     Args:
         name: the aspect's name.
-        part: which part of a table it belongs to, for models that are about some parts only.
+        part: which part of a table it belongs to, for models that are about some parts only; None for one that asks
+            the model itself.
         action_types: the types of its actions; no two aspects share one.
         diff: yields the actions that bring the observed side to the desired one; empty when equal.
         render: turns all actions of one type and table into statements, as few as the platform allows.
@@ -212,7 +213,7 @@ class Aspect(Generic[SomeAction]):
     """
 
     name: str
-    part: Part
+    part: Part | None
     action_types: tuple[type[SomeAction], ...]
     diff: Callable[[Comparison], Iterable[SomeAction]]
     render: Callable[[Sequence[SomeAction], RenderContext], Iterable[str]]

@@ -62,7 +62,8 @@ def diff(comparison: Comparison) -> Iterator[ChangeGeneration | ChangeFixedColum
     for desired, observed in comparison.shared:
         if observed.identity is not None and (
             observed.key in changed_types
-            or (desired.is_nullable, desired.comment) != (observed.is_nullable, observed.comment)
+            or desired.is_nullable != observed.is_nullable
+            or (desired.comment != observed.comment and comparison.desired.is_about(Part.COMMENTS))
         ):
             yield ChangeFixedColumn(observed.name)
     former = {name.lower(): former.lower() for former, name in comparison.renames.columns}

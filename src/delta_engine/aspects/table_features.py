@@ -26,6 +26,21 @@ COLUMN_DEFAULTS = "delta.feature.allowColumnDefaults"
 _PROTOCOL_VERSIONS = ("delta.minReaderVersion", "delta.minWriterVersion")
 _FEATURE_PREFIX = "delta.feature."
 
+_FEATURE_KEYS = (COLUMN_MAPPING_MODE, TYPE_WIDENING, *_PROTOCOL_VERSIONS)
+
+_SWITCHES = (
+    "delta.checkpointPolicy",
+    "delta.enableChangeDataFeed",
+    "delta.enableDeletionVectors",
+    "delta.enableIcebergCompatV1",
+    "delta.enableIcebergCompatV2",
+    "delta.enableInCommitTimestamps",
+    "delta.enableRowTracking",
+)
+"""Properties that upgrade the protocol when they are switched on (Delta documentation, "Table features")."""
+
+_SPELLING = {key.lower(): key for key in (*_FEATURE_KEYS, *_SWITCHES)}
+
 _FEATURES_OF_TYPES = {
     "timestamp_ntz": "delta.feature.timestampNtz",
     "variant": "delta.feature.variantType",
@@ -50,18 +65,34 @@ class EnableTableFeature:
 
 
 def is_feature_key(key: str) -> bool:
-    """Whether a property belongs to this aspect."""
-    return (
-        key in (COLUMN_MAPPING_MODE, TYPE_WIDENING)
-        or key in _PROTOCOL_VERSIONS
-        or key.startswith(_FEATURE_PREFIX)
-    )
+    """Whether a property always belongs to this aspect; Delta reads its own keys without regard to case."""
+    return _spelled(key) in _FEATURE_KEYS or key.lower().startswith(_FEATURE_PREFIX)
+
+
+def is_upgrade(key: str, value: str) -> bool:
+    """Whether setting a property upgrades the protocol."""
+    return is_feature_key(key) or (_spelled(key) in _SWITCHES and value.lower() in ("true", "v2"))
+
+
+def _spelled(key: str) -> str:
+    """Return a key as Delta spells it, if it is one of those that matter here."""
+    return _SPELLING.get(key.lower(), key)
 
 
 def diff(comparison: Comparison) -> Iterable[EnableTableFeature]:
     """Yield what the model asks for, and what the changes of its columns need."""
-    observed = {COLUMN_MAPPING_MODE: "none", **comparison.observed.table_properties}
+    observed = _observed(comparison)
     wanted = _declared(comparison)
+    if comparison.desired.is_about(Part.COLUMNS):
+        wanted |= _needed(comparison, observed, wanted)
+    yield from _missing(wanted, observed)
+
+
+def _needed(
+    comparison: Comparison, observed: Mapping[str, str], declared: Mapping[str, str]
+) -> dict[str, str]:
+    """Return what the changes of columns need before they can be made."""
+    wanted: dict[str, str] = {}
     if _needs_column_mapping(comparison) and observed[COLUMN_MAPPING_MODE] == "none":
         wanted[COLUMN_MAPPING_MODE] = "name"
     added = _added_types(comparison)
@@ -69,21 +100,20 @@ def diff(comparison: Comparison) -> Iterable[EnableTableFeature]:
     if widenings & {Widening.TYPE_WIDENING, Widening.TIMESTAMP_NTZ}:
         wanted[TYPE_WIDENING] = "true"
     if any(desired.default is not None for desired, _ in changed_defaults(comparison)):
-        wanted.setdefault(COLUMN_DEFAULTS, "supported")
+        wanted[COLUMN_DEFAULTS] = "supported"
     for type_name, feature in _FEATURES_OF_TYPES.items():
-        has_feature = any(key.startswith(feature) for key in (*observed, *wanted))
+        has_feature = any(key.startswith(feature) for key in (*observed, *declared))
         is_needed = any(uses_type(data_type, type_name) for data_type in added) or (
             type_name == "timestamp_ntz" and Widening.TIMESTAMP_NTZ in widenings
         )
         if is_needed and not has_feature:
             wanted[feature] = "supported"
-    yield from _missing(wanted, observed)
+    return wanted
 
 
 def differences(comparison: Comparison) -> Iterable[EnableTableFeature]:
     """Yield what the model asks for alone: what a repair would need is not what somebody changed."""
-    observed = {COLUMN_MAPPING_MODE: "none", **comparison.observed.table_properties}
-    yield from _missing(_declared(comparison), observed)
+    yield from _missing(_declared(comparison), _observed(comparison))
 
 
 def changed_defaults(comparison: Comparison) -> Iterator[tuple[Column, Column]]:
@@ -111,8 +141,15 @@ def _added_types(comparison: Comparison) -> list[DataType]:
 
 
 def _declared(comparison: Comparison) -> dict[str, str]:
+    if not comparison.desired.is_about(Part.PROPERTIES):
+        return {}
     properties = comparison.desired.effective_table_properties
-    return {key: value for key, value in properties.items() if is_feature_key(key)}
+    return {_spelled(key): value for key, value in properties.items() if is_upgrade(key, value)}
+
+
+def _observed(comparison: Comparison) -> dict[str, str]:
+    properties = comparison.observed.table_properties
+    return {COLUMN_MAPPING_MODE: "none", **{_spelled(key): value for key, value in properties.items()}}
 
 
 def _missing(wanted: Mapping[str, str], observed: Mapping[str, str]) -> Iterable[EnableTableFeature]:
@@ -147,12 +184,14 @@ def _is_satisfied(key: str, desired: str, observed: str | None) -> bool:
         return desired == observed
     if key in _PROTOCOL_VERSIONS and desired.isdecimal() and observed.isdecimal():
         return int(desired) <= int(observed)
-    return key.startswith(_FEATURE_PREFIX)
+    if desired.lower() == observed.lower() and desired.lower() in ("true", "false", "v2"):
+        return True
+    return key.lower().startswith(_FEATURE_PREFIX)
 
 
 ASPECT: Aspect[EnableTableFeature] = Aspect(
     name="table features",
-    part=Part.PROPERTIES,
+    part=None,
     action_types=(EnableTableFeature,),
     diff=diff,
     differences=differences,

@@ -22,7 +22,7 @@ from delta_engine.aspects.aspect import (
     Sign,
     with_property,
 )
-from delta_engine.aspects.table_features import is_feature_key
+from delta_engine.aspects.table_features import is_feature_key, is_upgrade
 from delta_engine.drift_policy import DriftKind
 from delta_engine.models import Part, Table
 from delta_engine.sql import sql_set_table_properties, sql_unset_table_properties
@@ -173,7 +173,7 @@ def is_set_by_platform(key: str) -> bool:
 def _differing(comparison: Comparison) -> Iterable[PropertyChange]:
     for key, value in comparison.desired.effective_table_properties.items():
         observed = _value(comparison.observed.table_properties, key)
-        if not is_feature_key(key) and not _is_same_value(key, value, observed):
+        if not is_upgrade(key, value) and not _is_same_value(key, value, observed):
             yield PropertyChange(key, value, observed)
 
 

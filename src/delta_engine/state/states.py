@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import Enum
 from types import MappingProxyType
+from typing import Final
 
 from delta_engine.models import (
     CheckConstraint,
@@ -38,6 +40,14 @@ class Audit:
 
 
 NO_AUDIT = Audit()
+
+
+SECRET_KEY: Final = re.compile(r"secret|password|token|access[.]?key|url", re.IGNORECASE)
+"""Keys of properties whose values sound like secrets or addresses of them: Spark's own patterns
+(`spark.redaction.regex`, `spark.sql.redaction.options.regex`). Their values are nobody's business here."""
+
+REDACTED: Final = "*********(redacted)"
+"""What stands for such a value, wherever it comes from: the words in which Spark says it."""
 
 
 class RelationKind(Enum):
@@ -109,8 +119,12 @@ class TableState:
     audit: Audit = field(default=NO_AUDIT, compare=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "table_properties", read_only(self.table_properties))
+        object.__setattr__(self, "table_properties", read_only(_without_secrets(self.table_properties)))
         object.__setattr__(self, "tags", read_only(self.tags))
+
+
+def _without_secrets(properties: Mapping[str, str]) -> Mapping[str, str]:
+    return {key: REDACTED if SECRET_KEY.search(key) else value for key, value in properties.items()}
 
 
 ABSENT = TableState(exists=False)

@@ -14,6 +14,7 @@ from delta_engine.constraints.stored_keys import PROPERTY_PREFIX
 from delta_engine.errors import InvalidModelError
 from delta_engine.models import Column, Part, Table
 from delta_engine.sql import sql_data_type
+from delta_engine.state.states import SECRET_KEY
 from delta_engine.types import forgotten_clause
 
 
@@ -216,19 +217,20 @@ class ClusteringColumnsFit:
 class ReadableProperties:
     """Property keys are ones whose value can be read back, and not the engine's own.
 
-    SHOW TBLPROPERTIES blanks out the values of keys that look like secrets (`spark.redaction.regex`) or
-    addresses (`spark.sql.redaction.options.regex`): they could never be compared.
+    Values of keys that look like secrets or addresses are hidden (`states.SECRET_KEY`): they could never be compared.
     """
 
-    _REDACTED = re.compile(r"secret|password|token|access[.]?key|url", re.IGNORECASE)
+    _NO_PROPERTIES = ("clusterbyauto", "clusteringcolumns")
 
     def check(self, models: Sequence[Table]) -> Iterator[InvalidModelError]:
         """Refuse keys that Spark redacts and keys under the engine's prefixes."""
         for model in models:
             for key in model.effective_table_properties:
                 reason = ""
-                if self._REDACTED.search(key):
+                if SECRET_KEY.search(key):
                     reason = "cannot be managed: Spark hides the values of such keys"
+                elif key.lower() in self._NO_PROPERTIES:
+                    reason = "is how clustering is stored, not a property to set"
                 elif key.lower().startswith((PROPERTY_PREFIX, "delta.constraints.")):
                     reason = "is how constraints are stored, not a property to set"
                 if reason:
