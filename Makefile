@@ -19,6 +19,7 @@ demo: setup ## sync the example into an embedded warehouse, and repair an out-of
 
 test: setup ## pass the tests, with real Spark and Delta, and Chromium where there is one
 	@sh scripts/browser.sh
+	@sh scripts/connect.sh
 	@$(BIN)/python -m pytest --cov --cov-report=term
 
 check: setup ## lint, types and layers
@@ -48,6 +49,7 @@ requirements: setup ## pin requirements/ anew
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check uv==0.13.8
 	@$(PIN) --upgrade requirements/dev.in --output-file requirements/dev.txt
 	@$(PIN) --constraint requirements/dev.txt requirements/build.in --output-file requirements/build.txt
+	@$(PIN) --constraint requirements/dev.txt requirements/connect.in --output-file requirements/connect.txt
 
 clean: ## remove .venv/, the embedded warehouse and what tools leave behind
 	@rm -rf .venv .delta-engine dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache \
