@@ -13,11 +13,8 @@ from delta_engine.compile.manageability import PARTS_OF_STREAMING_TABLES
 from delta_engine.errors import ConfigError, RefusedError
 from delta_engine.models import AUTO, Column, ForeignKey, PrimaryKey, QualifiedName, Table
 from delta_engine.state.catalog_reader import readable_snapshot
-from delta_engine.state.states import RelationKind, TableState
+from delta_engine.state.states import REDACTED, RelationKind, TableState
 from delta_engine.validation.validator import PlanValidator
-
-_REDACTED = "(redacted)"
-"""How Spark ends values of properties whose keys sound like secrets; the value itself cannot be read."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,7 +63,7 @@ def as_model(name: QualifiedName, state: TableState) -> Table:
     properties = {
         key: value
         for key, value in state.table_properties.items()
-        if not is_set_by_platform(key) and not value.endswith(_REDACTED)
+        if not is_set_by_platform(key) and value != REDACTED
     }
     model = Table(
         name.catalog,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -15,7 +14,9 @@ from delta_engine.models import Column, ForeignKey, Table
 from delta_engine.policy import Policy
 from delta_engine.sql import sql_data_type
 from delta_engine.sql_expressions import condition_problem, referenced_columns
+from delta_engine.state.states import SECRET_KEY
 from delta_engine.types import is_same_type
+from delta_engine.validation.model_rules import ValidTableNames
 
 _Problem = tuple[str, str | None, str]
 """The reason, the column, the way out."""
@@ -128,9 +129,6 @@ class ChecksFit:
 class ValidConstraintNames:
     """Names of constraints are ones that the platforms store and show, and a table has each of them once."""
 
-    _FORBIDDEN = re.compile(r"[\s./`\x00-\x1f\x7f-\x9f]|\$\{")
-    _REDACTED = re.compile(r"secret|password|token|access[.]?key|url", re.IGNORECASE)
-
     def check(self, models: Sequence[Table]) -> Iterator[InvalidModelError]:
         """Refuse names that cannot be stored, are reserved, are hidden when read back, or stand twice."""
         for model in models:
@@ -143,7 +141,7 @@ class ValidConstraintNames:
                     way_out = "Use letters, digits and underscores."
                     yield _refusal(model, f"constraint name {name!r} {problem}", None, way_out)
             for name in check_names:
-                if self._REDACTED.search(name):
+                if SECRET_KEY.search(name):
                     yield _refusal(
                         model,
                         f"check name {name!r} cannot be managed: Spark hides the values of such properties",
@@ -166,7 +164,7 @@ class ValidConstraintNames:
             return f"is longer than {MAX_NAME_LENGTH} characters"
         if name.lower().startswith(RESERVED_CHECK_PREFIX):
             return "is reserved for what stands for NOT NULL"
-        found = self._FORBIDDEN.search(name)
+        found = ValidTableNames.FORBIDDEN.search(name)
         return f"has a character that is not allowed here: {found[0]!r}" if found else ""
 
 
