@@ -9,6 +9,7 @@ from delta_engine import aspects
 from delta_engine.actions import AlignSchema, AlignTable, CreateSchema, CreateTable, DropTable, TablePlan
 from delta_engine.aspects import schemas
 from delta_engine.aspects.aspect import Comparison
+from delta_engine.compile.coexistence import incompatible
 from delta_engine.compile.manageability import unmanageable
 from delta_engine.compile.referenced_keys import with_referencing_keys
 from delta_engine.constraints.resolution import resolved
@@ -68,6 +69,11 @@ class TablePlanner:
             )
             for key, model in existing.items()
         }
+        raise_all(
+            refusal
+            for key, model in existing.items()
+            for refusal in incompatible(model, state.tables[key], changes[key])
+        )
         actions = with_referencing_keys(changes, by_key, state)
         gone = sorted(removed.items(), key=lambda item: item[0].key)
         return TablePlan(
