@@ -93,6 +93,7 @@ class CreateSchema:
         comment: its comment; empty for none.
     """
 
+    hazards: ClassVar[tuple[Hazard, ...]] = SAFE
     catalog_name: str
     schema_name: str
     comment: str = ""
@@ -131,6 +132,7 @@ class AlignSchema:
 class CreateTable:
     """Create a table whole: schema, comments, properties and key."""
 
+    hazards: ClassVar[tuple[Hazard, ...]] = SAFE
     desired: Table
 
     @property

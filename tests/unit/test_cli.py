@@ -134,14 +134,14 @@ def test_a_plan_is_a_tree(capsys: pytest.CaptureFixture[str]) -> None:
     print_plan(PLAN)
     print_statements(["CREATE SCHEMA `dev`.`silver`", "A\n  [b]"])
     assert capsys.readouterr().out == (
-        "+ schema dev.silver\n"
-        "+ dev.silver.orders\n"
-        "├── + id          bigint NOT NULL  'Order ID'\n"
-        "├── + created_ts  timestamp  'Creation time'\n"
-        "├── + amount      decimal(18,2)  'Order total'\n"
-        "├── + primary key pk_dev_silver_orders__id (id)\n"
-        "├── + table comment 'Orders table'\n"
-        "└── + property delta.autoOptimize.optimizeWrite = 'true'\n"
+        "+ schema dev.silver  [safe]\n"
+        "+ dev.silver.orders  [safe]\n"
+        "├── + id          bigint NOT NULL 'Order ID'\n"
+        "├── + created_ts  timestamp 'Creation time'\n"
+        "├── + amount      decimal(18,2) 'Order total'\n"
+        "├── + table comment: 'Orders table'\n"
+        "├── + property delta.autoOptimize.optimizeWrite: 'true'\n"
+        "└── + primary key pk_dev_silver_orders__id: (id)\n"
         "~ dev.silver.orders\n"
         "├── - column a: int NOT NULL 'x'  [loses data]\n"
         "└── ~ table comment: '' → 'new [red]'  [safe]\n"

@@ -7,7 +7,7 @@ state, and its golden cases. Nothing registers itself.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Any
 
@@ -98,6 +98,12 @@ def after_create(desired: Table) -> Iterator[Action]:
     for aspect in ASPECTS:
         if aspect.completes_create:
             yield from aspect.diff(comparison)
+
+
+def beyond_columns(desired: Table) -> Iterator[Action]:
+    """Yield what a new table has beside its columns, and what their definitions do not say: their tags and masks."""
+    made = TableState(columns=tuple(replace(column, tags={}, mask=None) for column in desired.columns))
+    yield from diff(Comparison.of(desired, made))
 
 
 def _is_asked(aspect: Aspect[Any], comparison: Comparison) -> bool:

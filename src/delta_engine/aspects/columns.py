@@ -131,13 +131,13 @@ def explain(action: ColumnAction) -> Iterable[Change]:
     """Yield the column or field with its type."""
     match action:
         case ColumnAdd(desired):
-            yield Change(sign=Sign.ADDED, subject=f"column {desired.name}", desired=_describe(desired))
+            yield Change(sign=Sign.ADDED, subject=f"column {desired.name}", desired=described(desired))
         case ColumnDrop(observed):
-            yield Change(sign=Sign.REMOVED, subject=f"column {observed.name}", observed=_describe(observed))
+            yield Change(sign=Sign.REMOVED, subject=f"column {observed.name}", observed=described(observed))
         case FieldAdd(path, field):
-            yield Change(sign=Sign.ADDED, subject=f"column {'.'.join(path)}", desired=_describe(field))
+            yield Change(sign=Sign.ADDED, subject=f"column {'.'.join(path)}", desired=described(field))
         case FieldDrop(path, field):
-            yield Change(sign=Sign.REMOVED, subject=f"column {'.'.join(path)}", observed=_describe(field))
+            yield Change(sign=Sign.REMOVED, subject=f"column {'.'.join(path)}", observed=described(field))
 
 
 def accept(model: Table, observed: TableState, action: ColumnAction) -> Table:
@@ -170,6 +170,18 @@ def values_clause(column: Column) -> str:
     if column.default is not None:
         return sql_default(column.default)
     return sql_generation(column.generated_as, column.identity)
+
+
+def described(column: Column | StructField, values: str = "") -> str:
+    """Return a column or field for people, without its name.
+
+    Args:
+        column: the column or field.
+        values: where its values come from, if that shall stand there too.
+    """
+    not_null = "" if column.is_nullable else " NOT NULL"
+    comment = f" {column.comment!r}" if column.comment else ""
+    return f"{sql_data_type(column.data_type)}{not_null}{values and f' {values}'}{comment}"
 
 
 def _added(action: ColumnAction, table: QualifiedName, added: Collection[str]) -> Iterable[str]:
@@ -218,12 +230,6 @@ def _definition(column: Column) -> str:
         extra=values_clause(column),
         comment=column.comment,
     )
-
-
-def _describe(column: Column | StructField) -> str:
-    not_null = "" if column.is_nullable else " NOT NULL"
-    comment = f" {column.comment!r}" if column.comment else ""
-    return f"{sql_data_type(column.data_type)}{not_null}{comment}"
 
 
 ASPECT: Aspect[ColumnAction] = Aspect(

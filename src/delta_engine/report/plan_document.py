@@ -6,21 +6,23 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import msgspec
+
 from delta_engine import aspects
 from delta_engine.actions import (
     Action,
     AlignSchema,
     AlignTable,
+    CreateSchema,
     CreateTable,
     DropTable,
+    Hazard,
     TableAction,
     TablePlan,
 )
 from delta_engine.aspects import schemas
 from delta_engine.aspects.aspect import Change
-from delta_engine.aspects.primary_key import named_primary_key
-from delta_engine.models import Column, Table
-from delta_engine.sql import sql_data_type
+from delta_engine.deployment.definitions import define
 
 FORMAT = "delta-engine/plan"
 VERSION = 1
@@ -39,7 +41,7 @@ def plan_document(plan: TablePlan, *, environment: str, statements: Mapping[str,
         "version": VERSION,
         "environment": environment,
         "has_changes": bool(plan),
-        "create_schemas": [str(schema) for schema in plan.create_schemas],
+        "create_schemas": list(map(_created_schema, plan.create_schemas)),
         **({"align_schemas": list(map(_schema, plan.align_schemas))} if plan.align_schemas else {}),
         **({"kept_tables": [str(table) for table in plan.kept_tables]} if plan.kept_tables else {}),
         "tables": [
@@ -50,13 +52,17 @@ def plan_document(plan: TablePlan, *, environment: str, statements: Mapping[str,
     return json.dumps(document, indent=2, ensure_ascii=False)
 
 
+def _created_schema(create: CreateSchema) -> dict[str, Any]:
+    return {"schema": str(create), "hazards": _hazards(create.hazards), "comment": create.comment}
+
+
 def _schema(align: AlignSchema) -> dict[str, Any]:
     return {
         "schema": str(align),
         "actions": [
             {
                 "action": type(action).__name__,
-                "hazards": [hazard.value for hazard in action.hazards],
+                "hazards": _hazards(action.hazards),
                 "change": change_document(change),
             }
             for action, change in schemas.explain(align.actions)
@@ -65,85 +71,32 @@ def _schema(align: AlignSchema) -> dict[str, Any]:
 
 
 def _table(action: TableAction) -> dict[str, Any]:
+    table = str(action.table)
     match action:
         case CreateTable(desired):
-            return {"table": str(action.table), "change": "create", "desired": _model(desired)}
-        case AlignTable(table, actions):
-            return {"table": str(table), "change": "align", "actions": list(map(_action, actions))}
-        case DropTable(table, rows):
-            hazards = [hazard.value for hazard in action.hazards]
-            return {"table": str(table), "change": "drop", "rows": rows, "hazards": hazards}
-
-
-def _model(model: Table) -> dict[str, Any]:
-    key = named_primary_key(model)
-    return {
-        "columns": [
-            {
-                "name": column.name,
-                "type": sql_data_type(column.data_type),
-                "nullable": column.is_nullable,
-                "comment": column.comment,
-                **_values(column),
+            return {
+                "table": table,
+                "change": "create",
+                "hazards": _hazards(action.hazards),
+                "desired": msgspec.to_builtins(define(desired)),
             }
-            for column in model.columns
-        ],
-        "comment": model.comment,
-        "properties": dict(model.effective_table_properties),
-        "cluster_by": list(model.cluster_by),
-        "primary_key": key and {"name": key.name, "columns": list(key.columns), "rely": key.rely},
-        **_constraints(model),
-        **_layout(model),
-    }
-
-
-def _values(column: Column) -> dict[str, Any]:
-    """Return where a column's values come from; nothing for one that writers fill."""
-    identity = column.identity
-    found = (
-        ("default", column.default),
-        ("generated_as", column.generated_as),
-        (
-            "identity",
-            identity and {"start": identity.start, "step": identity.step, "always": identity.always},
-        ),
-    )
-    return {key: value for key, value in found if value is not None}
-
-
-def _layout(model: Table) -> dict[str, Any]:
-    """Return how a model's files are laid out, beyond `cluster_by`; nothing of which there is none."""
-    found = (
-        ("clusters_automatically", model.clusters_automatically),
-        ("partitioned_by", list(model.partitioned_by)),
-        ("location", model.location),
-    )
-    return {key: value for key, value in found if value}
-
-
-def _constraints(model: Table) -> dict[str, Any]:
-    """Return a model's foreign keys and checks; nothing of which there is none."""
-    foreign_keys = [
-        {
-            "name": key.name,
-            "columns": list(key.columns),
-            "references": key.references,
-            "referenced_columns": list(key.referenced_columns),
-            "rely": key.rely,
-        }
-        for key in model.foreign_keys
-    ]
-    checks = {check.name: check.expression for check in model.checks}
-    return {key: value for key, value in (("foreign_keys", foreign_keys), ("checks", checks)) if value}
+        case AlignTable(_, actions):
+            return {"table": table, "change": "align", "actions": list(map(_action, actions))}
+        case DropTable(_, rows):
+            return {"table": table, "change": "drop", "hazards": _hazards(action.hazards), "rows": rows}
 
 
 def _action(action: Action) -> dict[str, Any]:
     return {
         "phase": action.phase.value,
         "action": type(action).__name__,
-        "hazards": [hazard.value for hazard in action.hazards],
+        "hazards": _hazards(action.hazards),
         "changes": [change_document(change) for change in aspects.explain([action])],
     }
+
+
+def _hazards(hazards: tuple[Hazard, ...]) -> list[str]:
+    return [hazard.value for hazard in hazards]
 
 
 def change_document(change: Change) -> dict[str, str | None]:

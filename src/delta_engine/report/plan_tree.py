@@ -10,11 +10,9 @@ from delta_engine import aspects
 from delta_engine.actions import Action, AlignSchema, AlignTable, CreateTable, DropTable, Hazard, TablePlan
 from delta_engine.aspects import schemas
 from delta_engine.aspects.aspect import Change, Sign
-from delta_engine.aspects.columns import values_clause
-from delta_engine.aspects.foreign_keys import describe as describe_foreign_key
-from delta_engine.aspects.primary_key import named_primary_key
+from delta_engine.aspects.columns import described, values_clause
 from delta_engine.models import Table
-from delta_engine.sql import sql_data_type, sql_undrop_table
+from delta_engine.sql import sql_undrop_table
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,26 +27,26 @@ class Branch:
 def plan_branches(plan: TablePlan) -> Iterator[Branch]:
     """Yield a branch per schema and table, sorted by name."""
     for schema in plan.create_schemas:
-        yield Branch(Sign.ADDED, f"schema {schema}{f'  {schema.comment!r}' if schema.comment else ''}")
+        comment = f"  {schema.comment!r}" if schema.comment else ""
+        yield Branch(Sign.ADDED, f"schema {schema}{comment}{_hazards(schema.hazards)}")
     for align in plan.align_schemas:
         yield Branch(Sign.CHANGED, f"schema {align}", tuple(_changed_schema(align)))
     for action in plan.table_actions():
         match action:
             case CreateTable(desired):
-                yield Branch(Sign.ADDED, str(action.table), tuple(_created(desired)))
+                text = f"{action.table}{_hazards(action.hazards)}"
+                yield Branch(Sign.ADDED, text, tuple(_created(desired)))
             case AlignTable(table, actions):
                 yield Branch(Sign.CHANGED, str(table), tuple(_changed(actions)))
             case DropTable(table, rows):
-                hazards = ", ".join(hazard.value for hazard in action.hazards)
                 undrop = sql_undrop_table(str(table))
                 note = f"with {counted(rows, 'row')}; {undrop} brings it back for a few days"
-                yield Branch(Sign.REMOVED, f"{table}  {note}  [{hazards}]", ())
+                yield Branch(Sign.REMOVED, f"{table}  {note}{_hazards(action.hazards)}")
 
 
 def _changed_schema(align: AlignSchema) -> Iterator[Branch]:
     for action, change in schemas.explain(align.actions):
-        hazards = ", ".join(hazard.value for hazard in action.hazards)
-        yield Branch(change.sign, f"{describe_change(change)}  [{hazards}]")
+        yield Branch(change.sign, f"{describe_change(change)}{_hazards(action.hazards)}")
 
 
 def plan_summary(plan: TablePlan) -> str:
@@ -91,43 +89,20 @@ def counted(number: int, noun: str) -> str:
 def _created(model: Table) -> Iterator[Branch]:
     width = max(len(column.name) for column in model.columns)
     for column in model.columns:
-        not_null = " NOT NULL" if not column.is_nullable else ""
-        comment = f"  {column.comment!r}" if column.comment else ""
-        kind = sql_data_type(column.data_type)
-        values = f" {values_clause(column)}" if values_clause(column) else ""
-        yield Branch(Sign.ADDED, f"{column.name:<{width}}  {kind}{not_null}{values}{comment}")
-    key = named_primary_key(model)
-    if key:
-        yield Branch(Sign.ADDED, f"primary key {key.name} ({', '.join(key.columns)})")
-    for foreign_key in model.foreign_keys:
-        yield Branch(Sign.ADDED, f"foreign key {foreign_key.name} {describe_foreign_key(foreign_key)}")
-    if model.clusters_automatically:
-        yield Branch(Sign.ADDED, "clustering automatic")
-    if model.cluster_by:
-        yield Branch(Sign.ADDED, f"clustering ({', '.join(model.cluster_by)})")
-    if model.partitioned_by:
-        yield Branch(Sign.ADDED, f"partitioning ({', '.join(model.partitioned_by)})")
-    if model.location is not None:
-        yield Branch(Sign.ADDED, f"location {model.location}")
-    if model.comment:
-        yield Branch(Sign.ADDED, f"table comment {model.comment!r}")
-    for name, value in model.effective_table_properties.items():
-        yield Branch(Sign.ADDED, f"property {name} = {value!r}")
-    yield from _governed(model)
-
-
-def _governed(model: Table) -> Iterator[Branch]:
-    """Yield what Unity Catalog adds to a new table."""
-    for action in aspects.after_create(model):
-        for change in aspects.explain([action]):
-            yield Branch(change.sign, describe_change(change))
+        definition = described(column, values_clause(column))
+        yield Branch(Sign.ADDED, f"{column.name:<{width}}  {definition}")
+    for change in aspects.explain(aspects.beyond_columns(model)):
+        yield Branch(Sign.ADDED, f"{change.subject}: {change.desired}")
 
 
 def _changed(actions: tuple[Action, ...]) -> Iterator[Branch]:
     for action in actions:
-        hazards = ", ".join(hazard.value for hazard in action.hazards)
         for change in aspects.explain([action]):
-            yield Branch(change.sign, f"{describe_change(change)}  [{hazards}]")
+            yield Branch(change.sign, f"{describe_change(change)}{_hazards(action.hazards)}")
+
+
+def _hazards(hazards: tuple[Hazard, ...]) -> str:
+    return f"  [{', '.join(hazard.value for hazard in hazards)}]"
 
 
 def describe_change(change: Change) -> str:

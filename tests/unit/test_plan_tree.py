@@ -1,0 +1,71 @@
+"""What a plan says of a new table: everything that its model does, each thing once."""
+
+from __future__ import annotations
+
+from delta_engine.actions import CreateSchema, CreateTable, TablePlan
+from delta_engine.aspects.aspect import Sign
+from delta_engine.constraints.resolution import resolved
+from delta_engine.models import (
+    CheckConstraint,
+    Column,
+    ColumnMask,
+    ForeignKey,
+    Identity,
+    RowFilter,
+    Table,
+)
+from delta_engine.report.plan_tree import plan_branches
+
+EVERYTHING = Table(
+    "dev",
+    "silver",
+    "orders",
+    [
+        Column("id", "bigint", is_nullable=False, comment="Order", identity=Identity(10)),
+        Column("state", "string", default="'new'", tags={"pii": ""}, mask=ColumnMask("dev.f.hide")),
+        Column("half", "int", generated_as="id / 2"),
+        Column("at", "struct<a: timestamp_ntz>"),
+    ],
+    "All orders",
+    {"delta.enableTypeWidening": "true", "k": "v"},
+    ["id"],
+    foreign_keys=[ForeignKey(["id"], "dev.silver.orders", ["id"])],
+    checks=[CheckConstraint("some", "id > 0")],
+    cluster_by=["id"],
+    tags={"domain": "sales"},
+    row_filter=RowFilter("dev.f.mine", ["id"]),
+    owner="sales",
+    grants={"jo": ("SELECT",)},
+    location="s3://bucket/orders",
+)
+
+
+def test_a_new_table_shows_all_that_its_model_says_each_thing_once() -> None:
+    (branch,) = plan_branches(TablePlan((CreateTable(*resolved([EVERYTHING])),)))
+    assert (branch.sign, branch.text) == (Sign.ADDED, "dev.silver.orders  [safe]")
+    assert {leaf.sign for leaf in branch.leaves} == {Sign.ADDED}
+    assert [leaf.text for leaf in branch.leaves] == [
+        "id     bigint NOT NULL GENERATED ALWAYS AS IDENTITY (START WITH 10 INCREMENT BY 1) 'Order'",
+        "state  string DEFAULT 'new'",
+        "half   int GENERATED ALWAYS AS (id / 2)",
+        "at     struct<`a`: timestamp_ntz>",
+        "clustering: (id)",
+        "location: s3://bucket/orders",
+        "table comment: 'All orders'",
+        "table feature delta.enableTypeWidening: true",
+        "property k: 'v'",
+        "check some: id > 0",
+        "primary key pk_dev_silver_orders__id: (id)",
+        "foreign key fk_dev_silver_orders__id__orders: (id) → dev.silver.orders (id)",
+        "row filter: dev.f.mine (id)",
+        "column state mask: dev.f.hide",
+        "tag domain: 'sales'",
+        "column state tag pii: ''",
+        "grant SELECT to jo: granted",
+        "owner: sales",
+    ]
+
+
+def test_new_schemas_show_their_comments_and_what_they_endanger() -> None:
+    plan = TablePlan(create_schemas=(CreateSchema("dev", "silver", "Clean"),))
+    assert [branch.text for branch in plan_branches(plan)] == ["schema dev.silver  'Clean'  [safe]"]
