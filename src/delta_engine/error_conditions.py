@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from enum import Enum
 from typing import Final
 
 from delta_engine.errors import StatementError
@@ -24,16 +25,43 @@ _EXISTING_TABLE: Final = frozenset(
     }
 )
 
-_CONFLICTS: Final = (
-    "DELTA_CONCURRENT_",
+_COMMIT_CONFLICTS: Final = (
+    "DELTA_CONCURRENT_",  # …APPEND, …DELETE_DELETE, …DELETE_READ, …TRANSACTION, …WRITE
     "DELTA_METADATA_CHANGED",
     "DELTA_PROTOCOL_CHANGED",
+    "DELTA_MAX_COMMIT_RETRIES_EXCEEDED",
+)
+"""Beginnings of Delta's conditions for commits that others got ahead of, so that nothing was written
+(docs.databricks.com: "Isolation levels and write conflicts on Databricks", and each condition's page under "Error conditions")."""
+
+_CREATION_RACES: Final = (
     "DELTA_CREATE_TABLE_WITH_NON_EMPTY_LOCATION",  # somebody creates it in this moment
     "DELTA_TABLE_ALREADY_EXISTS",
     "TABLE_OR_VIEW_ALREADY_EXISTS",
 )
-"""Beginnings of Delta's conditions for commits that others got ahead of (docs: "Isolation levels and write
-conflicts on Databricks")."""
+
+WAREHOUSE_STARTING: Final = "WAREHOUSE_STARTING"
+"""Our own: a runner could not send a statement because what runs it is not up yet."""
+
+_THROTTLED: Final = frozenset(
+    {
+        "RESOURCE_EXHAUSTED",
+        "REQUEST_LIMIT_EXCEEDED",
+        "TOO_MANY_REQUESTS",
+    }
+)
+"""HTTP 429: turned away unseen (docs.databricks.com/api: "Errors"; databricks.sdk.errors.TooManyRequests)."""
+
+_UNAVAILABLE: Final = frozenset(
+    {
+        "TEMPORARILY_UNAVAILABLE",
+        "WORKSPACE_TEMPORARILY_UNAVAILABLE",
+        "SERVICE_UNDER_MAINTENANCE",
+        "SERVICE_UNAVAILABLE",
+    }
+)
+"""HTTP 503 (the same page; databricks.sdk.service.sql.ServiceErrorCode). A cluster that starts answers with it
+too, and so can a statement that is done: github.com/trinodb/trino/issues/16934."""
 
 
 _FORBIDDEN: Final = ("INSUFFICIENT_PERMISSIONS", "PERMISSION_DENIED", "UNAUTHORIZED_ACCESS")
@@ -44,6 +72,32 @@ _UNSUPPORTED: Final = (
     "UNSUPPORTED_FEATURE",
     "NOT_SUPPORTED_COMMAND_FOR_V2_TABLE",  # open Spark
 )
+
+
+class Transience(Enum):
+    """Why a refused statement may pass in a while."""
+
+    STARTING = "what runs statements is starting"
+    THROTTLED = "too many requests"
+    UNAVAILABLE = "the platform is unavailable"
+    CONFLICT = "somebody else changed the table in the same moment"
+
+    @property
+    def needs_look(self) -> bool:
+        """Whether the table has to be read before the statement may be sent again: it may be done, or not needed."""
+        return self in (Transience.UNAVAILABLE, Transience.CONFLICT)
+
+
+def transience(error: StatementError) -> Transience | None:
+    """Return why a statement may pass in a while; None if it will not, or if nobody knows."""
+    condition = (error.error_class or "").split(".")[0]
+    if condition == WAREHOUSE_STARTING:
+        return Transience.STARTING
+    if condition in _THROTTLED:
+        return Transience.THROTTLED
+    if condition in _UNAVAILABLE:
+        return Transience.UNAVAILABLE
+    return Transience.CONFLICT if condition.startswith(_COMMIT_CONFLICTS) else None
 
 
 def is_unsupported(error: StatementError) -> bool:
@@ -68,4 +122,4 @@ def is_existing_table(error: StatementError) -> bool:
 
 def is_conflict(error: StatementError) -> bool:
     """Whether a statement was refused because somebody else changed or made the table in the same moment."""
-    return (error.error_class or "").startswith(_CONFLICTS)
+    return (error.error_class or "").startswith((*_COMMIT_CONFLICTS, *_CREATION_RACES))

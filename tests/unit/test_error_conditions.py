@@ -1,0 +1,63 @@
+"""What platforms mean by a refusal."""
+
+from __future__ import annotations
+
+import pytest
+from databricks.sdk.errors import NotFound, TemporarilyUnavailable, TooManyRequests
+from databricks.sdk.errors.base import DatabricksError
+
+from delta_engine.error_conditions import Transience, is_conflict, transience
+from delta_engine.errors import StatementError
+from delta_engine.execute.sdk_errors import sdk_condition
+
+
+def refusal(condition: str | None) -> StatementError:
+    return StatementError("DELTA_METADATA_CHANGED, says the message", sql="ALTER", error_class=condition)
+
+
+@pytest.mark.parametrize(
+    ("condition", "expected"),
+    [
+        ("DELTA_METADATA_CHANGED", Transience.CONFLICT),
+        ("DELTA_PROTOCOL_CHANGED.CONFLICTING_COMMIT", Transience.CONFLICT),
+        ("DELTA_CONCURRENT_APPEND.WHOLE_TABLE_READ", Transience.CONFLICT),
+        ("DELTA_CONCURRENT_WRITE", Transience.CONFLICT),
+        ("DELTA_MAX_COMMIT_RETRIES_EXCEEDED", Transience.CONFLICT),
+        ("RESOURCE_EXHAUSTED", Transience.THROTTLED),
+        ("TEMPORARILY_UNAVAILABLE", Transience.UNAVAILABLE),
+        ("SERVICE_UNDER_MAINTENANCE", Transience.UNAVAILABLE),
+        ("WAREHOUSE_STARTING", Transience.STARTING),
+        ("TABLE_OR_VIEW_ALREADY_EXISTS", None),
+        ("DELTA_POST_COMMIT_HOOK_FAILED", None),  # it is committed
+        ("DEADLINE_EXCEEDED", None),  # nobody knows whether it is
+        ("INTERNAL_ERROR", None),
+        (None, None),
+    ],
+)
+def test_what_may_pass_in_a_while_is_known_by_its_condition(
+    condition: str | None, expected: Transience | None
+) -> None:
+    assert transience(refusal(condition)) is expected
+
+
+def test_a_table_is_looked_at_where_a_statement_may_be_done_or_not_needed_any_more() -> None:
+    assert [one for one in Transience if one.needs_look] == [Transience.UNAVAILABLE, Transience.CONFLICT]
+
+
+def test_a_race_to_create_is_a_conflict_and_not_transient() -> None:
+    assert is_conflict(refusal("DELTA_TABLE_ALREADY_EXISTS"))
+    assert is_conflict(refusal("DELTA_METADATA_CHANGED"))
+    assert not is_conflict(refusal(None))
+
+
+@pytest.mark.parametrize(
+    ("error", "condition"),
+    [
+        (DatabricksError("no", error_code="RESOURCE_EXHAUSTED"), "RESOURCE_EXHAUSTED"),
+        (TooManyRequests("no"), "TOO_MANY_REQUESTS"),
+        (TemporarilyUnavailable("no"), "TEMPORARILY_UNAVAILABLE"),
+        (NotFound("no"), "NotFound"),
+    ],
+)
+def test_the_conditions_of_databricks_sdk(error: DatabricksError, condition: str) -> None:
+    assert sdk_condition(error) == condition
