@@ -70,14 +70,25 @@ def simulate(plan: TablePlan, state: CatalogState) -> CatalogState:
 
 
 def _require_legal_keys(action: Action, table: str, tables: Mapping[str, TableState]) -> None:
-    """Fail where a key would point at no primary key."""
+    """Fail where a key would point at no primary key, or at columns of other types."""
     match action:
         case PrimaryKeyDrop():
             everybody = [key for state in tables.values() for key in state.foreign_keys]
             assert table not in [key.references.lower() for key in everybody]
+        case ColumnTypeChange(name):
+            pointing_here = [
+                key for state in tables.values() for key in state.foreign_keys if key.references == table
+            ]
+            referenced = [column for key in pointing_here for column in key.referenced_columns]
+            bound = [column for key in tables[table].foreign_keys for column in key.columns]
+            assert name.lower() not in map(str.lower, [*referenced, *bound])
         case ForeignKeyAdd(desired):
             parent = tables[desired.references.lower()].primary_key
             assert parent
+            own = {column.key: column.data_type for column in tables[table].columns}
+            others = {column.key: column.data_type for column in tables[desired.references.lower()].columns}
+            for one, other in zip(desired.columns, desired.referenced_columns, strict=True):
+                assert own[one.lower()] == others[other.lower()]
             assert [*map(str.lower, parent.columns)] == [*map(str.lower, desired.referenced_columns)]
 
 

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from delta_engine.actions import AlignTable, TablePlan
+from delta_engine.aspects.column_types import ColumnTypeChange
 from delta_engine.aspects.primary_key import PrimaryKeyDrop
 from delta_engine.errors import SourceLocation
 from delta_engine.models import CheckConstraint, Column, ForeignKey, PrimaryKey, QualifiedName, Table
 from delta_engine.state.states import Reference
+from delta_engine.types import to_data_type
 from delta_engine.validation import constraint_rules
 from delta_engine.validation.rules import ModelRule, PlanRule
 from tests.builders import ORDERS
@@ -152,6 +156,9 @@ MODEL_CASES: list[tuple[ModelRule, list[Table], str]] = [
     ),
 ]
 
+FK_OF_BILLS = Reference(table=QualifiedName("dev", "gold", "bills"), name="fk")
+WIDER_ID = ColumnTypeChange("id", to_data_type("bigint"), to_data_type("int"))
+
 PLAN_CASES: list[tuple[PlanRule, TablePlan, str, TablePlan]] = [
     (
         constraint_rules.NoDropOfReferencedPrimaryKeys(),
@@ -159,13 +166,7 @@ PLAN_CASES: list[tuple[PlanRule, TablePlan, str, TablePlan]] = [
             align_tables=(
                 AlignTable(
                     ORDERS,
-                    (
-                        PrimaryKeyDrop(
-                            "pk",
-                            ("id",),
-                            (Reference(table=QualifiedName("dev", "gold", "bills"), name="fk"),),
-                        ),
-                    ),
+                    (PrimaryKeyDrop("pk", ("id",), (FK_OF_BILLS,)),),
                     HERE,
                 ),
             )
@@ -174,5 +175,15 @@ PLAN_CASES: list[tuple[PlanRule, TablePlan, str, TablePlan]] = [
         "Declare that table with its foreign key in the same run, or drop its key first: "
         "ALTER TABLE dev.gold.bills DROP CONSTRAINT fk.",
         TablePlan(align_tables=(AlignTable(ORDERS, (PrimaryKeyDrop("pk", ("id",)),)),)),
+    ),
+    (
+        constraint_rules.NoTypeChangeUnderForeignKeys(),
+        TablePlan(
+            align_tables=(AlignTable(ORDERS, (replace(WIDER_ID, referenced_by=(FK_OF_BILLS,)),), HERE),)
+        ),
+        f"{SUBJECT}, column id: its type would change, and foreign key fk of table dev.gold.bills needs it on both "
+        "sides. Declare that table with its foreign key in the same run, or drop the key first: "
+        "ALTER TABLE dev.gold.bills DROP CONSTRAINT fk.",
+        TablePlan(align_tables=(AlignTable(ORDERS, (WIDER_ID,)),)),
     ),
 ]

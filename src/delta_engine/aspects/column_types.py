@@ -12,7 +12,7 @@ from delta_engine.drift_policy import DriftKind
 from delta_engine.models import Part, Table
 from delta_engine.nested_types import Path, with_type_at
 from delta_engine.sql import sql_change_column_types, sql_data_type
-from delta_engine.state.states import TableState
+from delta_engine.state.states import Reference, TableState
 from delta_engine.type_widening import Widening, widening
 from delta_engine.types import DataType, is_same_type
 
@@ -26,6 +26,7 @@ class ColumnTypeChange:
         desired: the type wanted.
         observed: the type that is there.
         path: the way into the column; empty for the column itself.
+        referenced_by: the foreign keys over this column, on either side, that the plan does not drop.
     """
 
     phase: ClassVar[Phase] = Phase.CHANGE_COLUMN_TYPES
@@ -33,6 +34,7 @@ class ColumnTypeChange:
     desired: DataType
     observed: DataType
     path: Path = ()
+    referenced_by: tuple[Reference, ...] = ()
 
     def __post_init__(self) -> None:
         if is_same_type(self.desired, self.observed):

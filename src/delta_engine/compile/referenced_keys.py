@@ -1,7 +1,8 @@
-"""Primary keys that a plan drops while foreign keys of other tables reference them. Pure.
+"""Foreign keys that stand in the way of a plan. Pure.
 
-A platform refuses to drop such a key, or, told CASCADE, silently loses the others': so the plan drops those
-foreign keys first and adds them again at the end. What it cannot add again it does not touch.
+No platform drops a primary key that a foreign key references, or, told CASCADE, it silently loses the others'; nor
+does it change the type of a column under a foreign key, on either side, for both sides have one type. So the plan
+drops those foreign keys first and adds them again at the end. What it cannot add again it does not touch.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from delta_engine.actions import Action
+from delta_engine.aspects.column_types import ColumnTypeChange
 from delta_engine.aspects.foreign_keys import ForeignKeyAdd, ForeignKeyDrop
 from delta_engine.aspects.primary_key import PrimaryKeyDrop
 from delta_engine.models import ForeignKey, Part, QualifiedName, Table
@@ -28,49 +30,79 @@ def with_referencing_keys(
         state: the snapshot.
 
     Returns:
-        The same; every dropped primary key says which foreign keys the plan leaves to point at it.
+        The same; every action in whose way foreign keys stand that the plan leaves there says which.
     """
-    parents = {key for key, needed in actions.items() if _drops_primary_key(needed)}
-    if not parents:
+    obstructed = {key for key, needed in actions.items() if any(map(_is_obstructed, needed))}
+    if not obstructed:
         return actions
+    pointing_at = _references(obstructed, state)
     completed = {key: list(needed) for key, needed in actions.items()}
-    dropped = {
+    done = {
         (key, _lower(action.observed))
         for key, needed in actions.items()
         for action in needed
         if isinstance(action, ForeignKeyDrop)
     }
-    left: dict[str, list[Reference]] = defaultdict(list)
-    for parent, reference in _references(parents, state):
-        if (reference.table.key, reference.name.lower()) in dropped:
-            continue
-        remade = _remade(reference, models, state)
-        if remade:
-            completed.setdefault(reference.table.key, []).extend(remade)
-        else:
-            left[parent].append(reference)
-    return {key: tuple(_with_references(needed, left[key])) for key, needed in completed.items()}
-
-
-def _drops_primary_key(needed: Iterable[Action]) -> bool:
-    return any(isinstance(action, PrimaryKeyDrop) for action in needed)
-
-
-def _references(parents: set[str], state: CatalogState) -> Iterator[tuple[str, Reference]]:
-    """Yield (table, foreign key that points there), sorted, as both sides know of it."""
-    found = {
-        (parent, reference.table.key, reference.name.lower()): reference
-        for parent in parents
-        for reference in state.tables[parent].referenced_by
+    for key in sorted(obstructed):
+        for action in actions[key]:
+            for reference in _in_the_way(action, key, pointing_at[key], state):
+                remade = () if _place(reference) in done else _remade(reference, models, state)
+                if remade:
+                    done.add(_place(reference))
+                    completed.setdefault(reference.table.key, []).extend(remade)
+    return {
+        key: tuple(
+            _with_what_is_left(action, _in_the_way(action, key, pointing_at[key], state), done)
+            for action in needed
+        )
+        for key, needed in completed.items()
     }
+
+
+def _is_obstructed(action: Action) -> bool:
+    return isinstance(action, PrimaryKeyDrop | ColumnTypeChange)
+
+
+def _in_the_way(
+    action: Action, key: str, pointing_here: Iterable[Reference], state: CatalogState
+) -> Iterator[Reference]:
+    """Yield the foreign keys that a platform wants gone before an action; keys have former names of columns.
+
+    That does no harm: renaming a column takes its keys away in any case.
+    """
+    if isinstance(action, PrimaryKeyDrop):
+        yield from pointing_here
+    elif isinstance(action, ColumnTypeChange):
+        table, name = state.tables[key], action.name.lower()
+        if table.primary_key is not None and name in map(str.lower, table.primary_key.columns):
+            yield from pointing_here
+        for own in table.foreign_keys:
+            if name in map(str.lower, own.columns):
+                yield Reference(table=_named(key), name=own.name or "")
+
+
+def _references(parents: set[str], state: CatalogState) -> Mapping[str, list[Reference]]:
+    """Return the foreign keys that point at tables, sorted, as both sides know of them.
+
+    Tables that are about to be renamed have their new names in them.
+    """
+    renamed = {table.former_name.key: key for key, table in state.tables.items() if table.former_name}
+    found = {}
+    for parent in parents:
+        for reference in state.tables[parent].referenced_by:
+            child = renamed.get(reference.table.key, reference.table.key)
+            known = reference if child == reference.table.key else replace(reference, table=_named(child))
+            found[parent, child, reference.name.lower()] = known
     for child, table in state.tables.items():
         for key in table.foreign_keys:
-            parent = key.references.lower()
+            parent = renamed.get(key.references.lower(), key.references.lower())
             if parent in parents:
-                reference = Reference(table=QualifiedName(*child.split(".")), name=key.name or "")
+                reference = Reference(table=_named(child), name=key.name or "")
                 found.setdefault((parent, child, _lower(key)), reference)
+    references: dict[str, list[Reference]] = defaultdict(list)
     for place in sorted(found):
-        yield place[0], found[place]
+        references[place[0]].append(found[place])
+    return references
 
 
 def _remade(reference: Reference, models: Mapping[str, Table], state: CatalogState) -> tuple[Action, ...]:
@@ -85,9 +117,19 @@ def _remade(reference: Reference, models: Mapping[str, Table], state: CatalogSta
     return ForeignKeyDrop(observed[0]), ForeignKeyAdd(desired[0])
 
 
-def _with_references(needed: Iterable[Action], left: list[Reference]) -> Iterator[Action]:
-    for action in needed:
-        yield replace(action, referenced_by=tuple(left)) if isinstance(action, PrimaryKeyDrop) else action
+def _with_what_is_left(action: Action, in_the_way: Iterable[Reference], done: set[tuple[str, str]]) -> Action:
+    left = tuple(reference for reference in in_the_way if _place(reference) not in done)
+    if left and isinstance(action, PrimaryKeyDrop | ColumnTypeChange):
+        return replace(action, referenced_by=left)
+    return action
+
+
+def _place(reference: Reference) -> tuple[str, str]:
+    return reference.table.key, reference.name.lower()
+
+
+def _named(key: str) -> QualifiedName:
+    return QualifiedName(*key.split("."))
 
 
 def _lower(key: ForeignKey) -> str:

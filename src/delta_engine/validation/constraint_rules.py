@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
 from delta_engine.actions import TablePlan
+from delta_engine.aspects.column_types import ColumnTypeChange
 from delta_engine.aspects.primary_key import PrimaryKeyDrop, named_primary_key
 from delta_engine.constraints.naming import MAX_NAME_LENGTH, RESERVED_CHECK_PREFIX
 from delta_engine.constraints.resolution import referenced_table, resolved_keys
@@ -182,6 +183,25 @@ class NoDropOfReferencedPrimaryKeys:
                         table=str(align.table),
                         location=align.declared_at,
                         way_out="Declare that table with its foreign key in the same run, or drop its key first: "
+                        f"ALTER TABLE {reference.table} DROP CONSTRAINT {reference.name}.",
+                    )
+
+
+class NoTypeChangeUnderForeignKeys:
+    """The type of a column does not change while a foreign key is over it that the plan does not make anew."""
+
+    def check(self, plan: TablePlan, policy: Policy) -> Iterator[UnsafePlanError]:  # noqa: ARG002
+        """Refuse changes that would leave the two sides of a foreign key with different types."""
+        for align in plan.align_tables:
+            for change in align.of_type(ColumnTypeChange):
+                for reference in change.referenced_by:
+                    yield UnsafePlanError(
+                        f"its type would change, and foreign key {reference.name} of table {reference.table} "
+                        "needs it on both sides",
+                        table=str(align.table),
+                        column=change.name,
+                        location=align.declared_at,
+                        way_out="Declare that table with its foreign key in the same run, or drop the key first: "
                         f"ALTER TABLE {reference.table} DROP CONSTRAINT {reference.name}.",
                     )
 

@@ -82,6 +82,7 @@ DEFAULT_PLAN_RULES: tuple[PlanRule, ...] = (
     plan_rules.PrimaryKeyNewColumnsMustBeSetNotNull(),
     plan_rules.PrimaryKeyExistingColumnsMustBeSetNotNull(),
     constraint_rules.NoDropOfReferencedPrimaryKeys(),
+    constraint_rules.NoTypeChangeUnderForeignKeys(),
     plan_rules.NoUnallowedColumnDrops(),
     plan_rules.NoUnallowedTableDrops(),
     plan_rules.NoUnallowedSchemas(),
