@@ -160,6 +160,15 @@ def type_at(whole: DataType, path: Path) -> DataType | None:
     return None
 
 
+def within_structs(whole: DataType, path: Path) -> Path:
+    """Return the beginning of a path that leads through structs alone: what SQL says with dots."""
+    for length, step in enumerate(path):
+        if not isinstance(whole, StructType):
+            return path[:length]
+        whole = next((field.data_type for field in whole.fields if _is(field, step)), whole)
+    return path
+
+
 def with_type_at(whole: DataType, path: Path, desired: DataType) -> DataType:
     """Return a type with another one at a place; it stays as it is if it has no such place."""
     return changed_at(whole, path, lambda _observed: desired)

@@ -5,6 +5,7 @@ Platforms spell what they store their own way. What does not parse is compared a
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from decimal import Decimal, InvalidOperation
 from functools import lru_cache
 from typing import TYPE_CHECKING
@@ -25,12 +26,21 @@ def referenced_columns(expression: str) -> frozenset[str]:
 
     Nothing is known of an expression that does not parse: the set is empty.
     """
-    from sqlglot import exp
+    return frozenset(place[0] for place in _read_places(expression))
 
-    tree = _parsed(expression)
-    if tree is None:
-        return frozenset()
-    return frozenset(column.parts[0].name.lower() for column in tree.find_all(exp.Column))
+
+def reads(expression: str, path: Sequence[str]) -> bool:
+    """Whether an expression reads a place, something inside it, or something around it.
+
+    Args:
+        expression: it reads nothing that is known of, if it does not parse.
+        path: a column, and the fields that lead to a place inside it, through structs alone.
+    """
+    place = [step.lower() for step in path]
+    return any(
+        all(one == other for one, other in zip(place, read, strict=False))
+        for read in _read_places(expression)
+    )
 
 
 def condition_problem(expression: str) -> str | None:
@@ -52,6 +62,22 @@ def condition_problem(expression: str) -> str | None:
     if tree.find(exp.AggFunc, exp.Window):
         return "looks at more than one row"
     return None
+
+
+@lru_cache(_MANY)
+def _read_places(expression: str) -> frozenset[tuple[str, ...]]:
+    """Return the paths, in lower case, of the columns and fields that an expression reads; up to a first `[…]`."""
+    from sqlglot import exp
+
+    places = set()
+    tree = _parsed(expression)
+    for column in tree.find_all(exp.Column) if tree else ():
+        names, inner = [part.name.lower() for part in column.parts], column
+        while isinstance(inner.parent, exp.Dot) and inner.parent.this is inner:
+            inner = inner.parent
+            names.append(inner.expression.name.lower())
+        places.add(tuple(names))
+    return frozenset(places)
 
 
 @lru_cache(_MANY)

@@ -31,7 +31,8 @@ SETUP = [
     " CONSTRAINT `child_fk` FOREIGN KEY (`parent`) REFERENCES dev.silver.parent (`id`)) USING delta"
     " CLUSTER BY (`d`) WITH ROW FILTER dev.silver.mine ON (owned)"
     " TBLPROPERTIES ('delta.columnMapping.mode' = 'name')",
-    "CREATE TABLE dev.silver.checked (`id` BIGINT, `n` INT) USING delta"
+    "CREATE TABLE dev.silver.checked (`id` BIGINT, `n` INT, `s` struct<a: int, b: int, c: int>,"
+    " `of_a` INT GENERATED ALWAYS AS (s.a + 1)) USING delta"
     " TBLPROPERTIES ('delta.columnMapping.mode' = 'name')",
     "ALTER TABLE dev.silver.checked ADD CONSTRAINT `Positive` CHECK (id > 0)",
     "CREATE TABLE dev.silver.parted (`day` DATE, `n` INT) USING delta PARTITIONED BY (`day`)",
@@ -55,6 +56,9 @@ REFUSED = {
     "ALTER TABLE dev.silver.parent RENAME COLUMN name TO n": "DELTA_UNSUPPORTED_RENAME_COLUMN",
     "ALTER TABLE dev.silver.checked DROP COLUMNS (id)": "DELTA_CONSTRAINT_DEPENDENT_COLUMN_CHANGE",
     "ALTER TABLE dev.silver.checked RENAME COLUMN id TO x": "DELTA_CONSTRAINT_DEPENDENT_COLUMN_CHANGE",
+    "ALTER TABLE dev.silver.checked DROP COLUMNS (s.a)": "DELTA_GENERATED_COLUMNS_DEPENDENT_COLUMN_CHANGE",
+    "ALTER TABLE dev.silver.checked RENAME COLUMN s.a TO x": "DELTA_GENERATED_COLUMNS_DEPENDENT_COLUMN_CHANGE",
+    "ALTER TABLE dev.silver.checked RENAME COLUMN s TO x": "DELTA_GENERATED_COLUMNS_DEPENDENT_COLUMN_CHANGE",
     "ALTER TABLE dev.silver.child DROP COLUMNS (n)": "DELTA_GENERATED_COLUMNS_DEPENDENT_COLUMN_CHANGE",
     "ALTER TABLE dev.silver.child DROP COLUMNS (d)": "DELTA_UNSUPPORTED_DROP_CLUSTERING_COLUMN",
     "ALTER TABLE dev.silver.child DROP COLUMNS (parent)": "INVALID_PARAMETER_VALUE",
@@ -201,6 +205,14 @@ def test_foreign_keys_follow_a_renamed_table() -> None:
     assert read(catalog, QualifiedName("dev", "silver", "ancestor")).primary_key == PrimaryKey(
         ["id"], "parent_pk"
     )
+
+
+def test_fields_beside_one_that_is_read_change_freely() -> None:
+    catalog = filled()
+    catalog.run("ALTER TABLE dev.silver.checked DROP COLUMNS (s.b)")
+    catalog.run("ALTER TABLE dev.silver.checked RENAME COLUMN s.c TO d")
+    columns = read(catalog, QualifiedName("dev", "silver", "checked")).columns
+    assert [one for one in columns if one.name == "s"] == [Column("s", "struct<a: int, d: int>")]
 
 
 def test_rely_cannot_be_read_back() -> None:

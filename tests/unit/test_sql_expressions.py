@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from delta_engine.sql_expressions import condition_problem, is_same_expression, referenced_columns
+from delta_engine.sql_expressions import condition_problem, is_same_expression, reads, referenced_columns
 
 
 @pytest.mark.parametrize(
@@ -67,6 +67,26 @@ def test_columns_are_found_by_their_first_name() -> None:
         "d",
     }
     assert referenced_columns("a >") == frozenset()
+
+
+@pytest.mark.parametrize(
+    ("path", "is_read"),
+    [
+        (("st",), True),
+        (("ST", "A"), True),
+        (("st", "b"), False),
+        (("st", "c"), True),
+        (("st", "c", "e"), False),
+        (("st", "c", "d", "f"), True),
+        (("lines", "x"), True),
+        (("a",), False),
+    ],
+)
+def test_places_inside_columns_are_read_with_what_is_inside_and_around_them(
+    path: tuple[str, ...], is_read: bool
+) -> None:
+    assert reads("st.a + `St`.c.D > size(lines[0].x)", path) is is_read
+    assert not reads("a >", path)
 
 
 def test_an_expression_of_any_length_is_compared() -> None:

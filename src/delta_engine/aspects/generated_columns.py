@@ -13,8 +13,9 @@ from delta_engine.actions import Hazard, Phase
 from delta_engine.aspects.aspect import Aspect, Change, Comparison, RenderContext, Sign, with_column
 from delta_engine.drift_policy import DriftKind
 from delta_engine.models import Column, Identity, Part, Table
+from delta_engine.nested_types import Path, within_structs
 from delta_engine.sql import sql_generation
-from delta_engine.sql_expressions import is_same_expression, referenced_columns
+from delta_engine.sql_expressions import is_same_expression, reads
 from delta_engine.state.states import TableState
 
 
@@ -38,7 +39,7 @@ class ChangeFixedColumn:
     """Change a column that its own generation, or another column's, holds as it is; no platform does.
 
     Args:
-        name: the column.
+        name: the column, or the path of a field inside one, by the names so far.
         used_by: the generated column that is computed from it; None for an identity column.
     """
 
@@ -66,16 +67,14 @@ def diff(comparison: Comparison) -> Iterator[ChangeGeneration | ChangeFixedColum
             or (desired.comment != observed.comment and comparison.desired.is_about(Part.COMMENTS))
         ):
             yield ChangeFixedColumn(observed.name)
-    former = {name.lower(): former.lower() for former, name in comparison.renames.columns}
-    touched = changed_types | {column.key for column in comparison.dropped} | former.keys()
     gone = {column.key for column in comparison.dropped}
+    touched = sorted(set(_touched(comparison)))
     for column in comparison.observed.columns:
         if column.generated_as is None or column.key in gone:
             continue
-        used = referenced_columns(column.generated_as)
-        for key in sorted(touched):
-            if former.get(key, key) in used:
-                yield ChangeFixedColumn(former.get(key, key), column.name)
+        for path in touched:
+            if reads(column.generated_as, path):
+                yield ChangeFixedColumn(".".join(path), column.name)
 
 
 def render(
@@ -118,6 +117,20 @@ def described(generation: str | Identity | None) -> str:
             return sql_generation(None, generation)
         case None:
             return "written values"
+
+
+def _touched(comparison: Comparison) -> Iterator[Path]:
+    """Yield what is dropped, renamed or gets another type, by the names so far, as far as SQL says it with dots."""
+    yield from ((former,) for former, _ in comparison.renames.columns)
+    yield from ((column.name,) for column in comparison.dropped)
+    former = {name.lower(): former for former, name in comparison.renames.columns}
+    types = {column.key: column.data_type for _, column in comparison.shared}
+    for name, *inside in (
+        *((*rename.path, rename.observed) for rename in comparison.renames.fields),
+        *(pair.path for pair in comparison.fields if pair.desired is None),
+        *(pair.path for pair in comparison.types),
+    ):
+        yield (former.get(name.lower(), name), *within_structs(types[name.lower()], tuple(inside)))
 
 
 def _generation(column: Column) -> str | Identity | None:

@@ -112,7 +112,7 @@ def dropped(stored: Stored, change: DropColumns) -> Stored:
     require(stored.maps_columns, "DELTA_UNSUPPORTED_DROP_COLUMN", f"{stored.name} needs column mapping")
     for path in change.paths:
         if len(path) > 1:
-            refuse_readers(stored, path[0])
+            refuse_readers(stored, path)
             outer = changed_field(stored.column(path[0]).data_type, path[1:], lambda _field: None)
             stored = stored.with_column(path[0], data_type=outer)
             continue
@@ -126,7 +126,7 @@ def dropped(stored: Stored, change: DropColumns) -> Stored:
 
 def _check_drop(stored: Stored, name: str) -> None:
     state, column = stored.state, stored.column(name)
-    refuse_readers(stored, name)
+    refuse_readers(stored, (name,))
     key = [] if state.primary_key is None else keys(state.primary_key.columns)
     uses = {
         "DELTA_UNSUPPORTED_DROP_CLUSTERING_COLUMN": [one.split(".")[0].lower() for one in state.cluster_by],
@@ -157,7 +157,7 @@ def renamed(stored: Stored, change: RenameColumn) -> Stored:
     """Rename a column or a field; its keys are the catalog's business, everything else follows or refuses."""
     require(stored.maps_columns, "DELTA_UNSUPPORTED_RENAME_COLUMN", f"{stored.name} needs column mapping")
     path, name = change.path, change.name
-    refuse_readers(stored, path[0])
+    refuse_readers(stored, path)
     if len(path) > 1:
         return _with_renamed_field(stored, path, name)
     column = stored.column(path[0])
@@ -265,7 +265,7 @@ def _with_type(stored: Stored, path: Path, desired: DataType) -> Stored:
 
     whole = changed_type(column.data_type, path[1:], checked)
     if not _is_same_but_for_length(column.data_type, whole):
-        refuse_readers(stored, column.name)
+        refuse_readers(stored, path)
     return stored.with_column(column.name, data_type=whole)
 
 

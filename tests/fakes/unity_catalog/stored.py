@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import sqlglot
@@ -67,24 +67,40 @@ def keys(names: Iterable[str]) -> list[str]:
 
 def columns_in(expression: str) -> set[str]:
     """Return the columns that an expression reads, in lower case."""
+    return {place[0] for place in _places_in(expression)}
+
+
+def _places_in(expression: str) -> Iterator[list[str]]:
+    """Yield the columns and fields that an expression reads, in lower case, as far as it says them with dots."""
     tree = sqlglot.parse_one(expression, dialect="databricks")
-    return {column.parts[0].name.lower() for column in tree.find_all(exp.Column)}
+    for column in tree.find_all(exp.Column):
+        place = keys(part.name for part in column.parts)
+        around = column.parent
+        while isinstance(around, exp.Dot):
+            place.append(around.name.lower())
+            around = around.parent
+        yield place
 
 
-def readers_of(stored: Stored, name: str) -> Iterator[tuple[str, str]]:
-    """Yield the error condition and the description of every expression that reads a column."""
+def readers_of(stored: Stored, path: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Yield the error condition and the description of every expression that reads a place, or inside or around it."""
     for check in stored.state.checks:
-        if name.lower() in columns_in(check.expression):
+        if _reads(check.expression, path):
             yield "DELTA_CONSTRAINT_DEPENDENT_COLUMN_CHANGE", f"check {check.name}"
     for column in stored.state.columns:
-        if column.generated_as and name.lower() in columns_in(column.generated_as):
+        if column.generated_as and _reads(column.generated_as, path):
             yield "DELTA_GENERATED_COLUMNS_DEPENDENT_COLUMN_CHANGE", f"generated column {column.name}"
 
 
-def refuse_readers(stored: Stored, name: str) -> None:
-    """Refuse a change to a column that a check or a generated column reads."""
-    for error_class, reader in readers_of(stored, name):
-        raise Refusal(error_class, f"{reader} of {stored.name} reads {name}")
+def _reads(expression: str, path: Sequence[str]) -> bool:
+    place = [step for step in keys(path) if step not in ("element", "key", "value")]
+    return any(place[: len(read)] == read[: len(place)] for read in _places_in(expression))
+
+
+def refuse_readers(stored: Stored, path: Sequence[str]) -> None:
+    """Refuse a change to a column or field that a check or a generated column reads."""
+    for error_class, reader in readers_of(stored, path):
+        raise Refusal(error_class, f"{reader} of {stored.name} reads {'.'.join(path)}")
 
 
 def changed_type(
