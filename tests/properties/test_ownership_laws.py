@@ -7,9 +7,11 @@ from dataclasses import replace
 
 from hypothesis import given
 
+from delta_engine.aspects.column_tags import UnsetColumnTags
+from delta_engine.compile.attempts import Attempts
 from delta_engine.compile.planner import TablePlanner
 from delta_engine.model_parts import to_grants
-from delta_engine.models import Table
+from delta_engine.models import Column, Table
 from delta_engine.policy import Ownership, Policy
 from delta_engine.state.states import ABSENT, CatalogState, TableState
 from tests.simulation import simulate
@@ -106,3 +108,31 @@ def test_an_owner_that_no_model_names_is_left_alone(a: Table, b: Table) -> None:
     before = applied(a)
     after = synced(b, before, a, Ownership.FULL)
     assert after.owner == (b.owner or before.owner)
+
+
+@given(models(), models(), models())
+def test_what_a_run_attempted_goes_with_its_model_though_nobody_knows_how_far_it_came(
+    a: Table, b: Table, c: Table
+) -> None:
+    before = synced(b, applied(a), a, Ownership.ADDITIVE)
+    attempts = Attempts(tables={KEY: (b,)})
+    end = simulate(
+        TablePlanner().plan([c], catalog(before), {KEY: a}, attempts=attempts), catalog(before)
+    ).tables[KEY]
+    assert dict(end.tags) == dict(c.tags)
+    assert {column.key: dict(column.tags) for column in end.columns} == {
+        column.key: dict(column.tags) for column in c.columns
+    }
+    assert dict(end.grants) == dict(applied(c).grants)
+    assert (end.row_filter is None) == (c.row_filter is None)
+    assert {column.key for column in end.columns if column.mask} == {
+        column.key for column in c.columns if column.mask
+    }
+
+
+def test_what_was_applied_goes_along_with_a_rename_that_is_done_already() -> None:
+    former = Table("dev", "silver", "orders", [Column("old", "int", tags={"pii": "yes"})])
+    model = Table("dev", "silver", "orders", [Column("new", "int", renamed_from="old")])
+    state = TableState(columns=(Column("new", "int", tags={"pii": "yes", "theirs": "x"}),))
+    (align,) = TablePlanner().plan([model], catalog(state), {KEY: former}).align_tables
+    assert align.actions == (UnsetColumnTags("new", (("pii", "yes"),)),)

@@ -9,7 +9,7 @@ from typing import Generic
 
 from delta_engine.actions import SomeAction
 from delta_engine.addressing import Addressing
-from delta_engine.aspects.renames import Renames, with_renames
+from delta_engine.aspects.renames import Renames, with_all_renames
 from delta_engine.capabilities import Capabilities
 from delta_engine.drift_policy import DriftKind
 from delta_engine.models import Column, Part, QualifiedName, Table
@@ -31,6 +31,7 @@ class Comparison:
         desired: the model.
         observed: the table as it is.
         last_applied: the model that this engine applied last, if it ever did.
+        attempted: the models that later runs failed to apply: some of it may be there.
         policy: whose the things are that the model does not name.
         shared: the columns of both sides, desired and observed.
         added: the model's columns that the table lacks.
@@ -43,6 +44,7 @@ class Comparison:
     desired: Table
     observed: TableState
     last_applied: Table | None
+    attempted: tuple[Table, ...]
     policy: Policy
     shared: tuple[tuple[Column, Column], ...]
     added: tuple[Column, ...]
@@ -58,11 +60,12 @@ class Comparison:
         observed: TableState,
         last_applied: Table | None = None,
         policy: Policy = NO_POLICY,
+        attempted: Sequence[Table] = (),
     ) -> Comparison:
         """Pair the columns of both sides, without regard to case, in the model's order."""
         renames = Renames.of(desired, observed)
         observed = renames.applied_to(observed)
-        last_applied = last_applied and with_renames(last_applied, renames.new_names)
+        last_applied = last_applied and with_all_renames(last_applied, desired, renames)
         by_key = {column.key: column for column in observed.columns}
         shared = [(column, by_key[column.key]) for column in desired.columns if column.key in by_key]
         found = tuple(_inside(shared))
@@ -72,6 +75,7 @@ class Comparison:
             desired=desired,
             observed=observed,
             last_applied=last_applied,
+            attempted=tuple(with_all_renames(model, desired, renames) for model in attempted),
             policy=policy,
             shared=tuple(shared),
             added=tuple(column for column in desired.columns if owns_columns and column.key not in by_key),
@@ -84,6 +88,11 @@ class Comparison:
             ),
             types=tuple(pair for pair in found if isinstance(pair, TypePair) and owns_columns),
         )
+
+    @property
+    def ours(self) -> tuple[Table, ...]:
+        """What this engine put there, wholly or in part: what these name and the model does not is ours to remove."""
+        return (*((self.last_applied,) if self.last_applied else ()), *self.attempted)
 
     @property
     def renamed(self) -> tuple[tuple[str, str], ...]:

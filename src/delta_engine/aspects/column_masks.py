@@ -64,8 +64,8 @@ def diff(comparison: Comparison) -> Iterable[SetColumnMask | DropColumnMask]:
 
 def differences(comparison: Comparison) -> Iterable[SetColumnMask | DropColumnMask]:
     """Yield an action per shared column whose function or further columns differ."""
-    name, applied = comparison.desired.qualified_name, comparison.last_applied
-    known = {column.key for column in applied.columns if column.mask is not None} if applied else set()
+    name = comparison.desired.qualified_name
+    known = {column.key for model in comparison.ours for column in model.columns if column.mask is not None}
     for column, present in comparison.shared:
         desired, observed = _normal(column.mask, name), _normal(present.mask, name)
         if desired is None:

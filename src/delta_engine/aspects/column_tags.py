@@ -6,6 +6,7 @@ documentation, "Governed tags").
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
@@ -130,11 +131,12 @@ def _changes(comparison: Comparison) -> Iterable[tuple[str, tuple[TagChange, ...
 
 
 def _unwanted(comparison: Comparison) -> Iterable[tuple[str, tuple[tuple[str, str], ...]]]:
-    applied = comparison.last_applied
-    known = {column.key: column.tags for column in applied.columns} if applied else {}
+    ours: dict[str, set[str]] = defaultdict(set)
+    for model in comparison.ours:
+        for column in model.columns:
+            ours[column.key] |= column.tags.keys()
     for desired, observed in comparison.shared:
-        last_applied = known.get(observed.key, {})
-        unwanted = unwanted_tags(desired.tags, observed.tags, last_applied, comparison.policy.tags)
+        unwanted = unwanted_tags(desired.tags, observed.tags, ours[observed.key], comparison.policy.tags)
         if unwanted:
             yield observed.name, unwanted
 

@@ -154,17 +154,16 @@ def _pairs(comparison: Comparison) -> Iterator[tuple[ForeignKey | None, ForeignK
     for name in sorted({*observed, *desired}):
         there, wanted = observed.get(name), desired.get(name)
         if there and wanted and is_same_key(there, wanted):
-            remembered = _last_applied(comparison, wanted)
-            if remembered is None or remembered.rely == wanted.rely:
+            if all(key.rely == wanted.rely for key in _applied(comparison, wanted)):
                 continue
-            there = replace(there, rely=remembered.rely)
+            there = replace(there, rely=not wanted.rely)
         yield there, wanted
 
 
-def _last_applied(comparison: Comparison, key: ForeignKey) -> ForeignKey | None:
-    """Return a key as this engine applied it last, which alone knows of RELY."""
-    applied = comparison.last_applied.foreign_keys if comparison.last_applied else ()
-    return next((one for one in applied if is_same_key(one, key)), None)
+def _applied(comparison: Comparison, key: ForeignKey) -> Iterator[ForeignKey]:
+    """Yield a key as this engine applied it, which alone knows of RELY; after a failed run it may be either."""
+    for model in comparison.ours:
+        yield from (one for one in model.foreign_keys if is_same_key(one, key))
 
 
 def _identity(key: ForeignKey) -> tuple[str, tuple[str, ...], str, tuple[str, ...]]:

@@ -113,11 +113,11 @@ def accept(model: Table, observed: TableState, action: GrantPrivileges | RevokeP
 
 
 def _changes(comparison: Comparison) -> Iterator[PrivilegeChange]:
-    desired, observed, applied = comparison.desired, comparison.observed, comparison.last_applied
+    desired, observed = comparison.desired, comparison.observed
     return privilege_changes(
         desired.grants,
         observed.grants,
-        applied.grants if applied else {},
+        [model.grants for model in comparison.ours],
         comparison.policy.grants,
         desired.owner or observed.owner,
     )

@@ -73,8 +73,8 @@ class PrimaryKeyDrop:
 def diff(comparison: Comparison) -> Iterable[PrimaryKeyAdd | PrimaryKeyDrop]:
     """Yield a drop, an add, both, or nothing."""
     desired = named_primary_key(comparison.desired)
-    observed = _with_remembered_rely(comparison.observed.primary_key, comparison.last_applied)
-    if _identity(desired) == _identity(observed) and not _differ_in_rely(comparison, desired):
+    observed = _remembered(comparison, desired)
+    if _identity(desired) == _identity(observed) and _rely(desired) == _rely(observed):
         return
     if observed is not None:
         yield PrimaryKeyDrop(observed.name or "", observed.columns)
@@ -93,10 +93,7 @@ def differences(comparison: Comparison) -> Iterable[PrimaryKeyAdd | PrimaryKeyDr
     actions = tuple(diff(comparison))
     if len(actions) > 1:
         actions = tuple(
-            replace(
-                action,
-                replaced=_with_remembered_rely(comparison.observed.primary_key, comparison.last_applied),
-            )
+            replace(action, replaced=_remembered(comparison, named_primary_key(comparison.desired)))
             for action in actions
             if isinstance(action, PrimaryKeyAdd)
         )
@@ -164,25 +161,29 @@ def accept(model: Table, observed: TableState, _action: PrimaryKeyAdd | PrimaryK
 
 
 def _identity(key: PrimaryKey | None) -> tuple[str, tuple[str, ...]] | None:
-    """Return what makes two keys equal. RELY is left out: no platform lets it be read back."""
+    """Return what makes two keys equal, as far as platforms let it be read back: all but RELY."""
     if key is None:
         return None
     return (key.name or "").lower(), tuple(column.lower() for column in key.columns)
 
 
-def _differ_in_rely(comparison: Comparison, desired: PrimaryKey | None) -> bool:
-    """Whether this very key was applied with another RELY; of a key that somebody else made, nobody knows."""
-    applied = named_primary_key(comparison.last_applied) if comparison.last_applied else None
-    if desired is None or applied is None or _identity(desired) != _identity(applied):
-        return False
-    return desired.rely != applied.rely
+def _remembered(comparison: Comparison, desired: PrimaryKey | None) -> PrimaryKey | None:
+    """Return the key that is there, with the RELY that this engine gave it.
+
+    Of a key that somebody else made nobody knows it: it passes for what is wanted. After a failed run it may be
+    either: then it passes for what is not wanted, and the key is made anew.
+    """
+    observed = comparison.observed.primary_key
+    if observed is None:
+        return None
+    applied = (named_primary_key(model) for model in comparison.ours)
+    known = {key.rely for key in applied if key is not None and _identity(key) == _identity(observed)}
+    wanted = desired.rely if desired is not None and _identity(desired) == _identity(observed) else False
+    return replace(observed, rely=(not wanted) if (not wanted) in known else wanted)
 
 
-def _with_remembered_rely(observed: PrimaryKey | None, last_applied: Table | None) -> PrimaryKey | None:
-    applied = named_primary_key(last_applied) if last_applied else None
-    if observed is None or applied is None or _identity(observed) != _identity(applied):
-        return observed
-    return replace(observed, rely=applied.rely)
+def _rely(key: PrimaryKey | None) -> bool:
+    return key is not None and key.rely
 
 
 def _listed(columns: Sequence[str], rely: bool = False) -> str:

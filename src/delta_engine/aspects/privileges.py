@@ -44,7 +44,7 @@ class PrivilegeChange:
 def privilege_changes(
     desired: Grants,
     observed: Grants,
-    last_applied: Grants,
+    ours: Iterable[Grants],
     ownership: Ownership,
     owner: str | None,
 ) -> Iterator[PrivilegeChange]:
@@ -53,16 +53,17 @@ def privilege_changes(
     Args:
         desired: the model's.
         observed: those that were granted.
-        last_applied: those that this engine applied last.
+        ours: those that this engine granted.
         ownership: whose the others are.
         owner: who owns the thing in the end; its rights are not revoked.
     """
-    wanted, applied, found = _by_key(desired), _by_key(last_applied), _by_key(observed)
+    wanted, found, granted = _by_key(desired), _by_key(observed), [_by_key(grants) for grants in ours]
     names = {name.lower(): name for name in (*desired, *observed)}
     for key in sorted(names):
         asked, held = _normal(wanted.get(key, _NONE)), found.get(key, _NONE)
         is_ours = ownership is Ownership.FULL and key != (owner or "").lower()
-        revoked = (held if is_ours else held & _normal(applied.get(key, _NONE))) - asked
+        known = _NONE.union(*(_normal(grants.get(key, _NONE)) for grants in granted))
+        revoked = (held if is_ours else held & known) - asked
         if asked - held or revoked:
             yield PrivilegeChange(
                 names[key], tuple(sorted(asked - held)), tuple(sorted(revoked)), tuple(sorted(held))

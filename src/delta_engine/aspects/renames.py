@@ -117,6 +117,24 @@ def with_renames(model: Table, renames: Mapping[str, str]) -> Table:
     )
 
 
+def with_all_renames(applied: Table, desired: Table, pending: Renames) -> Table:
+    """Return what was applied once, with the names that a model has for its columns.
+
+    Args:
+        applied: what was applied.
+        desired: the model, which says former names also after the renames are done: by a run that could not record
+            it, or by hand.
+        pending: the renames that are not done yet.
+    """
+    known, wanted = {column.key for column in applied.columns}, {column.key for column in desired.columns}
+    done = {
+        column.renamed_from: column.name
+        for column in desired.columns
+        if column.renamed_from and column.renamed_from.lower() in known - wanted and column.key not in known
+    }
+    return with_renames(applied, {**done, **pending.new_names})
+
+
 def without_declared_renames(model: Table) -> Table:
     """Return a model that names things as they are now, and says nothing of former names."""
     if not any(column.renamed_from or column.renamed_fields for column in model.columns):

@@ -58,11 +58,11 @@ def diff(comparison: Comparison) -> Iterable[SetRowFilter | DropRowFilter]:
 
 def differences(comparison: Comparison) -> Iterable[SetRowFilter | DropRowFilter]:
     """Yield an action when function or columns differ."""
-    name, applied = comparison.desired.qualified_name, comparison.last_applied
+    name = comparison.desired.qualified_name
     desired = _normal(comparison.desired.row_filter, name)
     observed = _normal(comparison.observed.row_filter, name)
     if desired is None:
-        if observed is not None and applied is not None and applied.row_filter is not None:
+        if observed is not None and any(model.row_filter for model in comparison.ours):
             yield DropRowFilter(observed)
     elif observed is None or _identity(desired) != _identity(observed):
         yield SetRowFilter(desired, observed)

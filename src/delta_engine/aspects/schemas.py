@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Any, ClassVar
@@ -38,7 +38,11 @@ class SetSchemaComment:
 
 
 def diff(
-    desired: Schema, observed: SchemaState, last_applied: Schema | None, policy: Policy
+    desired: Schema,
+    observed: SchemaState,
+    last_applied: Schema | None,
+    policy: Policy,
+    attempted: Sequence[Schema] = (),
 ) -> Iterator[Action]:
     """Yield the actions that bring a schema to its model; a comment that it does not name is left alone."""
     if desired.comment is not None and desired.comment != observed.comment:
@@ -48,6 +52,7 @@ def diff(
         TableState(tags=observed.tags, owner=observed.owner, grants=observed.grants),
         _as_table(last_applied) if last_applied else None,
         policy,
+        tuple(map(_as_table, attempted)),
     )
     for aspect in SHARED:
         yield from aspect.diff(comparison)

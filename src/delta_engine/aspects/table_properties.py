@@ -189,10 +189,8 @@ def _no_longer_wanted(comparison: Comparison) -> Iterable[tuple[str, str]]:
 
     Table features stay: they cannot be taken back by unsetting a property.
     """
-    if comparison.last_applied is None:
-        return
     wanted = comparison.desired.effective_table_properties
-    for key in comparison.last_applied.effective_table_properties:
+    for key in dict.fromkeys(key for model in comparison.ours for key in model.effective_table_properties):
         value = comparison.observed.table_properties.get(key)
         if key not in wanted and value is not None and not is_feature_key(key):
             yield key, value

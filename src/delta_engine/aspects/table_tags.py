@@ -108,11 +108,10 @@ def _changes(comparison: Comparison) -> tuple[TagChange, ...]:
 
 
 def _unwanted(comparison: Comparison) -> tuple[tuple[str, str], ...]:
-    applied = comparison.last_applied
     return unwanted_tags(
         comparison.desired.tags,
         comparison.observed.tags,
-        applied.tags if applied else {},
+        {key for model in comparison.ours for key in model.tags},
         comparison.policy.tags,
     )
 

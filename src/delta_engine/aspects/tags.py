@@ -6,7 +6,7 @@ to Unity Catalog securable objects").
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from delta_engine.aspects.aspect import Change, Sign
@@ -39,20 +39,20 @@ def changed_tags(desired: Tags, observed: Tags) -> tuple[TagChange, ...]:
 
 
 def unwanted_tags(
-    desired: Tags, observed: Tags, last_applied: Tags, ownership: Ownership
+    desired: Tags, observed: Tags, ours: Container[str], ownership: Ownership
 ) -> tuple[tuple[str, str], ...]:
     """Return the (key, value) pairs that the model does not name and that are ours to take away, sorted.
 
     Args:
         desired: the model's.
         observed: those that are there.
-        last_applied: those that this engine applied last.
+        ours: the keys that this engine put there.
         ownership: whose the others are.
     """
     return tuple(
         (key, value)
         for key, value in sorted(observed.items())
-        if key not in desired and (ownership is Ownership.FULL or key in last_applied)
+        if key not in desired and (ownership is Ownership.FULL or key in ours)
     )
 
 

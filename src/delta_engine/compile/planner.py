@@ -9,6 +9,7 @@ from delta_engine import aspects
 from delta_engine.actions import AlignSchema, AlignTable, CreateSchema, CreateTable, DropTable, TablePlan
 from delta_engine.aspects import schemas
 from delta_engine.aspects.aspect import Comparison
+from delta_engine.compile.attempts import NO_ATTEMPTS, Attempts
 from delta_engine.compile.coexistence import incompatible
 from delta_engine.compile.manageability import unmanageable
 from delta_engine.compile.referenced_keys import with_referencing_keys
@@ -43,6 +44,8 @@ class TablePlanner:
         last_applied: Mapping[str, Table] = MappingProxyType({}),
         removed: Mapping[QualifiedName, int | None] = MappingProxyType({}),
         applied_schemas: Mapping[str, Schema] = MappingProxyType({}),
+        *,
+        attempts: Attempts = NO_ATTEMPTS,
     ) -> TablePlan:
         """Return what has to be done; empty when the catalog matches.
 
@@ -54,6 +57,7 @@ class TablePlanner:
             removed: tables that exist, were applied, and are not declared any more, with how many rows they have;
                 None where nobody counted, for then they stay.
             applied_schemas: the schemas as they were applied last, by `Schema.key`.
+            attempts: what later runs failed to apply: ours to remove as well.
 
         Raises:
             InvalidModelError: a model cannot be about what stands under its table's name.
@@ -65,7 +69,15 @@ class TablePlanner:
         existing = {key: model for key, model in sorted(by_key.items()) if state.tables[key].exists}
         changes = {
             key: tuple(
-                aspects.diff(Comparison.of(model, state.tables[key], last_applied.get(key), self._policy))
+                aspects.diff(
+                    Comparison.of(
+                        model,
+                        state.tables[key],
+                        last_applied.get(key),
+                        self._policy,
+                        attempts.tables.get(key, ()),
+                    )
+                )
             )
             for key, model in existing.items()
         }
@@ -89,7 +101,7 @@ class TablePlanner:
                 if actions[key]
             ),
             create_schemas=tuple(self._missing_schemas(models, state)),
-            align_schemas=tuple(self._changed_schemas(state, applied_schemas)),
+            align_schemas=tuple(self._changed_schemas(state, applied_schemas, attempts)),
             drop_tables=tuple(DropTable(name, rows) for name, rows in gone if rows is not None),
             kept_tables=tuple(name for name, rows in gone if rows is None),
         )
@@ -103,11 +115,16 @@ class TablePlanner:
             catalog, _, name = key.partition(".")
             yield CreateSchema(catalog, name, (declared[key].comment or "") if key in declared else "")
 
-    def _changed_schemas(self, state: CatalogState, applied: Mapping[str, Schema]) -> Iterator[AlignSchema]:
+    def _changed_schemas(
+        self, state: CatalogState, applied: Mapping[str, Schema], attempts: Attempts
+    ) -> Iterator[AlignSchema]:
         for schema in self.schemas:
             observed = state.schema_states.get(schema.key)
             if observed is not None:
-                actions = tuple(schemas.diff(schema, observed, applied.get(schema.key), self._policy))
+                attempted = attempts.schemas.get(schema.key, ())
+                actions = tuple(
+                    schemas.diff(schema, observed, applied.get(schema.key), self._policy, attempted)
+                )
             elif _is_absent(schema.key, state):
                 actions = tuple(schemas.after_create(schema, self._policy))
             else:
