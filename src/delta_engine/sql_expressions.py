@@ -72,10 +72,10 @@ def _read_places(expression: str) -> frozenset[tuple[str, ...]]:
     places = set()
     tree = _parsed(expression)
     for column in tree.find_all(exp.Column) if tree else ():
-        names, inner = [part.name.lower() for part in column.parts], column
-        while isinstance(inner.parent, exp.Dot) and inner.parent.this is inner:
-            inner = inner.parent
-            names.append(inner.expression.name.lower())
+        names, around = [part.name.lower() for part in column.parts], column.parent
+        while isinstance(around, exp.Dot):
+            names.append(around.name.lower())
+            around = around.parent
         places.add(tuple(names))
     return frozenset(places)
 
