@@ -16,7 +16,7 @@ from delta_engine.aspects.nullability import ColumnNullabilityChange
 from delta_engine.aspects.partitioning import ChangePartitioning
 from delta_engine.aspects.primary_key import PrimaryKeyAdd
 from delta_engine.aspects.row_filters import DropRowFilter, SetRowFilter
-from delta_engine.aspects.table_features import EnableTableFeature
+from delta_engine.aspects.table_features import ContradictFeature, EnableTableFeature
 from delta_engine.errors import InvalidModelError, SourceLocation, UnsafePlanError
 from delta_engine.models import CheckConstraint, Column, ColumnMask, Identity, PrimaryKey, RowFilter, Table
 from delta_engine.policy import Allowance, Policy
@@ -603,6 +603,18 @@ PLAN_CASES: list[tuple[PlanRule, TablePlan, str, TablePlan]] = [
         aligned(EnableTableFeature("delta.columnMapping.mode", "none", "name")),
         "models.yml:7: table dev.silver.orders: delta.columnMapping.mode would change from name to none, which "
         "rewrites the table. Declare delta.columnMapping.mode: name, or leave it out.",
+        aligned(EnableTableFeature("delta.columnMapping.mode", "name", "none")),
+    ),
+    (
+        plan_rules.NoContradictedFeatures(),
+        aligned(
+            ContradictFeature(
+                "delta.columnMapping.mode", "none", "name", "dropping or renaming columns or fields"
+            )
+        ),
+        "models.yml:7: table dev.silver.orders: dropping or renaming columns or fields needs "
+        "delta.columnMapping.mode: name, and the model (or a default of the environment) says none. Declare "
+        "delta.columnMapping.mode: name or leave it out, or leave the columns as they are.",
         aligned(EnableTableFeature("delta.columnMapping.mode", "name", "none")),
     ),
     (

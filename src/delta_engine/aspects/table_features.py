@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from delta_engine.actions import Hazard, Phase
+from delta_engine.actions import SAFE, Hazard, Phase
 from delta_engine.aspects.aspect import Aspect, Change, Comparison, RenderContext, Sign, with_property
 from delta_engine.drift_policy import DriftKind
 from delta_engine.models import Column, Part, Table
@@ -64,6 +64,29 @@ class EnableTableFeature:
             raise ValueError(f"property {self.key} already has this value")
 
 
+@dataclass(frozen=True, slots=True)
+class ContradictFeature:
+    """Say no to a property that the plan's own changes need; a rule refuses it, for the next plan would set it back.
+
+    Args:
+        key: the property.
+        declared: what the model, or a default of the environment, says.
+        needed: what the changes need.
+        reason: which changes those are.
+    """
+
+    phase: ClassVar[Phase] = Phase.ENABLE_TABLE_FEATURES
+    hazards: ClassVar[tuple[Hazard, ...]] = SAFE
+    key: str
+    declared: str
+    needed: str
+    reason: str
+
+    def __post_init__(self) -> None:
+        if self.declared == self.needed:
+            raise ValueError(f"property {self.key} is declared as it is needed")
+
+
 def is_feature_key(key: str) -> bool:
     """Whether a property always belongs to this aspect; Delta reads its own keys without regard to case."""
     return _spelled(key) in _FEATURE_KEYS or key.lower().startswith(_FEATURE_PREFIX)
@@ -79,36 +102,40 @@ def _spelled(key: str) -> str:
     return _SPELLING.get(key.lower(), key)
 
 
-def diff(comparison: Comparison) -> Iterable[EnableTableFeature]:
+def diff(comparison: Comparison) -> Iterable[EnableTableFeature | ContradictFeature]:
     """Yield what the model asks for, and what the changes of its columns need."""
     observed = _observed(comparison)
     wanted = _declared(comparison)
-    if comparison.desired.is_about(Part.COLUMNS):
-        wanted |= _needed(comparison, observed, wanted)
+    for key, value, reason in _needed(comparison, observed, wanted):
+        declared = wanted.get(key)
+        if declared is None or _is_satisfied(key, value, declared):
+            wanted[key] = value
+        else:
+            yield ContradictFeature(key, declared, value, reason)
     yield from _missing(wanted, observed)
 
 
 def _needed(
     comparison: Comparison, observed: Mapping[str, str], declared: Mapping[str, str]
-) -> dict[str, str]:
-    """Return what the changes of columns need before they can be made."""
-    wanted: dict[str, str] = {}
+) -> Iterator[tuple[str, str, str]]:
+    """Yield what the changes of columns need before they can be made: keys, values and which changes those are."""
+    if not comparison.desired.is_about(Part.COLUMNS):
+        return
     if _needs_column_mapping(comparison) and observed[COLUMN_MAPPING_MODE] == "none":
-        wanted[COLUMN_MAPPING_MODE] = "name"
+        yield COLUMN_MAPPING_MODE, "name", "dropping or renaming columns or fields"
     added = _added_types(comparison)
     widenings = {widening(pair.observed, pair.desired) for pair in comparison.types}
     if widenings & {Widening.TYPE_WIDENING, Widening.TIMESTAMP_NTZ}:
-        wanted[TYPE_WIDENING] = "true"
+        yield TYPE_WIDENING, "true", "widening types"
     if any(desired.default is not None for desired, _ in changed_defaults(comparison)):
-        wanted[COLUMN_DEFAULTS] = "supported"
+        yield COLUMN_DEFAULTS, "supported", "setting defaults"
     for type_name, feature in _FEATURES_OF_TYPES.items():
         has_feature = any(key.startswith(feature) for key in (*observed, *declared))
         is_needed = any(uses_type(data_type, type_name) for data_type in added) or (
             type_name == "timestamp_ntz" and Widening.TIMESTAMP_NTZ in widenings
         )
         if is_needed and not has_feature:
-            wanted[feature] = "supported"
-    return wanted
+            yield feature, "supported", f"{type_name} in an existing table"
 
 
 def differences(comparison: Comparison) -> Iterable[EnableTableFeature]:
@@ -158,24 +185,41 @@ def _missing(wanted: Mapping[str, str], observed: Mapping[str, str]) -> Iterable
             yield EnableTableFeature(key, value, observed.get(key))
 
 
-def render(actions: Sequence[EnableTableFeature], context: RenderContext) -> Iterable[str]:
-    """Yield one SET TBLPROPERTIES for all of them."""
-    yield sql_set_table_properties(context.table, {action.key: action.desired for action in actions})
+def render(
+    actions: Sequence[EnableTableFeature | ContradictFeature], context: RenderContext
+) -> Iterable[str]:
+    """Yield one SET TBLPROPERTIES for all of them; nothing for what a rule refuses."""
+    properties = {action.key: action.desired for action in actions if isinstance(action, EnableTableFeature)}
+    if properties:
+        yield sql_set_table_properties(context.table, properties)
 
 
-def explain(action: EnableTableFeature) -> Iterable[Change]:
+def explain(action: EnableTableFeature | ContradictFeature) -> Iterable[Change]:
     """Yield the property with both sides."""
-    yield Change(
-        sign=Sign.CHANGED if action.observed else Sign.ADDED,
-        subject=f"table feature {action.key}",
-        observed=action.observed,
-        desired=action.desired,
-    )
+    match action:
+        case EnableTableFeature(key, desired, observed):
+            yield Change(
+                sign=Sign.CHANGED if observed else Sign.ADDED,
+                subject=f"table feature {key}",
+                observed=observed,
+                desired=desired,
+            )
+        case ContradictFeature(key, declared, needed, reason):
+            yield Change(
+                sign=Sign.CHANGED,
+                subject=f"table feature {key}",
+                observed=f"declared as {declared}",
+                desired=f"{needed}, for {reason}",
+            )
 
 
-def accept(model: Table, _observed: TableState, action: EnableTableFeature) -> Table:
+def accept(model: Table, _observed: TableState, action: EnableTableFeature | ContradictFeature) -> Table:
     """Return the model with the property as it is."""
-    return with_property(model, action.key, action.observed)
+    match action:
+        case EnableTableFeature(key, _, observed):
+            return with_property(model, key, observed)
+        case ContradictFeature():
+            return model
 
 
 def _is_satisfied(key: str, desired: str, observed: str | None) -> bool:
@@ -189,10 +233,10 @@ def _is_satisfied(key: str, desired: str, observed: str | None) -> bool:
     return key.lower().startswith(_FEATURE_PREFIX)
 
 
-ASPECT: Aspect[EnableTableFeature] = Aspect(
+ASPECT: Aspect[EnableTableFeature | ContradictFeature] = Aspect(
     name="table features",
     part=None,
-    action_types=(EnableTableFeature,),
+    action_types=(EnableTableFeature, ContradictFeature),
     diff=diff,
     differences=differences,
     render=render,

@@ -13,7 +13,11 @@ from delta_engine.aspects.location import ChangeLocation
 from delta_engine.aspects.nullability import ColumnNullabilityChange
 from delta_engine.aspects.partitioning import ChangePartitioning
 from delta_engine.aspects.primary_key import PrimaryKeyAdd
-from delta_engine.aspects.table_features import COLUMN_MAPPING_MODE, EnableTableFeature
+from delta_engine.aspects.table_features import (
+    COLUMN_MAPPING_MODE,
+    ContradictFeature,
+    EnableTableFeature,
+)
 from delta_engine.errors import UnsafePlanError
 from delta_engine.policy import DestructiveKind, Policy
 from delta_engine.sql import sql_data_type, sql_undrop_table
@@ -190,6 +194,21 @@ class NoColumnMappingModeChange:
                         f"{feature.desired}, which rewrites the table",
                         way_out=f"Declare {COLUMN_MAPPING_MODE}: {feature.observed}, or leave it out.",
                     )
+
+
+class NoContradictedFeatures:
+    """A model does not switch off what its own changes need: the next plan would set it back, and never end."""
+
+    def check(self, plan: TablePlan, policy: Policy) -> Iterator[UnsafePlanError]:  # noqa: ARG002
+        """Refuse properties that are declared one way and needed another."""
+        for align in plan.align_tables:
+            for feature in align.of_type(ContradictFeature):
+                yield _plan_refusal(
+                    align,
+                    f"{feature.reason} needs {feature.key}: {feature.needed}, and the model (or a default of the "
+                    f"environment) says {feature.declared}",
+                    way_out=f"Declare {feature.key}: {feature.needed} or leave it out, or leave the columns as they are.",
+                )
 
 
 class PrimaryKeyAddMustNotMakeColumnsNullable:
