@@ -21,7 +21,7 @@ from delta_engine.errors import InvalidModelError, SourceLocation, UnsafePlanErr
 from delta_engine.models import CheckConstraint, Column, ColumnMask, Identity, PrimaryKey, RowFilter, Table
 from delta_engine.policy import Allowance, Policy
 from delta_engine.types import AtomicType, StructField
-from delta_engine.validation import column_rules, governance_rules, model_rules, plan_rules
+from delta_engine.validation import column_rules, governance_rules, layout_rules, model_rules, plan_rules
 from delta_engine.validation.rules import ModelRule, PlanRule
 from delta_engine.validation.validator import PlanValidator
 from tests.builders import ORDERS
@@ -245,59 +245,59 @@ MODEL_CASES: list[tuple[ModelRule, list[Table], str]] = [
         "it. Partition by another column.",
     ),
     (
-        column_rules.PartitioningFits(),
+        layout_rules.PartitioningFits(),
         [model(ID, Column("b", "int"), partitioned_by=["b"], cluster_by="AUTO")],
         "models.yml:7: table dev.silver.orders: it is partitioned and clustered. Leave partitioned_by out, or "
         "cluster_by.",
     ),
     (
-        column_rules.PartitioningFits(),
+        layout_rules.PartitioningFits(),
         [model(ID, partitioned_by=["nope"])],
         "models.yml:7: table dev.silver.orders, column nope: partitioned_by names no column of the table. Declare it, "
         "or correct partitioned_by.",
     ),
     (
-        column_rules.PartitioningFits(),
+        layout_rules.PartitioningFits(),
         [model(ID, Column("b", "int"), partitioned_by=["b", "B"])],
         "models.yml:7: table dev.silver.orders, column B: stands in partitioned_by twice. Name each column once.",
     ),
     (
-        column_rules.PartitioningFits(),
+        layout_rules.PartitioningFits(),
         [model(ID, Column("b", "array<int>"), partitioned_by=["b"])],
         "models.yml:7: table dev.silver.orders, column b: cannot be partitioned by: its type is array<int>. "
         "Partition by numbers, texts or dates.",
     ),
     (
-        column_rules.PartitioningFits(),
+        layout_rules.PartitioningFits(),
         [model(ID, partitioned_by=["id"])],
         "models.yml:7: table dev.silver.orders: all of its columns are partition columns. Leave one of them out of "
         "partitioned_by.",
     ),
     (
-        column_rules.LocationsAreWhole(),
+        layout_rules.LocationsAreWhole(),
         [model(ID, location="bucket/orders")],
         "models.yml:7: table dev.silver.orders: its location 'bucket/orders' is no whole address. Write it with its "
         "scheme, as in s3://bucket/path.",
     ),
     (
-        model_rules.ClusteringColumnsFit(),
+        layout_rules.ClusteringColumnsFit(),
         [model(ID, cluster_by=("nope",))],
         "models.yml:7: table dev.silver.orders, column nope: cluster_by names no column of the table. "
         "Declare it, or correct cluster_by.",
     ),
     (
-        model_rules.ClusteringColumnsFit(),
+        layout_rules.ClusteringColumnsFit(),
         [model(ID, cluster_by=("id", "ID"))],
         "models.yml:7: table dev.silver.orders, column ID: stands in cluster_by twice. Name each column once.",
     ),
     (
-        model_rules.ClusteringColumnsFit(),
+        layout_rules.ClusteringColumnsFit(),
         [model(Column("tags", "array<string>"), cluster_by=("tags",))],
         "models.yml:7: table dev.silver.orders, column tags: cannot be clustered by: its type is array<string>. "
         "Cluster by numbers, texts or dates.",
     ),
     (
-        model_rules.ClusteringColumnsFit(),
+        layout_rules.ClusteringColumnsFit(),
         [model(*(Column(name, "int") for name in "abcde"), cluster_by=tuple("abcde"))],
         "models.yml:7: table dev.silver.orders: cluster_by has 5 columns. Name 4 at most.",
     ),
@@ -614,7 +614,7 @@ PLAN_CASES: list[tuple[PlanRule, TablePlan, str, TablePlan]] = [
         ),
         "models.yml:7: table dev.silver.orders: dropping or renaming columns or fields needs "
         "delta.columnMapping.mode: name, and the model (or a default of the environment) says none. Declare "
-        "delta.columnMapping.mode: name or leave it out, or leave the columns as they are.",
+        "delta.columnMapping.mode: name or leave it out, or leave the columns alone.",
         aligned(EnableTableFeature("delta.columnMapping.mode", "name", "none")),
     ),
     (

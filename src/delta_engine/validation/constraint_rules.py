@@ -18,6 +18,7 @@ from delta_engine.sql_expressions import condition_problem, referenced_columns
 from delta_engine.state.states import SECRET_KEY
 from delta_engine.types import is_same_type
 from delta_engine.validation.model_rules import ValidTableNames
+from delta_engine.validation.refusals import model_refusal, plan_refusal
 
 _Problem = tuple[str, str | None, str]
 """The reason, the column, the way out."""
@@ -32,7 +33,9 @@ class ForeignKeysFit:
         for model in models:
             for key, resolved in zip(model.foreign_keys, resolved_keys(model, parents), strict=True):
                 for reason, column, way_out in self._problems(model, key, resolved, parents):
-                    yield _refusal(model, f"foreign key ({', '.join(key.columns)}) {reason}", column, way_out)
+                    yield model_refusal(
+                        model, f"foreign key ({', '.join(key.columns)}) {reason}", way_out, column
+                    )
 
     def _problems(
         self, model: Table, key: ForeignKey, resolved: ForeignKey, parents: Mapping[str, Table]
@@ -92,10 +95,9 @@ class UniqueKeyNames:
                 place = (model.catalog_name.lower(), model.schema_name.lower(), name.lower())
                 owner = owners.setdefault(place, str(model.qualified_name))
                 if owner != str(model.qualified_name) or _key_names(model, parents).count(name) > 1:
-                    yield _refusal(
+                    yield model_refusal(
                         model,
                         f"constraint name {name!r} is taken by {owner}",
-                        None,
                         "Give one of the two another name: keys share one namespace per schema.",
                     )
 
@@ -111,19 +113,18 @@ class ChecksFit:
                 problem = condition_problem(check.expression)
                 unknown = sorted(referenced_columns(check.expression) - columns)
                 if problem:
-                    yield _refusal(
+                    yield model_refusal(
                         model,
                         f"check {check.name!r} {problem}: {check.expression}",
-                        None,
                         "Write a SQL condition over the table's columns.",
                     )
                 elif unknown:
-                    yield _refusal(
+                    yield model_refusal(
                         model,
                         f"check {check.name!r} reads columns that the table does not have: "
                         f"{', '.join(unknown)}",
-                        unknown[0],
                         "Declare them, or correct the check.",
+                        unknown[0],
                     )
 
 
@@ -140,21 +141,19 @@ class ValidConstraintNames:
                 problem = self._problem(name)
                 if problem:
                     way_out = "Use letters, digits and underscores."
-                    yield _refusal(model, f"constraint name {name!r} {problem}", None, way_out)
+                    yield model_refusal(model, f"constraint name {name!r} {problem}", way_out)
             for name in check_names:
                 if SECRET_KEY.search(name):
-                    yield _refusal(
+                    yield model_refusal(
                         model,
                         f"check name {name!r} cannot be managed: Spark hides the values of such properties",
-                        None,
                         "Rename the check.",
                     )
             for name in _repeated([*check_names, *key_names]):
                 if name in map(str.lower, check_names):
-                    yield _refusal(
+                    yield model_refusal(
                         model,
                         f"constraint name {name!r} stands in it twice",
-                        None,
                         "Give one of the two another name.",
                     )
 
@@ -177,12 +176,11 @@ class NoDropOfReferencedPrimaryKeys:
         for align in plan.align_tables:
             for drop in align.of_type(PrimaryKeyDrop):
                 for reference in drop.referenced_by:
-                    yield UnsafePlanError(
+                    yield plan_refusal(
+                        align,
                         f"primary key {drop.name} would be dropped, and foreign key {reference.name} of table "
                         f"{reference.table} references it",
-                        table=str(align.table),
-                        location=align.declared_at,
-                        way_out="Declare that table with its foreign key in the same run, or drop its key first: "
+                        "Declare that table with its foreign key in the same run, or drop its key first: "
                         f"ALTER TABLE {reference.table} DROP CONSTRAINT {reference.name}.",
                     )
 
@@ -195,14 +193,13 @@ class NoTypeChangeUnderForeignKeys:
         for align in plan.align_tables:
             for change in align.of_type(ColumnTypeChange):
                 for reference in change.referenced_by:
-                    yield UnsafePlanError(
+                    yield plan_refusal(
+                        align,
                         f"its type would change, and foreign key {reference.name} of table {reference.table} "
                         "needs it on both sides",
-                        table=str(align.table),
-                        column=change.name,
-                        location=align.declared_at,
-                        way_out="Declare that table with its foreign key in the same run, or drop the key first: "
+                        "Declare that table with its foreign key in the same run, or drop the key first: "
                         f"ALTER TABLE {reference.table} DROP CONSTRAINT {reference.name}.",
+                        change.name,
                     )
 
 
@@ -238,9 +235,3 @@ def _key_names(model: Table, parents: Mapping[str, Table]) -> list[str]:
 
 def _repeated(names: Sequence[str]) -> list[str]:
     return [name for name, count in Counter(map(str.lower, names)).items() if count > 1]
-
-
-def _refusal(model: Table, reason: str, column: str | None, way_out: str) -> InvalidModelError:
-    return InvalidModelError(
-        reason, table=str(model.qualified_name), column=column, location=model.declared_at, way_out=way_out
-    )

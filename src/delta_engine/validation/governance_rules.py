@@ -11,6 +11,7 @@ from delta_engine.aspects.row_filters import DropRowFilter
 from delta_engine.errors import InvalidModelError, UnsafePlanError
 from delta_engine.models import Column, ColumnMask, Grants, Table
 from delta_engine.policy import DestructiveKind, Policy
+from delta_engine.validation.refusals import model_refusal, plan_refusal
 
 
 class TagsWithinLimits:
@@ -29,10 +30,10 @@ class TagsWithinLimits:
         """Refuse too many, too long ones, and keys with characters that are not stored."""
         for model in models:
             for reason, way_out in self.problems(model.tags):
-                yield _refusal(model, reason, way_out)
+                yield model_refusal(model, reason, way_out)
             for column in model.columns:
                 for reason, way_out in self.problems(column.tags):
-                    yield _refusal(model, reason, way_out, column.name)
+                    yield model_refusal(model, reason, way_out, column.name)
 
     def problems(self, tags: Mapping[str, str]) -> Iterator[tuple[str, str]]:
         """Yield what is wrong with the tags of one object, and what to do about it."""
@@ -74,9 +75,9 @@ class RowFiltersFit:
             if model.row_filter is not None:
                 problem = _function_problem(model.row_filter.function)
                 if problem:
-                    yield _refusal(model, f"its row filter {problem}", _FUNCTION_NAMES)
+                    yield model_refusal(model, f"its row filter {problem}", _FUNCTION_NAMES)
                 for name in _missing(model, model.row_filter.columns):
-                    yield _refusal(
+                    yield model_refusal(
                         model,
                         "its row filter takes it, and the table has no such column",
                         "Declare it, or correct the row filter.",
@@ -93,7 +94,7 @@ class ColumnMasksFit:
             for column in model.columns:
                 if column.mask is not None:
                     for reason, way_out in self._problems(model, column, column.mask):
-                        yield _refusal(model, reason, way_out, column.name)
+                        yield model_refusal(model, reason, way_out, column.name)
 
     def _problems(self, model: Table, column: Column, mask: ColumnMask) -> Iterator[tuple[str, str]]:
         problem = _function_problem(mask.function)
@@ -124,7 +125,7 @@ class NoChecksUnderProtection:
             masked = [column.name for column in model.columns if column.mask is not None]
             if model.checks and (masked or model.row_filter is not None):
                 what = "a row filter" if model.row_filter is not None else f"a mask on {masked[0]}"
-                yield _refusal(
+                yield model_refusal(
                     model,
                     f"it has CHECK constraints and {what}, and Databricks refuses the two together",
                     "Leave one of them out: the rows can be checked before they are written, or be filtered by a view.",
@@ -141,9 +142,11 @@ class PrivilegesOfTables:
         """Refuse unknown privileges, and principals without a name or with two."""
         for model in models:
             for reason, way_out in privilege_problems(model.grants, self.KNOWN):
-                yield _refusal(model, reason, way_out)
+                yield model_refusal(model, reason, way_out)
             if model.owner is not None and not model.owner.strip():
-                yield _refusal(model, "its owner has no name", "Name a user, service principal or group.")
+                yield model_refusal(
+                    model, "its owner has no name", "Name a user, service principal or group."
+                )
 
 
 def privilege_problems(grants: Grants, known: frozenset[str]) -> Iterator[tuple[str, str]]:
@@ -210,22 +213,10 @@ def _missing(model: Table, names: Sequence[str]) -> list[str]:
 def _exposure(
     align: AlignTable, reason: str, kind: DestructiveKind, column: str | None = None
 ) -> UnsafePlanError:
-    return UnsafePlanError(
+    return plan_refusal(
+        align,
         reason,
-        table=str(align.table),
-        column=column,
-        location=align.declared_at,
-        way_out=f"Declare it again, or allow it: --allow {kind.value}:{align.table} for one run, "
+        f"Declare it again, or allow it: --allow {kind.value}:{align.table} for one run, "
         f"policy.allow: [{kind.value}] for the target.",
-    )
-
-
-def _refusal(model: Table, reason: str, way_out: str, column: str | None = None) -> InvalidModelError:
-    found = (one.declared_at for one in model.columns if one.name == column)
-    return InvalidModelError(
-        reason,
-        table=str(model.qualified_name),
-        column=column,
-        location=next(found, None) or model.declared_at,
-        way_out=way_out,
+        column,
     )

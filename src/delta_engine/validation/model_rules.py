@@ -7,15 +7,14 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from delta_engine.aspects.clustering import can_cluster
 from delta_engine.aspects.table_features import COLUMN_MAPPING_MODE
 from delta_engine.constraints.naming import MAX_NAME_LENGTH
 from delta_engine.constraints.stored_keys import PROPERTY_PREFIX
 from delta_engine.errors import InvalidModelError
-from delta_engine.models import Column, Part, Table
-from delta_engine.sql import sql_data_type
+from delta_engine.models import Part, Table
 from delta_engine.state.states import SECRET_KEY
 from delta_engine.types import forgotten_clause
+from delta_engine.validation.refusals import model_refusal
 
 
 class ValidTableNames:
@@ -33,11 +32,8 @@ class ValidTableNames:
             ):
                 reason = _name_problem(name, self.FORBIDDEN)
                 if reason:
-                    yield InvalidModelError(
-                        f"{part} name {name!r} {reason}",
-                        table=str(model.qualified_name),
-                        location=model.declared_at,
-                        way_out="Use letters, digits and underscores.",
+                    yield model_refusal(
+                        model, f"{part} name {name!r} {reason}", "Use letters, digits and underscores."
                     )
 
 
@@ -51,12 +47,7 @@ class UniqueTables:
             earlier = first.setdefault(model.qualified_name.key, model)
             if earlier is not model:
                 place = f" at {earlier.declared_at}" if earlier.declared_at else ""
-                yield InvalidModelError(
-                    f"it is declared twice, first{place}",
-                    table=str(model.qualified_name),
-                    location=model.declared_at,
-                    way_out="Remove one of the two.",
-                )
+                yield model_refusal(model, f"it is declared twice, first{place}", "Remove one of the two.")
 
 
 class RenamedTables:
@@ -78,11 +69,8 @@ class RenamedTables:
             elif taken.setdefault(former, model) is not model:
                 reason = f"is where {taken[former].qualified_name} comes from"
             if reason:
-                yield InvalidModelError(
-                    f"renamed_from {model.renamed_from!r} {reason}",
-                    table=str(model.qualified_name),
-                    location=model.declared_at,
-                    way_out="Correct it, or leave it out.",
+                yield model_refusal(
+                    model, f"renamed_from {model.renamed_from!r} {reason}", "Correct it, or leave it out."
                 )
 
 
@@ -93,12 +81,7 @@ class TablesHaveColumns:
         """Refuse tables without columns, unless somebody else sees to those."""
         for model in models:
             if not model.columns and model.is_about(Part.COLUMNS):
-                yield InvalidModelError(
-                    "it has no columns",
-                    table=str(model.qualified_name),
-                    location=model.declared_at,
-                    way_out="Declare at least one.",
-                )
+                yield model_refusal(model, "it has no columns", "Declare at least one.")
 
 
 class ValidColumnNames:
@@ -121,7 +104,7 @@ class ValidColumnNames:
                     reason = "has a character that Delta stores only with column mapping"
                     way_out = f"Rename it, or set the property {COLUMN_MAPPING_MODE}: name."
                 if reason:
-                    yield _column_refusal(model, column, f"its name {reason}", way_out)
+                    yield model_refusal(model, f"its name {reason}", way_out, column)
 
 
 class DuplicateColumnNames:
@@ -133,11 +116,11 @@ class DuplicateColumnNames:
             seen: set[str] = set()
             for column in model.columns:
                 if column.key in seen:
-                    yield _column_refusal(
+                    yield model_refusal(
                         model,
-                        column,
                         "the table has this column twice (names compare without case)",
                         "Rename or remove one of the two.",
+                        column,
                     )
                 seen.add(column.key)
 
@@ -151,11 +134,8 @@ class PrimaryKeyColumnsNotNull:
             if model.primary_key is None:
                 continue
             if not model.primary_key.columns:
-                yield InvalidModelError(
-                    "its primary key has no columns",
-                    table=str(model.qualified_name),
-                    location=model.declared_at,
-                    way_out="Name them, or leave the key out.",
+                yield model_refusal(
+                    model, "its primary key has no columns", "Name them, or leave the key out."
                 )
             missing, nullable = unfit_key_columns(model)
             repeated = [
@@ -169,49 +149,9 @@ class PrimaryKeyColumnsNotNull:
                 (nullable, "are nullable", "Declare them with nullable: false (is_nullable=False)."),
             ):
                 if columns:
-                    yield InvalidModelError(
-                        f"primary key columns ({', '.join(columns)}) {reason}",
-                        table=str(model.qualified_name),
-                        column=columns[0],
-                        location=model.declared_at,
-                        way_out=way_out,
+                    yield model_refusal(
+                        model, f"primary key columns ({', '.join(columns)}) {reason}", way_out, columns[0]
                     )
-
-
-class ClusteringColumnsFit:
-    """Tables are clustered by at most four columns, which exist, once each, of types that have an order."""
-
-    MOST = 4
-
-    def check(self, models: Sequence[Table]) -> Iterator[InvalidModelError]:
-        """Refuse clustering that the platform would refuse (Databricks documentation, "Use liquid clustering")."""
-        for model in models:
-            for reason, column, way_out in self._problems(model):
-                yield InvalidModelError(
-                    reason,
-                    table=str(model.qualified_name),
-                    column=column,
-                    location=model.declared_at,
-                    way_out=way_out,
-                )
-
-    def _problems(self, model: Table) -> Iterator[tuple[str, str | None, str]]:
-        types = {column.key: column.data_type for column in model.columns}
-        if len(model.cluster_by) > self.MOST:
-            yield f"cluster_by has {len(model.cluster_by)} columns", None, f"Name {self.MOST} at most."
-        for place, name in enumerate(model.cluster_by):
-            data_type = types.get(name.lower())
-            if data_type is None:
-                yield "cluster_by names no column of the table", name, "Declare it, or correct cluster_by."
-            elif name.lower() in map(str.lower, model.cluster_by[:place]):
-                yield "stands in cluster_by twice", name, "Name each column once."
-            elif not can_cluster(data_type):
-                kind = sql_data_type(data_type)
-                yield (
-                    f"cannot be clustered by: its type is {kind}",
-                    name,
-                    "Cluster by numbers, texts or dates.",
-                )
 
 
 class ReadableProperties:
@@ -234,11 +174,10 @@ class ReadableProperties:
                 elif key.lower().startswith((PROPERTY_PREFIX, "delta.constraints.")):
                     reason = "is how constraints are stored, not a property to set"
                 if reason:
-                    yield InvalidModelError(
+                    yield model_refusal(
+                        model,
                         f"property {key!r} {reason}",
-                        table=str(model.qualified_name),
-                        location=model.declared_at,
-                        way_out="Rename or remove it. Credentials never belong into a property.",
+                        "Rename or remove it. Credentials never belong into a property.",
                     )
 
 
@@ -252,12 +191,12 @@ class KeepsNestedClauses:
                 forgotten = forgotten_clause(column.data_type)
                 if forgotten:
                     field, clause = forgotten
-                    yield _column_refusal(
+                    yield model_refusal(
                         model,
-                        column,
                         f"its field {field} cannot have {clause}: NOT NULL is not kept within arrays and "
                         "maps, and neither it nor COMMENT in a column with char or varchar inside",
                         f"Leave {clause} out there.",
+                        column,
                     )
 
 
@@ -269,11 +208,10 @@ class DeclaresOnlyWhatItManages:
         for model in models:
             for what, part in _declared_parts(model):
                 if not model.is_about(part):
-                    yield InvalidModelError(
+                    yield model_refusal(
+                        model,
                         f"it declares {what}, and does not manage {part.value}",
-                        table=str(model.qualified_name),
-                        location=model.declared_at,
-                        way_out=f"Add {part.value} to manages, or leave {what} out.",
+                        f"Add {part.value} to manages, or leave {what} out.",
                     )
 
 
@@ -325,13 +263,3 @@ def _name_problem(name: str, forbidden: re.Pattern[str]) -> str:
         return f"is longer than {MAX_NAME_LENGTH} characters"
     found = forbidden.search(name)
     return f"has a character that is not allowed here: {found[0]!r}" if found else ""
-
-
-def _column_refusal(model: Table, column: Column, reason: str, way_out: str) -> InvalidModelError:
-    return InvalidModelError(
-        reason,
-        table=str(model.qualified_name),
-        column=column.name,
-        location=column.declared_at or model.declared_at,
-        way_out=way_out,
-    )

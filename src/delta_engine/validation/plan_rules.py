@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from delta_engine.actions import AlignTable, CreateTable, TablePlan
+from delta_engine.actions import AlignTable, TablePlan
 from delta_engine.aspects import generated_columns, location, partitioning
 from delta_engine.aspects.column_types import ColumnTypeChange
 from delta_engine.aspects.columns import ColumnAdd, ColumnDrop, FieldAdd, FieldDrop
@@ -24,6 +24,7 @@ from delta_engine.sql import sql_data_type, sql_undrop_table
 from delta_engine.type_widening import Widening
 from delta_engine.types import has_not_null_field
 from delta_engine.validation.model_rules import unfit_key_columns
+from delta_engine.validation.refusals import plan_refusal
 
 
 class NoCreateOfPartlyManagedTables:
@@ -34,10 +35,10 @@ class NoCreateOfPartlyManagedTables:
         for create in plan.create_tables:
             if create.desired.manages is not None:
                 parts = ", ".join(sorted(part.value for part in create.desired.manages))
-                yield _plan_refusal(
+                yield plan_refusal(
                     create,
                     f"it does not exist (or is not visible to you), and the model manages its {parts} alone",
-                    way_out="Run again when whoever owns it has created it, or leave manages out.",
+                    "Run again when whoever owns it has created it, or leave manages out.",
                 )
 
 
@@ -54,8 +55,8 @@ class CreatePrimaryKeyColumnsNotNull:
             missing, nullable = unfit_key_columns(create.desired)
             for columns, reason in ((missing, "do not exist"), (nullable, "are nullable")):
                 if columns:
-                    yield _plan_refusal(
-                        create, f"primary key columns ({', '.join(columns)}) {reason}", columns[0]
+                    yield plan_refusal(
+                        create, f"primary key columns ({', '.join(columns)}) {reason}", "", columns[0]
                     )
 
 
@@ -71,19 +72,19 @@ class NoAddNotNullColumns:
             added = [add.desired for add in align.of_type(ColumnAdd)]
             required = [column.name for column in added if not column.is_nullable]
             if required:
-                yield _plan_refusal(
+                yield plan_refusal(
                     align,
                     f"new columns ({', '.join(required)}) would be NOT NULL on an existing table",
-                    required[0],
                     "Add them nullable, backfill, then tighten to NOT NULL.",
+                    required[0],
                 )
             nested = [column.name for column in added if has_not_null_field(column.data_type)]
             if nested:
-                yield _plan_refusal(
+                yield plan_refusal(
                     align,
                     f"new columns ({', '.join(nested)}) have NOT NULL fields inside, on an existing table",
-                    nested[0],
                     "Leave NOT NULL out there.",
+                    nested[0],
                 )
             fields = [
                 ".".join(add.path)
@@ -91,12 +92,12 @@ class NoAddNotNullColumns:
                 if not add.desired.is_nullable or has_not_null_field(add.desired.data_type)
             ]
             if fields:
-                yield _plan_refusal(
+                yield plan_refusal(
                     align,
                     f"new fields ({', '.join(fields)}) would be NOT NULL, or have NOT NULL fields inside, "
                     "in existing rows",
-                    fields[0],
                     "Leave NOT NULL out there.",
+                    fields[0],
                 )
 
 
@@ -108,11 +109,11 @@ class NoTightenedFields:
         for align in plan.align_tables:
             for change in align.of_type(ColumnNullabilityChange):
                 if change.path and not change.make_nullable:
-                    yield _plan_refusal(
+                    yield plan_refusal(
                         align,
                         "it would become NOT NULL, which no platform does to a field inside a column",
-                        ".".join((change.name, *change.path)),
                         "Declare the field without NOT NULL, or add a CHECK constraint that demands it.",
+                        ".".join((change.name, *change.path)),
                     )
 
 
@@ -126,12 +127,12 @@ class OnlyWidenedTypes:
                 if change.widening is not Widening.IMPOSSIBLE:
                     continue
                 observed, desired = sql_data_type(change.observed), sql_data_type(change.desired)
-                yield _plan_refusal(
+                yield plan_refusal(
                     align,
                     f"its type would change from {observed} to {desired}, which is no widening",
-                    ".".join((change.name, *change.path)),
                     f"Declare it as {observed}, or add a column of the new type, backfill it, and "
                     "drop this one.",
+                    ".".join((change.name, *change.path)),
                 )
 
 
@@ -144,24 +145,22 @@ class OnlyAtCreation:
             for change in align.of_type(ChangeGeneration):
                 observed = generated_columns.described(change.observed)
                 desired = generated_columns.described(change.desired)
-                yield _plan_refusal(
+                yield plan_refusal(
                     align,
                     f"its values would come from {desired} instead of {observed}, {_FIXED}",
-                    change.name,
                     _ANEW,
+                    change.name,
                 )
             for moved in align.of_type(ChangeLocation):
                 observed, desired = location.described(moved.observed), location.described(moved.desired)
-                yield _plan_refusal(
-                    align, f"its location would change from {observed} to {desired}, {_FIXED}", way_out=_ANEW
+                yield plan_refusal(
+                    align, f"its location would change from {observed} to {desired}, {_FIXED}", _ANEW
                 )
             for other in align.of_type(ChangePartitioning):
                 observed = partitioning.described(other.observed)
                 desired = partitioning.described(other.desired)
-                yield _plan_refusal(
-                    align,
-                    f"its partitioning would change from {observed} to {desired}, {_FIXED}",
-                    way_out=_ANEW,
+                yield plan_refusal(
+                    align, f"its partitioning would change from {observed} to {desired}, {_FIXED}", _ANEW
                 )
 
 
@@ -177,7 +176,7 @@ class NoChangeOfFixedColumns:
                     if change.used_by is None
                     else f"column {change.used_by} is computed from it, so it cannot be renamed, dropped or widened"
                 )
-                yield _plan_refusal(align, reason, change.name, _ANEW)
+                yield plan_refusal(align, reason, _ANEW, change.name)
 
 
 class NoColumnMappingModeChange:
@@ -188,11 +187,11 @@ class NoColumnMappingModeChange:
         for align in plan.align_tables:
             for feature in align.of_type(EnableTableFeature):
                 if feature.key == COLUMN_MAPPING_MODE and feature.observed != "none":
-                    yield _plan_refusal(
+                    yield plan_refusal(
                         align,
                         f"{COLUMN_MAPPING_MODE} would change from {feature.observed} to "
                         f"{feature.desired}, which rewrites the table",
-                        way_out=f"Declare {COLUMN_MAPPING_MODE}: {feature.observed}, or leave it out.",
+                        f"Declare {COLUMN_MAPPING_MODE}: {feature.observed}, or leave it out.",
                     )
 
 
@@ -203,11 +202,11 @@ class NoContradictedFeatures:
         """Refuse properties that are declared one way and needed another."""
         for align in plan.align_tables:
             for feature in align.of_type(ContradictFeature):
-                yield _plan_refusal(
+                yield plan_refusal(
                     align,
                     f"{feature.reason} needs {feature.key}: {feature.needed}, and the model (or a default of the "
                     f"environment) says {feature.declared}",
-                    way_out=f"Declare {feature.key}: {feature.needed} or leave it out, or leave the columns as they are.",
+                    f"Declare {feature.key}: {feature.needed} or leave it out, or leave the columns alone.",
                 )
 
 
@@ -224,11 +223,11 @@ class PrimaryKeyAddMustNotMakeColumnsNullable:
             }
             columns = [column for column in key.columns if column.lower() in loosened]
             if columns:
-                yield _plan_refusal(
+                yield plan_refusal(
                     align,
                     f"primary key columns ({', '.join(columns)}) would become nullable",
-                    columns[0],
                     "Keep them NOT NULL.",
+                    columns[0],
                 )
 
 
@@ -266,13 +265,13 @@ class NoUnallowedColumnDrops:
                 *(".".join(drop.path) for drop in align.of_type(FieldDrop)),
             ]
             if names and not policy.allows(kind, align.table):
-                yield _plan_refusal(
+                yield plan_refusal(
                     align,
                     f"columns ({', '.join(names)}) exist but are not in the model, and would be dropped "
                     "with their data",
-                    names[0],
                     f"Declare them, or allow it: --allow {kind.value}:{align.table} for one run, "
                     f"policy.allow: [{kind.value}] for the target.",
+                    names[0],
                 )
 
 
@@ -321,17 +320,9 @@ def _untightened(align: AlignTable, columns: Sequence[str], which: str) -> Itera
     }
     names = [column for column in columns if column.lower() not in tightened]
     if names:
-        yield _plan_refusal(
+        yield plan_refusal(
             align,
             f"{which} primary key columns ({', '.join(names)}) would not be NOT NULL",
-            names[0],
             "Tighten them in the same plan.",
+            names[0],
         )
-
-
-def _plan_refusal(
-    action: CreateTable | AlignTable, reason: str, column: str | None = None, way_out: str = ""
-) -> UnsafePlanError:
-    return UnsafePlanError(
-        reason, table=str(action.table), column=column, location=action.declared_at, way_out=way_out
-    )

@@ -27,6 +27,7 @@ from delta_engine.sql import (
 from delta_engine.sql_expressions import is_same_expression
 from delta_engine.sql_runner import SqlRunner
 from delta_engine.state.states import CatalogState, TableState
+from delta_engine.validation.refusals import plan_refusal
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,10 +114,9 @@ class Preflight:
         try:
             (row,) = self._runner.run(sql)
         except StatementError as error:
-            yield _refusal(
+            yield plan_refusal(
                 align,
                 f"its rows cannot be counted: {error.message.splitlines()[0]}",
-                None,
                 "Ask for SELECT on it: whoever puts conditions on rows has to see them.",
             )
             return
@@ -130,20 +130,19 @@ def _violated(
 ) -> UnsafePlanError:
     rows = f"{count:,} row{'' if count == 1 else 's'}"
     if not condition.column:
-        return _refusal(
+        return plan_refusal(
             align,
             f"check {condition.check} would not hold for {rows}: {condition.sql}",
-            None,
             f"Correct them first: SELECT * FROM {table} WHERE NOT coalesce(({condition.sql}), false).",
         )
     former = {name.lower(): former for former, name in comparison.renames.columns}
     first, *inside = condition.column
     name = ".".join(map(quote_ident, (former.get(first.lower(), first), *inside)))
-    return _refusal(
+    return plan_refusal(
         align,
         f"it would become NOT NULL, and is NULL in {rows}",
-        ".".join(condition.column),
         f"Fill it first: UPDATE {table} SET {name} = … WHERE {name} IS NULL. Then tighten it.",
+        ".".join(condition.column),
     )
 
 
@@ -155,9 +154,3 @@ def _as_it_will_be(comparison: Comparison) -> list[str]:
 
 def _counts(row: Mapping[str, object]) -> list[int]:
     return [int(str(value)) for value in row.values()]
-
-
-def _refusal(align: AlignTable, reason: str, column: str | None, way_out: str) -> UnsafePlanError:
-    return UnsafePlanError(
-        reason, table=str(align.table), column=column, location=align.declared_at, way_out=way_out
-    )

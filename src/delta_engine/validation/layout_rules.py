@@ -1,0 +1,95 @@
+"""The default rules for how the files of a table lie: clustered, partitioned, and where."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+
+from delta_engine.aspects.clustering import can_cluster
+from delta_engine.errors import InvalidModelError
+from delta_engine.models import Table
+from delta_engine.sql import sql_data_type
+from delta_engine.types import ArrayType, AtomicType, DataType, MapType, StructType
+from delta_engine.validation.refusals import model_refusal
+
+
+class ClusteringColumnsFit:
+    """Tables are clustered by at most four columns, which exist, once each, of types that have an order."""
+
+    MOST = 4
+
+    def check(self, models: Sequence[Table]) -> Iterator[InvalidModelError]:
+        """Refuse clustering that the platform would refuse (Databricks documentation, "Use liquid clustering")."""
+        for model in models:
+            if len(model.cluster_by) > self.MOST:
+                reason = f"cluster_by has {len(model.cluster_by)} columns"
+                yield model_refusal(model, reason, f"Name {self.MOST} at most.")
+            yield from _misfits(model, "cluster", model.cluster_by, "cluster_by", can_cluster)
+
+
+class PartitioningFits:
+    """Tables are partitioned by some of their columns, of types that have one value, and then not clustered."""
+
+    def check(self, models: Sequence[Table]) -> Iterator[InvalidModelError]:
+        """Refuse partitions that the platform would refuse (Databricks documentation, "CREATE TABLE")."""
+        for model in models:
+            names = model.partitioned_by
+            if names and (model.cluster_by or model.clusters_automatically):
+                yield model_refusal(
+                    model, "it is partitioned and clustered", "Leave partitioned_by out, or cluster_by."
+                )
+            yield from _misfits(model, "partition", names, "partitioned_by", _can_partition)
+            if names and {name.lower() for name in names} == {column.key for column in model.columns}:
+                reason = "all of its columns are partition columns"
+                yield model_refusal(model, reason, "Leave one of them out of partitioned_by.")
+
+
+class LocationsAreWhole:
+    """The location of an external table is a whole address or an absolute path."""
+
+    _WHOLE = re.compile(r"(?:[A-Za-z][A-Za-z0-9+.-]*:)?/")
+
+    def check(self, models: Sequence[Table]) -> Iterator[InvalidModelError]:
+        """Refuse relative paths, and what Spark takes for a variable."""
+        for model in models:
+            location = model.location
+            if location is not None and (not self._WHOLE.match(location) or "${" in location):
+                yield model_refusal(
+                    model,
+                    f"its location {location!r} is no whole address",
+                    "Write it with its scheme, as in s3://bucket/path.",
+                )
+
+
+def _misfits(
+    model: Table, verb: str, names: Sequence[str], key: str, is_fit: Callable[[DataType], bool]
+) -> Iterator[InvalidModelError]:
+    """Yield what is wrong with columns by which a table is laid out.
+
+    Args:
+        model: the model.
+        verb: what is done by them.
+        names: the columns.
+        key: how a model names the list of them.
+        is_fit: whether it can be done by columns of a type.
+    """
+    types = {column.key: column.data_type for column in model.columns}
+    for place, name in enumerate(names):
+        data_type = types.get(name.lower())
+        if data_type is None:
+            yield model_refusal(
+                model, f"{key} names no column of the table", f"Declare it, or correct {key}.", name
+            )
+        elif name.lower() in map(str.lower, names[:place]):
+            yield model_refusal(model, f"stands in {key} twice", "Name each column once.", name)
+        elif not is_fit(data_type):
+            yield model_refusal(
+                model,
+                f"cannot be {verb}ed by: its type is {sql_data_type(data_type)}",
+                f"{verb.capitalize()} by numbers, texts or dates.",
+                name,
+            )
+
+
+def _can_partition(data_type: DataType) -> bool:
+    return not isinstance(data_type, (ArrayType, MapType, StructType)) and data_type != AtomicType("variant")
