@@ -32,7 +32,8 @@ _COMMIT_CONFLICTS: Final = (
     "DELTA_MAX_COMMIT_RETRIES_EXCEEDED",
 )
 """Beginnings of Delta's conditions for commits that others got ahead of, so that nothing was written
-(docs.databricks.com: "Isolation levels and write conflicts on Databricks", and each condition's page under "Error conditions")."""
+(docs.databricks.com: "Isolation levels and write conflicts on Databricks", and each condition's page under "Error
+conditions")."""
 
 _CREATION_RACES: Final = (
     "DELTA_CREATE_TABLE_WITH_NON_EMPTY_LOCATION",  # somebody creates it in this moment

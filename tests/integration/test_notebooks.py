@@ -49,6 +49,7 @@ def test_the_job(spark: SparkSession, project: Path) -> None:
         "changed": 0,
         "dropped": 0,
         "failed": 0,
+        "stopped": 0,
         "unchanged": 0,
         "statements": 1,
         "verified": 1,

@@ -197,6 +197,7 @@ def test_summaries_count() -> None:
         "changed": 1,
         "dropped": 0,
         "failed": 1,
+        "stopped": 0,
         "unchanged": 3,
         "statements": 2,
         "verified": 0,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable
 from enum import Enum
 from pathlib import Path
 from typing import Annotated, Any, Optional, TypeVar
@@ -272,8 +273,16 @@ app.add_typer(state_app, name="state")
 
 def main() -> None:
     """Run the command line and exit with a code of `ExitCode`."""
+    run_and_exit(lambda: app(standalone_mode=False, prog_name="delta-engine"))
+
+
+def run_and_exit(command: Callable[[], int | None]) -> None:
+    """Run a command, report what it raises, and exit with a code of `ExitCode`."""
+    from delta_engine.execute.stopping import terminated_as_interrupted
+
     try:
-        code = app(standalone_mode=False, prog_name="delta-engine")
+        with terminated_as_interrupted():
+            code = command()
     except USAGE_ERROR as error:
         error.show()  # not click's own exit code 2, which means pending changes here
         code = ExitCode.REFUSED

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 
 import typer
-from rich.console import Console
-from rich.text import Text
 
 from delta_engine.actions import TablePlan
 from delta_engine.backends import Backend
 from delta_engine.cli.context import Context, ExitCode
 from delta_engine.cli.plan_view import print_plan, print_statements
+from delta_engine.cli.progress import shown
 from delta_engine.cli.terminal import confirm, print_note, status
 from delta_engine.errors import raise_all
 from delta_engine.execute.action_runner import (
     ApplyFailedError,
-    OutcomeKind,
     ScriptLine,
     TableOutcome,
     by_table,
@@ -35,13 +32,6 @@ from delta_engine.orchestrate.sync_run import SyncRun
 from delta_engine.report.plan_document import plan_document
 from delta_engine.report.plan_tree import counted, plan_summary
 from delta_engine.report.run_summary import sync_summary
-
-_COLOURS = {
-    OutcomeKind.CREATED: "green",
-    OutcomeKind.CHANGED: "yellow",
-    OutcomeKind.DROPPED: "red",
-    OutcomeKind.FAILED: "red",
-}
 
 
 def validate_models(context: Context, tables: Sequence[str]) -> None:
@@ -108,8 +98,8 @@ def sync_models(
 
 def apply_plan(run: SyncRun, plan: TablePlan) -> tuple[TableOutcome, ...]:
     """Apply a plan, and show how it gets on."""
-    with _progress(plan) as on_outcome:
-        return run.apply(plan, on_outcome)
+    with shown(plan) as display:
+        return run.apply(plan, display.on_outcome, display.control)
 
 
 def open_engine(
@@ -162,22 +152,3 @@ def _apply(
 def _print_summary(project: Project, outcomes: Sequence[TableOutcome]) -> None:
     summary = sync_summary(project.settings.environment, outcomes, models=len(project.models))
     typer.echo(summary.as_json())
-
-
-@contextmanager
-def _progress(plan: TablePlan) -> Iterator[Callable[[TableOutcome], None]]:
-    """Yield what to call as each table is done: a bar on a terminal, and a line per table anywhere."""
-    from rich.progress import MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-
-    console = Console(stderr=True, highlight=False)
-    columns = (TextColumn("applying"), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
-        task = bar.add_task("tables", total=len(tuple(plan.table_actions())))
-
-        def on_outcome(outcome: TableOutcome) -> None:
-            word = Text(outcome.kind.value, _COLOURS[outcome.kind])
-            count = counted(outcome.statements, "statement")
-            console.print(Text.assemble(word, f" {outcome.table} ({count})"), soft_wrap=True)
-            bar.advance(task)
-
-        yield on_outcome

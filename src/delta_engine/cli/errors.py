@@ -8,7 +8,7 @@ from rich.text import Text
 from delta_engine.cli.context import ExitCode
 from delta_engine.deployment.errors import LockHeld
 from delta_engine.errors import DeltaEngineError, RefusalGroup, RefusedError
-from delta_engine.execute.action_runner import ApplyFailedError
+from delta_engine.execute.action_runner import ApplyFailedError, ApplyStoppedError
 
 
 def report_error(error: DeltaEngineError) -> ExitCode:
@@ -22,6 +22,9 @@ def report_error(error: DeltaEngineError) -> ExitCode:
         case RefusedError():
             _print(console, "refused", str(error))
             return ExitCode.REFUSED
+        case ApplyStoppedError():
+            console.print(Text(str(error), "bold"), soft_wrap=True)
+            return ExitCode.INTERRUPTED
         case ApplyFailedError():
             _print(console, "failed", str(error))
             return ExitCode.PARTIAL if error.is_partial else ExitCode.FAILED

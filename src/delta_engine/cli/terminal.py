@@ -22,9 +22,9 @@ def status(message: str) -> Iterator[None]:
         yield
 
 
-def print_note(note: str) -> None:
-    """Say something worth knowing on stderr."""
-    console = Console(stderr=True, highlight=False)
+def print_note(note: str, console: Console | None = None) -> None:
+    """Say something worth knowing on stderr; where a display is live, through its console."""
+    console = console or Console(stderr=True, highlight=False)
     console.print(Text.assemble(("note: ", "bold yellow"), note), soft_wrap=True)
 
 

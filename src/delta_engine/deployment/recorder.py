@@ -148,7 +148,7 @@ class RunRecorder:
         earlier = self._resources.get(key)
         if model is not None:
             self._record_schema(model)
-        if model is None or outcome.kind is OutcomeKind.FAILED:
+        if model is None or outcome.failure is not None:
             resource = failed_table(outcome, earlier=earlier)
         else:
             resource = applied_table(model, at=self._now(), by=self._facts.who, version=None, earlier=earlier)

@@ -7,26 +7,40 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextvars import copy_context
 from dataclasses import dataclass
 from functools import partial
 from queue import SimpleQueue
+from typing import TypeAlias
 
-from delta_engine.actions import AlignTable, CreateTable, DropTable, TablePlan
+from delta_engine.actions import TablePlan
 from delta_engine.addressing import Addressing
 from delta_engine.aspects import schemas
 from delta_engine.capabilities import Capabilities
 from delta_engine.errors import DeltaEngineError
-from delta_engine.execute.align_executor import AlignExecutor
-from delta_engine.execute.create_executor import CreateExecutor
-from delta_engine.execute.ddl import DeltaDDL, InterruptedStatementsError
+from delta_engine.execute.apply_control import ApplyControl
+from delta_engine.execute.ddl import DeltaDDL
 from delta_engine.execute.guarded_sql_runner import GuardedSqlRunner
 from delta_engine.execute.plan_progress import OutcomeKind, PlanProgress, StepResult, TableOutcome
 from delta_engine.execute.recording_sql_runner import RecordingSqlRunner
 from delta_engine.execute.steps import Step, drop_steps, steps_of
-from delta_engine.sql import sql_drop_table
+from delta_engine.execute.still_needed import Look, StillNeeded
+from delta_engine.execute.table_work import TableWork
 from delta_engine.sql_runner import SqlRunner
 
-__all__ = ["ActionRunner", "ApplyFailedError", "OutcomeKind", "ScriptLine", "TableOutcome", "by_table"]
+__all__ = [
+    "ActionRunner",
+    "ApplyFailedError",
+    "ApplyStoppedError",
+    "OnOutcome",
+    "OutcomeKind",
+    "ScriptLine",
+    "TableOutcome",
+    "by_table",
+]
+
+OnOutcome: TypeAlias = Callable[[TableOutcome], object]
+"""Told what became of a table."""
 
 
 class ApplyFailedError(DeltaEngineError):
@@ -38,19 +52,38 @@ class ApplyFailedError(DeltaEngineError):
 
     def __init__(self, outcomes: tuple[TableOutcome, ...]) -> None:
         self.outcomes = outcomes
-        failed = [outcome for outcome in outcomes if outcome.failure]
+        super().__init__(self._message())
+
+    @property
+    def is_partial(self) -> bool:
+        """Whether anything was applied at all."""
+        return any(outcome.statements for outcome in self.outcomes)
+
+    def _message(self) -> str:
+        failed = [outcome for outcome in self.outcomes if outcome.kind is OutcomeKind.FAILED]
         lines = "\n".join(
             f"table {outcome.table}: {outcome.failure.message} (after {outcome.statements} statements"
             f"{f', in: {outcome.failure.sql}' if outcome.failure.sql else ''})"
             for outcome in failed
             if outcome.failure
         )
-        super().__init__(f"{len(failed)} of {len(outcomes)} tables failed:\n{lines}")
+        return f"{len(failed)} of {len(self.outcomes)} tables failed:\n{lines}"
 
-    @property
-    def is_partial(self) -> bool:
-        """Whether anything was applied at all."""
-        return any(outcome.statements for outcome in self.outcomes)
+
+class ApplyStoppedError(ApplyFailedError):
+    """The run was stopped before all tables were done. A further run goes on from there."""
+
+    def _message(self) -> str:
+        stopped = [outcome for outcome in self.outcomes if outcome.kind is OutcomeKind.STOPPED]
+        begun = [outcome for outcome in stopped if outcome.statements]
+        lines = [
+            f"stopped: {len(self.outcomes) - len(stopped)} of {len(self.outcomes)} tables were done, {len(begun)} in "
+            f"part, {len(stopped) - len(begun)} not begun. Run again to go on from there."
+        ]
+        lines += [f"table {one.table}: stopped after {one.statements} statements" for one in begun]
+        if any(outcome.kind is OutcomeKind.FAILED for outcome in self.outcomes):
+            lines.append(super()._message())
+        return "\n".join(lines)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,8 +129,6 @@ class ActionRunner:
         self._capabilities = capabilities
         self._ddl = DeltaDDL(runner)
         self._addressing = addressing
-        self._creator = CreateExecutor(self._ddl, addressing, capabilities)
-        self._aligner = AlignExecutor(self._ddl, addressing, capabilities)
         self._parallelism = parallelism
 
     def guarded(self, check: Callable[[], None]) -> ActionRunner:
@@ -110,26 +141,39 @@ class ActionRunner:
         )
 
     def apply(
-        self, plan: TablePlan, on_outcome: Callable[[TableOutcome], None] | None = None
+        self,
+        plan: TablePlan,
+        on_outcome: OnOutcome = lambda _outcome: None,
+        *,
+        control: ApplyControl | None = None,
+        look: Look | None = None,
     ) -> tuple[TableOutcome, ...]:
         """Apply every action of a plan.
 
         Args:
             plan: a validated plan.
-            on_outcome: called in the calling thread as each table is done.
+            on_outcome: called in the calling thread as each table is done, or as far as it is to be.
+            control: what to see of it, and how to end it.
+            look: reads and plans one table anew, after somebody else changed it; without it that is a failure.
 
         Returns:
             What became of each table, sorted by name.
 
         Raises:
+            ApplyStoppedError: the run was to end before all was done.
             ApplyFailedError: at least one table failed; all were tried.
             InterruptedStatementsError: a schema could not be created or changed; no table was touched.
         """
+        control = control or ApplyControl()
+        still_needed = StillNeeded(lambda: by_table(self.script(plan)), look) if look else None
         self._prepare_schemas(plan)
-        tell = on_outcome or (lambda _outcome: None)
-        outcomes = self._apply_steps(steps_of(plan), tell)
-        outcomes += self._apply_steps(drop_steps(plan), tell)
-        if any(outcome.kind is OutcomeKind.FAILED for outcome in outcomes):
+        work = self._work(self._runner, control, still_needed)
+        outcomes = self._apply_steps(steps_of(plan), work, control, on_outcome)
+        outcomes += self._apply_steps(drop_steps(plan), work, control, on_outcome)
+        kinds = {outcome.kind for outcome in outcomes}
+        if OutcomeKind.STOPPED in kinds:
+            raise ApplyStoppedError(outcomes)
+        if OutcomeKind.FAILED in kinds:
             raise ApplyFailedError(outcomes)
         return outcomes
 
@@ -139,9 +183,10 @@ class ActionRunner:
         recording = ActionRunner(recorder, self._addressing, self._capabilities, parallelism=1)
         recording._prepare_schemas(plan)
         lines = [ScriptLine(table="", sql=sql) for sql in recorder.statements]
+        work = self._work(recorder, ApplyControl())
         for step in (*steps_of(plan), *drop_steps(plan)):
             recorder.statements.clear()
-            recording._do(step)
+            work.do(step)
             lines += [ScriptLine(table=step.table.key, sql=sql) for sql in recorder.statements]
         return tuple(lines)
 
@@ -153,46 +198,46 @@ class ActionRunner:
         for align in plan.align_schemas:
             self._ddl.run(schemas.render(align, self._addressing, self._capabilities))
 
+    def _work(
+        self, runner: SqlRunner, control: ApplyControl, still_needed: StillNeeded | None = None
+    ) -> TableWork:
+        return TableWork(runner, self._addressing, self._capabilities, control, still_needed)
+
     def _apply_steps(
-        self, steps: Sequence[Step], on_outcome: Callable[[TableOutcome], None]
+        self, steps: Sequence[Step], work: TableWork, control: ApplyControl, on_outcome: OnOutcome
     ) -> tuple[TableOutcome, ...]:
         progress = PlanProgress(steps)
         outcomes: list[TableOutcome] = []
-        finished: SimpleQueue[tuple[int, Future[StepResult]]] = SimpleQueue()
+        finished: SimpleQueue[_Finished | None] = SimpleQueue()
         under_way = 0
-        # What runs at an interrupt finishes its statement; nothing new is started.
-        with ThreadPoolExecutor(self._parallelism, thread_name_prefix="apply") as pool:
+        with (
+            control.stop.listened(partial(finished.put, None)),
+            ThreadPoolExecutor(self._parallelism, thread_name_prefix="apply") as pool,
+        ):
             while not progress.is_over:
+                if control.stop.requests:
+                    progress.stop()
                 for position, step in progress.start(self._parallelism - under_way):
-                    future = pool.submit(self._do, step)
+                    future = pool.submit(
+                        copy_context().run, work.do, step, progress.statements_done(step.table)
+                    )
                     future.add_done_callback(partial(_put, finished, position))
                     under_way += 1
                 if under_way:
-                    position, future = finished.get()
-                    under_way -= 1
-                    progress.finish(position, future.result())
+                    done = finished.get()
+                    if done is None:
+                        control.tell_stopping()
+                    else:
+                        under_way -= 1
+                        progress.finish(done[0], done[1].result())
                 for outcome in progress.take_outcomes():
                     outcomes.append(outcome)
                     on_outcome(outcome)
         return tuple(sorted(outcomes, key=lambda outcome: outcome.table.key))
 
-    def _do(self, step: Step) -> StepResult:
-        done = 0
-        for part in step.parts:
-            try:
-                match part:
-                    case CreateTable():
-                        done += self._creator.apply(part)
-                    case AlignTable():
-                        done += self._aligner.apply(part)
-                    case DropTable(table):
-                        done += self._ddl.run([sql_drop_table(self._addressing.table(table))])
-            except InterruptedStatementsError as failure:
-                return StepResult(statements=done + failure.statements_done, failure=failure)
-        return StepResult(statements=done)
+
+_Finished: TypeAlias = "tuple[int, Future[StepResult]]"
 
 
-def _put(
-    finished: SimpleQueue[tuple[int, Future[StepResult]]], position: int, future: Future[StepResult]
-) -> None:
+def _put(finished: SimpleQueue[_Finished | None], position: int, future: Future[StepResult]) -> None:
     finished.put((position, future))

@@ -57,4 +57,5 @@ class InterruptedStatementsError(StatementError):
 
     def __init__(self, cause: StatementError, statements_done: int) -> None:
         super().__init__(cause.message, sql=cause.sql, error_class=cause.error_class)
+        self.cause = cause
         self.statements_done = statements_done

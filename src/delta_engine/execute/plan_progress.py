@@ -12,6 +12,8 @@ from delta_engine.actions import AlignTable, CreateTable, DropTable, TableAction
 from delta_engine.errors import StatementError
 from delta_engine.execute.ddl import InterruptedStatementsError
 from delta_engine.execute.steps import Step
+from delta_engine.execute.stopping import StoppedError
+from delta_engine.execute.table_statements import StatementRun
 from delta_engine.models import QualifiedName
 
 
@@ -22,6 +24,7 @@ class OutcomeKind(Enum):
     CHANGED = "changed"
     DROPPED = "dropped"
     FAILED = "failed"
+    STOPPED = "stopped"
 
 
 _KINDS: Mapping[type[TableAction], OutcomeKind] = {
@@ -37,11 +40,12 @@ class TableOutcome:
 
     Args:
         table: the table.
-        kind: created, changed, dropped or failed.
+        kind: created, changed, dropped or failed; stopped if the run was to end before the table was done, or begun.
         statements: how many statements ran to the end.
         is_verified: whether the table was read once more, and is as it was meant to be.
         failure: the statement that failed and why, without a statement if the table depends on one that failed;
-            None unless the kind is failed.
+            None unless the kind is failed or stopped.
+        runs: the statements that were sent, in order.
     """
 
     table: QualifiedName
@@ -49,6 +53,7 @@ class TableOutcome:
     statements: int
     is_verified: bool = False
     failure: InterruptedStatementsError | None = None
+    runs: tuple[StatementRun, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,10 +63,12 @@ class StepResult:
     Args:
         statements: how many ran to the end.
         failure: the one that did not.
+        runs: those that were sent.
     """
 
     statements: int
     failure: InterruptedStatementsError | None = None
+    runs: tuple[StatementRun, ...] = ()
 
 
 class PlanProgress:
@@ -82,6 +89,7 @@ class PlanProgress:
         heapify(self._ready)
         self._left = Counter(step.table.key for step in steps)
         self._statements: Counter[str] = Counter()
+        self._runs: dict[str, tuple[StatementRun, ...]] = {}
         self._failures: dict[str, InterruptedStatementsError] = {}
         self._failed_steps: set[int] = set()
         self._kinds = {
@@ -90,6 +98,7 @@ class PlanProgress:
             for part in reversed(step.parts)  # the first says it: what completes a CREATE is no change
         }
         self._outcomes: list[TableOutcome] = []
+        self._is_stopped = False
 
     @property
     def is_over(self) -> bool:
@@ -112,10 +121,16 @@ class PlanProgress:
                 started += 1
                 yield position, self._steps[position]
 
+    def statements_done(self, table: QualifiedName) -> int:
+        """Return how many statements of a table ran to the end so far."""
+        return self._statements[table.key]
+
     def finish(self, position: int, result: StepResult) -> None:
         """Take in what became of a step."""
         table = self._steps[position].table
         self._statements[table.key] += result.statements
+        if result.runs:
+            self._runs[table.key] = (*self._runs.get(table.key, ()), *result.runs)
         if result.failure:
             self._failures.setdefault(table.key, result.failure)
             self._failed_steps.add(position)
@@ -128,15 +143,21 @@ class PlanProgress:
             del self._left[table.key]
             self._outcomes.append(self._outcome(table))
 
+    def stop(self) -> None:
+        """Pass over all steps that have not been started."""
+        self._is_stopped = True
+
     def take_outcomes(self) -> list[TableOutcome]:
         """Return the outcomes of the tables that were finished since this was asked last."""
         taken, self._outcomes = self._outcomes, []
         return taken
 
     def _obstacle(self, step: Step) -> InterruptedStatementsError | None:
-        """Return why a step cannot be done: its table failed before, or one that it depends on."""
+        """Return why a step cannot be done: its table failed before, or one that it depends on, or all is to end."""
         if step.table.key in self._failures:
             return self._failures[step.table.key]
+        if self._is_stopped:
+            return InterruptedStatementsError(StoppedError(sql=""), 0)
         for before in step.after:
             if before in self._failed_steps:
                 reason = f"it depends on table {self._steps[before].table}, which failed"
@@ -147,7 +168,12 @@ class PlanProgress:
         failure = self._failures.get(table.key)
         return TableOutcome(
             table=table,
-            kind=OutcomeKind.FAILED if failure else self._kinds[table.key],
+            kind=_failed(failure) if failure else self._kinds[table.key],
             statements=self._statements[table.key],
             failure=failure,
+            runs=self._runs.get(table.key, ()),
         )
+
+
+def _failed(failure: InterruptedStatementsError) -> OutcomeKind:
+    return OutcomeKind.STOPPED if isinstance(failure.cause, StoppedError) else OutcomeKind.FAILED

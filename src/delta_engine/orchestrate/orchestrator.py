@@ -19,10 +19,10 @@ from delta_engine.drift.drift_report import DriftReport
 from delta_engine.drift.reporting import Evidence, drift_report
 from delta_engine.drift_policy import DriftPolicy
 from delta_engine.errors import CatalogReadError, RefusedError, raise_all
-from delta_engine.execute.action_runner import ActionRunner, ApplyFailedError, TableOutcome
+from delta_engine.execute.action_runner import ActionRunner, ApplyFailedError, OnOutcome, TableOutcome
 from delta_engine.models import QualifiedName, Table
 from delta_engine.orchestrate.pipeline import Pipeline, PlannedRun
-from delta_engine.orchestrate.sync_run import OnOutcome, SyncRun
+from delta_engine.orchestrate.sync_run import SyncRun
 from delta_engine.state.catalog_reader import CatalogReader, readable_snapshot, snapshot_with_former_names
 from delta_engine.state.row_counts import RowCounter
 from delta_engine.state.states import CatalogState

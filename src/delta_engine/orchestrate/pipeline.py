@@ -20,8 +20,9 @@ from delta_engine.drift.handling import (
     tolerant,
 )
 from delta_engine.drift_policy import DriftHandling, DriftPolicy
-from delta_engine.errors import UnsafePlanError
-from delta_engine.execute.action_runner import ActionRunner
+from delta_engine.errors import RefusalGroup, RefusedError, UnsafePlanError
+from delta_engine.execute.action_runner import ActionRunner, by_table
+from delta_engine.execute.still_needed import StaleTableError
 from delta_engine.models import QualifiedName, Table
 from delta_engine.orchestrate.removed_tables import removed_tables
 from delta_engine.state.catalog_reader import CatalogReader, former_name
@@ -120,6 +121,34 @@ class Pipeline:
             drift=tuple(refused.values()),
             replaced=tuple(filter(is_replaced, detected)),
         )
+
+    def statements_now(
+        self,
+        table: QualifiedName,
+        wanted: Sequence[Table],
+        observed: CatalogState,
+        applied: Mapping[str, Table],
+    ) -> Sequence[str]:
+        """Return the statements that one table needs by a fresh look at it, in the order of a plan for all.
+
+        Args:
+            table: the table.
+            wanted: what the tables shall become.
+            observed: the snapshot that their plan was made from.
+            applied: what was applied last, by `QualifiedName.key`.
+
+        Raises:
+            StatementError: it cannot be read, or must not be managed any more.
+        """
+        models = [model for model in wanted if model.qualified_name.key == table.key]
+        try:
+            fresh = observed.with_tables(self.reader.snapshot_directly(models))
+            plan = self.planner.plan(wanted, fresh, last_applied_to(wanted, applied, fresh))
+        except (RefusedError, RefusalGroup) as error:
+            raise StaleTableError(
+                f"it was to be read once more: {error}", sql="", error_class=None
+            ) from error
+        return by_table(self.action_runner.script(plan)).get(table.key, ())
 
     def _removed(
         self,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from delta_engine.actions import TablePlan
@@ -16,13 +16,19 @@ from delta_engine.drift.detector import DetectedTable
 from delta_engine.drift.handling import DriftRefusal, irreversible, is_replaced, restored, taken_in
 from delta_engine.drift_policy import DriftKind
 from delta_engine.errors import RefusalGroup, RefusedError, StatementError, raise_all
-from delta_engine.execute.action_runner import ApplyFailedError, OutcomeKind, TableOutcome
-from delta_engine.models import Schema, Table
+from delta_engine.execute.action_runner import (
+    ApplyFailedError,
+    ApplyStoppedError,
+    OnOutcome,
+    OutcomeKind,
+    TableOutcome,
+)
+from delta_engine.execute.apply_control import ApplyControl
+from delta_engine.execute.stopping import stopped_by_signals
+from delta_engine.models import QualifiedName, Schema, Table
 from delta_engine.orchestrate.pipeline import Pipeline
 from delta_engine.state.catalog_reader import former_name, snapshot_with_former_names
 from delta_engine.state.states import CatalogState
-
-OnOutcome = Callable[[TableOutcome], None]
 
 _UNREADABLE = (RefusedError, RefusalGroup, StatementError)
 
@@ -44,6 +50,7 @@ class SyncRun:
         self._wanted: tuple[Table, ...] = ()
         self._schemas: tuple[Schema, ...] = ()
         self._observed = CatalogState(tables={})
+        self._applied: Mapping[str, Table] = {}
         self._drift: tuple[DriftRefusal, ...] = ()
         self._replaced: tuple[DetectedTable, ...] = ()
 
@@ -70,6 +77,7 @@ class SyncRun:
         self._schemas = self._pipeline.planner.schemas
         self._forget_gone(applied)
         self._wanted, self._drift, self._replaced = planned.wanted, planned.drift, planned.replaced
+        self._applied = applied
         return planned.plan
 
     def plan_revert(self, tables: Sequence[Table], *, is_partial: bool = False) -> TablePlan:
@@ -153,22 +161,45 @@ class SyncRun:
         return self._recorder.state
 
     def apply(
-        self, plan: TablePlan, on_outcome: OnOutcome = lambda _outcome: None
+        self,
+        plan: TablePlan,
+        on_outcome: OnOutcome = lambda _outcome: None,
+        control: ApplyControl | None = None,
     ) -> tuple[TableOutcome, ...]:
-        """Apply a validated plan, and record what it did.
+        """Apply a validated plan, and record what it did. Ctrl-C and SIGTERM end it in an orderly way.
 
         Args:
             plan: what `plan` returned; may be empty, which still records tables that are as declared.
-            on_outcome: called as each table is done.
+            on_outcome: called as each table is done, or as far as it is to be.
+            control: what to see of it, and how to end it.
 
         Raises:
+            ApplyStoppedError: it was ended before all was done; what was done is recorded.
             ApplyFailedError: some tables failed; that is recorded too.
             LockLost: the lock was lost on the way; the journal has what was done until then.
             StaleStateError, UnsavedStateError: what was applied could not be recorded.
         """
-        models = {model.qualified_name.key: model for model in self._models}
-        planned = {action.table.key for action in plan.table_actions()}
+        control = control or ApplyControl()
+        with stopped_by_signals(control.stop):
+            if plan:
+                self._lease.check()
+                self._recorder.begin(plan)
+            failure: ApplyFailedError | None = None
+            try:
+                outcomes = self._action_runner.apply(
+                    plan, self._recording(plan, on_outcome), control=control, look=self._statements_now
+                )
+            except ApplyFailedError as error:
+                failure, outcomes = error, error.outcomes
+            verified = self._settle(plan, is_stopped=isinstance(failure, ApplyStoppedError))
+        outcomes = tuple(replace(outcome, is_verified=outcome.table.key in verified) for outcome in outcomes)
+        if failure is not None:
+            raise type(failure)(outcomes)
+        return outcomes
 
+    def _recording(self, plan: TablePlan, on_outcome: OnOutcome) -> OnOutcome:
+        """Return what records each table as it is done."""
+        models = {model.qualified_name.key: model for model in self._models}
         renamed = {
             align.table.key: rename.observed
             for align in plan.align_tables
@@ -176,6 +207,8 @@ class SyncRun:
         }
 
         def record(outcome: TableOutcome) -> None:
+            if outcome.kind is OutcomeKind.STOPPED and not outcome.statements:
+                return  # it is as it was
             if outcome.table.key in renamed and outcome.statements:  # it is the first statement
                 self._recorder.rename(renamed[outcome.table.key], outcome.table)
             if outcome.kind is OutcomeKind.DROPPED:
@@ -184,24 +217,31 @@ class SyncRun:
                 self._recorder.record(outcome, models.get(outcome.table.key))
             on_outcome(outcome)
 
-        if plan:
-            self._lease.check()
-            self._recorder.begin(plan)
-        has_failed = False
-        try:
-            outcomes = self._action_runner.apply(plan, record)
-        except ApplyFailedError as error:
-            has_failed, outcomes = True, error.outcomes
+        return record
+
+    def _settle(self, plan: TablePlan, *, is_stopped: bool) -> frozenset[str]:
+        """Look at what was changed once more, unless nobody wants to wait for it, and save.
+
+        Returns:
+            The tables that are as they were meant to be, by `QualifiedName.key`.
+        """
+        planned = {action.table.key for action in plan.table_actions()}
         self._recorder.record_schemas(self._schemas)
-        verified = self._confirm([model for model in self._wanted if model.qualified_name.key in planned])
+        verified = frozenset[str]()
+        if not is_stopped:
+            verified = self._confirm([model for model in self._wanted if model.qualified_name.key in planned])
         looked_at = {model.qualified_name.key for model in self._wanted} - planned
-        self._recorder.adopt([model for key, model in models.items() if key in looked_at], self._observed)
-        self._renew(self._replaced)
+        self._recorder.adopt(
+            [model for model in self._models if model.qualified_name.key in looked_at], self._observed
+        )
+        if not is_stopped:
+            self._renew(self._replaced)
         self._recorder.save(plan)
-        outcomes = tuple(replace(outcome, is_verified=outcome.table.key in verified) for outcome in outcomes)
-        if has_failed:
-            raise ApplyFailedError(outcomes)
-        return outcomes
+        return verified
+
+    def _statements_now(self, table: QualifiedName) -> Sequence[str]:
+        """Return what one table needs by a fresh look at it; see `Pipeline.statements_now`."""
+        return self._pipeline.statements_now(table, self._wanted, self._observed, self._applied)
 
     def _observe(self, tables: Sequence[Table], *, is_partial: bool) -> Mapping[str, Table]:
         """Read the models' tables, and take in what became of them.

@@ -1,0 +1,72 @@
+"""What people see of an apply while it goes on, and how they end it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from delta_engine.execute.retries import Backoff
+from delta_engine.execute.stopping import Stop
+from delta_engine.models import QualifiedName
+
+_LONGEST_LINE = 160
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunningStatement:
+    """A statement that was sent and has no answer yet.
+
+    Args:
+        table: the table that it changes.
+        sql: the statement.
+        since: when it was sent, by the clock of `ApplyControl`.
+    """
+
+    table: QualifiedName
+    sql: str
+    since: float
+
+    def line(self, now: float) -> str:
+        """Return it on one line, with how long it has been running."""
+        return f"{self.table}  {now - self.since:.0f} s  {' '.join(self.sql.split())}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApplyControl:
+    """Shared by all threads of one apply.
+
+    Args:
+        stop: ends it early.
+        running: the statements under way, by their tables' `QualifiedName.key`; tables run theirs one by one.
+        notify: told, by any thread, what people should know: what is tried again, what is being waited for.
+        wait: waits for some seconds, or less if the run is to end; that of `stop` by default.
+        backoff: how long to wait before another attempt.
+        seconds: a monotonic clock.
+    """
+
+    stop: Stop = field(default_factory=Stop)
+    running: dict[str, RunningStatement] = field(default_factory=dict)
+    notify: Callable[[str], object] = lambda _note: None
+    wait: Callable[[float], object] | None = None
+    backoff: Backoff = field(default_factory=Backoff)
+    seconds: Callable[[], float] = time.monotonic
+
+    def tell_stopping(self) -> None:
+        """Say that the run comes to its end; the second time, what it is waiting for."""
+        self.stop.end_waits()
+        running = tuple(self.running.values())
+        count = f"{len(running)} running statement{'' if len(running) == 1 else 's'}"
+        if self.stop.requests < 2:
+            self.notify(f"stopping: no other statement starts; waiting for {count}. Once more says which.")
+            return
+        now = self.seconds()
+        waits = "".join(f"\n  {one.line(now)[:_LONGEST_LINE]}" for one in running)
+        self.notify(
+            f"still waiting for {count}, so that what they did is recorded. A kill (SIGKILL) waits for nothing; the "
+            f"next run finds out what was done.{waits}"
+        )
+
+    def pause(self, seconds: float) -> None:
+        """Wait before another attempt."""
+        (self.wait or self.stop.wait)(seconds)

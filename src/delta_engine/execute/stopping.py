@@ -1,0 +1,86 @@
+"""Ends an apply early: statements that run go on to their end, no other one starts."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+from delta_engine.errors import StatementError
+
+_SIGNALS = (signal.SIGINT, signal.SIGTERM)  # Ctrl-C, and what CI and job schedulers send to cancel
+
+
+class Stop:
+    """Somebody's wish that a run comes to its end. `request` is safe in a signal handler: it takes no lock."""
+
+    def __init__(self) -> None:
+        self.requests = 0
+        self._on_request: Callable[[], object] = _nothing
+        self._is_over = threading.Event()
+
+    def request(self) -> None:
+        """Ask for the end; may be asked again."""
+        self.requests += 1
+        self._on_request()
+
+    @contextmanager
+    def listened(self, on_request: Callable[[], object]) -> Iterator[None]:
+        """Call something at every request; it has to be safe in a signal handler."""
+        self._on_request = on_request
+        try:
+            yield
+        finally:
+            self._on_request = _nothing
+
+    def end_waits(self) -> None:
+        """Let all that wait go on."""
+        self._is_over.set()
+
+    def wait(self, seconds: float) -> None:
+        """Wait, or return early because the run is to end."""
+        self._is_over.wait(seconds)
+
+
+class StoppedError(StatementError):
+    """A statement was not run because the run is to end."""
+
+    def __init__(self, sql: str) -> None:
+        super().__init__("the run was stopped before it", sql=sql, error_class=None)
+
+
+@contextmanager
+def stopped_by_signals(stop: Stop) -> Iterator[None]:
+    """Make Ctrl-C, and the SIGTERM of a cancelled job, requests to stop. Only the main thread can hear them."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def request(_number: int, _frame: FrameType | None) -> None:
+        stop.request()
+
+    earlier = {number: signal.signal(number, request) for number in _SIGNALS}
+    try:
+        yield
+    finally:
+        for number, handler in earlier.items():
+            signal.signal(number, handler)
+
+
+@contextmanager
+def terminated_as_interrupted() -> Iterator[None]:
+    """Make SIGTERM what Ctrl-C is, so that locks are released on the way out."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    earlier = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, earlier)
+
+
+def _nothing() -> None:
+    """Do nothing: nobody listens."""

@@ -1,0 +1,129 @@
+"""Runs the statements of one table, one after the other: each is timed, and tried again where that is safe."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from delta_engine.error_conditions import transience
+from delta_engine.errors import StatementError
+from delta_engine.execute.apply_control import ApplyControl, RunningStatement
+from delta_engine.execute.still_needed import StaleTableError
+from delta_engine.execute.stopping import StoppedError
+from delta_engine.models import QualifiedName
+from delta_engine.sql_runner import Row, SqlRunner
+
+IsNeeded = Callable[[int, StatementError], bool]
+"""Whether a statement has to be sent again, given how many of this step are done: see `StillNeeded`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StatementRun:
+    """One statement that was sent.
+
+    Args:
+        sql: the statement.
+        seconds: until its last answer, waits for further attempts included.
+        retries: how many attempts there were after the first.
+        is_done: whether it did what it should.
+    """
+
+    sql: str
+    seconds: float
+    retries: int = 0
+    is_done: bool = True
+
+
+class TableStatements:
+    """Runs statements of one table.
+
+    Args:
+        runner: what they go to.
+        table: the table.
+        control: of the apply.
+        is_needed: whether one has to be sent again; without it, none is that could be done or not needed any more.
+    """
+
+    def __init__(
+        self,
+        runner: SqlRunner,
+        table: QualifiedName,
+        control: ApplyControl,
+        is_needed: IsNeeded | None = None,
+    ) -> None:
+        self.runs: list[StatementRun] = []
+        self._runner = runner
+        self._table = table
+        self._control = control
+        self._is_needed = is_needed
+        self._retries = 0
+
+    def run(self, sql: str) -> Sequence[Row]:
+        """Run one statement; see `SqlRunner.run`.
+
+        Raises:
+            StoppedError: the run is to end.
+        """
+        control = self._control
+        if control.stop.requests:
+            raise StoppedError(sql)
+        started, self._retries = control.seconds(), 0
+        control.running[self._table.key] = RunningStatement(table=self._table, sql=sql, since=started)
+        is_done = False
+        try:
+            rows = self._attempted(sql)
+            is_done = True
+        finally:
+            del control.running[self._table.key]
+            seconds = control.seconds() - started
+            self.runs.append(StatementRun(sql=sql, seconds=seconds, retries=self._retries, is_done=is_done))
+        return rows
+
+    def _attempted(self, sql: str) -> Sequence[Row]:
+        waited = 0.0
+        doubt: StatementError | None = None
+        while True:
+            try:
+                if doubt is not None and not self._has_to_run(doubt):
+                    return ()
+                return self._answer(sql)
+            except StaleTableError:
+                raise
+            except StatementError as error:
+                delay = self._delay(error, waited)
+                if delay is None:
+                    raise
+                doubt = error if _needs_look(error) else doubt
+                self._control.pause(delay)
+                if self._control.stop.requests:
+                    raise
+                waited += delay
+                self._retries += 1
+
+    def _answer(self, sql: str) -> Sequence[Row]:
+        try:
+            return self._runner.run(sql)
+        except OSError as error:  # the connection is gone, or patience is over: nobody knows what was done
+            message = f"no answer: {type(error).__name__}: {error}"
+            raise StatementError(message, sql=sql, error_class=None) from error
+
+    def _delay(self, error: StatementError, waited: float) -> float | None:
+        """Return how long to wait before the next attempt, and say so; None if there shall be none."""
+        reason = transience(error)
+        if reason is None or self._control.stop.requests or (reason.needs_look and self._is_needed is None):
+            return None
+        delay = self._control.backoff.delay(reason, self._retries, waited)
+        if delay is not None:
+            self._control.notify(
+                f"table {self._table}: {reason.value} ({error.error_class}); trying again in {delay:.0f} s"
+            )
+        return delay
+
+    def _has_to_run(self, doubt: StatementError) -> bool:
+        assert self._is_needed is not None
+        return self._is_needed(sum(run.is_done for run in self.runs), doubt)
+
+
+def _needs_look(error: StatementError) -> bool:
+    reason = transience(error)
+    return reason is not None and reason.needs_look

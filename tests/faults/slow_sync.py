@@ -1,0 +1,77 @@
+"""A sync in a process of its own, so that it can be interrupted: slow statements, a real lock, a real document.
+
+What a statement did is a file in a folder, so that a further process goes on from there. As long as there is a file
+`hold`, statements take their time.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from delta_engine.actions import CreateTable
+from delta_engine.addressing import CatalogAddressing
+from delta_engine.capabilities import DATABRICKS
+from delta_engine.cli.app import run_and_exit
+from delta_engine.cli.commands import apply_plan
+from delta_engine.deployment.locks.file import FileLock
+from delta_engine.deployment.stores.local import LocalJournalStore, LocalStateStore
+from delta_engine.execute.action_runner import ActionRunner
+from delta_engine.models import Table
+from delta_engine.orchestrate.orchestrator import Orchestrator
+from delta_engine.sql_runner import Row
+from tests.builders import orders
+from tests.deployment_builders import deployment_over
+from tests.fake_platform import FakePlatform
+from tests.simulation import created
+
+MODELS = [orders(name=f"t{number}") for number in range(40)]
+
+
+class SlowPlatform(FakePlatform):
+    """Keeps its tables in a folder."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__()
+        self._folder = folder
+        self.models = {model.qualified_name.key: model for model in MODELS}
+        self.states = {
+            key: created(CreateTable(model)) for key, model in self.models.items() if (folder / key).exists()
+        }
+
+    def run(self, sql: str) -> Sequence[Row]:
+        (self._folder / f"{len(self.statements)}.begun").touch()
+        deadline = time.monotonic() + 30
+        while (self._folder / "hold").exists() and time.monotonic() < deadline:
+            time.sleep(0.01)
+        super().run(sql)
+        for key in list(self.states):
+            (self._folder / key).touch()
+        return ()
+
+
+def engine(folder: Path) -> Orchestrator:
+    """Return the pipeline over a folder."""
+    state = folder / "state"
+    return Orchestrator(
+        reader=(platform := SlowPlatform(folder)),
+        action_runner=ActionRunner(platform, CatalogAddressing(), DATABRICKS, parallelism=2),
+        deployment=deployment_over(
+            folder,
+            store=LocalStateStore(state, "test"),
+            journals=LocalJournalStore(state, "test"),
+            lock=FileLock(state, "test"),
+        ),
+    )
+
+
+def sync(folder: Path, models: Sequence[Table] = MODELS) -> None:
+    """Sync as the command does."""
+    with engine(folder).run("sync") as run:
+        apply_plan(run, run.plan(models))
+
+
+if __name__ == "__main__":
+    run_and_exit(lambda: sync(Path(sys.argv[1])))

@@ -1,0 +1,232 @@
+"""What is tried again, when, and after which look; with a clock that the tests turn."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pytest
+
+from delta_engine.actions import AlignTable, CreateTable, TablePlan
+from delta_engine.addressing import CatalogAddressing
+from delta_engine.aspects.column_comments import ColumnComment, SetColumnComments
+from delta_engine.aspects.table_comment import SetTableComment
+from delta_engine.capabilities import DATABRICKS
+from delta_engine.error_conditions import WAREHOUSE_STARTING, Transience
+from delta_engine.errors import StatementError
+from delta_engine.execute.action_runner import ActionRunner, ApplyFailedError, TableOutcome
+from delta_engine.execute.apply_control import ApplyControl
+from delta_engine.execute.recording_sql_runner import RecordingSqlRunner
+from delta_engine.execute.retries import PATIENCE_SECONDS, Backoff
+from delta_engine.models import Column, QualifiedName
+from delta_engine.sql_runner import Row
+from tests.builders import ORDERS, orders
+from tests.deployment_builders import deployment_over
+from tests.fake_platform import FakePlatform, engine_over, statuses
+from tests.simulation import created
+
+FIRST = "ALTER TABLE `dev`.`silver`.`orders` ALTER COLUMN `id` COMMENT 'Key'"
+SECOND = "COMMENT ON TABLE `dev`.`silver`.`orders` IS 'Orders'"
+PLAN = TablePlan(
+    align_tables=(
+        AlignTable(
+            ORDERS, (SetTableComment("Orders", ""), SetColumnComments((ColumnComment("id", "Key", ""),)))
+        ),
+    )
+)
+
+
+class Troubled(RecordingSqlRunner):
+    """Refuses statements by given conditions, one after the other, and takes all that come then."""
+
+    def __init__(self, *conditions: str, at: str = FIRST) -> None:
+        super().__init__()
+        self._conditions = list(conditions)
+        self._at = at
+
+    def run(self, sql: str) -> Sequence[Row]:
+        super().run(sql)
+        if sql == self._at and self._conditions:
+            raise StatementError("not now", sql=sql, error_class=self._conditions.pop(0))
+        return ()
+
+
+class Waits:
+    """A control whose waits are noted and cost nothing."""
+
+    def __init__(self) -> None:
+        self.seconds: list[float] = []
+        self.notes: list[str] = []
+        self.control = ApplyControl(
+            wait=self.seconds.append, backoff=Backoff(draw=lambda: 1.0), notify=self.notes.append
+        )
+
+
+def apply(
+    runner: RecordingSqlRunner, waits: Waits, look: Callable[[QualifiedName], Sequence[str]] | None = None
+) -> TableOutcome:
+    engine = ActionRunner(runner, CatalogAddressing(), DATABRICKS)
+    try:
+        (outcome,) = engine.apply(PLAN, control=waits.control, look=look)
+    except ApplyFailedError as error:
+        (outcome,) = error.outcomes
+    return outcome
+
+
+def test_the_plan_that_these_tests_speak_of() -> None:
+    lines = ActionRunner(RecordingSqlRunner(), CatalogAddressing(), DATABRICKS).script(PLAN)
+    assert [line.sql for line in lines] == [FIRST, SECOND]
+
+
+def test_what_was_turned_away_unseen_is_sent_again_without_a_look() -> None:
+    runner, waits = Troubled("RESOURCE_EXHAUSTED", "TOO_MANY_REQUESTS"), Waits()
+    outcome = apply(runner, waits)
+    assert runner.statements == [FIRST, FIRST, FIRST, SECOND]
+    assert waits.seconds == [1, 2]
+    assert outcome.failure is None
+    assert [(run.sql, run.retries, run.is_done) for run in outcome.runs] == [
+        (FIRST, 2, True),
+        (SECOND, 0, True),
+    ]
+    assert waits.notes[0] == (
+        "table dev.silver.orders: too many requests (RESOURCE_EXHAUSTED); trying again in 1 s"
+    )
+
+
+def test_a_warehouse_may_take_as_long_as_it_likes_to_start() -> None:
+    runner, waits = Troubled(*[WAREHOUSE_STARTING] * 500), Waits()
+    assert apply(runner, waits).failure is None
+    assert sum(waits.seconds) > 4 * 3600
+
+
+@pytest.mark.parametrize(
+    ("condition", "reason"),
+    [("RESOURCE_EXHAUSTED", Transience.THROTTLED), ("DELTA_METADATA_CHANGED", Transience.CONFLICT)],
+)
+def test_patience_ends(condition: str, reason: Transience) -> None:
+    runner, waits = Troubled(*[condition] * 500), Waits()
+    outcome = apply(runner, waits, look=lambda _table: [FIRST, SECOND])
+    assert outcome.failure is not None
+    assert outcome.failure.error_class == condition
+    assert PATIENCE_SECONDS[reason] - 30 <= sum(waits.seconds) <= PATIENCE_SECONDS[reason]
+
+
+@pytest.mark.parametrize("condition", ["DELTA_METADATA_CHANGED", "TEMPORARILY_UNAVAILABLE"])
+def test_after_a_conflict_or_a_lost_answer_the_table_is_looked_at(condition: str) -> None:
+    looks: list[QualifiedName] = []
+
+    def look(table: QualifiedName) -> Sequence[str]:
+        looks.append(table)
+        return [FIRST, SECOND]
+
+    runner, waits = Troubled(condition), Waits()
+    assert apply(runner, waits, look).failure is None
+    assert runner.statements == [FIRST, FIRST, SECOND]
+    assert looks == [ORDERS]
+
+
+def test_a_statement_whose_answer_was_lost_is_not_sent_again_if_it_is_done() -> None:
+    runner, waits = Troubled("TEMPORARILY_UNAVAILABLE"), Waits()
+    outcome = apply(runner, waits, look=lambda _table: [SECOND])
+    assert runner.statements == [FIRST, SECOND]
+    assert (outcome.failure, outcome.statements) == (None, 2)
+
+
+def test_in_the_middle_of_a_table_what_is_left_is_what_counts() -> None:
+    runner, waits = Troubled("DELTA_METADATA_CHANGED", at=SECOND), Waits()
+    assert apply(runner, waits, look=lambda _table: [SECOND]).failure is None
+    assert runner.statements == [FIRST, SECOND, SECOND]
+
+
+def test_a_plan_that_fits_the_table_no_more_fails_the_table() -> None:
+    runner, waits = Troubled("DELTA_METADATA_CHANGED"), Waits()
+    outcome = apply(runner, waits, look=lambda _table: ["ALTER TABLE something else", FIRST, SECOND])
+    assert runner.statements == [FIRST]
+    assert outcome.failure is not None
+    assert outcome.failure.message == (
+        "somebody else changed the table while it was being changed, and what was planned does not fit it any more. "
+        "Look at it with `plan`, and run again. The platform said: not now"
+    )
+    assert outcome.failure.error_class == "DELTA_METADATA_CHANGED"
+    assert len(waits.seconds) == 1  # although that condition is transient
+
+
+def test_a_look_that_fails_is_tried_again_like_a_statement() -> None:
+    answers: list[Sequence[str] | StatementError] = [
+        StatementError("not now", sql="SELECT", error_class="RESOURCE_EXHAUSTED"),
+        [FIRST, SECOND],
+    ]
+
+    def look(_table: QualifiedName) -> Sequence[str]:
+        answer = answers.pop(0)
+        if isinstance(answer, StatementError):
+            raise answer
+        return answer
+
+    runner, waits = Troubled("DELTA_CONCURRENT_WRITE"), Waits()
+    assert apply(runner, waits, look).failure is None
+    assert runner.statements == [FIRST, FIRST, SECOND]
+
+
+def test_nobody_who_could_look_makes_a_conflict_a_failure() -> None:
+    runner, waits = Troubled("DELTA_METADATA_CHANGED"), Waits()
+    assert apply(runner, waits).failure is not None
+    assert (runner.statements, waits.seconds) == ([FIRST], [])
+
+
+@pytest.mark.parametrize("condition", ["INTERNAL_ERROR", "DEADLINE_EXCEEDED", "FIELDS_ALREADY_EXISTS"])
+def test_what_is_not_known_to_be_transient_is_a_failure(condition: str) -> None:
+    runner, waits = Troubled(condition), Waits()
+    outcome = apply(runner, waits, look=lambda _table: [FIRST, SECOND])
+    assert runner.statements == [FIRST]
+    assert [run.is_done for run in outcome.runs] == [False]
+
+
+def test_waits_part_ways() -> None:
+    shortest, longest = Backoff(draw=lambda: 0.0), Backoff(draw=lambda: 1.0)
+    delays = [
+        (shortest.delay(Transience.CONFLICT, n, 0), longest.delay(Transience.CONFLICT, n, 0))
+        for n in (0, 3, 9)
+    ]
+    assert delays == [(0.5, 1), (4, 8), (15, 30)]
+
+
+class Meddled(FakePlatform):
+    """Somebody commits while a statement is sent, once; `meddle` is what they do."""
+
+    def __init__(self, meddle: Callable[[FakePlatform], None]) -> None:
+        super().__init__()
+        self._meddle: Callable[[FakePlatform], None] | None = meddle
+
+    def run(self, sql: str) -> Sequence[Row]:
+        if self._meddle is not None:
+            meddle, self._meddle = self._meddle, None
+            meddle(self)
+            raise StatementError("somebody was faster", sql=sql, error_class="DELTA_METADATA_CHANGED")
+        return super().run(sql)
+
+
+def do_nothing(_platform: FakePlatform) -> None:
+    """Commit something that the engine does not look at."""
+
+
+def create_it_otherwise(platform: FakePlatform) -> None:
+    model = orders(Column("theirs", "string"), name="t")
+    platform.states["dev.silver.t"] = created(CreateTable(model))
+
+
+@pytest.mark.parametrize(("meddle", "failures"), [(do_nothing, ()), (create_it_otherwise, ("dev.silver.t",))])
+def test_a_whole_run_reads_the_table_anew(
+    meddle: Callable[[FakePlatform], None], failures: tuple[str, ...], tmp_path: Path
+) -> None:
+    model = orders(name="t")
+    platform, deployment, waits = Meddled(meddle), deployment_over(tmp_path), Waits()
+    platform.models = {model.qualified_name.key: model}
+    failed: tuple[str, ...] = ()
+    with engine_over(platform, deployment).run("sync") as run:
+        try:
+            run.apply(run.plan([model]), control=waits.control)
+        except ApplyFailedError as error:
+            failed = tuple(str(outcome.table) for outcome in error.outcomes if outcome.failure)
+    assert failed == failures
+    assert statuses(deployment) == {"t": "failed" if failures else "healthy"}

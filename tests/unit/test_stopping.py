@@ -1,0 +1,161 @@
+"""Runs that are ended early: what runs goes on to its end, no other statement starts, and what was done is recorded."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from delta_engine.actions import AlignTable, CreateTable, TablePlan
+from delta_engine.addressing import CatalogAddressing
+from delta_engine.aspects.column_comments import ColumnComment, SetColumnComments
+from delta_engine.aspects.table_comment import SetTableComment
+from delta_engine.capabilities import DATABRICKS
+from delta_engine.cli.context import ExitCode
+from delta_engine.cli.errors import report_error
+from delta_engine.errors import StatementError
+from delta_engine.execute.action_runner import ActionRunner, ApplyStoppedError, OutcomeKind
+from delta_engine.execute.apply_control import ApplyControl
+from delta_engine.execute.recording_sql_runner import RecordingSqlRunner
+from delta_engine.execute.stopping import Stop, stopped_by_signals, terminated_as_interrupted
+from delta_engine.models import QualifiedName
+from delta_engine.sql_runner import Row
+from tests.builders import orders
+from tests.deployment_builders import deployment_over
+from tests.fake_platform import FakePlatform, engine_over, recorded, statuses, sync
+
+TABLES = TablePlan(tuple(CreateTable(orders(name=f"t{n}")) for n in range(5)))
+
+
+class StoppingRunner(RecordingSqlRunner):
+    """Asks for the end while a given statement runs."""
+
+    def __init__(self, stop: Stop, at: int) -> None:
+        super().__init__()
+        self._stop = stop
+        self._at = at
+
+    def run(self, sql: str) -> Sequence[Row]:
+        super().run(sql)
+        if len(self.statements) == self._at:
+            self._stop.request()
+        return ()
+
+
+def test_what_runs_goes_on_to_its_end_and_nothing_else_starts() -> None:
+    control = ApplyControl()
+    runner = StoppingRunner(control.stop, at=2)
+    with pytest.raises(ApplyStoppedError) as stopped:
+        ActionRunner(runner, CatalogAddressing(), DATABRICKS, parallelism=1).apply(TABLES, control=control)
+    kinds = [outcome.kind for outcome in stopped.value.outcomes]
+    assert kinds == [OutcomeKind.CREATED] * 2 + [OutcomeKind.STOPPED] * 3
+    assert len(runner.statements) == 2
+    assert str(stopped.value) == (
+        "stopped: 2 of 5 tables were done, 0 in part, 3 not begun. Run again to go on from there."
+    )
+
+
+def test_a_table_can_be_stopped_between_its_statements() -> None:
+    control = ApplyControl()
+    actions = (SetTableComment("Orders", ""), SetColumnComments((ColumnComment("id", "Key", ""),)))
+    plan = TablePlan(align_tables=(AlignTable(QualifiedName("dev", "silver", "orders"), actions),))
+    with pytest.raises(ApplyStoppedError) as stopped:
+        ActionRunner(StoppingRunner(control.stop, at=1), CatalogAddressing(), DATABRICKS).apply(
+            plan, control=control
+        )
+    (outcome,) = stopped.value.outcomes
+    assert (outcome.kind, outcome.statements) == (OutcomeKind.STOPPED, 1)
+    assert str(stopped.value).splitlines()[1] == "table dev.silver.orders: stopped after 1 statements"
+
+
+def test_every_request_says_what_is_being_waited_for() -> None:
+    asked_twice = threading.Event()
+    told: list[str] = []
+
+    class SlowRunner(RecordingSqlRunner):
+        def run(self, sql: str) -> Sequence[Row]:
+            control.stop.request()
+            control.stop.request()
+            assert asked_twice.wait(10)
+            return super().run(sql)
+
+    def notify(note: str) -> None:
+        told.append(note)
+        if len(told) == 2:
+            asked_twice.set()
+
+    control = ApplyControl(notify=notify)
+    with pytest.raises(ApplyStoppedError):
+        ActionRunner(SlowRunner(), CatalogAddressing(), DATABRICKS, parallelism=1).apply(
+            TABLES, control=control
+        )
+    assert len(told) == 2  # the two came before anybody looked
+    assert "still waiting for 1 running statement," in told[0]
+    assert "\n  dev.silver.t0  0 s  CREATE TABLE `dev`.`silver`.`t0` ( `id` bigint )" in told[1]
+
+
+def test_nobody_waits_for_another_attempt_once_the_run_is_to_end() -> None:
+    class Throttled(RecordingSqlRunner):
+        def run(self, sql: str) -> Sequence[Row]:
+            super().run(sql)
+            raise StatementError("no", sql=sql, error_class="RESOURCE_EXHAUSTED")
+
+    runner, stop = Throttled(), Stop()
+    # The wait is the real one: it ends because somebody asks for the end.
+    control = ApplyControl(stop=stop, notify=lambda _note: stop.request())
+    with pytest.raises(ApplyStoppedError) as stopped:
+        ActionRunner(runner, CatalogAddressing(), DATABRICKS, parallelism=1).apply(TABLES, control=control)
+    assert len(runner.statements) == 1
+    assert stopped.value.outcomes[0].kind is OutcomeKind.FAILED
+
+
+def test_what_was_done_is_recorded_and_the_next_run_does_the_rest(tmp_path: Path) -> None:
+    models = [orders(name=f"t{n}") for n in range(3)]
+    platform, deployment, control = FakePlatform(), deployment_over(tmp_path), ApplyControl()
+    platform.models = {model.qualified_name.key: model for model in models}
+    with engine_over(platform, deployment).run("sync") as run, pytest.raises(ApplyStoppedError):
+        run.apply(run.plan(models), lambda _outcome: control.stop.request(), control)
+    done = [key for key in statuses(deployment) if statuses(deployment)[key] == "healthy"]
+    assert done == ["t0", "t1"] or done == ["t0"]  # the next one may have started by then
+    assert set(statuses(deployment)) == set(done)
+    assert recorded(deployment).serial == 2
+    sync(platform, deployment, *models)
+    assert statuses(deployment) == dict.fromkeys(["t0", "t1", "t2"], "healthy")
+    assert len(platform.statements) == 3
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_signals_are_requests_while_something_listens(number: signal.Signals) -> None:
+    before, stop = signal.getsignal(number), Stop()
+    with stopped_by_signals(stop):
+        signal.raise_signal(number)
+        signal.raise_signal(number)
+    assert stop.requests == 2
+    assert signal.getsignal(number) is before
+
+
+def test_other_threads_hear_no_signals() -> None:
+    before = signal.getsignal(signal.SIGINT)
+    heard = []
+
+    def listen() -> None:
+        with stopped_by_signals(Stop()), terminated_as_interrupted():
+            heard.append(signal.getsignal(signal.SIGINT))
+
+    thread = threading.Thread(target=listen)
+    thread.start()
+    thread.join()
+    assert heard == [before]
+
+
+def test_a_termination_releases_what_an_interrupt_releases() -> None:
+    with pytest.raises(KeyboardInterrupt), terminated_as_interrupted():
+        signal.raise_signal(signal.SIGTERM)
+
+
+def test_a_stopped_run_has_the_exit_code_of_an_interrupt(capsys: pytest.CaptureFixture[str]) -> None:
+    assert report_error(ApplyStoppedError(())) is ExitCode.INTERRUPTED
+    assert "stopped: " in capsys.readouterr().err
