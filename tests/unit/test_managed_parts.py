@@ -13,9 +13,22 @@ from delta_engine.compile.planner import TablePlanner
 from delta_engine.errors import InvalidModelError
 from delta_engine.execute.action_runner import ActionRunner
 from delta_engine.execute.recording_sql_runner import RecordingSqlRunner
-from delta_engine.models import Column, Part, PrimaryKey, Table
-from delta_engine.state.states import RelationKind, TableState
+from delta_engine.models import (
+    CheckConstraint,
+    Column,
+    ColumnMask,
+    ForeignKey,
+    Part,
+    PrimaryKey,
+    RowFilter,
+    Table,
+)
+from delta_engine.orchestrate.orchestrator import Orchestrator
+from delta_engine.state.states import ABSENT, RelationKind, TableState
+from delta_engine.validation.partial_models import partial_model_violations
+from delta_engine.validation.validator import PlanValidator
 from tests.builders import catalog_of
+from tests.unit.test_execution import FixedReader
 
 THEIRS = TableState(
     columns=(Column("id", "bigint"), Column("Name", "string", comment="old"), Column("extra", "int")),
@@ -71,6 +84,68 @@ def test_a_column_that_is_not_there_is_refused() -> None:
     model = replace(COMMENTS, columns=(Column("nmae", "void", comment="typo"),))
     with pytest.raises(InvalidModelError, match="column nmae: the table has no such column, and the model"):
         statements(model, THEIRS)
+
+
+PARTS = Table(
+    "dev",
+    "silver",
+    "orders",
+    [Column("id", "void", mask=ColumnMask("f", ["region"])), Column("a b", "void")],
+    primary_key=["id"],
+    foreign_keys=[ForeignKey(["a b"], "customers", ["id"])],
+    checks=[CheckConstraint("positive", "amount > 0 AND id > 0")],
+    cluster_by=["id", "a b"],
+    row_filter=RowFilter("f", ["id", "unit"]),
+    manages=["constraints", "clustering", "row_filters"],
+)
+CUSTOMERS = Table(
+    "dev", "silver", "customers", [Column("id", "bigint", is_nullable=False)], primary_key=["id"]
+)
+OWNED = "The columns are somebody else's: correct the model, or ask their owner."
+
+
+def test_columns_without_a_type_are_left_alone_by_rules_for_models() -> None:
+    separate = replace(PARTS, checks=())  # no platform has them beside filters
+    assert list(PlanValidator().model_violations([separate, CUSTOMERS])) == []
+
+
+def test_keys_checks_and_clustering_are_judged_by_the_columns_that_are_there() -> None:
+    fitting = replace(
+        THEIRS,
+        columns=(
+            Column("ID", "bigint", is_nullable=False),
+            Column("a b", "bigint"),
+            *(Column(name, "int") for name in ("amount", "region", "unit")),
+        ),
+    )
+    models = [PARTS, CUSTOMERS]
+    customers = TableState(columns=CUSTOMERS.columns)
+    assert list(partial_model_violations(models, catalog_of(models, fitting, customers))) == []
+    misfit = replace(THEIRS, columns=(Column("id", "bigint"), Column("a b", "array<int>")))
+    found = partial_model_violations(models, catalog_of(models, misfit, customers))
+    assert [str(refusal).partition("orders")[2] for refusal in found] == [
+        f", column id: primary key columns (id) are nullable. {OWNED}",
+        ", column a b: foreign key (a b) has a b of type array<int>, and dev.silver.customers.id is bigint. "
+        + OWNED,
+        f", column amount: check 'positive' reads columns that the table does not have: amount. {OWNED}",
+        f", column a b: cannot be clustered by: its type is array<int>. {OWNED}",
+        f", column unit: its row filter takes it, and the table has no such column. {OWNED}",
+        f", column id: its mask takes columns (region) that the table does not have. {OWNED}",
+    ]
+    assert list(partial_model_violations([CUSTOMERS], catalog_of([CUSTOMERS], misfit))) == []
+    assert list(partial_model_violations(models, catalog_of(models, ABSENT, customers))) == []
+
+
+def test_a_plan_is_not_made_for_keys_over_columns_that_do_not_fit() -> None:
+    model = replace(PARTS, columns=(), foreign_keys=(), checks=(), row_filter=None, cluster_by=())
+    engine = Orchestrator(
+        reader=FixedReader(catalog_of([model], replace(THEIRS, primary_key=None))),
+        action_runner=ActionRunner(RecordingSqlRunner(), CatalogAddressing(), DATABRICKS),
+    )
+    with pytest.raises(
+        InvalidModelError, match=r"primary key columns \(id\) are nullable. The columns are somebody"
+    ):
+        engine.preview([model])
 
 
 def test_every_part_has_an_aspect() -> None:

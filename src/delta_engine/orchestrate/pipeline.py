@@ -20,7 +20,7 @@ from delta_engine.drift.handling import (
     tolerant,
 )
 from delta_engine.drift_policy import DriftHandling, DriftPolicy
-from delta_engine.errors import RefusalGroup, RefusedError, UnsafePlanError
+from delta_engine.errors import RefusalGroup, RefusedError, UnsafePlanError, raise_all
 from delta_engine.execute.action_runner import ActionRunner, by_table
 from delta_engine.execute.still_needed import StaleTableError
 from delta_engine.models import QualifiedName, Table
@@ -30,6 +30,7 @@ from delta_engine.state.row_counts import RowCounter
 from delta_engine.state.states import CatalogState
 from delta_engine.state.table_history import TableHistoryReader
 from delta_engine.state.table_versions import TableVersionReader
+from delta_engine.validation.partial_models import partial_model_violations
 from delta_engine.validation.preflight import Preflight
 from delta_engine.validation.validator import PlanValidator
 
@@ -96,6 +97,7 @@ class Pipeline:
             state: the deployment state; None if there is none yet.
             is_partial: whether other models were left out; then nothing is known of tables that nobody declares.
         """
+        raise_all(partial_model_violations(models, observed))
         applied = last_applied_to(models, applied, observed)
         if state is None:
             return PlannedRun(plan=self.planner.plan(models, observed, applied), wanted=tuple(models))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from delta_engine.errors import InvalidModelError
-from delta_engine.models import Column, Table
+from delta_engine.models import Column, Part, Table
 from delta_engine.nested_types import place_of, type_at
 from delta_engine.sql import sql_data_type
 from delta_engine.sql_expressions import condition_problem, referenced_columns
@@ -166,7 +166,7 @@ class IdentityColumnsCount:
         for model in models:
             partitions = set(map(str.lower, model.partitioned_by))
             for column in model.columns:
-                if column.identity is None:
+                if column.identity is None or not model.is_about(Part.COLUMNS):
                     continue
                 if column.data_type != AtomicType("bigint"):
                     kind = sql_data_type(column.data_type)

@@ -11,7 +11,7 @@ from delta_engine.aspects.primary_key import PrimaryKeyDrop, named_primary_key
 from delta_engine.constraints.naming import MAX_NAME_LENGTH, RESERVED_CHECK_PREFIX
 from delta_engine.constraints.resolution import referenced_table, resolved_keys
 from delta_engine.errors import InvalidModelError, UnsafePlanError
-from delta_engine.models import Column, ForeignKey, Table
+from delta_engine.models import ForeignKey, Part, Table
 from delta_engine.policy import Policy
 from delta_engine.sql import sql_data_type
 from delta_engine.sql_expressions import condition_problem, referenced_columns
@@ -41,7 +41,8 @@ class ForeignKeysFit:
         self, model: Table, key: ForeignKey, resolved: ForeignKey, parents: Mapping[str, Table]
     ) -> Iterator[_Problem]:
         own = {column.key: column for column in model.columns}
-        missing = [name for name in key.columns if name.lower() not in own]
+        is_judged = model.is_about(Part.COLUMNS)
+        missing = [name for name in key.columns if is_judged and name.lower() not in own]
         referenced = referenced_table(model.qualified_name, key)
         parent = parents.get(referenced.key) if referenced else None
         if not key.columns:
@@ -80,7 +81,7 @@ class ForeignKeysFit:
                 "Name as many.",
             )
         elif parent is not None and parent.primary_key is not None:
-            yield from _against(resolved, own, parent, parent.primary_key.columns)
+            yield from _against(model, resolved, parent, parent.primary_key.columns)
 
 
 class UniqueKeyNames:
@@ -108,10 +109,10 @@ class ChecksFit:
     def check(self, models: Sequence[Table]) -> Iterator[InvalidModelError]:
         """Refuse checks that Delta would refuse (Databricks documentation, "ADD CONSTRAINT clause")."""
         for model in models:
-            columns = {column.key for column in model.columns}
+            columns, is_judged = {column.key for column in model.columns}, model.is_about(Part.COLUMNS)
             for check in model.checks:
                 problem = condition_problem(check.expression)
-                unknown = sorted(referenced_columns(check.expression) - columns)
+                unknown = sorted(referenced_columns(check.expression) - columns) if is_judged else []
                 if problem:
                     yield model_refusal(
                         model,
@@ -203,9 +204,7 @@ class NoTypeChangeUnderForeignKeys:
                     )
 
 
-def _against(
-    key: ForeignKey, own: Mapping[str, Column], parent: Table, expected: Sequence[str]
-) -> Iterator[_Problem]:
+def _against(model: Table, key: ForeignKey, parent: Table, expected: Sequence[str]) -> Iterator[_Problem]:
     """Yield what is wrong with a key's referenced columns, given the declared parent and its primary key."""
     if [name.lower() for name in key.referenced_columns] != [name.lower() for name in expected]:
         yield (
@@ -215,6 +214,9 @@ def _against(
             "Reference the primary key's columns, in its order.",
         )
         return
+    if not (model.is_about(Part.COLUMNS) and parent.is_about(Part.COLUMNS)):
+        return
+    own = {column.key: column for column in model.columns}
     others = {column.key: column for column in parent.columns}
     for name, referenced in zip(key.columns, key.referenced_columns, strict=True):
         column, other = own[name.lower()], others.get(referenced.lower())

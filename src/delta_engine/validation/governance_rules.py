@@ -9,7 +9,7 @@ from delta_engine.actions import AlignTable, TablePlan
 from delta_engine.aspects.column_masks import DropColumnMask
 from delta_engine.aspects.row_filters import DropRowFilter
 from delta_engine.errors import InvalidModelError, UnsafePlanError
-from delta_engine.models import Column, ColumnMask, Grants, Table
+from delta_engine.models import Column, ColumnMask, Grants, Part, Table
 from delta_engine.policy import DestructiveKind, Policy
 from delta_engine.validation.refusals import model_refusal, plan_refusal
 
@@ -206,8 +206,9 @@ def _function_problem(function: str) -> str:
 
 
 def _missing(model: Table, names: Sequence[str]) -> list[str]:
+    """Return the names that are no columns of a table, as far as its model has a say in them."""
     known = {column.key for column in model.columns}
-    return [name for name in names if name.lower() not in known]
+    return [name for name in names if model.is_about(Part.COLUMNS) and name.lower() not in known]
 
 
 def _exposure(

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from delta_engine.aspects.clustering import can_cluster
 from delta_engine.errors import InvalidModelError
-from delta_engine.models import Table
+from delta_engine.models import Part, Table
 from delta_engine.sql import sql_data_type
 from delta_engine.types import ArrayType, AtomicType, DataType, MapType, StructType
 from delta_engine.validation.refusals import model_refusal
@@ -24,7 +24,8 @@ class ClusteringColumnsFit:
             if len(model.cluster_by) > self.MOST:
                 reason = f"cluster_by has {len(model.cluster_by)} columns"
                 yield model_refusal(model, reason, f"Name {self.MOST} at most.")
-            yield from _misfits(model, "cluster", model.cluster_by, "cluster_by", can_cluster)
+            if model.is_about(Part.COLUMNS):
+                yield from _misfits(model, "cluster", model.cluster_by, "cluster_by", can_cluster)
 
 
 class PartitioningFits:

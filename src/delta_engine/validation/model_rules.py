@@ -98,9 +98,10 @@ class ValidColumnNames:
         """Refuse names that cannot be stored, or cannot without column mapping."""
         for model in models:
             mode = model.effective_table_properties.get(COLUMN_MAPPING_MODE, "none")
+            is_unmapped = mode == "none" and model.is_about(Part.COLUMNS)
             for column in model.columns:
                 reason, way_out = _name_problem(column.name, self._NEVER), "Rename it."
-                if not reason and mode == "none" and self._NEEDS_MAPPING.search(column.name):
+                if not reason and is_unmapped and self._NEEDS_MAPPING.search(column.name):
                     reason = "has a character that Delta stores only with column mapping"
                     way_out = f"Rename it, or set the property {COLUMN_MAPPING_MODE}: name."
                 if reason:
@@ -216,8 +217,8 @@ class DeclaresOnlyWhatItManages:
 
 
 def unfit_key_columns(model: Table) -> tuple[list[str], list[str]]:
-    """Return the columns of a model's key that are (missing, nullable)."""
-    if model.primary_key is None:
+    """Return the columns of a model's key that are (missing, nullable), if it has a say in columns."""
+    if model.primary_key is None or not model.is_about(Part.COLUMNS):
         return [], []
     by_key = {column.key: column for column in model.columns}
     names = model.primary_key.columns
