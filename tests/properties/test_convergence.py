@@ -15,7 +15,7 @@ from delta_engine.addressing import CatalogAddressing
 from delta_engine.capabilities import DATABRICKS
 from delta_engine.compile.planner import TablePlanner
 from delta_engine.deployment.definitions import as_table, define
-from delta_engine.deployment.resources import last_applied_to
+from delta_engine.deployment.renamed_resources import last_applied_to
 from delta_engine.errors import RefusalGroup, RefusedError, StatementError
 from delta_engine.execute.action_runner import ActionRunner, ApplyFailedError
 from delta_engine.models import QualifiedName, Table

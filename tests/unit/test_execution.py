@@ -175,12 +175,13 @@ def test_a_run_in_which_nothing_worked_is_not_partial() -> None:
     assert not caught.value.is_partial
 
 
-def test_a_schema_that_cannot_be_created_stops_everything() -> None:
+def test_a_schema_that_cannot_be_created_stops_its_tables() -> None:
     runner = FailingSqlRunner("CREATE SCHEMA")
     plan = TablePlan((CreateTable(orders()),), (), (CreateSchema("dev", "silver"),))
-    with pytest.raises(InterruptedStatementsError):
+    with pytest.raises(ApplyFailedError) as caught:
         run(plan, runner)
     assert runner.statements == []
+    assert not caught.value.is_partial
 
 
 def test_tables_are_applied_at_the_same_time() -> None:

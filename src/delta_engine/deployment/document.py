@@ -69,6 +69,8 @@ class ResourceMetadata(OpenStruct, frozen=True, kw_only=True):
         sync_error: why the status is what it is.
         sync_warning: for resources that nobody declared.
         schema_definition: the schema as it was last applied, where it is declared.
+        attempted: what runs attempted since and did not bring to an end: some of it may be there, and is ours.
+        attempted_schemas: the same of a schema.
     """
 
     definition: TableDefinition | None = None
@@ -83,6 +85,8 @@ class ResourceMetadata(OpenStruct, frozen=True, kw_only=True):
     sync_error: str | None = None
     sync_warning: str | None = None
     schema_definition: SchemaDefinition | None = None
+    attempted: tuple[TableDefinition, ...] = ()
+    attempted_schemas: tuple[SchemaDefinition, ...] = ()
 
 
 class Resource(OpenStruct, frozen=True, kw_only=True):

@@ -8,7 +8,8 @@ import msgspec
 
 from delta_engine.deployment.document import DeploymentState
 from delta_engine.deployment.errors import StateMismatchError
-from delta_engine.deployment.resources import renamed_resource, table_key
+from delta_engine.deployment.renamed_resources import renamed_resource
+from delta_engine.deployment.resources import table_key
 from delta_engine.models import QualifiedName
 
 

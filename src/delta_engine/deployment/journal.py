@@ -6,15 +6,19 @@ locked run replays it if it fits the document: same state id, same serial.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 
 import msgspec
 
+from delta_engine.deployment.definitions import SchemaDefinition, TableDefinition
 from delta_engine.deployment.document import Checkpoint, DeploymentState, Resource, Status
 from delta_engine.deployment.lock_record import Moment
 from delta_engine.deployment.open_struct import OpenStruct, decode_open, encode_open
 from delta_engine.deployment.ports import JournalStore
+from delta_engine.deployment.resources import unfinished_table
+from delta_engine.deployment.schema_resources import interrupted_schema
+from delta_engine.models import QualifiedName
 
 
 class JournalStart(OpenStruct, frozen=True, kw_only=True):
@@ -26,7 +30,9 @@ class JournalStart(OpenStruct, frozen=True, kw_only=True):
         fence: the run's lock fence; orders journals of one serial.
         started_at: when the run began to change tables.
         started_by: who ran it.
-        resources: the keys of what it was about to change.
+        resources: the keys of the tables that it was about to change.
+        attempted: what it was about to make of them, by the same keys.
+        attempted_schemas: the same of schemas.
     """
 
     state_id: str
@@ -35,10 +41,12 @@ class JournalStart(OpenStruct, frozen=True, kw_only=True):
     started_at: Moment
     started_by: str
     resources: tuple[str, ...]
+    attempted: dict[str, tuple[TableDefinition, ...]] = msgspec.field(default_factory=dict)
+    attempted_schemas: dict[str, SchemaDefinition] = msgspec.field(default_factory=dict)
 
 
 class JournalEntry(OpenStruct, frozen=True, kw_only=True):
-    """One finished table: its resource as the document should have it, and how far its statements came."""
+    """One finished table or schema: its resource as the document should have it, and how far its statements came."""
 
     key: str
     resource: Resource
@@ -106,11 +114,10 @@ def replay(state: DeploymentState, journals: Mapping[str, Sequence[bytes]]) -> R
         finished = {entry.key: entry.resource for entry in entries}
         resources |= finished
         unfinished = [key for key in start.resources if key not in finished]
-        for key in unfinished:
-            if key in resources:
-                resources[key] = _interrupted(resources[key], who)
+        resources |= _interrupted(resources, start, finished.keys(), f"{who} ended before it was done")
         notes.append(
-            f"{who} did not end: {len(finished)} tables were recorded, {len(unfinished)} were not done"
+            f"{who} did not end: {len(start.resources) - len(unfinished)} tables were recorded, "
+            f"{len(unfinished)} were not done"
         )
     return Replay(
         state=msgspec.structs.replace(state, resources=resources),
@@ -139,6 +146,16 @@ def _misfit(who: str, start: JournalStart, entries: Sequence[JournalEntry], stat
     )
 
 
-def _interrupted(resource: Resource, who: str) -> Resource:
-    metadata = msgspec.structs.replace(resource.metadata, sync_error=f"{who} ended before it was done")
-    return msgspec.structs.replace(resource, status=Status.UNKNOWN, metadata=metadata)
+def _interrupted(
+    resources: Mapping[str, Resource], start: JournalStart, finished: Set[str], reason: str
+) -> Iterator[tuple[str, Resource]]:
+    """Yield the records of what a run was about to change when it ended: with what it attempted, by their keys."""
+    for key in start.resources:
+        attempted, earlier = start.attempted.get(key, ()), resources.get(key)
+        if key not in finished and (earlier or attempted):
+            name = QualifiedName(*key.split(".")[1:])
+            resource = unfinished_table(name, Status.UNKNOWN, reason, attempted=attempted, earlier=earlier)
+            yield key, resource
+    for key, schema in start.attempted_schemas.items():
+        if key not in finished:
+            yield key, interrupted_schema(schema, reason, earlier=resources.get(key))

@@ -12,46 +12,42 @@ from datetime import datetime
 import msgspec
 
 from delta_engine.actions import TablePlan
-from delta_engine.deployment.definitions import define, define_schema, definition_checksum
+from delta_engine.deployment.attempts import NOTHING_ATTEMPTED, attempted_by
+from delta_engine.deployment.definitions import define, definition_checksum
 from delta_engine.deployment.document import (
-    SCHEMA_URI,
-    VERSION,
-    ApplyActions,
-    ApplyRecord,
     Checkpoint,
     DeploymentState,
     Resource,
-    ResourceMetadata,
     Status,
 )
 from delta_engine.deployment.errors import StoreError
 from delta_engine.deployment.journal import Journal, JournalEntry, JournalStart, replay
 from delta_engine.deployment.ports import JournalStore
+from delta_engine.deployment.renamed_resources import with_renamed, with_settled_renames
 from delta_engine.deployment.repository import LoadedState, StateRepository, new_id, utc_now
 from delta_engine.deployment.resources import (
-    applied_schema,
     applied_table,
     failed_table,
-    renamed_resource,
-    schema_key,
+    noted,
+    recorded_version,
     table_key,
 )
+from delta_engine.deployment.run_document import apply_record, described, first_document
 from delta_engine.deployment.run_facts import RunFacts
+from delta_engine.deployment.schema_resources import (
+    applied_schema,
+    declared_schema,
+    failed_schema,
+    schema_key,
+)
 from delta_engine.deployment.synchronizer import differences, synchronize
-from delta_engine.execute.action_runner import OutcomeKind, TableOutcome
+from delta_engine.execute.action_runner import OutcomeKind, SchemaOutcome, TableOutcome
 from delta_engine.models import QualifiedName, Schema, Table
 from delta_engine.state.states import CatalogState, TableState
 from delta_engine.state.table_versions import TableVersion, TableVersionReader
 
 Notify = Callable[[str], None]
 """Tells people something while a run goes on."""
-
-_NOTHING_APPLIED = ApplyRecord(
-    last_apply_duration=None,
-    last_apply_actions=ApplyActions(added=0, changed=0, destroyed=0),
-    warnings=(),
-    checkpoints=(),
-)
 
 
 class RunRecorder:
@@ -89,10 +85,13 @@ class RunRecorder:
         self._journal = Journal(journals, self._run_id)
         self._began_at = seconds()
         self._checkpoints: list[Checkpoint] = []
-        self._outcomes: list[TableOutcome] = []
+        self._outcomes: list[TableOutcome | SchemaOutcome] = []
+        self._attempted = NOTHING_ATTEMPTED
         self._warnings: list[str] = []
         self._base: LoadedState | None = repository.load()
-        replayed = replay(self._base.state if self._base else self._first(), journals.read())
+        replayed = replay(
+            self._base.state if self._base else first_document(facts, now=now()), journals.read()
+        )
         self._obsolete_journals = replayed.run_ids
         self._resources = dict(replayed.state.resources)
         self._state = replayed.state
@@ -109,15 +108,21 @@ class RunRecorder:
         self._state = synchronize(self.state, observed, managed=managed, now=self._now())
         self._resources = dict(self._state.resources)
 
-    def begin(self, plan: TablePlan) -> None:
+    def begin(self, plan: TablePlan, models: Sequence[Table], schemas: Sequence[Schema]) -> None:
         """Make sure that a killed apply leaves its traces: the first document, and the journal's first entry.
+
+        Args:
+            plan: what is about to be done.
+            models: the declared tables, resolved.
+            schemas: the declared schemas.
 
         Raises:
             StoreError, UnsavedStateError: nothing may be changed then.
         """
         self._began_at = self._seconds()
         if self._base is None:
-            self._base = self._repository.save(self._described(self.state), None)
+            self._base = self._repository.save(described(self.state, self._facts), None)
+        self._attempted = attempted_by(plan, models, schemas, self._resources)
         self._journal.start(
             JournalStart(
                 state_id=self._base.state.state_id,
@@ -126,6 +131,8 @@ class RunRecorder:
                 started_at=self._now(),
                 started_by=self._facts.who,
                 resources=tuple(table_key(action.table) for action in plan.table_actions()),
+                attempted=dict(self._attempted.tables),
+                attempted_schemas=dict(self._attempted.schemas),
             )
         )
 
@@ -149,9 +156,33 @@ class RunRecorder:
         if model is not None:
             self._record_schema(model)
         if model is None or outcome.failure is not None:
-            resource = failed_table(outcome, earlier=earlier)
+            attempted = self._attempted.tables.get(key, ())
+            resource = failed_table(outcome, attempted=attempted, earlier=earlier)
         else:
             resource = applied_table(model, at=self._now(), by=self._facts.who, version=None, earlier=earlier)
+        self._take_in(key, resource, outcome)
+
+    def record_schema(self, outcome: SchemaOutcome, schema: Schema | None) -> None:
+        """Take in a finished schema, and write it into the journal.
+
+        Args:
+            outcome: what became of it.
+            schema: its model; None for one that is not declared, and that tables need.
+        """
+        key = schema_key(outcome.catalog_name, outcome.schema_name)
+        earlier = self._resources.get(key)
+        if outcome.kind is OutcomeKind.FAILED:
+            attempted = self._attempted.schemas.get(key)
+            resource = failed_schema(outcome, attempted=attempted, earlier=earlier)
+        elif schema is not None:
+            resource = declared_schema(schema, at=self._now(), by=self._facts.who, earlier=earlier)
+        else:
+            resource = applied_schema(
+                outcome.catalog_name, outcome.schema_name, at=self._now(), by=self._facts.who
+            )
+        self._take_in(key, resource, outcome)
+
+    def _take_in(self, key: str, resource: Resource, outcome: TableOutcome | SchemaOutcome) -> None:
         checkpoint = Checkpoint(
             resource=key,
             status=resource.status,
@@ -169,7 +200,11 @@ class RunRecorder:
 
     def note_versions(self, versions: TableVersionReader) -> None:
         """Ask Delta for the versions of the tables that were changed, and for the ids that are not known."""
-        done = [one for one in self._outcomes if one.kind in (OutcomeKind.CREATED, OutcomeKind.CHANGED)]
+        done = [
+            one
+            for one in self._outcomes
+            if isinstance(one, TableOutcome) and one.kind in (OutcomeKind.CREATED, OutcomeKind.CHANGED)
+        ]
         ids = {
             outcome.table.key: None if outcome.kind is OutcomeKind.CREATED else self._known_id(outcome.table)
             for outcome in done
@@ -202,14 +237,14 @@ class RunRecorder:
         verified = set()
         tables = {table_key(model.qualified_name): model for model in wanted}
         for checkpoint in self._checkpoints:
-            resource = self._resources[checkpoint.resource]
-            if checkpoint.status is not Status.HEALTHY:
+            model = tables.get(checkpoint.resource)
+            if model is None or checkpoint.status is not Status.HEALTHY:
                 continue
-            model = tables[checkpoint.resource]
+            resource = self._resources[checkpoint.resource]
             table = observed.table(model.qualified_name)
             drift = tuple(differences(define(model), table))
             if not drift:
-                self._note_catalog(checkpoint.resource, table)
+                self._resources[checkpoint.resource] = noted(resource, table)
                 verified.add(model.qualified_name.key)
             else:
                 error = "right after the apply the catalog did not show all of it yet"
@@ -227,10 +262,11 @@ class RunRecorder:
             self._record_schema(model)
             key = table_key(model.qualified_name)
             earlier = self._resources.get(key)
-            if earlier and earlier.config_checksum == definition_checksum(define(model)):
+            is_known = earlier and earlier.config_checksum == definition_checksum(define(model))
+            if earlier and is_known and not earlier.metadata.attempted:
                 continue
             self._adopt(key, model, earlier)
-            self._note_catalog(key, observed.table(model.qualified_name))
+            self._resources[key] = noted(self._resources[key], observed.table(model.qualified_name))
 
     def accept(
         self,
@@ -252,9 +288,13 @@ class RunRecorder:
         earlier = self._resources[key]
         known = earlier.metadata
         self._resources[key] = applied_table(
-            model, at=self._now(), by=self._facts.who, version=version or _recorded(known), earlier=earlier
+            model,
+            at=self._now(),
+            by=self._facts.who,
+            version=version or recorded_version(known),
+            earlier=earlier,
         )
-        self._note_catalog(key, observed)
+        self._resources[key] = noted(self._resources[key], observed)
         if has_other_order:
             metadata = msgspec.structs.replace(self._resources[key].metadata, column_order=known.column_order)
             self._resources[key] = msgspec.structs.replace(self._resources[key], metadata=metadata)
@@ -273,34 +313,18 @@ class RunRecorder:
 
     def rename(self, former: QualifiedName, table: QualifiedName) -> None:
         """Take a table's record along to the name that the table has now; nothing where there is none."""
-        resource = self._resources.pop(table_key(former), None)
-        if resource is not None and table_key(table) not in self._resources:
-            self._resources[table_key(table)] = renamed_resource(resource, table)
+        self._resources = with_renamed(self._resources, former, table)
+
+    def settle_renames(self, models: Sequence[Table], observed: CatalogState) -> None:
+        """Take records along to new names where tables have them by now; see `with_settled_renames`."""
+        self._resources = dict(with_settled_renames(self.state, models, observed).resources)
 
     def forget(self, table: QualifiedName) -> None:
         """Drop a table's record."""
         self._resources.pop(table_key(table), None)
 
-    def _note_catalog(self, key: str, observed: TableState) -> None:
-        """Record what the catalog alone knows: when the table was made, and the order of its columns.
-
-        What is added later stands last, wherever the model has it.
-        """
-        resource = self._resources[key]
-        definition = resource.metadata.definition
-        if definition is None or not observed.exists:
-            return
-        order = tuple(column.name for column in observed.columns)
-        is_as_defined = [name.lower() for name in order] == [one.name.lower() for one in definition.columns]
-        metadata = msgspec.structs.replace(
-            resource.metadata,
-            created_at=observed.audit.created_at,
-            column_order=() if is_as_defined else order,
-        )
-        self._resources[key] = msgspec.structs.replace(resource, metadata=metadata)
-
     def _adopt(self, key: str, model: Table, earlier: Resource | None) -> None:
-        version = _recorded(earlier.metadata) if earlier else None
+        version = recorded_version(earlier.metadata) if earlier else None
         self._resources[key] = applied_table(
             model, at=self._now(), by=self._facts.who, version=version, earlier=earlier
         )
@@ -314,9 +338,15 @@ class RunRecorder:
         if self._base and not self._checkpoints and self._resources == self._base.state.resources:
             self._remove_journals()
             return self._base
-        state = self._described(self.state)
+        state = described(self.state, self._facts)
         if plan:
-            state = msgspec.structs.replace(state, metadata=self._apply_record())
+            record = apply_record(
+                [outcome.kind for outcome in self._outcomes],
+                self._checkpoints,
+                self._warnings,
+                seconds=self._seconds() - self._began_at,
+            )
+            state = msgspec.structs.replace(state, metadata=record)
         elif self._warnings:
             metadata = msgspec.structs.replace(state.metadata, warnings=tuple(self._warnings))
             state = msgspec.structs.replace(state, metadata=metadata)
@@ -340,17 +370,13 @@ class RunRecorder:
             self._warnings.append(warning)
             self._notify(warning)
 
-    def record_schemas(self, schemas: Sequence[Schema]) -> None:
-        """Record declared schemas as they are after an apply."""
+    def adopt_schemas(self, schemas: Sequence[Schema]) -> None:
+        """Record declared schemas that are as their models say without any statement of this run."""
         for schema in schemas:
-            key, definition = schema_key(schema.catalog_name, schema.schema_name), define_schema(schema)
-            resource = self._resources.get(key)
-            if resource is None or resource.status is Status.MISSING:
-                resource = applied_schema(
-                    schema.catalog_name, schema.schema_name, at=self._now(), by=self._facts.who
-                )
-            metadata = msgspec.structs.replace(resource.metadata, schema_definition=definition)
-            self._resources[key] = msgspec.structs.replace(resource, metadata=metadata)
+            key = schema_key(schema.catalog_name, schema.schema_name)
+            self._resources[key] = declared_schema(
+                schema, at=self._now(), by=self._facts.who, earlier=self._resources.get(key)
+            )
 
     def _record_schema(self, model: Table) -> None:
         key = schema_key(model.catalog_name, model.schema_name)
@@ -371,52 +397,3 @@ class RunRecorder:
                 self._journals.remove(run_id)
             except StoreError as error:
                 self._notify(f"a journal could not be removed: {error}")
-
-    def _apply_record(self) -> ApplyRecord:
-        kinds = [outcome.kind for outcome in self._outcomes]
-        return ApplyRecord(
-            last_apply_duration=round(self._seconds() - self._began_at, 3),
-            last_apply_actions=ApplyActions(
-                added=kinds.count(OutcomeKind.CREATED),
-                changed=kinds.count(OutcomeKind.CHANGED),
-                destroyed=kinds.count(OutcomeKind.DROPPED),
-            ),
-            warnings=tuple(self._warnings),
-            checkpoints=tuple(sorted(self._checkpoints, key=lambda check: check.resource)),
-        )
-
-    def _described(self, state: DeploymentState) -> DeploymentState:
-        """Return the document with what is known of this run."""
-        return msgspec.structs.replace(
-            state,
-            lineage=self._facts.lineage,
-            engine_version=self._facts.engine_version,
-            platform_version=self._facts.platform_version,
-            environment=self._facts.environment,
-        )
-
-    def _first(self) -> DeploymentState:
-        now = self._now()
-        return DeploymentState(
-            schema_uri=SCHEMA_URI,
-            version=VERSION,
-            serial=0,
-            state_id=new_id(),
-            write_id=new_id(),
-            recent_write_ids=(),
-            lineage="unknown",
-            engine_version="",
-            platform_version="",
-            created_at=now,
-            updated_at=now,
-            environment=self._facts.environment,
-            resources={},
-            metadata=_NOTHING_APPLIED,
-        )
-
-
-def _recorded(metadata: ResourceMetadata) -> TableVersion | None:
-    """Return the version that is on record."""
-    if metadata.delta_version is None:
-        return None
-    return TableVersion(table_id=metadata.delta_table_id, version=metadata.delta_version)

@@ -1,15 +1,14 @@
-"""Resources: their keys, and how a table's record follows from what was applied."""
+"""Resources of tables: their keys, and how a table's record follows from what was applied to it."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from datetime import datetime
 
 import msgspec
 
 from delta_engine.deployment.definitions import (
-    as_schema,
+    TableDefinition,
     as_table,
     define,
     definition_checksum,
@@ -22,20 +21,16 @@ from delta_engine.deployment.document import (
     ResourceType,
     Status,
 )
+from delta_engine.deployment.schema_resources import schema_key
 from delta_engine.execute.action_runner import TableOutcome
-from delta_engine.models import QualifiedName, Schema, Table
-from delta_engine.state.states import CatalogState
+from delta_engine.models import QualifiedName, Table
+from delta_engine.state.states import TableState
 from delta_engine.state.table_versions import TableVersion
 
 
 def table_key(name: QualifiedName) -> str:
     """Return a table's key: `table.<catalog>.<schema>.<table>`, in lower case."""
     return f"{ResourceType.TABLE.value}.{name.key}"
-
-
-def schema_key(catalog: str, schema: str) -> str:
-    """Return a schema's key: `schema.<catalog>.<schema>`, in lower case."""
-    return f"{ResourceType.SCHEMA.value}.{catalog}.{schema}".lower()
 
 
 def applied_table(
@@ -71,39 +66,77 @@ def applied_table(
     )
 
 
-def renamed_resource(resource: Resource, name: QualifiedName) -> Resource:
-    """Return a table's record under another name."""
+def noted(resource: Resource, observed: TableState) -> Resource:
+    """Return a table's record with what the catalog alone knows: when it was made, and the order of its columns.
+
+    What is added later stands last, wherever the model has it.
+    """
     definition = resource.metadata.definition
-    if definition is not None:
-        definition = msgspec.structs.replace(
-            definition, catalog=name.catalog, schema=name.schema, name=name.table
-        )
-    return msgspec.structs.replace(
-        resource,
-        id=str(name),
-        config_checksum=definition_checksum(definition) if definition else resource.config_checksum,
-        metadata=msgspec.structs.replace(resource.metadata, definition=definition),
-        dependencies=(schema_key(name.catalog, name.schema),),
+    if definition is None or not observed.exists:
+        return resource
+    order = tuple(column.name for column in observed.columns)
+    is_as_defined = [name.lower() for name in order] == [one.name.lower() for one in definition.columns]
+    metadata = msgspec.structs.replace(
+        resource.metadata,
+        created_at=observed.audit.created_at,
+        column_order=() if is_as_defined else order,
+    )
+    return msgspec.structs.replace(resource, metadata=metadata)
+
+
+def recorded_version(metadata: ResourceMetadata) -> TableVersion | None:
+    """Return the version that is on record."""
+    if metadata.delta_version is None:
+        return None
+    return TableVersion(table_id=metadata.delta_table_id, version=metadata.delta_version)
+
+
+def failed_table(
+    outcome: TableOutcome, *, attempted: Sequence[TableDefinition] = (), earlier: Resource | None
+) -> Resource:
+    """Return the record of a table whose apply failed: the definition applied before it stays.
+
+    Args:
+        outcome: what became of the table.
+        attempted: what the run was about to apply.
+        earlier: its record so far.
+    """
+    failure = outcome.failure
+    return unfinished_table(
+        outcome.table,
+        Status.DEGRADED if outcome.statements else Status.FAILED,
+        failure.message.splitlines()[0] if failure else "",
+        # a table that only waited for one that failed was not touched
+        attempted=attempted if outcome.statements or (failure and failure.sql) else (),
+        earlier=earlier,
     )
 
 
-def failed_table(outcome: TableOutcome, *, earlier: Resource | None) -> Resource:
-    """Return the record of a table whose apply failed: the definition applied before it stays."""
-    reason = outcome.failure.message.splitlines()[0] if outcome.failure else ""
-    status = Status.DEGRADED if outcome.statements else Status.FAILED
-    if earlier is not None:
-        metadata = msgspec.structs.replace(earlier.metadata, sync_error=reason)
-        return msgspec.structs.replace(earlier, status=status, metadata=metadata)
-    return Resource(
-        type=ResourceType.TABLE,
-        id=str(outcome.table),
-        deployed_at=None,
-        deployed_by=None,
-        config_checksum=None,
-        status=status,
-        metadata=ResourceMetadata(sync_error=reason),
-        dependencies=(schema_key(outcome.table.catalog, outcome.table.schema),),
+def unfinished_table(
+    name: QualifiedName,
+    status: Status,
+    reason: str,
+    *,
+    attempted: Sequence[TableDefinition],
+    earlier: Resource | None,
+) -> Resource:
+    """Return the record of a table that a run did not bring to its end: what it attempted beside what was applied.
+
+    Args:
+        name: the table.
+        status: what is known of it.
+        reason: why.
+        attempted: what the run was about to apply.
+        earlier: its record so far.
+    """
+    resource = earlier or _unapplied(name, status)
+    known = resource.metadata.attempted
+    metadata = msgspec.structs.replace(
+        resource.metadata,
+        sync_error=reason,
+        attempted=(*known, *(one for one in attempted if one not in known)),
     )
+    return msgspec.structs.replace(resource, status=status, metadata=metadata)
 
 
 def last_applied(state: DeploymentState) -> Mapping[str, Table]:
@@ -113,54 +146,22 @@ def last_applied(state: DeploymentState) -> Mapping[str, Table]:
     return {model.qualified_name.key: model for model in models}
 
 
-def applied_schema(catalog: str, schema: str, *, at: datetime, by: str) -> Resource:
-    """Return the record of a schema that was created."""
-    return Resource(
-        type=ResourceType.SCHEMA,
-        id=f"{catalog}.{schema}",
-        deployed_at=at,
-        deployed_by=by,
-        config_checksum=None,
-        status=Status.HEALTHY,
-        metadata=ResourceMetadata(),
-        dependencies=(),
+def unmanaged_table(name: QualifiedName) -> Resource:
+    """Return the record of a table that nobody declared."""
+    return msgspec.structs.replace(
+        _unapplied(name, Status.UNMANAGED),
+        metadata=ResourceMetadata(sync_warning="it stands in a managed schema and is in no model"),
     )
 
 
-def last_applied_schemas(state: DeploymentState) -> Mapping[str, Schema]:
-    """Return the declared schemas as they were applied last: plain models by `Schema.key`."""
-    definitions = (resource.metadata.schema_definition for resource in state.resources.values())
-    found = (as_schema(definition) for definition in definitions if definition is not None)
-    return {schema.key: schema for schema in found}
-
-
-def unmanaged_table(name: QualifiedName) -> Resource:
-    """Return the record of a table that nobody declared."""
+def _unapplied(name: QualifiedName, status: Status) -> Resource:
     return Resource(
         type=ResourceType.TABLE,
         id=str(name),
         deployed_at=None,
         deployed_by=None,
         config_checksum=None,
-        status=Status.UNMANAGED,
-        metadata=ResourceMetadata(sync_warning="it stands in a managed schema and is in no model"),
+        status=status,
+        metadata=ResourceMetadata(),
         dependencies=(schema_key(name.catalog, name.schema),),
     )
-
-
-def last_applied_to(
-    models: Sequence[Table], applied: Mapping[str, Table], observed: CatalogState
-) -> Mapping[str, Table]:
-    """Return what was applied last, where tables that are about to be renamed have their new names.
-
-    Args:
-        models: the declared tables.
-        applied: what was applied last, by `QualifiedName.key`.
-        observed: a snapshot that covers the models.
-    """
-    renamed = {}
-    for model in models:
-        former = observed.table(model.qualified_name).former_name
-        if former is not None and former.key in applied:
-            renamed[model.qualified_name.key] = replace(applied[former.key], table_name=model.table_name)
-    return {**applied, **renamed}

@@ -19,7 +19,8 @@ from delta_engine.deployment.definitions import (
     schema_checksum,
 )
 from delta_engine.deployment.document import DeploymentState, Difference, Resource, Status
-from delta_engine.deployment.resources import schema_key, table_key, unmanaged_table
+from delta_engine.deployment.resources import table_key, unmanaged_table
+from delta_engine.deployment.schema_resources import schema_key
 from delta_engine.models import QualifiedName
 from delta_engine.state.states import CatalogState, TableState
 

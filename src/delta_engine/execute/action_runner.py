@@ -15,7 +15,6 @@ from typing import TypeAlias
 
 from delta_engine.actions import TablePlan
 from delta_engine.addressing import Addressing
-from delta_engine.aspects import schemas
 from delta_engine.capabilities import Capabilities
 from delta_engine.errors import DeltaEngineError
 from delta_engine.execute.apply_control import ApplyControl
@@ -23,7 +22,8 @@ from delta_engine.execute.ddl import DeltaDDL
 from delta_engine.execute.guarded_sql_runner import GuardedSqlRunner
 from delta_engine.execute.plan_progress import OutcomeKind, PlanProgress, StepResult, TableOutcome
 from delta_engine.execute.recording_sql_runner import RecordingSqlRunner
-from delta_engine.execute.steps import Step, drop_steps, steps_of
+from delta_engine.execute.schema_executor import SchemaExecutor, SchemaOutcome
+from delta_engine.execute.steps import drop_steps, steps_of
 from delta_engine.execute.still_needed import Look, StillNeeded
 from delta_engine.execute.table_work import TableWork
 from delta_engine.sql_runner import SqlRunner
@@ -33,7 +33,9 @@ __all__ = [
     "ApplyFailedError",
     "ApplyStoppedError",
     "OnOutcome",
+    "OnSchema",
     "OutcomeKind",
+    "SchemaOutcome",
     "ScriptLine",
     "TableOutcome",
     "by_table",
@@ -42,32 +44,36 @@ __all__ = [
 OnOutcome: TypeAlias = Callable[[TableOutcome], object]
 """Told what became of a table."""
 
+OnSchema: TypeAlias = Callable[[SchemaOutcome], object]
+"""Told what became of a schema."""
+
 
 class ApplyFailedError(DeltaEngineError):
-    """At least one table failed; the others were applied. A further run goes on from there.
+    """At least one schema or table failed; the others were applied. A further run goes on from there.
 
     Args:
         outcomes: what became of every table of the plan.
+        schemas: what became of every schema of the plan.
     """
 
-    def __init__(self, outcomes: tuple[TableOutcome, ...]) -> None:
+    def __init__(self, outcomes: tuple[TableOutcome, ...], schemas: tuple[SchemaOutcome, ...] = ()) -> None:
         self.outcomes = outcomes
+        self.schemas = schemas
         super().__init__(self._message())
 
     @property
     def is_partial(self) -> bool:
         """Whether anything was applied at all."""
-        return any(outcome.statements for outcome in self.outcomes)
+        return any(one.statements for one in self.outcomes) or any(one.statements for one in self.schemas)
 
     def _message(self) -> str:
-        failed = [outcome for outcome in self.outcomes if outcome.kind is OutcomeKind.FAILED]
-        lines = "\n".join(
-            f"table {outcome.table}: {outcome.failure.message} (after {outcome.statements} statements"
-            f"{f', in: {outcome.failure.sql}' if outcome.failure.sql else ''})"
-            for outcome in failed
-            if outcome.failure
-        )
-        return f"{len(failed)} of {len(self.outcomes)} tables failed:\n{lines}"
+        schemas = [outcome for outcome in self.schemas if outcome.kind is OutcomeKind.FAILED]
+        tables = [outcome for outcome in self.outcomes if outcome.kind is OutcomeKind.FAILED]
+        counts = [f"{len(schemas)} of {len(self.schemas)} schemas"] if schemas else []
+        counts += [f"{len(tables)} of {len(self.outcomes)} tables"] if tables or not schemas else []
+        lines = [f"schema {outcome}: {_told(outcome)}" for outcome in schemas]
+        lines += [f"table {outcome.table}: {_told(outcome)}" for outcome in tables]
+        return "\n".join((f"{' and '.join(counts)} failed:", *lines))
 
 
 class ApplyStoppedError(ApplyFailedError):
@@ -81,9 +87,17 @@ class ApplyStoppedError(ApplyFailedError):
             f"part, {len(stopped) - len(begun)} not begun. Run again to go on from there."
         ]
         lines += [f"table {one.table}: stopped after {one.statements} statements" for one in begun]
-        if any(outcome.kind is OutcomeKind.FAILED for outcome in self.outcomes):
+        kinds = [*(one.kind for one in self.outcomes), *(one.kind for one in self.schemas)]
+        if OutcomeKind.FAILED in kinds:
             lines.append(super()._message())
         return "\n".join(lines)
+
+
+def _told(outcome: TableOutcome | SchemaOutcome) -> str:
+    if outcome.failure is None:
+        return ""
+    sql = f", in: {outcome.failure.sql}" if outcome.failure.sql else ""
+    return f"{outcome.failure.message} (after {outcome.statements} statements{sql})"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,7 +141,7 @@ class ActionRunner:
     ) -> None:
         self._runner = runner
         self._capabilities = capabilities
-        self._ddl = DeltaDDL(runner)
+        self._schemas = SchemaExecutor(DeltaDDL(runner), addressing, capabilities)
         self._addressing = addressing
         self._parallelism = parallelism
 
@@ -145,6 +159,7 @@ class ActionRunner:
         plan: TablePlan,
         on_outcome: OnOutcome = lambda _outcome: None,
         *,
+        on_schema: OnSchema = lambda _outcome: None,
         control: ApplyControl | None = None,
         look: Look | None = None,
     ) -> tuple[TableOutcome, ...]:
@@ -153,6 +168,7 @@ class ActionRunner:
         Args:
             plan: a validated plan.
             on_outcome: called in the calling thread as each table is done, or as far as it is to be.
+            on_schema: called as each schema is done.
             control: what to see of it, and how to end it.
             look: reads and plans one table anew, after somebody else changed it; without it that is a failure.
 
@@ -161,27 +177,30 @@ class ActionRunner:
 
         Raises:
             ApplyStoppedError: the run was to end before all was done.
-            ApplyFailedError: at least one table failed; all were tried.
-            InterruptedStatementsError: a schema could not be created or changed; no table was touched.
+            ApplyFailedError: at least one schema or table failed; all were tried, but for the tables of schemas
+                that failed.
         """
         control = control or ApplyControl()
         still_needed = StillNeeded(lambda: by_table(self.script(plan)), look) if look else None
-        self._prepare_schemas(plan)
+        schemas = self._schemas.apply(plan, on_schema)
+        failed = [outcome.key for outcome in schemas if outcome.kind is OutcomeKind.FAILED]
         work = self._work(self._runner, control, still_needed)
-        outcomes = self._apply_steps(steps_of(plan), work, control, on_outcome)
-        outcomes += self._apply_steps(drop_steps(plan), work, control, on_outcome)
+        outcomes: tuple[TableOutcome, ...] = ()
+        for steps in (steps_of(plan), drop_steps(plan)):
+            progress = PlanProgress(steps, failed_schemas=failed)
+            outcomes += self._apply_steps(progress, work, control, on_outcome)
         kinds = {outcome.kind for outcome in outcomes}
         if OutcomeKind.STOPPED in kinds:
-            raise ApplyStoppedError(outcomes)
-        if OutcomeKind.FAILED in kinds:
-            raise ApplyFailedError(outcomes)
+            raise ApplyStoppedError(outcomes, schemas)
+        if failed or OutcomeKind.FAILED in kinds:
+            raise ApplyFailedError(outcomes, schemas)
         return outcomes
 
     def script(self, plan: TablePlan) -> tuple[ScriptLine, ...]:
         """Return the exact statements of a plan in a valid order, without running them."""
         recorder = RecordingSqlRunner()
         recording = ActionRunner(recorder, self._addressing, self._capabilities, parallelism=1)
-        recording._prepare_schemas(plan)
+        recording._schemas.apply(plan)
         lines = [ScriptLine(table="", sql=sql) for sql in recorder.statements]
         work = self._work(recorder, ApplyControl())
         for step in (*steps_of(plan), *drop_steps(plan)):
@@ -190,23 +209,14 @@ class ActionRunner:
             lines += [ScriptLine(table=step.table.key, sql=sql) for sql in recorder.statements]
         return tuple(lines)
 
-    def _prepare_schemas(self, plan: TablePlan) -> None:
-        self._ddl.run(
-            self._addressing.create_schema(schema.catalog_name, schema.schema_name, schema.comment)
-            for schema in plan.create_schemas
-        )
-        for align in plan.align_schemas:
-            self._ddl.run(schemas.render(align, self._addressing, self._capabilities))
-
     def _work(
         self, runner: SqlRunner, control: ApplyControl, still_needed: StillNeeded | None = None
     ) -> TableWork:
         return TableWork(runner, self._addressing, self._capabilities, control, still_needed)
 
     def _apply_steps(
-        self, steps: Sequence[Step], work: TableWork, control: ApplyControl, on_outcome: OnOutcome
+        self, progress: PlanProgress, work: TableWork, control: ApplyControl, on_outcome: OnOutcome
     ) -> tuple[TableOutcome, ...]:
-        progress = PlanProgress(steps)
         outcomes: list[TableOutcome] = []
         finished: SimpleQueue[_Finished | None] = SimpleQueue()
         under_way = 0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from heapq import heapify, heappop, heappush
@@ -76,9 +76,10 @@ class PlanProgress:
 
     Args:
         steps: as `steps_of` returns them.
+        failed_schemas: the keys of schemas whose tables cannot be touched.
     """
 
-    def __init__(self, steps: Sequence[Step]) -> None:
+    def __init__(self, steps: Sequence[Step], *, failed_schemas: Collection[str] = ()) -> None:
         self._steps = steps
         self._waiting = [len(step.after) for step in steps]
         self._followers: dict[int, list[int]] = defaultdict(list)
@@ -90,7 +91,11 @@ class PlanProgress:
         self._left = Counter(step.table.key for step in steps)
         self._statements: Counter[str] = Counter()
         self._runs: dict[str, tuple[StatementRun, ...]] = {}
-        self._failures: dict[str, InterruptedStatementsError] = {}
+        self._failures = {
+            step.table.key: _dependency_failure(f"schema {step.table.catalog}.{step.table.schema}")
+            for step in steps
+            if step.table.key.rpartition(".")[0] in failed_schemas
+        }
         self._failed_steps: set[int] = set()
         self._kinds = {
             step.table.key: _KINDS[type(part)]
@@ -160,8 +165,7 @@ class PlanProgress:
             return InterruptedStatementsError(StoppedError(sql=""), 0)
         for before in step.after:
             if before in self._failed_steps:
-                reason = f"it depends on table {self._steps[before].table}, which failed"
-                return InterruptedStatementsError(StatementError(reason, sql="", error_class=None), 0)
+                return _dependency_failure(f"table {self._steps[before].table}")
         return None
 
     def _outcome(self, table: QualifiedName) -> TableOutcome:
@@ -177,3 +181,8 @@ class PlanProgress:
 
 def _failed(failure: InterruptedStatementsError) -> OutcomeKind:
     return OutcomeKind.STOPPED if isinstance(failure.cause, StoppedError) else OutcomeKind.FAILED
+
+
+def _dependency_failure(what: str) -> InterruptedStatementsError:
+    reason = f"it depends on {what}, which failed"
+    return InterruptedStatementsError(StatementError(reason, sql="", error_class=None), 0)

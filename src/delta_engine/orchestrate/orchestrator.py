@@ -13,6 +13,7 @@ from delta_engine.constraints.resolution import resolved
 from delta_engine.deployment.deployment import Deployment
 from delta_engine.deployment.document import DeploymentState
 from delta_engine.deployment.recorder import Notify
+from delta_engine.deployment.renamed_resources import with_settled_renames
 from delta_engine.deployment.repository import utc_now
 from delta_engine.deployment.resources import last_applied
 from delta_engine.drift.drift_report import DriftReport
@@ -230,6 +231,7 @@ class Orchestrator:
         self, tables: Sequence[Table], observed: CatalogState, *, is_partial: bool, allow_cached: bool
     ) -> PlannedRun:
         state = self._deployment.peek_replayed(allow_cached=allow_cached)
+        state = state and with_settled_renames(state, tables, observed)
         applied = last_applied(state) if state else {}
         return self._pipeline.plan(tables, observed, applied, state, is_partial=is_partial)
 

@@ -7,9 +7,11 @@ from dataclasses import dataclass, field
 
 from delta_engine.actions import TablePlan
 from delta_engine.compile.planner import TablePlanner
+from delta_engine.deployment.attempts import attempts_of
 from delta_engine.deployment.document import DeploymentState
+from delta_engine.deployment.renamed_resources import last_applied_to
 from delta_engine.deployment.repository import utc_now
-from delta_engine.deployment.resources import last_applied_schemas, last_applied_to
+from delta_engine.deployment.schema_resources import last_applied_schemas
 from delta_engine.drift.detector import DetectedTable, DriftDetector
 from delta_engine.drift.handling import (
     DriftRefusal,
@@ -118,6 +120,7 @@ class Pipeline:
                 applied,
                 {} if is_partial else self._removed(models, applied, observed, state),
                 last_applied_schemas(state),
+                attempts=attempts_of(state, models, observed),
             ),
             wanted=wanted,
             drift=tuple(refused.values()),
@@ -130,6 +133,7 @@ class Pipeline:
         wanted: Sequence[Table],
         observed: CatalogState,
         applied: Mapping[str, Table],
+        state: DeploymentState,
     ) -> Sequence[str]:
         """Return the statements that one table needs by a fresh look at it, in the order of a plan for all.
 
@@ -138,6 +142,7 @@ class Pipeline:
             wanted: what the tables shall become.
             observed: the snapshot that their plan was made from.
             applied: what was applied last, by `QualifiedName.key`.
+            state: the deployment state.
 
         Raises:
             StatementError: it cannot be read, or must not be managed any more.
@@ -145,7 +150,12 @@ class Pipeline:
         models = [model for model in wanted if model.qualified_name.key == table.key]
         try:
             fresh = observed.with_tables(self.reader.snapshot_directly(models))
-            plan = self.planner.plan(wanted, fresh, last_applied_to(wanted, applied, fresh))
+            plan = self.planner.plan(
+                wanted,
+                fresh,
+                last_applied_to(wanted, applied, fresh),
+                attempts=attempts_of(state, wanted, fresh),
+            )
         except (RefusedError, RefusalGroup) as error:
             raise StaleTableError(
                 f"it was to be read once more: {error}", sql="", error_class=None

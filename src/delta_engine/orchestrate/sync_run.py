@@ -21,6 +21,7 @@ from delta_engine.execute.action_runner import (
     ApplyStoppedError,
     OnOutcome,
     OutcomeKind,
+    SchemaOutcome,
     TableOutcome,
 )
 from delta_engine.execute.apply_control import ApplyControl
@@ -175,7 +176,7 @@ class SyncRun:
 
         Raises:
             ApplyStoppedError: it was ended before all was done; what was done is recorded.
-            ApplyFailedError: some tables failed; that is recorded too.
+            ApplyFailedError: some schemas or tables failed; that is recorded too.
             LockLost: the lock was lost on the way; the journal has what was done until then.
             StaleStateError, UnsavedStateError: what was applied could not be recorded.
         """
@@ -183,18 +184,22 @@ class SyncRun:
         with stopped_by_signals(control.stop):
             if plan:
                 self._lease.check()
-                self._recorder.begin(plan)
+                self._recorder.begin(plan, self._models, self._schemas)
             failure: ApplyFailedError | None = None
             try:
                 outcomes = self._action_runner.apply(
-                    plan, self._recording(plan, on_outcome), control=control, look=self._statements_now
+                    plan,
+                    self._recording(plan, on_outcome),
+                    on_schema=self._record_schema,
+                    control=control,
+                    look=self._statements_now,
                 )
             except ApplyFailedError as error:
                 failure, outcomes = error, error.outcomes
             verified = self._settle(plan, is_stopped=isinstance(failure, ApplyStoppedError))
         outcomes = tuple(replace(outcome, is_verified=outcome.table.key in verified) for outcome in outcomes)
         if failure is not None:
-            raise type(failure)(outcomes)
+            raise type(failure)(outcomes, failure.schemas)
         return outcomes
 
     def _recording(self, plan: TablePlan, on_outcome: OnOutcome) -> OnOutcome:
@@ -219,6 +224,10 @@ class SyncRun:
 
         return record
 
+    def _record_schema(self, outcome: SchemaOutcome) -> None:
+        declared = {schema.key: schema for schema in self._schemas}
+        self._recorder.record_schema(outcome, declared.get(outcome.key))
+
     def _settle(self, plan: TablePlan, *, is_stopped: bool) -> frozenset[str]:
         """Look at what was changed once more, unless nobody wants to wait for it, and save.
 
@@ -226,7 +235,8 @@ class SyncRun:
             The tables that are as they were meant to be, by `QualifiedName.key`.
         """
         planned = {action.table.key for action in plan.table_actions()}
-        self._recorder.record_schemas(self._schemas)
+        touched = {str(schema).lower() for schema in (*plan.create_schemas, *plan.align_schemas)}
+        self._recorder.adopt_schemas([schema for schema in self._schemas if schema.key not in touched])
         verified = frozenset[str]()
         if not is_stopped:
             verified = self._confirm([model for model in self._wanted if model.qualified_name.key in planned])
@@ -241,7 +251,9 @@ class SyncRun:
 
     def _statements_now(self, table: QualifiedName) -> Sequence[str]:
         """Return what one table needs by a fresh look at it; see `Pipeline.statements_now`."""
-        return self._pipeline.statements_now(table, self._wanted, self._observed, self._applied)
+        return self._pipeline.statements_now(
+            table, self._wanted, self._observed, self._applied, self._recorder.state
+        )
 
     def _observe(self, tables: Sequence[Table], *, is_partial: bool) -> Mapping[str, Table]:
         """Read the models' tables, and take in what became of them.
@@ -253,7 +265,7 @@ class SyncRun:
         self._observed = snapshot_with_former_names(
             self._pipeline.reader, self._models, self._pipeline.planner.schemas
         )
-        self._settle_renames()
+        self._recorder.settle_renames(self._models, self._observed)
         applied = last_applied(self._recorder.state)
         keys = {model.qualified_name.key for model in self._models}
         keys |= {former.key for former in map(former_name, self._models) if former is not None}
@@ -272,13 +284,6 @@ class SyncRun:
             is_gone = key in self._observed.tables and not self._observed.tables[key].exists
             if key not in declared and is_gone:
                 self._recorder.forget(table.qualified_name)
-
-    def _settle_renames(self) -> None:
-        """Take records along to new names where tables have them by now: a run can end before it says so."""
-        for model in self._models:
-            former, observed = former_name(model), self._observed.table(model.qualified_name)
-            if former is not None and observed.exists and observed.former_name is None:
-                self._recorder.rename(former, model.qualified_name)
 
     def _look_after(self, undeclared: Sequence[Table]) -> None:
         """Take in what became of tables that were applied once and are not declared any more.

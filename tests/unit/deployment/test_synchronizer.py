@@ -14,7 +14,8 @@ from delta_engine.deployment.comparison import compare_states
 from delta_engine.deployment.document import DeploymentState, Difference, Resource, Status
 from delta_engine.deployment.editing import with_renamed_table, without_resources
 from delta_engine.deployment.errors import StateMismatchError
-from delta_engine.deployment.resources import applied_schema, failed_table, last_applied, table_key
+from delta_engine.deployment.resources import failed_table, last_applied, table_key
+from delta_engine.deployment.schema_resources import applied_schema
 from delta_engine.deployment.synchronizer import synchronize
 from delta_engine.execute.action_runner import OutcomeKind, TableOutcome
 from delta_engine.models import Column, QualifiedName

@@ -1,0 +1,100 @@
+"""Creates and changes schemas, before any table: each by itself, so that one that fails stops none of the others."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from delta_engine.actions import AlignSchema, CreateSchema, TablePlan
+from delta_engine.addressing import Addressing
+from delta_engine.aspects import schemas
+from delta_engine.capabilities import Capabilities
+from delta_engine.execute.ddl import DeltaDDL, InterruptedStatementsError
+from delta_engine.execute.plan_progress import OutcomeKind
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SchemaOutcome:
+    """What became of one schema of a plan.
+
+    Args:
+        catalog_name: its catalog.
+        schema_name: its name.
+        kind: created, changed or failed.
+        statements: how many statements ran to the end.
+        failure: the statement that failed and why; None unless the kind is failed.
+    """
+
+    catalog_name: str
+    schema_name: str
+    kind: OutcomeKind
+    statements: int
+    failure: InterruptedStatementsError | None = None
+
+    def __str__(self) -> str:
+        return f"{self.catalog_name}.{self.schema_name}"
+
+    @property
+    def key(self) -> str:
+        """What identifies the schema, without regard to case."""
+        return str(self).lower()
+
+
+class SchemaExecutor:
+    """Applies what a plan says about schemas.
+
+    Args:
+        ddl: runs the statements.
+        addressing: how schemas are addressed.
+        capabilities: what the platform can do.
+    """
+
+    def __init__(self, ddl: DeltaDDL, addressing: Addressing, capabilities: Capabilities) -> None:
+        self._ddl = ddl
+        self._addressing = addressing
+        self._capabilities = capabilities
+
+    def apply(
+        self, plan: TablePlan, on_outcome: Callable[[SchemaOutcome], object] = lambda _outcome: None
+    ) -> tuple[SchemaOutcome, ...]:
+        """Create schemas, then change them.
+
+        Args:
+            plan: the plan.
+            on_outcome: called as each schema is done.
+
+        Returns:
+            What became of each schema, sorted by name.
+        """
+        creates = {str(create).lower(): create for create in plan.create_schemas}
+        aligns = {str(align).lower(): align for align in plan.align_schemas}
+        outcomes = []
+        for key in sorted({*creates, *aligns}):
+            outcome = self._outcome(creates.get(key) or aligns[key], aligns.get(key))
+            outcomes.append(outcome)
+            on_outcome(outcome)
+        return tuple(outcomes)
+
+    def _outcome(self, schema: CreateSchema | AlignSchema, align: AlignSchema | None) -> SchemaOutcome:
+        kind, failure = OutcomeKind.CHANGED, None
+        done = 0
+        try:
+            if isinstance(schema, CreateSchema):
+                kind = OutcomeKind.CREATED
+                done += self._create(schema)
+            if align is not None:
+                done += self._ddl.run(schemas.render(align, self._addressing, self._capabilities))
+        except InterruptedStatementsError as error:
+            kind, done, failure = OutcomeKind.FAILED, done + error.statements_done, error
+        return SchemaOutcome(
+            catalog_name=schema.catalog_name,
+            schema_name=schema.schema_name,
+            kind=kind,
+            statements=done,
+            failure=failure,
+        )
+
+    def _create(self, create: CreateSchema) -> int:
+        return self._ddl.run(
+            [self._addressing.create_schema(create.catalog_name, create.schema_name, create.comment)]
+        )

@@ -1,0 +1,255 @@
+"""Runs that fail or are killed half-way: what they did stays theirs, and goes when no model names it any more."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from delta_engine.addressing import CatalogAddressing
+from delta_engine.capabilities import DATABRICKS
+from delta_engine.compile.planner import TablePlanner
+from delta_engine.deployment.deployment import Deployment
+from delta_engine.deployment.document import Resource, Status
+from delta_engine.errors import StatementError
+from delta_engine.execute.action_runner import ActionRunner, ApplyFailedError
+from delta_engine.models import Column, Schema, Table
+from delta_engine.orchestrate.orchestrator import Orchestrator
+from delta_engine.policy import Allowance, DestructiveKind, Policy
+from delta_engine.sql_runner import Row
+from delta_engine.state.states import TableState
+from delta_engine.validation.validator import PlanValidator
+from tests.deployment_builders import deployment_over
+from tests.fake_platform import recorded
+from tests.fakes.unity_catalog import FakeUnityCatalog
+
+KEY = "dev.silver.orders"
+RECORD = f"table.{KEY}"
+POLICY = Policy(allow=tuple(map(Allowance, DestructiveKind)))
+
+BARE = Table("dev", "silver", "orders", [Column("id", "bigint"), Column("mail", "string")])
+RICH = replace(
+    BARE,
+    columns=(Column("id", "bigint"), Column("mail", "string", tags={"pii": "yes"})),
+    table_properties={"ours": "1"},
+    tags={"domain": "sales"},
+    grants={"analysts": ("SELECT",)},
+)
+
+
+class Kill(BaseException):
+    """Ends a run from within, as `kill -9` does."""
+
+
+class Faulty:
+    """Runs statements on a catalog, and fails at the first that holds a text.
+
+    Args:
+        catalog: the catalog.
+        at: the text.
+        how: what is raised.
+    """
+
+    def __init__(self, catalog: FakeUnityCatalog, at: str, how: type[BaseException]) -> None:
+        self._catalog = catalog
+        self._at = at
+        self._how = how
+
+    def run(self, sql: str) -> Sequence[Row]:
+        if self._at in sql:
+            raise (
+                StatementError("no", sql=sql, error_class=None) if self._how is StatementError else self._how
+            )
+        return self._catalog.run(sql)
+
+
+@pytest.fixture
+def catalog() -> FakeUnityCatalog:
+    return FakeUnityCatalog(schemas=("dev.silver", "dev.gold"))
+
+
+@pytest.fixture
+def deployment(tmp_path: Path) -> Deployment:
+    return deployment_over(tmp_path)
+
+
+def engine_over(
+    catalog: FakeUnityCatalog,
+    deployment: Deployment,
+    *,
+    schemas: Sequence[Schema] = (),
+    at: str | None = None,
+    how: type[BaseException] = StatementError,
+) -> Orchestrator:
+    runner = catalog if at is None else Faulty(catalog, at, how)
+    return Orchestrator(
+        reader=catalog,
+        action_runner=ActionRunner(runner, CatalogAddressing(), DATABRICKS, parallelism=1),
+        planner=TablePlanner(POLICY, schemas),
+        validator=PlanValidator(POLICY),
+        deployment=deployment,
+    )
+
+
+def sync(catalog: FakeUnityCatalog, deployment: Deployment, *models: Table, **faults: object) -> None:
+    engine_over(catalog, deployment, **faults).sync_tables(models)  # type: ignore[arg-type]
+
+
+def record(deployment: Deployment) -> Resource:
+    return recorded(deployment).resources[RECORD]
+
+
+def state_of(catalog: FakeUnityCatalog, model: Table = BARE) -> TableState:
+    return catalog.snapshot([model]).table(model.qualified_name)
+
+
+def has_nothing_of(model: Table, catalog: FakeUnityCatalog) -> bool:
+    state = state_of(catalog)
+    tags = {key for column in state.columns for key in column.tags}
+    named = {*model.tags, *model.table_properties, *model.grants, *tags}
+    return not named & {*state.tags, *state.table_properties, *state.grants} and not tags
+
+
+@pytest.mark.parametrize("how", [StatementError, Kill])
+@pytest.mark.parametrize("at", ["SET TAGS", "GRANT", "SET TBLPROPERTIES"])
+def test_what_a_run_did_before_it_failed_or_was_killed_goes_with_its_model(
+    catalog: FakeUnityCatalog, deployment: Deployment, at: str, how: type[BaseException]
+) -> None:
+    sync(catalog, deployment, BARE)
+    with pytest.raises((ApplyFailedError, Kill)):
+        sync(catalog, deployment, RICH, at=at, how=how)
+    sync(catalog, deployment, BARE)
+    assert has_nothing_of(RICH, catalog)
+    assert record(deployment).status is Status.HEALTHY
+    assert record(deployment).metadata.attempted == ()
+
+
+@pytest.mark.parametrize("how", [StatementError, Kill])
+def test_that_holds_for_a_table_that_was_created_but_not_recorded(
+    catalog: FakeUnityCatalog, deployment: Deployment, how: type[BaseException]
+) -> None:
+    with pytest.raises((ApplyFailedError, Kill)):
+        sync(catalog, deployment, RICH, at="GRANT", how=how)
+    assert state_of(catalog).tags
+    sync(catalog, deployment, BARE)
+    assert has_nothing_of(RICH, catalog)
+
+
+def test_attempts_add_up_until_a_run_succeeds(catalog: FakeUnityCatalog, deployment: Deployment) -> None:
+    sync(catalog, deployment, BARE)
+    with pytest.raises(ApplyFailedError):
+        sync(catalog, deployment, RICH, at="GRANT")
+    other = replace(BARE, tags={"other": "x"}, grants={"others": ("SELECT",)})
+    for _ in range(2):
+        with pytest.raises(ApplyFailedError):
+            sync(catalog, deployment, other, at="GRANT")
+    assert len(record(deployment).metadata.attempted) == 2
+    sync(catalog, deployment, BARE)
+    assert has_nothing_of(RICH, catalog)
+    assert has_nothing_of(other, catalog)
+    assert record(deployment).metadata.attempted == ()
+
+
+def test_what_is_there_as_declared_settles_the_attempts_without_a_statement(
+    catalog: FakeUnityCatalog, deployment: Deployment
+) -> None:
+    sync(catalog, deployment, BARE)
+    with pytest.raises(ApplyFailedError):
+        sync(catalog, deployment, replace(BARE, comment="new"), at="COMMENT ON")
+    assert record(deployment).metadata.attempted
+    sync(catalog, deployment, BARE)
+    assert record(deployment).metadata.attempted == ()
+
+
+def test_others_things_stay(catalog: FakeUnityCatalog, deployment: Deployment) -> None:
+    sync(catalog, deployment, BARE)
+    catalog.run("ALTER TABLE `dev`.`silver`.`orders` SET TAGS ('theirs' = 'x')")
+    with pytest.raises(ApplyFailedError):
+        sync(catalog, deployment, RICH, at="GRANT")
+    sync(catalog, deployment, BARE)
+    assert dict(state_of(catalog).tags) == {"theirs": "x"}
+
+
+def test_what_was_applied_follows_a_rename_that_a_killed_run_did(
+    catalog: FakeUnityCatalog, deployment: Deployment
+) -> None:
+    sync(catalog, deployment, RICH)
+    renamed = replace(
+        BARE,
+        columns=(Column("id", "bigint"), Column("address", "string", renamed_from="mail")),
+        table_properties={"delta.columnMapping.mode": "name"},
+    )
+    with pytest.raises(Kill):
+        sync(catalog, deployment, renamed, at="UNSET TAGS", how=Kill)
+    assert [column.name for column in state_of(catalog).columns] == ["id", "address"]
+    without = replace(renamed, columns=(Column("id", "bigint"), Column("address", "string")))
+    sync(catalog, deployment, without)
+    assert has_nothing_of(RICH, catalog)
+
+
+def test_a_table_keeps_its_record_when_a_killed_run_renamed_it(
+    catalog: FakeUnityCatalog, deployment: Deployment
+) -> None:
+    sync(catalog, deployment, RICH)
+    renamed = replace(BARE, table_name="sales", renamed_from="orders")
+    with pytest.raises(Kill):
+        sync(catalog, deployment, renamed, at="UNSET TAGS", how=Kill)
+    plan = engine_over(catalog, deployment).plan_tables([renamed])  # without the lock, too
+    assert plan.align_tables
+    sync(catalog, deployment, renamed)
+    state = state_of(catalog, renamed)
+    assert not {*state.tags, *state.grants} | {"ours"} & {*state.table_properties}
+    assert list(recorded(deployment).resources) == ["schema.dev.silver", "table.dev.silver.sales"]
+
+
+SILVER = Schema("dev", "silver", "Clean", tags={"domain": "sales"}, grants={"analysts": ["USE SCHEMA"]})
+ELSEWHERE = replace(BARE, schema_name="gold")
+
+
+def test_a_schema_that_fails_takes_along_its_own_tables_alone(
+    catalog: FakeUnityCatalog, deployment: Deployment
+) -> None:
+    with pytest.raises(ApplyFailedError) as caught:
+        sync(catalog, deployment, BARE, ELSEWHERE, schemas=[SILVER], at="GRANT")
+    assert [*catalog.tables] == ["dev.gold.orders"]
+    assert str(caught.value) == (
+        "1 of 1 schemas and 1 of 2 tables failed:\n"
+        "schema dev.silver: no (after 2 statements, in: GRANT USE SCHEMA ON SCHEMA `dev`.`silver` TO `analysts`)\n"
+        "table dev.silver.orders: it depends on schema dev.silver, which failed (after 0 statements)"
+    )
+    assert caught.value.is_partial
+    state = recorded(deployment)
+    schema = state.resources["schema.dev.silver"]
+    assert (schema.status, schema.metadata.sync_error) == (Status.DEGRADED, "no")
+    assert schema.metadata.schema_definition is None
+    assert state.resources["table.dev.gold.orders"].status is Status.HEALTHY
+    assert record(deployment).metadata.attempted == ()
+    (checkpoint, *_) = (one for one in state.metadata.checkpoints if one.resource == "schema.dev.silver")
+    assert checkpoint.statements_done == 2
+
+
+@pytest.mark.parametrize("how", [StatementError, Kill])
+def test_what_was_done_to_a_schema_goes_with_its_model(
+    catalog: FakeUnityCatalog, deployment: Deployment, how: type[BaseException]
+) -> None:
+    with pytest.raises((ApplyFailedError, Kill)):
+        sync(catalog, deployment, BARE, schemas=[SILVER], at="GRANT", how=how)
+    assert catalog.schemas["dev.silver"].tags
+    plain = Schema("dev", "silver")
+    sync(catalog, deployment, BARE, schemas=[plain])
+    assert not catalog.schemas["dev.silver"].tags
+    schema = recorded(deployment).resources["schema.dev.silver"]
+    assert schema.status is Status.HEALTHY
+    assert schema.metadata.attempted_schemas == ()
+    assert schema.metadata.sync_error is None
+
+
+def test_a_killed_run_has_recorded_the_schemas_that_were_done(
+    catalog: FakeUnityCatalog, deployment: Deployment
+) -> None:
+    with pytest.raises(Kill):
+        sync(catalog, deployment, BARE, schemas=[SILVER], at="CREATE TABLE", how=Kill)
+    sync(catalog, deployment, BARE, schemas=[Schema("dev", "silver")])
+    assert not catalog.schemas["dev.silver"].tags
