@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from delta_engine.addressing import Addressing, CatalogAddressing, PathAddressing
 from delta_engine.capabilities import DATABRICKS, OPEN_SOURCE, Capabilities
+from delta_engine.config.settings import SqlWarehouse
 from delta_engine.execute.spark_sql_runner import SparkSqlRunner
+from delta_engine.execute.warehouse.client import open_workspace
+from delta_engine.execute.warehouse_sql_runner import WarehouseSqlRunner
 from delta_engine.sql_runner import SqlRunner
 from delta_engine.state.catalog_reader import CatalogReader, TableLister
 from delta_engine.state.spark_delta_reader import SparkDeltaReader
@@ -20,7 +23,11 @@ from delta_engine.state.table_versions import (
     TableVersionReader,
 )
 from delta_engine.state.unity_catalog.described_details import DescribedDetailsReader
-from delta_engine.state.unity_catalog.listed_details import ListedDetailsReader, TableListing
+from delta_engine.state.unity_catalog.listed_details import (
+    ListedDetailsReader,
+    TableListing,
+    open_table_listing,
+)
 from delta_engine.state.unity_catalog_reader import UnityCatalogReader
 
 if TYPE_CHECKING:
@@ -40,6 +47,7 @@ class Backend:
         versions: reads the versions of changed tables.
         history: reads who changed tables.
         platform_version: asks which version of the platform this is.
+        host: the workspace's URL, where the backend knows it.
     """
 
     runner: SqlRunner
@@ -50,6 +58,7 @@ class Backend:
     versions: TableVersionReader
     history: TableHistoryReader
     platform_version: Callable[[], str]
+    host: str = ""
 
 
 def databricks_backend(
@@ -82,6 +91,36 @@ def databricks_backend(
     )
 
 
+def open_warehouse_backend(
+    warehouse: SqlWarehouse, *, parallelism: int = 4, notify: Callable[[str], None] = lambda _note: None
+) -> Backend:
+    """Return Unity Catalog behind a SQL warehouse: no Spark anywhere.
+
+    Args:
+        warehouse: which one, and how to reach it.
+        parallelism: how many statements to have under way at once, at most.
+        notify: is told when statements wait for the warehouse.
+
+    Raises:
+        MissingDependencyError: databricks-sdk is not installed.
+        ConfigError: there is no login to its workspace.
+    """
+    workspace = open_workspace(warehouse.profile)
+    runner = WarehouseSqlRunner(
+        workspace.statement_execution,
+        warehouse.warehouse_id,
+        timeout_seconds=warehouse.statement_timeout_seconds,
+        notify=notify,
+    )
+    backend = databricks_backend(
+        runner,
+        parallelism=parallelism,
+        platform_version=lambda: _warehouse_version(runner),
+        listing=open_table_listing(warehouse.profile),
+    )
+    return replace(backend, host=workspace.config.host or "")
+
+
 def embedded_backend(spark: SparkSession, warehouse: Path, *, parallelism: int = 4) -> Backend:
     """Return plain Spark and Delta with tables by path, under a warehouse folder."""
     return _oss_backend(spark, PathAddressing(warehouse.absolute()), parallelism)
@@ -90,6 +129,11 @@ def embedded_backend(spark: SparkSession, warehouse: Path, *, parallelism: int =
 def catalog_backend(spark: SparkSession, *, parallelism: int = 4) -> Backend:
     """Return plain Spark and Delta with names as Spark's own catalogs resolve them."""
     return _oss_backend(spark, CatalogAddressing(), parallelism)
+
+
+def _warehouse_version(runner: SqlRunner) -> str:
+    (row,) = runner.run("SELECT current_version().dbsql_version AS version")
+    return f"databricks sql {row['version']}"
 
 
 def _oss_backend(

@@ -98,12 +98,16 @@ class StatementError(DeltaEngineError):
         message: the platform's own words.
         sql: the statement.
         error_class: the platform's error condition (`DELTA_METADATA_CHANGED`), where it gave one.
+        sql_state: the SQLSTATE, where it gave one.
     """
 
-    def __init__(self, message: str, *, sql: str, error_class: str | None) -> None:
+    def __init__(
+        self, message: str, *, sql: str, error_class: str | None, sql_state: str | None = None
+    ) -> None:
         self.message = message
         self.sql = sql
         self.error_class = error_class
+        self.sql_state = sql_state
         super().__init__(message)
 
 

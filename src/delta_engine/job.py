@@ -128,7 +128,7 @@ def run_drift_report(
         DeltaEngineError: a configuration or a table cannot be read, or the report could not be kept.
     """
     project = load_project(Path(conf_dir), environment, tables=tables)
-    settings, backend = project.settings, open_backend(project.settings, spark)
+    settings, backend = project.settings, open_backend(project.settings, spark, notify=print)
     engine = orchestrator(project, backend, open_deployment(settings, backend))
     reporting = DriftReporting(project, backend, engine)
     report = reporting.report()
@@ -156,7 +156,7 @@ def run_drift_report(
 
 
 def _orchestrator(project: Project, spark: SparkSession, origin: RunOrigin) -> Orchestrator:
-    backend = open_backend(project.settings, spark)
+    backend = open_backend(project.settings, spark, notify=print)
     return orchestrator(project, backend, open_deployment(project.settings, backend, origin))
 
 

@@ -40,7 +40,9 @@ class FakeFilesApi:
         return f"http://127.0.0.1:{self.port}"
 
 
-class _Handler(BaseHTTPRequestHandler):
+class FilesHandler(BaseHTTPRequestHandler):
+    """Answers for the files of `api`."""
+
     protocol_version = "HTTP/1.1"
     api: FakeFilesApi
     guard = threading.Lock()
@@ -149,7 +151,7 @@ class _Handler(BaseHTTPRequestHandler):
 def fake_files_api() -> Iterator[FakeFilesApi]:
     """Run the fake until the block ends."""
     api = FakeFilesApi()
-    handler = type("Handler", (_Handler,), {"api": api})
+    handler = type("Handler", (FilesHandler,), {"api": api})
     server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
     server.daemon_threads = True
     api.port = server.server_address[1]

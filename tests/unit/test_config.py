@@ -10,7 +10,7 @@ import pytest
 
 from delta_engine.config.documents import MAX_DEPTH, read_document
 from delta_engine.config.model_files import load_models
-from delta_engine.config.settings import BackendType, environments, load_settings
+from delta_engine.config.settings import BackendType, SqlWarehouse, environments, load_settings
 from delta_engine.errors import ConfigError, DeltaEngineError
 from delta_engine.models import Column, PrimaryKey, Table
 from delta_engine.orchestrate.project import load_project
@@ -115,6 +115,28 @@ def test_all_settings(write: Write, tmp_path: Path) -> None:
     assert environments(tmp_path / "conf") == ["dev"]
 
 
+def test_the_settings_of_a_sql_warehouse(write: Write, tmp_path: Path) -> None:
+    write(
+        "conf/dev.yml",
+        """\
+        environment: dev
+        backend:
+          type: databricks-warehouse
+          warehouse_id: "${warehouse}"
+          profile: dev
+          statement_timeout_seconds: 600
+        variables: {warehouse: a1b2}
+        models: {yaml: ["*.yml"]}
+        state_backend: {type: databricks, databricks: {schema: dev.delta_engine}}
+        """,
+    )
+    settings = load_settings(tmp_path / "conf", "dev")
+    assert settings.backend.is_databricks
+    assert settings.sql_warehouse == SqlWarehouse(
+        warehouse_id="a1b2", profile="dev", statement_timeout_seconds=600
+    )
+
+
 @pytest.mark.parametrize(
     ("replace", "by", "message"),
     [
@@ -129,6 +151,21 @@ def test_all_settings(write: Write, tmp_path: Path) -> None:
             "type: oss",
             "type: databricks, warehouse: x",
             "conf/dev.yml:2: warehouse is for type: oss only. Remove it, or change the type.",
+        ),
+        (
+            "type: oss",
+            "type: oss, warehouse_id: x",
+            "conf/dev.yml:2: warehouse_id is for type: databricks-warehouse only. Remove it, or change the type.",
+        ),
+        (
+            "type: oss",
+            "type: databricks-warehouse",
+            "conf/dev.yml:2: backend databricks-warehouse needs a warehouse_id. Add the id of a SQL warehouse; ",
+        ),
+        (
+            "type: oss",
+            "type: databricks-warehouse, warehouse_id: a1",
+            "conf/dev.yml:1: backend databricks-warehouse needs a state_backend: ",
         ),
         ("type: oss", "tpye: oss", "conf/dev.yml:2: unknown key 'tpye'. Did you mean 'type'?"),
         (

@@ -108,7 +108,7 @@ def open_engine(
     """Load the project and open its backend and deployment state."""
     project = _load(context, tables, allow)
     with status("starting …"):
-        backend = open_backend(project.settings)
+        backend = open_backend(project.settings, notify=print_note)
     deployment = open_deployment(project.settings, backend)
     engine = orchestrator(project, backend, deployment, counts_checks=counts_checks, notify=print_note)
     return project, backend, engine

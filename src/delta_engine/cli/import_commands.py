@@ -32,7 +32,7 @@ def import_schema(context: Context, target: str, path: Path | None, language: La
         )
     settings = load_settings(context.conf_dir, context.require_environment())
     with status("starting …"):
-        backend = open_backend(settings)
+        backend = open_backend(settings, notify=print_note)
     with status("reading the catalog …"):
         imported = import_tables(backend, target)
     for refusal in imported.refusals:

@@ -209,7 +209,7 @@ def _open(context: Context) -> _Opened:
     backend = None
     if state_needs_backend(settings):
         with status("starting …"):
-            backend = open_backend(settings)
+            backend = open_backend(settings, notify=print_note)
     return _Opened(settings=settings, deployment=open_deployment(settings, backend))
 
 

@@ -38,6 +38,9 @@ class _Backend(msgspec.Struct):
     names: str = "path"
     warehouse: str = ".delta-engine/warehouse"
     spark: dict[str, Any] = msgspec.field(default_factory=dict)
+    warehouse_id: str | None = None
+    profile: str | None = None
+    statement_timeout_seconds: Annotated[int, msgspec.Meta(ge=1)] | None = None
     leave_out: list[str] = msgspec.field(default_factory=list)
 
 
@@ -100,8 +103,29 @@ class BackendType(Enum):
     """The platforms there are, with the two ways of naming tables on plain Spark."""
 
     DATABRICKS = "databricks"
+    WAREHOUSE = "databricks-warehouse"
     EMBEDDED = "oss, tables by path"
     CATALOG = "oss, names as Spark resolves them"
+
+    @property
+    def is_databricks(self) -> bool:
+        """Whether the tables are Unity Catalog's."""
+        return self in (BackendType.DATABRICKS, BackendType.WAREHOUSE)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SqlWarehouse:
+    """A SQL warehouse of Databricks.
+
+    Args:
+        warehouse_id: its id.
+        profile: the login in `~/.databrickscfg` that reaches its workspace; None for whatever databricks-sdk finds.
+        statement_timeout_seconds: how long a statement may run; None for as long as the warehouse lets it.
+    """
+
+    warehouse_id: str
+    profile: str | None = None
+    statement_timeout_seconds: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,6 +138,7 @@ class Settings:
         backend: what runs SQL.
         warehouse: the root folder of tables by path, absolute.
         spark: extra Spark settings.
+        sql_warehouse: the SQL warehouse; None unless that is what runs SQL.
         leave_out: names of features that models declare, and that this environment does without.
         variables: what `${name}` stands for.
         python_models: `module:attribute` references.
@@ -133,6 +158,7 @@ class Settings:
     backend: BackendType
     warehouse: Path
     spark: Mapping[str, str]
+    sql_warehouse: SqlWarehouse | None = None
     leave_out: tuple[str, ...] = ()
     variables: Mapping[str, str]
     python_models: tuple[str, ...]
@@ -197,6 +223,7 @@ def _settings(document: Document, config: _Config, conf_dir: Path) -> Settings:
         backend=_backend_type(document, config.backend),
         warehouse=project_dir / fill(("backend", "warehouse"), config.backend.warehouse),
         spark=fill_mapping(("backend", "spark"), config.backend.spark),
+        sql_warehouse=_sql_warehouse(document, config.backend, fill),
         leave_out=tuple(config.backend.leave_out),
         variables=read_only(variables),
         python_models=fill_all(("models", "python"), config.models.python),
@@ -246,10 +273,10 @@ def _history_table(document: Document, text: str | None, fill: Fill) -> Qualifie
 def _state_backend(document: Document, config: _Config, project_dir: Path, fill: Fill) -> StateBackend:
     if config.state_backend is not None:
         return state_backend(document, config.state_backend, project_dir=project_dir, fill=fill)
-    if config.backend.type == "databricks":
+    if config.backend.type != "oss":
         raise document.error(
             (),
-            "backend databricks needs a state_backend: local files of a job are gone when it ends",
+            f"backend {config.backend.type} needs a state_backend: local files of a job are gone when it ends",
             'Add: state_backend: {type: databricks, databricks: {schema: "${catalog}.delta_engine"}}.',
         )
     return default_state_backend(project_dir)
@@ -257,9 +284,15 @@ def _state_backend(document: Document, config: _Config, project_dir: Path, fill:
 
 _BACKENDS = {
     ("databricks", "path"): BackendType.DATABRICKS,
+    ("databricks-warehouse", "path"): BackendType.WAREHOUSE,
     ("oss", "path"): BackendType.EMBEDDED,
     ("oss", "catalog"): BackendType.CATALOG,
 }
+_FOR_TYPE = {
+    "oss": ("names", "warehouse", "spark"),
+    "databricks-warehouse": ("warehouse_id", "profile", "statement_timeout_seconds"),
+}
+"""The keys that belong to one type alone."""
 
 
 def _backend_type(document: Document, backend: _Backend) -> BackendType:
@@ -269,12 +302,31 @@ def _backend_type(document: Document, backend: _Backend) -> BackendType:
             reason, way_out = unknown(f"backend {field}", value, known)
             raise document.error(("backend", field), reason, way_out)
     given = document.value["backend"]
-    for key in ("names", "warehouse", "spark"):
-        if backend.type == "databricks" and key in given:
-            raise document.error(
-                ("backend", key), f"{key} is for type: oss only", "Remove it, or change the type."
-            )
+    for only_type, keys in _FOR_TYPE.items():
+        for key in keys:
+            if backend.type != only_type and key in given:
+                raise document.error(
+                    ("backend", key), f"{key} is for type: {only_type} only", "Remove it, or change the type."
+                )
     return _BACKENDS[backend.type, backend.names]
+
+
+def _sql_warehouse(document: Document, backend: _Backend, fill: Fill) -> SqlWarehouse | None:
+    if backend.type != "databricks-warehouse":
+        return None
+    path = ("backend", "warehouse_id")
+    warehouse_id = fill(path, backend.warehouse_id or "")
+    if not warehouse_id:
+        raise document.error(
+            ("backend",),
+            "backend databricks-warehouse needs a warehouse_id",
+            "Add the id of a SQL warehouse; `databricks warehouses list` shows them.",
+        )
+    return SqlWarehouse(
+        warehouse_id=warehouse_id,
+        profile=fill(("backend", "profile"), backend.profile) if backend.profile else None,
+        statement_timeout_seconds=backend.statement_timeout_seconds,
+    )
 
 
 def _allowances(document: Document, texts: list[str]) -> tuple[Allowance, ...]:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from typing_extensions import assert_never
 
 from delta_engine.backends import Backend
-from delta_engine.config.settings import BackendType, Settings
+from delta_engine.config.settings import Settings
 from delta_engine.config.state_backend import (
     DatabricksState,
     DynamoDBLockTable,
@@ -123,7 +123,7 @@ def open_report_files(settings: Settings) -> ReportFiles:
             from delta_engine.deployment.databricks.volume_files import open_volume_files
             from delta_engine.deployment.stores.databricks import VolumeReportFiles
 
-            return VolumeReportFiles(open_volume_files(), volume=_volume(place))
+            return VolumeReportFiles(open_volume_files(_profile(settings)), volume=_volume(place))
         case other:
             assert_never(other)
 
@@ -146,7 +146,7 @@ def _parts(settings: Settings, backend: Backend | None) -> tuple[StateStore, Jou
             store, journals, records = _s3_parts(environment, place)
             lease_seconds = _S3_LEASE_SECONDS
         case DatabricksState() as place:
-            store, journals, records = _databricks_parts(environment, place, backend)
+            store, journals, records = _databricks_parts(settings, place, backend)
             lease_seconds = _DELTA_LEASE_SECONDS
         case other:
             assert_never(other)
@@ -180,7 +180,7 @@ def _s3_folder(place: S3State, limits: ClientLimits) -> S3Folder:
 
 
 def _databricks_parts(
-    environment: str, place: DatabricksState, backend: Backend | None
+    settings: Settings, place: DatabricksState, backend: Backend | None
 ) -> tuple[StateStore, JournalStore, LockRecords]:
     from delta_engine.deployment.databricks.volume_files import open_volume_files
     from delta_engine.deployment.locks.delta_records import LOCKS, DeltaLockRecords
@@ -192,14 +192,19 @@ def _databricks_parts(
 
     if backend is None:
         raise ConfigError("a state_backend of type databricks is reached through the backend's SQL")
-    files, runner = open_volume_files(), backend.runner
-    volume = _volume(place)
+    files, runner = open_volume_files(_profile(settings)), backend.runner
+    environment, volume = settings.environment, _volume(place)
     heads, locks = (
         ".".join(map(quote_ident, (place.catalog, place.schema, name))) for name in (HEADS, LOCKS)
     )
     store = DatabricksStateStore(runner, files, heads=heads, volume=volume, environment=environment)
     journals = DatabricksJournalStore(files, volume=volume, environment=environment)
     return store, journals, DeltaLockRecords(runner, locks, environment)
+
+
+def _profile(settings: Settings) -> str | None:
+    """Return the login of the workspace that runs SQL, which has the volume as well."""
+    return settings.sql_warehouse.profile if settings.sql_warehouse else None
 
 
 def _volume(place: DatabricksState) -> str:
@@ -219,7 +224,7 @@ def _facts(settings: Settings, backend: Backend | None, origin: RunOrigin) -> Ru
     return RunFacts(
         environment=environment_record(
             settings.environment,
-            origin.host or os.environ.get("DATABRICKS_HOST", ""),
+            origin.host or (backend.host if backend else "") or os.environ.get("DATABRICKS_HOST", ""),
             settings.variables,
         ),
         who=_who(settings, backend),
@@ -234,7 +239,7 @@ def _facts(settings: Settings, backend: Backend | None, origin: RunOrigin) -> Ru
 
 def _who(settings: Settings, backend: Backend | None) -> str:
     """Return whom the platform knows this run as; on a laptop, the user."""
-    if backend is not None and settings.backend is BackendType.DATABRICKS:
+    if backend is not None and settings.backend.is_databricks:
         (row,) = backend.runner.run("SELECT current_user() AS who")
         return str(row["who"])
     try:

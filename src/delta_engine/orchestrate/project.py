@@ -16,6 +16,7 @@ from delta_engine.backends import (
     catalog_backend,
     databricks_backend,
     embedded_backend,
+    open_warehouse_backend,
 )
 from delta_engine.capabilities import DATABRICKS, OPEN_SOURCE, Capabilities, Feature
 from delta_engine.compile.planner import TablePlanner
@@ -122,15 +123,22 @@ def load_rules(settings: Settings) -> RuleSet:
     return rules
 
 
-def open_backend(settings: Settings, spark: SparkSession | None = None) -> Backend:
+def open_backend(
+    settings: Settings,
+    spark: SparkSession | None = None,
+    *,
+    notify: Callable[[str], None] = lambda _note: None,
+) -> Backend:
     """Open the backend that the settings name.
 
     Args:
         settings: the environment's.
-        spark: the session to use; one is opened if there is none.
+        spark: the session to use; one is opened if there is none. A SQL warehouse needs none.
+        notify: is told what is worth knowing, such as that a SQL warehouse has to start.
 
     Raises:
         MissingDependencyError: what the backend needs is not installed.
+        ConfigError: there is no login to the workspace of a SQL warehouse.
     """
     from delta_engine.execute.spark_sessions import (
         databricks_version,
@@ -152,6 +160,9 @@ def open_backend(settings: Settings, spark: SparkSession | None = None) -> Backe
                 platform_version=lambda: databricks_version(session),
                 listing=open_table_listing(),
             )
+        case BackendType.WAREHOUSE:
+            assert settings.sql_warehouse is not None
+            return open_warehouse_backend(settings.sql_warehouse, parallelism=parallelism, notify=notify)
         case BackendType.EMBEDDED:
             session = spark or open_local_session(settings.spark, scratch=scratch)
             return embedded_backend(session, settings.warehouse, parallelism=parallelism)
@@ -235,7 +246,7 @@ def _refuse_table_removal(settings: Settings) -> None:
 
 
 def _capabilities(settings: Settings) -> Capabilities:
-    return DATABRICKS if settings.backend is BackendType.DATABRICKS else OPEN_SOURCE
+    return DATABRICKS if settings.backend.is_databricks else OPEN_SOURCE
 
 
 def _widened(policy: Policy, allow: Sequence[str]) -> Policy:

@@ -73,8 +73,11 @@ class VolumeFiles(Protocol):
         ...
 
 
-def open_volume_files() -> VolumeFiles:
+def open_volume_files(profile: str | None = None) -> VolumeFiles:
     """Return the files of the workspace that databricks-sdk's unified authentication finds.
+
+    Args:
+        profile: the login of this name in `~/.databrickscfg`; None for whatever the SDK finds.
 
     Raises:
         MissingDependencyError: databricks-sdk is not installed.
@@ -88,7 +91,9 @@ def open_volume_files() -> VolumeFiles:
             "this state_backend needs databricks-sdk: pip install 'delta-engine[databricks]'"
         ) from None
     try:
-        config = Config(retry_timeout_seconds=_RETRY_SECONDS, http_timeout_seconds=_ANSWER_SECONDS)
+        config = Config(
+            profile=profile, retry_timeout_seconds=_RETRY_SECONDS, http_timeout_seconds=_ANSWER_SECONDS
+        )
         return SdkVolumeFiles(WorkspaceClient(config=config))
     except ValueError as error:
         raise StoreError(

@@ -94,8 +94,11 @@ class ListedDetailsReader:
         return details
 
 
-def open_table_listing() -> TableListing | None:
+def open_table_listing(profile: str | None = None) -> TableListing | None:
     """Return the listing of the workspace that the SDK's unified authentication finds.
+
+    Args:
+        profile: the login of this name in `~/.databrickscfg`; None for whatever the SDK finds.
 
     None if databricks-sdk is not installed, or finds no credentials. No table is asked for yet; newer SDKs ask the
     host for its metadata.
@@ -106,7 +109,9 @@ def open_table_listing() -> TableListing | None:
     except ImportError:
         return None
     try:
-        config = Config(retry_timeout_seconds=_RETRY_SECONDS, http_timeout_seconds=_ANSWER_SECONDS)
+        config = Config(
+            profile=profile, retry_timeout_seconds=_RETRY_SECONDS, http_timeout_seconds=_ANSWER_SECONDS
+        )
         return WorkspaceClient(config=config).tables
     except ValueError:  # no credentials
         return None

@@ -1,0 +1,186 @@
+"""Whole commands through a SQL warehouse: `plan`, `sync`, `drift`, `import` and `state`, without Spark."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from delta_engine.errors import StatementError
+from tests.commandline import CommandLine
+from tests.conftest import ORDERS
+from tests.fakes.unity_catalog import FakeUnityCatalog
+from tests.servers.fake_workspace import TOKEN, WAREHOUSE, Answer, FakeWorkspace, serving
+from tests.servers.warehouse_sql import USER, WarehouseSql
+
+pytestmark = pytest.mark.servers
+
+LOCAL_STATE = "{type: local, local: {path: state}}"
+DATABRICKS_STATE = '{type: databricks, databricks: {schema: "dev.delta_engine"}}'
+
+CONFIG = """\
+environment: dev
+backend: {{type: databricks-warehouse, warehouse_id: {warehouse}, profile: ci}}
+variables: {{catalog: dev}}
+models: {{yaml: ["conf/models/*.yml"]}}
+state_backend: {state}
+policy: {{create_schemas: true}}
+"""
+
+WITHOUT_SPARK = """\
+import sys
+
+class NoSpark:
+    def find_spec(self, name, path=None, target=None):
+        if name.split(".")[0] in ("pyspark", "delta", "py4j"):
+            raise ImportError(f"{name} is blocked")
+
+sys.meta_path.insert(0, NoSpark())
+from delta_engine.cli.app import main
+
+for command in ("plan", "sync --yes", "drift", "import dev.silver", "state show"):
+    sys.argv = ["delta-engine", "-e", "dev", *command.split()]
+    try:
+        main()
+    except SystemExit as stopped:
+        assert not stopped.code, command
+"""
+
+
+@pytest.fixture
+def sql() -> WarehouseSql:
+    return WarehouseSql(FakeUnityCatalog(schemas=["dev.bronze", "dev.delta_engine"]))
+
+
+@pytest.fixture
+def workspace(sql: WarehouseSql) -> Iterator[FakeWorkspace]:
+    with serving(FakeWorkspace(run=sql)) as running:
+        yield running
+
+
+@pytest.fixture(params=[LOCAL_STATE, DATABRICKS_STATE], ids=["local", "databricks"])
+def project(
+    request: pytest.FixtureRequest,
+    workspace: FakeWorkspace,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> Path:
+    """Work in a project whose login is a profile: nothing else of the environment's may count."""
+    for name in [*os.environ]:
+        if name.startswith("DATABRICKS_"):
+            monkeypatch.delenv(name)
+    (tmp_path / "databrickscfg").write_text(f"[ci]\nhost = {workspace.host}\ntoken = {TOKEN}\n")
+    monkeypatch.setenv("DATABRICKS_CONFIG_FILE", str(tmp_path / "databrickscfg"))
+    folder = tmp_path / "project"
+    (folder / "conf" / "models").mkdir(parents=True)
+    (folder / "conf" / "dev.yml").write_text(CONFIG.format(warehouse=WAREHOUSE, state=request.param))
+    (folder / "conf" / "models" / "orders.yml").write_text(ORDERS)
+    monkeypatch.chdir(folder)
+    return folder
+
+
+def test_a_table_is_planned_made_changed_and_watched(
+    project: Path, sql: WarehouseSql, delta_engine: CommandLine
+) -> None:
+    planned = delta_engine("-e", "dev", "plan", "--detailed-exitcode")
+    assert (planned.code, planned.stderr) == (2, "")
+    assert "dev.silver.orders" in planned.stdout
+    made = delta_engine("-e", "dev", "sync", "--yes")
+    assert made.code == 0, made.stderr
+    assert "1 verified" in made.stdout
+    assert delta_engine("-e", "dev", "plan", "--detailed-exitcode").code == 0
+
+    models = project / "conf" / "models" / "orders.yml"
+    models.write_text(ORDERS.replace("Order total", "Total of it's lines"))
+    changed = delta_engine("-e", "dev", "sync", "--yes", "--json")
+    assert changed.code == 0, changed.stderr
+    assert json.loads(changed.stdout)
+    stored = sql.catalog.tables["dev.silver.orders"].state
+    assert [column.comment for column in stored.columns][-1] == "Total of it's lines"
+
+    assert delta_engine("-e", "dev", "drift", "--fail-on", "low").code == 0
+    sql.catalog.run("ALTER TABLE `dev`.`silver`.`orders` ADD COLUMNS (`sneaked` STRING)")
+    drifted = delta_engine("-e", "dev", "drift", "--fail-on", "low")
+    assert drifted.code == 2
+    assert "sneaked" in drifted.stdout
+    assert "eve@example.com" in drifted.stdout
+
+
+def test_the_state_knows_who_and_where(
+    project: Path, workspace: FakeWorkspace, delta_engine: CommandLine
+) -> None:
+    assert delta_engine("-e", "dev", "sync", "--yes").code == 0
+    shown = delta_engine("-e", "dev", "state", "show", "--json")
+    assert shown.code == 0, shown.stderr
+    for fact in (USER, workspace.host, "databricks sql 2026.40"):
+        assert fact in shown.stdout
+    assert delta_engine("-e", "dev", "state", "unlock", "--yes").stdout == "nobody holds the lock\n"
+
+
+def test_what_is_there_is_imported(project: Path, sql: WarehouseSql, delta_engine: CommandLine) -> None:
+    assert delta_engine("-e", "dev", "sync", "--yes").code == 0
+    imported = delta_engine("-e", "dev", "import", "dev.silver")
+    assert imported.code == 0, imported.stderr
+    assert "name: orders" in imported.stdout
+
+
+def test_a_warehouse_that_starts_is_waited_for_aloud(
+    project: Path, workspace: FakeWorkspace, delta_engine: CommandLine
+) -> None:
+    workspace.states = [["PENDING", "PENDING"]]
+    planned = delta_engine("-e", "dev", "plan")
+    assert planned.code == 0
+    assert f"waiting for SQL warehouse {WAREHOUSE}" in planned.stderr
+
+
+def test_a_statement_that_is_refused_fails_its_table(
+    project: Path, workspace: FakeWorkspace, sql: WarehouseSql, delta_engine: CommandLine
+) -> None:
+    assert delta_engine("-e", "dev", "sync", "--yes").code == 0
+    models = project / "conf" / "models" / "orders.yml"
+    models.write_text(ORDERS.replace("Order total", "Total"))
+
+    def refuse(statement: str) -> Answer:
+        if statement.startswith("ALTER TABLE"):
+            raise StatementError("ask ann", sql=statement, error_class="INSUFFICIENT_PERMISSIONS")
+        return sql(statement)
+
+    workspace.run = refuse
+    failed = delta_engine("-e", "dev", "sync", "--yes")
+    assert failed.code == 1
+    assert "ask ann" in failed.stderr
+    workspace.run = sql
+    again = delta_engine("-e", "dev", "sync", "--yes")
+    assert again.code == 0, again.stderr
+    assert delta_engine("-e", "dev", "plan", "--detailed-exitcode").code == 0
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        (WAREHOUSE, "wrong", "SQL warehouse 'wrong' cannot be used"),
+        ("profile: ci", "profile: nobody", "no workspace to send SQL to"),
+    ],
+)
+def test_a_wrong_address_is_refused(
+    project: Path, delta_engine: CommandLine, old: str, new: str, message: str
+) -> None:
+    conf = project / "conf" / "dev.yml"
+    conf.write_text(conf.read_text().replace(old, new))
+    refused = delta_engine("-e", "dev", "plan")
+    assert refused.code == 3
+    assert message in refused.stderr
+    assert "Traceback" not in refused.stderr
+
+
+def test_no_spark_is_imported_on_the_way(project: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", WITHOUT_SPARK], capture_output=True, text=True, check=False, cwd=project
+    )
+    assert done.returncode == 0, done.stderr
+    assert "1 verified" in done.stdout

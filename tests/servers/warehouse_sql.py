@@ -1,0 +1,135 @@
+"""What runs a fake workspace's statements: Unity Catalog in memory, and SQLite for the engine's own small tables."""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+import threading
+from collections.abc import Sequence
+from datetime import datetime, timezone
+
+import sqlglot
+from sqlglot import exp
+
+from delta_engine.errors import StatementError
+from delta_engine.sql_runner import Row
+from tests.fakes.unity_catalog import FakeUnityCatalog
+from tests.servers.fake_workspace import Answer, answer_of
+
+USER = "ci@example.com"
+
+_SMALL_TABLES = re.compile(r"`(deployment_heads|deployment_locks)`")
+_HISTORY = [
+    ("version", "BIGINT"),
+    ("timestamp", "TIMESTAMP"),
+    ("userName", "STRING"),
+    ("operation", "STRING"),
+    ("operationParameters", "MAP<STRING, STRING>"),
+    ("job", "STRUCT<jobId: STRING, jobName: STRING>"),
+]
+
+
+class WarehouseSql:
+    """Runs statements as a warehouse would.
+
+    Args:
+        catalog: holds the tables.
+    """
+
+    def __init__(self, catalog: FakeUnityCatalog) -> None:
+        self.catalog = catalog
+        self.small_tables = SmallTables()
+        self.statements: list[str] = []
+
+    def __call__(self, sql: str) -> Answer:
+        """Run one statement."""
+        self.statements.append(sql)
+        if _SMALL_TABLES.search(sql):
+            return answer_of(self.small_tables.run(sql))
+        if sql.startswith("SELECT current_user()"):
+            return answer_of([{"who": USER}])
+        if sql.startswith("SELECT current_version()"):
+            return answer_of([{"version": "2026.40"}])
+        if sql.startswith("SELECT count"):
+            return self._counted(sql)
+        if sql.startswith("DESCRIBE HISTORY"):
+            return self._history()
+        if sql.startswith("DESCRIBE DETAIL"):
+            return answer_of([{"id": "5d3f0b0e"}])
+        return answer_of(self.catalog.run(sql))
+
+    def _counted(self, sql: str) -> Answer:
+        """Count: no table here has rows."""
+        query = sqlglot.parse_one(sql, dialect="databricks")
+        assert isinstance(query, exp.Select)
+        return Answer([(name, "BIGINT") for name in query.named_selects], [["0"] * len(query.selects)])
+
+    def _history(self) -> Answer:
+        now = datetime.now(timezone.utc).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        columns = '[{\\"column\\":{\\"name\\":\\"sneaked\\"}}]'
+        parameters = f'{{"columns":"{columns}"}}'
+        job = '{"jobId":"7","jobName":null}'
+        return Answer(
+            _HISTORY,
+            [[str(len(self.catalog.statements)), now, "eve@example.com", "ADD COLUMNS", parameters, job]],
+        )
+
+
+class SmallTables:
+    """The tables of heads and locks, as far as the engine writes them: Delta's counts of changed rows included."""
+
+    def __init__(self) -> None:
+        self._database = sqlite3.connect(":memory:", check_same_thread=False)
+        self._database.row_factory = sqlite3.Row
+        self._guard = threading.Lock()
+
+    def run(self, sql: str) -> Sequence[Row]:
+        """Run one statement."""
+        statement = sqlglot.parse_one(sql, dialect="databricks")
+        assert isinstance(statement, exp.Expression)
+        with self._guard:
+            try:
+                return self._run(statement)
+            except sqlite3.OperationalError as error:
+                raise StatementError(str(error), sql=sql, error_class="TABLE_OR_VIEW_NOT_FOUND") from error
+
+    def _run(self, statement: exp.Expression) -> Sequence[Row]:
+        table = statement.find(exp.Table)
+        assert table is not None
+        match statement:
+            case exp.Create(this=exp.Schema(expressions=columns)):
+                names = ", ".join(f'"{column.name}"' for column in columns)
+                self._database.execute(f'CREATE TABLE IF NOT EXISTS "{table.name}" ({names})')
+                return ()
+            case exp.Select():
+                found = self._database.execute(_sqlite(statement)).fetchall()
+                return [dict(row) for row in found]
+            case exp.Update():
+                changed = self._database.execute(_sqlite(statement)).rowcount
+                return [{"num_affected_rows": changed}]
+            case exp.Merge():
+                return [{"num_affected_rows": self._merged(table, statement)}]
+        raise AssertionError(f"not known: {statement}")
+
+    def _merged(self, table: exp.Table, merge: exp.Merge) -> int:
+        """Insert a row unless one of that key is there."""
+        insert = merge.find(exp.Insert)
+        assert insert is not None
+        names = [column.name for column in insert.this.expressions]
+        values = insert.expression.expressions
+        row = exp.select(*values).sql("sqlite")
+        quoted = ", ".join(f'"{name}"' for name in names)
+        key = values[names.index("environment")].sql("sqlite")
+        return self._database.execute(
+            f'INSERT INTO "{table.name}" ({quoted}) {row} '
+            f'WHERE NOT EXISTS (SELECT 1 FROM "{table.name}" WHERE "environment" = {key})'
+        ).rowcount
+
+
+def _sqlite(statement: exp.Expression) -> str:
+    """Return a statement in SQLite's words: tables without catalog and schema."""
+    found = statement.copy()
+    for table in found.find_all(exp.Table):
+        table.set("db", None)
+        table.set("catalog", None)
+    return found.sql("sqlite")
