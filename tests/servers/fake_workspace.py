@@ -247,7 +247,8 @@ class _Handler(FilesHandler):
         data = json.dumps(_error(_CODES[status], f"told to say {status}")).encode()
         self.send_response(status)
         self.send_header("Content-Type", "application/json")
-        self.send_header("Retry-After", "0")
+        if status == 429:
+            self.send_header("Retry-After", "0")
         self.send_header("Content-Length", str(len(data)))
         self.end_headers()
         self.wfile.write(data)

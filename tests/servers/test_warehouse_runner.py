@@ -8,6 +8,7 @@ from decimal import Decimal
 
 import pytest
 
+from delta_engine.error_conditions import Transience, transience
 from delta_engine.errors import ConfigError, StatementError
 from delta_engine.execute.warehouse.calls import Calls
 from delta_engine.execute.warehouse_sql_runner import WarehouseSqlRunner
@@ -235,8 +236,9 @@ def test_a_failure_without_a_condition_has_the_services_code(
     assert refused(runner, CHANGE).error_class == "BAD_REQUEST"
 
 
-@pytest.mark.parametrize("fault", ["429", "503"])
-@pytest.mark.parametrize("sql", ["SELECT 1 AS one", CHANGE])
+@pytest.mark.parametrize(
+    ("fault", "sql"), [("429", "SELECT 1 AS one"), ("503", "SELECT 1 AS one"), ("429", CHANGE)]
+)
 def test_throttled_statements_are_handed_in_again(
     runner: WarehouseSqlRunner, workspace: FakeWorkspace, fault: str, sql: str
 ) -> None:
@@ -254,6 +256,15 @@ def test_a_change_whose_answer_is_lost_runs_once_and_nobody_claims_to_know(
     error = refused(runner, CHANGE)
     assert error.error_class is None
     assert [body["statement"] for body in workspace.submitted[1:]] in ([CHANGE], [])
+
+
+def test_a_change_that_finds_nobody_there_is_for_the_run_to_try_again(
+    runner: WarehouseSqlRunner, workspace: FakeWorkspace
+) -> None:
+    workspace.faults = {"submit": ["503"] * 9}
+    error = refused(runner, CHANGE)
+    assert transience(error) is Transience.UNAVAILABLE
+    assert workspace.submitted == []
 
 
 @pytest.mark.parametrize("fault", ["lost", "cut", "html", "500"])

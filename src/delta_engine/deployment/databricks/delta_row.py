@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import NoReturn, TypeAlias
 
 from delta_engine.deployment.errors import ConflictError, CorruptStateError, StoreError, UncertainWriteError
-from delta_engine.error_conditions import is_conflict, is_missing_table
+from delta_engine.error_conditions import Transience, is_conflict, is_missing_table, transience
 from delta_engine.errors import StatementError
 from delta_engine.sql import quote_ident, sql_literal
 from delta_engine.sql_runner import Row, SqlRunner
@@ -129,7 +129,7 @@ class DeltaRow:
 
     def _raise(self, error: StatementError) -> NoReturn:
         message = f"{self.location}: {_first_line(error)}"
-        if error.error_class is None:  # the connection broke, or the session: nobody knows
+        if error.error_class is None or transience(error) is Transience.UNAVAILABLE:  # nobody knows
             raise UncertainWriteError(message) from error
         if is_conflict(error):
             raise ConflictError(message) from error

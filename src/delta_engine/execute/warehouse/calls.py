@@ -28,7 +28,10 @@ class Failure(Enum):
     """What the failure of a call tells about what was asked for."""
 
     THROTTLED = auto()
-    """It was not done: there is too much going on (429), or the service is not there in this moment (503)."""
+    """It was not done: there is too much going on (429)."""
+
+    UNAVAILABLE = auto()
+    """The service is not there in this moment (503), which a proxy may say of what was done all the same."""
 
     UNREACHED = auto()
     """It was not done: there was no connection."""
@@ -40,13 +43,19 @@ class Failure(Enum):
     """It was not done, and will not be."""
 
 
+_ALWAYS_AGAIN: Final = frozenset({Failure.THROTTLED, Failure.UNREACHED})
+_AGAIN_IF_REPEATABLE: Final = frozenset({Failure.UNAVAILABLE, Failure.UNKNOWN})
+_ANSWERS: Final = frozenset({Failure.THROTTLED, Failure.UNAVAILABLE})
+"""What only a service says that is there, if not for us."""
+
+
 class CallError(DeltaEngineError):
     """A call failed, also when it was made again where that is safe.
 
     Args:
         message: the service's words, or the network's.
         failure: what that tells.
-        code: the service's error code (`PERMISSION_DENIED`), where it gave one.
+        code: the service's error code (`PERMISSION_DENIED`), if it is there and understood the call.
     """
 
     def __init__(self, message: str, *, failure: Failure, code: str | None = None) -> None:
@@ -88,13 +97,13 @@ class Calls:
         Raises:
             CallError: there is no answer, or it is a refusal.
         """
-        again = {Failure.THROTTLED, Failure.UNREACHED} | ({Failure.UNKNOWN} if is_repeatable else set())
+        again = _ALWAYS_AGAIN | _AGAIN_IF_REPEATABLE if is_repeatable else _ALWAYS_AGAIN
         start = self.clock()
         for wait in growing_waits(_FIRST_WAIT_SECONDS, _LONGEST_WAIT_SECONDS):
             try:
                 return _attempt(call)
             except CallError as error:
-                is_there = has_answered_before or error.failure is Failure.THROTTLED
+                is_there = has_answered_before or error.failure in _ANSWERS
                 patience = self._patience if is_there else _FIRST_PATIENCE_SECONDS
                 if error.failure not in again or self.clock() + wait > start + patience:
                     raise
@@ -121,8 +130,12 @@ def _attempt(call: Callable[[], Answer]) -> Answer:
 
     try:
         return call()
-    except TimeoutError as error:  # the SDK's word for "I would have tried again"
-        raise _call_error(error.__cause__ or error) from error
+    except (
+        TimeoutError
+    ) as error:  # the SDK's word for "I would have tried again", or for no time to try at all
+        if error.__cause__ is None:
+            raise CallError(str(error), failure=Failure.UNREACHED) from error
+        raise _call_error(error.__cause__) from error
     except (DatabricksError, RequestException, ValueError) as error:  # ValueError: no login any more, no JSON
         raise _call_error(error) from error
 
@@ -131,16 +144,18 @@ def _call_error(error: BaseException) -> CallError:
     from databricks.sdk import errors as sdk
     from databricks.sdk.errors.base import DatabricksError
 
+    code: str | None = None
     match error:
-        case sdk.TooManyRequests() | sdk.TemporarilyUnavailable():
-            failure = Failure.THROTTLED
+        case sdk.TooManyRequests():
+            failure, code = Failure.THROTTLED, "TOO_MANY_REQUESTS"
+        case sdk.TemporarilyUnavailable():
+            failure, code = Failure.UNAVAILABLE, "TEMPORARILY_UNAVAILABLE"
         case sdk.InternalError() | sdk.DeadlineExceeded() | sdk.OperationTimeout():
             failure = Failure.UNKNOWN
         case DatabricksError():
-            failure = Failure.REFUSED
+            failure, code = Failure.REFUSED, error.error_code
         case _:
             failure = Failure.UNREACHED if _was_never_sent(error) else Failure.UNKNOWN
-    code = error.error_code if isinstance(error, DatabricksError) else None
     return CallError(str(error) or type(error).__name__, failure=failure, code=code)
 
 
