@@ -19,7 +19,8 @@ from delta_engine.addressing import CatalogAddressing
 from delta_engine.deployment.codec import decode_state, encode_state
 from delta_engine.deployment.resources import last_applied
 from delta_engine.drift.detector import DriftDetector
-from delta_engine.drift.reporting import Evidence, drift_report
+from delta_engine.drift.evidence import Evidence
+from delta_engine.drift.reporting import drift_report
 from delta_engine.drift_policy import DriftPolicy
 from delta_engine.models import Column, Table
 from delta_engine.state.states import Audit, CatalogState, TableState

@@ -12,14 +12,54 @@ from delta_engine.drift.drift_report import (
     IgnoredFinding,
     PastRun,
     PendingChange,
-    PendingTable,
+    PendingResource,
     PolicyNote,
     Recommendation,
-    TableDrift,
+    ResourceDrift,
 )
 from delta_engine.drift_policy import DriftKind, Severity
 
 CHECKED_AT = datetime(2025, 1, 15, 6, 30, tzinfo=timezone.utc)
+
+
+def schema_report() -> DriftReport:
+    """Return a report on schemas: one that was changed, one that is gone, one that is pending."""
+    findings = (
+        Finding(
+            kind=DriftKind.SCHEMA_GRANT,
+            field="grant SELECT to analysts",
+            expected="granted",
+            actual=None,
+            severity=Severity.HIGH,
+            changed=Attribution(who="alice@example.com", at=CHECKED_AT),
+        ),
+        Finding(
+            kind=DriftKind.SCHEMA_COMMENT,
+            field="schema comment",
+            expected="'Clean'",
+            actual="'Dirty'",
+            severity=Severity.LOW,
+        ),
+    )
+    gone = Finding(
+        kind=DriftKind.SCHEMA_DELETED,
+        field="schema",
+        expected="applied 2025-01-14 06:30:00 by etl",
+        actual=None,
+        severity=Severity.HIGH,
+    )
+    tag = PendingChange(field="tag domain", observed=None, desired="'sales'")
+    return DriftReport(
+        environment="prod",
+        checked_at=CHECKED_AT,
+        state_id="0b9c2f4e-5d1a-4a52-9f0e-6f1c86a1d3b7",
+        tables_checked=1,
+        schemas=(
+            ResourceDrift(resource="schema.prod.gold", findings=(gone,)),
+            ResourceDrift(resource="schema.prod.silver", findings=findings),
+        ),
+        pending=(PendingResource(resource="schema.prod.bronze", changes=(tag,)),),
+    )
 
 
 def full_report() -> DriftReport:
@@ -46,7 +86,7 @@ def full_report() -> DriftReport:
         lineage="9f3c1ab",
         tables_checked=41,
         drifted=(
-            TableDrift(
+            ResourceDrift(
                 resource="table.prod.silver.customer",
                 findings=(
                     Finding(
@@ -67,7 +107,7 @@ def full_report() -> DriftReport:
                     ),
                 ),
             ),
-            TableDrift(
+            ResourceDrift(
                 resource="table.prod.silver.orders",
                 findings=(
                     Finding(
@@ -106,7 +146,7 @@ def full_report() -> DriftReport:
             ),
         ),
         deleted=(
-            TableDrift(
+            ResourceDrift(
                 resource="table.prod.gold.revenue_by_region",
                 findings=(
                     Finding(
@@ -120,7 +160,7 @@ def full_report() -> DriftReport:
             ),
         ),
         unmanaged=(
-            TableDrift(
+            ResourceDrift(
                 resource="table.prod.silver.orders_backup_2",
                 findings=(
                     Finding(
@@ -170,7 +210,7 @@ def full_report() -> DriftReport:
             ),
         ),
         pending=(
-            PendingTable(
+            PendingResource(
                 resource="table.prod.silver.supplier",
                 changes=(
                     PendingChange(field="column s_phone comment", observed="Phone", desired="Phone, E.164"),
@@ -178,7 +218,7 @@ def full_report() -> DriftReport:
                     PendingChange(field="property owner", observed="nobody", desired=None),
                 ),
             ),
-            PendingTable(resource="table.prod.gold.churn", changes=()),
+            PendingResource(resource="table.prod.gold.churn", changes=()),
         ),
         left_alone=(
             ForeignProperty(resource="table.prod.silver.orders", key="pipelines.owner", value="ingestion"),
@@ -240,7 +280,7 @@ def huge_report(tables: int = 200, findings: int = 10) -> DriftReport:
         serial=7,
         tables_checked=5_000,
         drifted=tuple(
-            TableDrift(
+            ResourceDrift(
                 resource=f"table.prod.silver.table_{table:04}",
                 findings=tuple(
                     Finding(
@@ -284,16 +324,16 @@ def report_saying(text: str) -> DriftReport:
         state_id=text,
         lineage=text,
         tables_checked=3,
-        drifted=(TableDrift(resource=text, findings=(finding,)),),
-        deleted=(TableDrift(resource=f"table.{text}", findings=(gone,)),),
-        unmanaged=(TableDrift(resource=f"table.prod.{text}.orders", findings=(finding, gone)),),
+        drifted=(ResourceDrift(resource=text, findings=(finding,)),),
+        deleted=(ResourceDrift(resource=f"table.{text}", findings=(gone,)),),
+        unmanaged=(ResourceDrift(resource=f"table.prod.{text}.orders", findings=(finding, gone)),),
         ignored=(IgnoredFinding(resource=text, finding=finding, reason=text, expires=text),),
         policy_notes=(
             PolicyNote(resource=text, fields=(text, text), reason=text, problem=text, location=text),
         ),
         pending=(
-            PendingTable(resource=text, changes=(PendingChange(field=text, observed=text, desired=None),)),
-            PendingTable(resource=text, changes=()),
+            PendingResource(resource=text, changes=(PendingChange(field=text, observed=text, desired=None),)),
+            PendingResource(resource=text, changes=()),
         ),
         left_alone=(ForeignProperty(resource=text, key=text, value=text),),
         unfinished=(text,),
@@ -337,7 +377,7 @@ def hostile_report() -> DriftReport:
         lineage=base.lineage,
         tables_checked=len(HOSTILE_TEXTS),
         drifted=tuple(
-            TableDrift(
+            ResourceDrift(
                 resource=f"table.{text}",
                 findings=(
                     Finding(

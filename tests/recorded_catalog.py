@@ -78,7 +78,7 @@ def column_rows(*columns: tuple[str, str], name: str = "orders", schema: str = "
 
 def schema_row(name: str = "silver", comment: str | None = None, owner: str = "platform") -> Row:
     """Return a row of `schemata`."""
-    return {"schema_name": name, "comment": comment, "schema_owner": owner}
+    return {"schema_name": name, "comment": comment, "schema_owner": owner, **AUDIT}
 
 
 def key_rows(

@@ -12,7 +12,7 @@ from enum import Enum, unique
 from typing import ClassVar, Final, Protocol, TypeAlias, TypeVar
 
 from delta_engine.errors import SourceLocation
-from delta_engine.models import QualifiedName, Table
+from delta_engine.models import QualifiedName, SchemaName, Table
 
 
 @unique
@@ -209,6 +209,7 @@ class TablePlan:
         drop_tables: tables to drop, after everything else.
         kept_tables: tables that are not declared any more, and stay: for people to know.
         align_schemas: schemas to change, before any table.
+        kept_schemas: schemas that are not declared any more, and stay as they are: for people to know.
     """
 
     create_tables: tuple[CreateTable, ...] = ()
@@ -217,6 +218,7 @@ class TablePlan:
     drop_tables: tuple[DropTable, ...] = ()
     kept_tables: tuple[QualifiedName, ...] = ()
     align_schemas: tuple[AlignSchema, ...] = ()
+    kept_schemas: tuple[SchemaName, ...] = ()
 
     def __bool__(self) -> bool:
         return bool(
@@ -226,6 +228,13 @@ class TablePlan:
             or self.align_tables
             or self.drop_tables
         )
+
+    def changed_schemas(self) -> tuple[SchemaName, ...]:
+        """Return the schemas to create or to change, each once, sorted by name."""
+        actions: tuple[CreateSchema | AlignSchema, ...] = (*self.create_schemas, *self.align_schemas)
+        names = (SchemaName(action.catalog_name, action.schema_name) for action in actions)
+        by_key = {name.key: name for name in names}
+        return tuple(by_key[key] for key in sorted(by_key))
 
     def table_actions(self) -> Iterator[TableAction]:
         """Yield what happens to each table, sorted by table name."""

@@ -12,7 +12,7 @@ from enum import Enum, unique
 from fnmatch import fnmatchcase
 
 from delta_engine.errors import SourceLocation
-from delta_engine.models import QualifiedName
+from delta_engine.models import QualifiedName, SchemaName
 from delta_engine.policy import matches_any
 
 
@@ -61,6 +61,11 @@ class DriftKind(Enum):
     OWNER = "owner"
     TABLE_TAG = "table_tag"
     COLUMN_TAG = "column_tag"
+    SCHEMA_DELETED = "schema_deleted"
+    SCHEMA_COMMENT = "schema_comment"
+    SCHEMA_TAG = "schema_tag"
+    SCHEMA_GRANT = "schema_grant"
+    SCHEMA_OWNER = "schema_owner"
     UNMANAGED = "unmanaged"
 
 
@@ -92,6 +97,11 @@ _DEFAULT_SEVERITIES = {
     DriftKind.OWNER: Severity.MEDIUM,
     DriftKind.TABLE_TAG: Severity.MEDIUM,
     DriftKind.COLUMN_TAG: Severity.MEDIUM,
+    DriftKind.SCHEMA_DELETED: Severity.HIGH,
+    DriftKind.SCHEMA_COMMENT: Severity.LOW,
+    DriftKind.SCHEMA_TAG: Severity.MEDIUM,
+    DriftKind.SCHEMA_GRANT: Severity.HIGH,
+    DriftKind.SCHEMA_OWNER: Severity.MEDIUM,
     DriftKind.UNMANAGED: Severity.LOW,
 }
 
@@ -111,7 +121,7 @@ class SeverityRule:
     Args:
         severity: which.
         fields: globs; a finding's kind or field has to match one.
-        tables: globs (`policy.matches_any`).
+        tables: globs; a table, or a schema, has to match one (`policy.matches_any`).
     """
 
     severity: Severity
@@ -124,7 +134,8 @@ class IgnoreEntry:
     """Drift that is known and accepted for a while.
 
     Args:
-        resource: a glob; matches `table.<catalog>.<schema>.<table>`, or the name alone (`policy.matches_any`).
+        resource: a glob; matches `table.<catalog>.<schema>.<table>` or `schema.<catalog>.<schema>`, or the name alone
+            (`policy.matches_any`).
         fields: globs; a finding's kind or field has to match one.
         reason: why, for whoever reads the report.
         expires: the last day on which it holds, UTC; None for one that stays.
@@ -141,10 +152,11 @@ class IgnoreEntry:
         """Whether its last day is over: at midnight UTC, wherever the reader sits."""
         return self.expires is not None and now.astimezone(timezone.utc).date() > self.expires
 
-    def matches(self, table: QualifiedName, kind: DriftKind, field: str) -> bool:
+    def matches(self, name: QualifiedName | SchemaName, kind: DriftKind, field: str) -> bool:
         """Whether it is about this finding, expired or not."""
-        glob = self.resource.lower().removeprefix("table.")
-        return matches_any(table, [glob]) and _matches_field(self.fields, kind, field)
+        resource_type = "schema" if isinstance(name, SchemaName) else "table"
+        glob = self.resource.lower().removeprefix(f"{resource_type}.")
+        return matches_any(name, [glob]) and _matches_field(self.fields, kind, field)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -161,10 +173,10 @@ class DriftPolicy:
     severities: tuple[SeverityRule, ...] = ()
     ignores: tuple[IgnoreEntry, ...] = ()
 
-    def severity(self, table: QualifiedName, kind: DriftKind, field: str) -> Severity:
+    def severity(self, name: QualifiedName | SchemaName, kind: DriftKind, field: str) -> Severity:
         """Return how bad a finding is."""
         for rule in self.severities:
-            if matches_any(table, rule.tables) and _matches_field(rule.fields, kind, field):
+            if matches_any(name, rule.tables) and _matches_field(rule.fields, kind, field):
                 return rule.severity
         return _DEFAULT_SEVERITIES[kind]
 

@@ -45,6 +45,22 @@ class QualifiedName:
         return other.table if self.schema.lower() == other.schema.lower() else f"{other.schema}.{other.table}"
 
 
+@dataclass(frozen=True, slots=True)
+class SchemaName:
+    """The raw two-part name of a schema. Compares as Unity Catalog stores it: in lower case."""
+
+    catalog: str
+    schema: str
+
+    @property
+    def key(self) -> str:
+        """The name by which two spellings of the same schema meet: dotted, in lower case."""
+        return str(self).lower()
+
+    def __str__(self) -> str:
+        return f"{self.catalog}.{self.schema}"
+
+
 @unique
 class Part(Enum):
     """What of a table a model may be about, where somebody else owns the rest (`Table(manages=…)`)."""

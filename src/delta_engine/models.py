@@ -24,6 +24,7 @@ from delta_engine.model_parts import (
     PrimaryKey,
     QualifiedName,
     RowFilter,
+    SchemaName,
     read_only,
     set_fields,
     to_grants,
@@ -45,6 +46,7 @@ __all__ = [
     "QualifiedName",
     "RowFilter",
     "Schema",
+    "SchemaName",
     "Table",
     "read_only",
 ]
@@ -307,9 +309,14 @@ class Schema:
         )
 
     @property
+    def qualified_name(self) -> SchemaName:
+        """The two-part name."""
+        return SchemaName(self.catalog_name, self.schema_name)
+
+    @property
     def key(self) -> str:
         """The name by which two spellings of the same schema meet: dotted, in lower case."""
-        return f"{self.catalog_name}.{self.schema_name}".lower()
+        return self.qualified_name.key
 
 
 def _to_primary_key(value: PrimaryKey | Sequence[str] | None) -> PrimaryKey | None:

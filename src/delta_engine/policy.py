@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import Enum
 from fnmatch import fnmatchcase
 
-from delta_engine.models import QualifiedName
+from delta_engine.models import QualifiedName, SchemaName
 
 
 class DestructiveKind(Enum):
@@ -94,12 +94,12 @@ NO_POLICY = Policy()
 """What holds where nobody says otherwise: nothing destructive, and what no model names is somebody else's."""
 
 
-def matches_any(table: QualifiedName, globs: Iterable[str]) -> bool:
-    """Whether one of the globs matches a table, without regard to case.
+def matches_any(name: QualifiedName | SchemaName, globs: Iterable[str]) -> bool:
+    """Whether one of the globs matches a table or schema, without regard to case.
 
     A glob is held against the whole name, `catalog.schema.table`, and against its shorter forms,
-    `schema.table` and `table`.
+    `schema.table` and `table`; for a schema against `catalog.schema` and `schema`.
     """
-    parts = table.key.split(".")
-    names = [".".join(parts[start:]) for start in range(len(parts))]
-    return any(fnmatchcase(name, glob.lower()) for glob in globs for name in names)
+    parts = name.key.split(".")
+    forms = [".".join(parts[start:]) for start in range(len(parts))]
+    return any(fnmatchcase(form, glob.lower()) for glob in globs for form in forms)

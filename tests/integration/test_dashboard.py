@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from delta_engine.drift.drift_report import Attribution, DriftReport, Finding, TableDrift
+from delta_engine.drift.drift_report import Attribution, DriftReport, Finding, ResourceDrift
 from delta_engine.drift.history import HISTORY_TABLE, DriftHistory
 from delta_engine.drift_policy import DriftKind, Severity
 from delta_engine.execute.spark_sql_runner import SparkSqlRunner
@@ -44,7 +44,7 @@ FOUND = (
 
 
 def report(environment: str, *findings: Finding, hours_ago: int) -> DriftReport:
-    drifted = (TableDrift(resource="table.dev.silver.orders", findings=findings),) if findings else ()
+    drifted = (ResourceDrift(resource="table.dev.silver.orders", findings=findings),) if findings else ()
     return DriftReport(environment=environment, checked_at=NOW - timedelta(hours=hours_ago), drifted=drifted)
 
 

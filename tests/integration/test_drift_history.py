@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from delta_engine.drift.drift_report import Attribution, DriftReport, Finding, PastRun, TableDrift
+from delta_engine.drift.drift_report import Attribution, DriftReport, Finding, PastRun, ResourceDrift
 from delta_engine.drift.history import HISTORY_TABLE, DriftHistory
 from delta_engine.drift_policy import DriftKind, Severity
 from delta_engine.errors import StatementError
@@ -78,7 +78,7 @@ def finding(text: str, severity: Severity = Severity.HIGH) -> Finding:
 
 
 def report(*findings: Finding, checked_at: datetime = CHECKED_AT, environment: str = "prod") -> DriftReport:
-    drifted = (TableDrift(resource="table.dev.silver.orders", findings=findings),) if findings else ()
+    drifted = (ResourceDrift(resource="table.dev.silver.orders", findings=findings),) if findings else ()
     return DriftReport(
         environment=environment,
         checked_at=checked_at,
@@ -134,10 +134,10 @@ def test_what_a_run_counted_is_what_its_report_says(runner: CountingRunner, tabl
     drifted = (finding("a"), finding("b", Severity.LOW), finding("c", Severity.MEDIUM))
     given = replace(
         report(*drifted),
-        deleted=(TableDrift(resource="table.dev.silver.gone", findings=(finding("d"),)),),
+        deleted=(ResourceDrift(resource="table.dev.silver.gone", findings=(finding("d"),)),),
         unmanaged=(
-            TableDrift(resource="table.dev.silver.x", findings=(finding("e", Severity.LOW),)),
-            TableDrift(resource="table.dev.silver.y", findings=(finding("f", Severity.LOW),)),
+            ResourceDrift(resource="table.dev.silver.x", findings=(finding("e", Severity.LOW),)),
+            ResourceDrift(resource="table.dev.silver.y", findings=(finding("f", Severity.LOW),)),
         ),
     )
     history = DriftHistory(runner, table)

@@ -32,11 +32,12 @@ _TABLE = "table_catalog STRING, table_schema STRING, table_name STRING"
 _TAGGED = "catalog_name STRING, schema_name STRING"
 _CONSTRAINT = "constraint_catalog STRING, constraint_schema STRING, constraint_name STRING"
 _GRANTED = "privilege_type STRING, is_grantable STRING, inherited_from STRING"
+_AUDIT = "created TIMESTAMP, created_by STRING, last_altered TIMESTAMP, last_altered_by STRING"
 
 VIEWS = {
-    "schemata": "catalog_name STRING, schema_name STRING, schema_owner STRING, comment STRING",
+    "schemata": f"catalog_name STRING, schema_name STRING, schema_owner STRING, comment STRING, {_AUDIT}",
     "tables": f"{_TABLE}, table_type STRING, data_source_format STRING, comment STRING, table_owner STRING, "
-    "storage_path STRING, created TIMESTAMP, created_by STRING, last_altered TIMESTAMP, last_altered_by STRING",
+    f"storage_path STRING, {_AUDIT}",
     "columns": f"{_TABLE}, column_name STRING, ordinal_position INT, is_nullable STRING, full_data_type STRING, "
     "comment STRING",
     "table_constraints": f"{_CONSTRAINT}, {_TABLE}, constraint_type STRING",
@@ -301,7 +302,7 @@ class MiniatureUnityCatalog:
         governed = self.ledger.schemas[f"{self._catalog}.{schema}"]
         described = self._runner.run(f"DESCRIBE SCHEMA EXTENDED {self._catalog}.{schema}")
         comment = {str(row["info_name"]): row["info_value"] for row in described}.get("Comment") or None
-        rows["schemata"].append((self._catalog, schema, governed.owner, comment))
+        rows["schemata"].append((self._catalog, schema, governed.owner, comment, *4 * [None]))
         place = (self._catalog, schema)
         rows["schema_tags"] += [(*place, *tag) for tag in governed.tags.items()]
         rows["schema_privileges"] += _granted(place, governed)

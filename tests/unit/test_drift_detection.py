@@ -17,8 +17,9 @@ from delta_engine.deployment.synchronizer import synchronize
 from delta_engine.drift.attribution import attribution, renames, since
 from delta_engine.drift.comparison import Deviation
 from delta_engine.drift.detector import DetectedTable, DriftDetector
+from delta_engine.drift.evidence import Evidence
 from delta_engine.drift.handling import irreversible, refusals, restored, taken_in, tolerant, undone
-from delta_engine.drift.reporting import Evidence, drift_report
+from delta_engine.drift.reporting import drift_report
 from delta_engine.drift_policy import (
     DriftHandling,
     DriftKind,

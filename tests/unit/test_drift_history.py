@@ -8,7 +8,7 @@ from datetime import datetime, timedelta, timezone
 import pytest
 import sqlglot
 
-from delta_engine.drift.drift_report import Attribution, DriftReport, Finding, PastRun, TableDrift
+from delta_engine.drift.drift_report import Attribution, DriftReport, Finding, PastRun, ResourceDrift
 from delta_engine.drift.history import DriftHistory
 from delta_engine.drift_policy import DriftKind, Severity
 from delta_engine.errors import StatementError
@@ -49,7 +49,7 @@ def finding(field: str = "column amount type", *, changed: Attribution | None = 
 
 
 def report(*findings: Finding) -> DriftReport:
-    drifted = (TableDrift(resource="table.dev.silver.orders", findings=findings),) if findings else ()
+    drifted = (ResourceDrift(resource="table.dev.silver.orders", findings=findings),) if findings else ()
     return DriftReport(
         environment="dev",
         checked_at=CHECKED_AT,

@@ -19,6 +19,7 @@ from tests.drift_reports import (
     hostile_report,
     past_runs,
     report_saying,
+    schema_report,
 )
 
 GOLDEN = Path(__file__).parents[1] / "golden_reports" / "full.html"
@@ -66,6 +67,15 @@ def test_every_section_is_there() -> None:
         assert f'<section id="{name}"' in html
     assert "No drift" in drift_html(empty_report())
     assert "no earlier report" in drift_html(empty_report())
+
+
+def test_schemas_have_a_section_of_their_own() -> None:
+    html = drift_html(schema_report())
+    assert 'id="schemas"' in html
+    assert '<span class="path">prod.</span>silver' in html
+    assert 'data-status="schemas" data-kind="schema_grant"' in html
+    assert 'value="schemas">Schemas</button>' in html
+    assert 'id="schemas"' not in drift_html(full_report())
 
 
 @pytest.mark.parametrize("report", [full_report(), hostile_report()])

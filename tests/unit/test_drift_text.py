@@ -12,13 +12,15 @@ from delta_engine.drift.drift_report import DriftReport
 from delta_engine.drift_policy import Severity
 from delta_engine.report.drift_json import drift_json, drift_schema
 from delta_engine.report.drift_text import drift_lines, drift_text
-from tests.drift_reports import empty_report, full_report, hostile_report
+from tests.drift_reports import empty_report, full_report, hostile_report, schema_report
 
 GOLDEN = Path(__file__).parents[1] / "golden_reports"
 SCHEMA = Path(__file__).parents[2] / "docs" / "schemas" / "drift-report-v1.json"
 
 
-@pytest.mark.parametrize(("name", "report"), [("full", full_report()), ("empty", empty_report())])
+@pytest.mark.parametrize(
+    ("name", "report"), [("full", full_report()), ("schemas", schema_report()), ("empty", empty_report())]
+)
 def test_the_exact_text_and_json(name: str, report: DriftReport, request: pytest.FixtureRequest) -> None:
     for suffix, found in (("txt", drift_text(report)), ("json", drift_json(report) + "\n")):
         path = GOLDEN / f"{name}.{suffix}"
@@ -32,7 +34,7 @@ def test_the_published_schema_is_the_generated_one_and_fits(request: pytest.Fixt
     if request.config.getoption("--rewrite-golden"):
         SCHEMA.write_text(drift_schema() + "\n", encoding="utf-8")
     assert SCHEMA.read_text("utf-8") == drift_schema() + "\n"
-    for report in (full_report(), empty_report(), hostile_report()):
+    for report in (full_report(), schema_report(), empty_report(), hostile_report()):
         jsonschema.validate(json.loads(drift_json(report)), json.loads(drift_schema()))
 
 

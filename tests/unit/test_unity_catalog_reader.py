@@ -190,7 +190,8 @@ def test_queries_quote_names_and_leave_out_what_comes_from_above() -> None:
     runner = unity()
     UnityCatalogReader(runner).snapshot([orders()])
     assert runner.asked("schemata") == (
-        "SELECT schema_name, comment, schema_owner\nFROM `dev`.information_schema.schemata\n"
+        "SELECT schema_name, comment, schema_owner, created, created_by, last_altered, last_altered_by\n"
+        "FROM `dev`.information_schema.schemata\n"
         "WHERE schema_name IN ('silver')"
     )
     assert runner.asked("table_privileges") == (

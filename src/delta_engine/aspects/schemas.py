@@ -3,22 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Any, ClassVar
 
 from delta_engine.actions import SAFE, Action, AlignSchema, Hazard, Phase
 from delta_engine.addressing import Addressing
-from delta_engine.aspects import grants, owner, table_tags
+from delta_engine.aspects import Difference, grants, owner, table_tags
 from delta_engine.aspects.aspect import Aspect, Change, Comparison, RenderContext, Sign
 from delta_engine.capabilities import Capabilities
+from delta_engine.drift_policy import DriftKind
 from delta_engine.models import QualifiedName, Schema, Table
-from delta_engine.policy import Policy
+from delta_engine.policy import NO_POLICY, Policy
 from delta_engine.sql import sql_schema, sql_set_schema_comment
 from delta_engine.state.states import SchemaState, TableState
 
 SHARED: tuple[Aspect[Any], ...] = (table_tags.ASPECT, grants.ASPECT, owner.ASPECT)
 """The aspects that schemas share with tables."""
+
+_KINDS = {
+    DriftKind.TABLE_TAG: DriftKind.SCHEMA_TAG,
+    DriftKind.GRANT: DriftKind.SCHEMA_GRANT,
+    DriftKind.OWNER: DriftKind.SCHEMA_OWNER,
+}
+"""What the shared aspects call a schema's drift."""
 
 _ASPECT_OF = {action_type: aspect for aspect in SHARED for action_type in aspect.action_types}
 
@@ -45,17 +53,37 @@ def diff(
     attempted: Sequence[Schema] = (),
 ) -> Iterator[Action]:
     """Yield the actions that bring a schema to its model; a comment that it does not name is left alone."""
-    if desired.comment is not None and desired.comment != observed.comment:
-        yield SetSchemaComment(desired.comment, observed.comment)
-    comparison = Comparison.of(
-        _as_table(desired),
-        TableState(tags=observed.tags, owner=observed.owner, grants=observed.grants),
-        _as_table(last_applied) if last_applied else None,
-        policy,
-        tuple(map(_as_table, attempted)),
-    )
+    comment = _comment(desired, observed)
+    if comment is not None:
+        yield comment
+    comparison = _comparison(desired, observed, last_applied, policy, attempted)
     for aspect in SHARED:
         yield from aspect.diff(comparison)
+
+
+def differences(
+    desired: Schema, observed: SchemaState, last_applied: Schema | None = None
+) -> Iterator[Difference]:
+    """Yield how a schema differs from its model, one by one; what neither side of ours names is nobody's business."""
+    comment = _comment(desired, observed)
+    if comment is not None:
+        yield from _described(DriftKind.SCHEMA_COMMENT, comment)
+    comparison = _comparison(desired, observed, last_applied, NO_POLICY, ())
+    for aspect in SHARED:
+        for action in (aspect.differences or aspect.diff)(comparison):
+            yield from _described(_KINDS[aspect.drift_kind(action)], action)
+
+
+def accept(model: Schema, observed: SchemaState, accepted: Iterable[Difference]) -> Schema:
+    """Return a model that takes the observed side of some differences, and keeps its own in all others."""
+    for difference in accepted:
+        action = difference.action
+        if isinstance(action, SetSchemaComment):
+            model = replace(model, comment=action.observed)
+        else:
+            taken = _ASPECT_OF[type(action)].accept(_as_table(model), _as_state(observed), action)
+            model = replace(model, tags=taken.tags, owner=taken.owner, grants=taken.grants)
+    return model
 
 
 def after_create(desired: Schema, policy: Policy) -> Iterator[Action]:
@@ -94,6 +122,35 @@ def explain(actions: Iterable[Action]) -> Iterator[tuple[Action, Change]]:
         else:
             for line in _ASPECT_OF[type(action)].explain(action):
                 yield action, line
+
+
+def _described(kind: DriftKind, action: Action) -> Iterator[Difference]:
+    for _, change in explain([action]):
+        yield Difference(kind=kind, change=change, action=action)
+
+
+def _comment(desired: Schema, observed: SchemaState) -> SetSchemaComment | None:
+    if desired.comment is None or desired.comment == observed.comment:
+        return None
+    return SetSchemaComment(desired.comment, observed.comment)
+
+
+def _comparison(
+    desired: Schema,
+    observed: SchemaState,
+    last_applied: Schema | None,
+    policy: Policy,
+    attempted: Sequence[Schema],
+) -> Comparison:
+    """Pair what schemas have in common with tables."""
+    applied = _as_table(last_applied) if last_applied else None
+    return Comparison.of(
+        _as_table(desired), _as_state(observed), applied, policy, tuple(map(_as_table, attempted))
+    )
+
+
+def _as_state(observed: SchemaState) -> TableState:
+    return TableState(tags=observed.tags, owner=observed.owner, grants=observed.grants)
 
 
 def _as_table(schema: Schema) -> Table:

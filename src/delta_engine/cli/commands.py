@@ -30,7 +30,7 @@ from delta_engine.orchestrate.project import (
 )
 from delta_engine.orchestrate.sync_run import SyncRun
 from delta_engine.report.plan_document import plan_document
-from delta_engine.report.plan_tree import counted, plan_summary
+from delta_engine.report.plan_tree import counted, counted_resources, plan_summary
 from delta_engine.report.run_summary import sync_summary
 
 
@@ -91,7 +91,8 @@ def sync_models(
         statement_count = sum(outcome.statements for outcome in outcomes)
         verified = sum(outcome.is_verified for outcome in outcomes)
         typer.echo(
-            f"applied: {counted(len(outcomes), 'table')}, {counted(statement_count, 'statement')}; "
+            f"applied: {counted_resources(len(plan.changed_schemas()), len(outcomes))}, "
+            f"{counted(statement_count, 'statement')}; "
             f"{verified} verified"
         )
 
@@ -133,6 +134,8 @@ def _show(
     print_plan(plan)
     if with_sql:
         print_statements(line.sql for line in script)
+    for schema in plan.kept_schemas:
+        typer.echo(f"kept: schema {schema} is not declared any more, and stays as it is")
     for table in plan.kept_tables:
         typer.echo(f"kept: {table} is not declared any more (policy.removed_tables: keep)")
     typer.echo(f"{environment}: {plan_summary(plan)} ({counted(len(project.models), 'model')})")

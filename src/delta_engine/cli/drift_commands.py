@@ -19,17 +19,19 @@ from delta_engine.cli.terminal import confirm, print_note, status
 from delta_engine.config.described_edits import described_edit
 from delta_engine.config.model_edit_texts import ModelEdit
 from delta_engine.config.model_edits import edit_models, is_editable
+from delta_engine.drift import schemas
 from delta_engine.drift.detector import DetectedTable
 from delta_engine.drift.drift_report import DriftReport
 from delta_engine.drift.handling import renames_of, taken_in, undone
+from delta_engine.drift.schemas import DetectedSchema
 from delta_engine.drift_policy import DriftKind, Severity
 from delta_engine.errors import raise_all
-from delta_engine.models import Table
+from delta_engine.models import Schema, Table
 from delta_engine.orchestrate.drift_reports import DriftReporting
 from delta_engine.orchestrate.project import Project
 from delta_engine.report.drift_json import drift_json
 from delta_engine.report.drift_text import drift_lines, drift_text, summary
-from delta_engine.report.plan_tree import counted, plan_summary
+from delta_engine.report.plan_tree import counted_resources, plan_summary
 
 _COLOURS = {Severity.HIGH: "red", Severity.MEDIUM: "yellow", Severity.LOW: "cyan"}
 
@@ -92,7 +94,7 @@ def revert_drift(context: Context, tables: Sequence[str], allow: Sequence[str], 
             confirm("Revert these changes?", yes=yes)
         outcomes = apply_plan(run, plan)  # an empty one still records tables that somebody made anew
         if plan:
-            typer.echo(f"reverted: {counted(len(outcomes), 'table')}")
+            typer.echo(f"reverted: {counted_resources(len(plan.changed_schemas()), len(outcomes))}")
 
 
 def accept_drift(context: Context, tables: Sequence[str], *, yes: bool) -> None:
@@ -102,27 +104,43 @@ def accept_drift(context: Context, tables: Sequence[str], *, yes: bool) -> None:
         with status("reading the catalog …"):
             detected = run.detect(project.models, is_partial=project.is_partial)
         drifted = [table for table in detected if table.drift]
+        known = {schema.key for schema in project.schemas}
+        drifted_schemas = [
+            schema for schema in run.detect_schemas() if schema.drift and schema.name.key in known
+        ]
+        for schema in drifted_schemas:
+            _print_findings(schema)
         for table in drifted:
             _print_findings(table)
-        typer.echo(f"{project.settings.environment}: {counted(len(drifted), 'table')} to accept")
-        if not drifted:
+        typer.echo(
+            f"{project.settings.environment}: {counted_resources(len(drifted_schemas), len(drifted))} to accept"
+        )
+        if not drifted and not drifted_schemas:
             return
         confirm("Take this into the models?", yes=yes)
-        _edit_models(project, drifted)
-        run.accept(drifted)
+        _edit_models(project, drifted, drifted_schemas)
+        run.accept(drifted, drifted_schemas)
         typer.echo("accepted. Look at the models' changes, and commit them.")
 
 
-def _edit_models(project: Project, drifted: Sequence[DetectedTable]) -> None:
+def _edit_models(
+    project: Project, drifted: Sequence[DetectedTable], drifted_schemas: Sequence[DetectedSchema]
+) -> None:
     """Edit YAML models in place; say what to change in Python models."""
     models = {model.qualified_name.key: model for model in project.models}
-    declared = [table for table in drifted if table.name.key in models]
-    edits = [_edit(models[table.name.key], table) for table in declared]
-    for edit, table in zip(edits, declared, strict=True):
-        _tell_what_stays(edit, table)
-    edits = [edit for edit in edits if edit.before != edit.after]
+    schema_models = {model.key: model for model in project.schemas}
+    found = [
+        *(_schema_edit(schema_models[schema.name.key], schema) for schema in drifted_schemas),
+        *(_edit(models[table.name.key], table) for table in drifted if table.name.key in models),
+    ]
+    edits = [edit for edit in found if edit.before != edit.after]
     afterwards = [edit.after for edit in edits if edit.after is not None]
-    raise_all(project.validator.model_violations(afterwards))
+    raise_all(
+        project.violations(
+            [after for after in afterwards if isinstance(after, Table)],
+            [after for after in afterwards if isinstance(after, Schema)],
+        )
+    )
     for path in edit_models([edit for edit in edits if is_editable(edit.before)], project.settings):
         typer.echo(f"updated: {path}")
     for edit in edits:
@@ -133,14 +151,19 @@ def _edit_models(project: Project, drifted: Sequence[DetectedTable]) -> None:
 def _edit(model: Table, table: DetectedTable) -> ModelEdit:
     if not table.observed.exists:
         return ModelEdit(before=model, after=None)
-    return ModelEdit(before=model, after=taken_in(model, table), renames=renames_of(table))
+    after = taken_in(model, table)
+    _tell_what_stays(after, table)
+    return ModelEdit(before=model, after=after, renames=renames_of(table))
 
 
-def _tell_what_stays(edit: ModelEdit, table: DetectedTable) -> None:
+def _schema_edit(model: Schema, schema: DetectedSchema) -> ModelEdit:
+    after = None if schema.observed is None else schemas.taken_in(model, schema)
+    return ModelEdit(before=model, after=after)
+
+
+def _tell_what_stays(after: Table, table: DetectedTable) -> None:
     """Say what no edit of a model can take in: properties that the environment gives to every table."""
-    if edit.after is None:
-        return
-    for detail in undone(edit.after, table):
+    for detail in undone(after, table):
         if detail.ignored_by is None and detail.deviation.kind is not DriftKind.TABLE_REPLACED:
             print_note(
                 f"{table.name}: {detail.finding.field} stays declared, and the next sync brings it back: change "
@@ -165,8 +188,8 @@ def _print(report: DriftReport) -> None:
         console.print(Text(line.text, style=_COLOURS[line.severity] if line.severity else ""))
 
 
-def _print_findings(table: DetectedTable) -> None:
-    typer.echo(f"~ {table.resource}")
-    for detail in table.drift:
+def _print_findings(detected: DetectedTable | DetectedSchema) -> None:
+    typer.echo(f"~ {detected.resource}")
+    for detail in detected.drift:
         finding = detail.finding
         typer.echo(f"    {finding.field}: {finding.expected or 'absent'} → {finding.actual or 'gone'}")

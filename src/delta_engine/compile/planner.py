@@ -15,7 +15,7 @@ from delta_engine.compile.manageability import unmanageable
 from delta_engine.compile.referenced_keys import with_referencing_keys
 from delta_engine.constraints.resolution import resolved
 from delta_engine.errors import raise_all
-from delta_engine.models import QualifiedName, Schema, Table
+from delta_engine.models import QualifiedName, Schema, SchemaName, Table
 from delta_engine.policy import NO_POLICY, Policy, RemovedTables
 from delta_engine.state.states import CatalogState, RelationKind
 
@@ -31,6 +31,10 @@ class TablePlanner:
     def __init__(self, policy: Policy = NO_POLICY, schemas: Sequence[Schema] = ()) -> None:
         self._policy = policy
         self.schemas = tuple(sorted(schemas, key=lambda schema: schema.key))
+
+    def with_schemas(self, schemas: Sequence[Schema]) -> TablePlanner:
+        """Return this planner with other schemas."""
+        return TablePlanner(self._policy, schemas)
 
     @property
     def drops_tables(self) -> bool:
@@ -56,7 +60,8 @@ class TablePlanner:
                 models no longer say is ours to remove.
             removed: tables that exist, were applied, and are not declared any more, with how many rows they have;
                 None where nobody counted, for then they stay.
-            applied_schemas: the schemas as they were applied last, by `Schema.key`.
+            applied_schemas: the schemas as they were applied last, by `Schema.key`; none where only a part of the
+                models was loaded.
             attempts: what later runs failed to apply: ours to remove as well.
 
         Raises:
@@ -104,6 +109,7 @@ class TablePlanner:
             align_schemas=tuple(self._changed_schemas(state, applied_schemas, attempts)),
             drop_tables=tuple(DropTable(name, rows) for name, rows in gone if rows is not None),
             kept_tables=tuple(name for name, rows in gone if rows is None),
+            kept_schemas=tuple(self._kept_schemas(state, applied_schemas)),
         )
 
     def _missing_schemas(self, models: Sequence[Table], state: CatalogState) -> Iterator[CreateSchema]:
@@ -114,6 +120,13 @@ class TablePlanner:
         for key in sorted(missing | {key for key in declared if _is_absent(key, state)}):
             catalog, _, name = key.partition(".")
             yield CreateSchema(catalog, name, (declared[key].comment or "") if key in declared else "")
+
+    def _kept_schemas(self, state: CatalogState, applied: Mapping[str, Schema]) -> Iterator[SchemaName]:
+        """Yield the schemas that were declared once and are not any more: they are neither changed nor dropped."""
+        declared = {schema.key for schema in self.schemas}
+        for key, schema in sorted(applied.items()):
+            if key not in declared and not _is_absent(key, state):
+                yield schema.qualified_name
 
     def _changed_schemas(
         self, state: CatalogState, applied: Mapping[str, Schema], attempts: Attempts

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from delta_engine.config.model_fields import (
     COLUMN_FIELDS,
+    SCHEMA_FIELDS,
     TABLE_FIELDS,
     Declared,
     ModelField,
@@ -16,10 +17,12 @@ from delta_engine.config.model_fields import (
 from delta_engine.config.python_text import Code, literal, on_one_line
 from delta_engine.config.value_edits import sources_of_items
 from delta_engine.config.yaml_emitter import Value
-from delta_engine.models import Table
+from delta_engine.models import Schema, Table
 
 
-def described_edit(before: Table, after: Table | None, renames: Mapping[str, str] | None = None) -> str:
+def described_edit(
+    before: Table | Schema, after: Table | Schema | None, renames: Mapping[str, str] | None = None
+) -> str:
     """Return what to change and where, a line per change below the model's place and name.
 
     Args:
@@ -31,7 +34,13 @@ def described_edit(before: Table, after: Table | None, renames: Mapping[str, str
         Lines without a line break at the end.
     """
     where = f"{before.declared_at} " if before.declared_at else ""
-    lines = ["remove the table"] if after is None else _changes(before, after, renames or {})
+    match before, after:
+        case Table(), Table():
+            lines = list(_changes(before, after, renames or {}))
+        case Schema(), Schema():
+            lines = [line for field in SCHEMA_FIELDS for line in _field(field, before, after)]
+        case _:
+            lines = [f"remove the {'schema' if isinstance(before, Schema) else 'table'}"]
     return "\n  ".join((f"{where}{before.qualified_name}:", *lines))
 
 

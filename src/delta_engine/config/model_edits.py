@@ -6,22 +6,22 @@ without risk is refused, with words for doing it by hand.
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from delta_engine.config.described_edits import described_edit
 from delta_engine.config.file_replacement import replace_files
-from delta_engine.config.model_edit_texts import ModelEdit, edit_text
+from delta_engine.config.model_edit_texts import ModelEdit, Place, edit_text, list_key
 from delta_engine.config.model_files import models_of_text
 from delta_engine.config.settings import Settings
 from delta_engine.config.yaml_source import UnusualLayoutError
 from delta_engine.errors import ConfigError, RefusalGroup, RefusedError, SourceLocation, raise_all
-from delta_engine.models import Table
+from delta_engine.models import Schema, Table
 
 
-def is_editable(model: Table) -> bool:
+def is_editable(model: Table | Schema) -> bool:
     """Whether a loaded model stands in a YAML file, which can be edited; Python cannot."""
     location = model.declared_at
     return location is not None and Path(location.file).suffix.lower() in (".yml", ".yaml")
@@ -31,7 +31,7 @@ def edit_models(edits: Sequence[ModelEdit], settings: Settings) -> tuple[Path, .
     """Make edits in the model files; nothing else in them changes, comments and layout included.
 
     Args:
-        edits: at most one per table; `before` is as `load_models` gave it.
+        edits: at most one per table or schema; `before` is as `load_declared` gave it.
         settings: the environment with which the models were loaded.
 
     Returns:
@@ -72,8 +72,12 @@ def _unmakeable(edit: ModelEdit) -> Iterator[ConfigError]:
     if not is_editable(before):
         yield _refusal(edit, "only models in YAML files can be edited")
     elif after is not None and after.qualified_name != before.qualified_name:
-        yield _refusal(edit, "a table's name cannot be edited")
-    elif after is not None and after.default_table_properties != before.default_table_properties:
+        yield _refusal(edit, f"a {list_key(before).removesuffix('s')}'s name cannot be edited")
+    elif (
+        isinstance(after, Table)
+        and isinstance(before, Table)
+        and after.default_table_properties != before.default_table_properties
+    ):
         yield _refusal(
             edit,
             "a default property stands in the environment's configuration, not in the model",
@@ -84,25 +88,27 @@ def _unmakeable(edit: ModelEdit) -> Iterator[ConfigError]:
 def _edited(text: str, file: str, edits: Sequence[ModelEdit], settings: Settings) -> str:
     """Return a file's text with edits made, and found to say what they want."""
     loaded = models_of_text(_with_line_feeds(text), file, settings)
-    positions: dict[int, ModelEdit] = {}
+    places: dict[Place, ModelEdit] = {}
     for edit in edits:
-        position = _position(edit, loaded)
-        if position in positions:
+        place = _place(edit, loaded)
+        if place in places:
             raise _refusal(edit, "it is edited twice at once")
-        positions[position] = edit
+        places[place] = edit
     try:
-        new_text = edit_text(text, positions)
+        new_text = edit_text(text, places)
         outcome = models_of_text(_with_line_feeds(new_text), file, settings)
     except (UnusualLayoutError, RefusedError, RefusalGroup) as error:
         raise _unsafe(edits, _reason(error)) from error
-    expected = [positions[place].after if place in positions else model for place, model in enumerate(loaded)]
+    expected = [places[place].after if place in places else model for place, model in _placed(loaded)]
     if [_comparable(model) for model in outcome] != [_comparable(model) for model in expected if model]:
         raise _unsafe(edits, "the outcome would not be what is wanted, or other tables would change")
     return new_text
 
 
-def _comparable(model: Table) -> Table:
+def _comparable(model: Table | Schema) -> Table | Schema:
     """Return a model without what means nothing: the order of checks, and columns that the platform chooses."""
+    if isinstance(model, Schema):
+        return model
     return replace(
         model,
         checks=tuple(sorted(model.checks, key=lambda check: check.name)),
@@ -110,21 +116,29 @@ def _comparable(model: Table) -> Table:
     )
 
 
-def _position(edit: ModelEdit, loaded: Sequence[Table]) -> int:
+def _placed(loaded: Sequence[Table | Schema]) -> Iterator[tuple[Place, Table | Schema]]:
+    """Yield the models of a file with their places."""
+    counts: Counter[str] = Counter()
+    for model in loaded:
+        key = list_key(model)
+        yield (key, counts[key]), model
+        counts[key] += 1
+
+
+def _place(edit: ModelEdit, loaded: Sequence[Table | Schema]) -> Place:
     """Return a model's place in its file.
 
     Raises:
         ConfigError: what stands there is not the model that was loaded.
     """
     before = edit.before
-    for place, model in enumerate(loaded):
+    for place, model in _placed(loaded):
         if model.declared_at == before.declared_at and model == before:
             return place
-    raise ConfigError(
+    raise _about(
+        before,
         "the model is not there as it was loaded: the file has changed since",
-        table=str(before.qualified_name),
-        location=before.declared_at,
-        way_out="Run the command again.",
+        "Run the command again.",
     )
 
 
@@ -168,9 +182,11 @@ def _reason(error: UnusualLayoutError | RefusedError | RefusalGroup) -> str:
 
 def _refusal(edit: ModelEdit, reason: str, way_out: str = "") -> ConfigError:
     by_hand = described_edit(edit.before, edit.after, edit.renames)
-    return ConfigError(
-        reason,
-        table=str(edit.before.qualified_name),
-        location=edit.before.declared_at,
-        way_out=f"{way_out or 'Change it by hand:'}\n{by_hand}",
-    )
+    return _about(edit.before, reason, f"{way_out or 'Change it by hand:'}\n{by_hand}")
+
+
+def _about(model: Table | Schema, reason: str, way_out: str) -> ConfigError:
+    if isinstance(model, Schema):
+        reason = f"schema {model.qualified_name}: {reason}"
+        return ConfigError(reason, location=model.declared_at, way_out=way_out)
+    return ConfigError(reason, table=str(model.qualified_name), location=model.declared_at, way_out=way_out)

@@ -22,11 +22,12 @@ from delta_engine.models import (
     Part,
     PrimaryKey,
     RowFilter,
+    Schema,
     Table,
 )
 from delta_engine.sql import sql_data_type
 
-Declared = TypeVar("Declared", Column, Table)
+Declared = TypeVar("Declared", Column, Table, Schema)
 
 
 def as_code(value: Value) -> Code:
@@ -63,11 +64,11 @@ class ModelField(Generic[Declared]):
 
 
 def said(fields: tuple[ModelField[Declared], ...], model: Declared) -> dict[str, Value]:
-    """Return what a model file says of a table or a column, in order, defaults left out.
+    """Return what a model file says of a table, a column or a schema, in order, defaults left out.
 
     Args:
-        fields: `TABLE_FIELDS` or `COLUMN_FIELDS`.
-        model: the table or the column.
+        fields: `TABLE_FIELDS`, `COLUMN_FIELDS` or `SCHEMA_FIELDS`.
+        model: the table, the column or the schema.
     """
     values = ((field, field.value(model)) for field in fields)
     return {field.key: value for field, value in values if value is not None and value != field.default}
@@ -152,6 +153,10 @@ def _managed(table: Table) -> Value | None:
     return None if managed is None else [part.value for part in Part if part in managed]
 
 
+def _grants(model: Table | Schema) -> Value:
+    return {principal: list(granted) for principal, granted in model.grants.items()}
+
+
 COLUMN_FIELDS: tuple[ModelField[Column], ...] = (
     ModelField("name", lambda column: column.name),
     ModelField("type", lambda column: sql_data_type(column.data_type)),
@@ -202,12 +207,16 @@ TABLE_FIELDS: tuple[ModelField[Table], ...] = (
         code=partial(_call, "RowFilter"),
     ),
     ModelField("owner", lambda table: table.owner),
-    ModelField(
-        "grants",
-        lambda table: {principal: list(granted) for principal, granted in table.grants.items()},
-        {},
-        entry="grant",
-    ),
+    ModelField("grants", _grants, {}, entry="grant"),
+)
+
+SCHEMA_FIELDS: tuple[ModelField[Schema], ...] = (
+    ModelField("catalog", lambda schema: schema.catalog_name, None, "catalog_name"),
+    ModelField("name", lambda schema: schema.schema_name, None, "schema_name"),
+    ModelField("comment", lambda schema: schema.comment),
+    ModelField("tags", lambda schema: dict(schema.tags), {}, entry="tag"),
+    ModelField("owner", lambda schema: schema.owner),
+    ModelField("grants", _grants, {}, entry="grant"),
 )
 
 ITEM_LISTS = ("columns", "foreign_keys")

@@ -47,8 +47,8 @@ def load_declared(settings: Settings) -> tuple[tuple[Table, ...], tuple[Schema, 
     return tables, tuple(model for model in filled if isinstance(model, Schema))
 
 
-def models_of_text(text: str, file: str, settings: Settings) -> tuple[Table, ...]:
-    """Return the tables that the text of a YAML model file declares, variables filled in.
+def models_of_text(text: str, file: str, settings: Settings) -> tuple[Table | Schema, ...]:
+    """Return the tables and schemas that the text of a YAML model file declares, variables filled in.
 
     Args:
         text: the file's text, its lines ended by line feeds alone.
@@ -63,7 +63,7 @@ def models_of_text(text: str, file: str, settings: Settings) -> tuple[Table, ...
     declared = list(_collected(_declared(parse_document(text, file)), refusals))
     filled = tuple(_collected(_filled_in(declared, settings), refusals))
     raise_all(refusals)
-    return tuple(model for model in filled if isinstance(model, Table))
+    return filled
 
 
 def _collected(
@@ -115,21 +115,23 @@ def _yaml_models(path: Path, settings: Settings) -> Iterator[Table | Schema | Re
 
 
 def _declared(document: Document) -> Iterator[Table | Schema | RefusedError]:
-    match document.value:
-        case {"tables": [*tables]} if len(document.value) == 1:
-            pass
-        case {"schemas": [*schemas]} if len(document.value) == 1:
-            for position, value in enumerate(schemas):
-                try:
-                    yield schema_of(document, ("schemas", position), value)
-                except RefusedError as refusal:
-                    yield refusal
-            return
-        case _:
-            raise document.error(
-                (), "a model file holds one key, tables or schemas, with a list of them under it"
-            )
-    for position, value in enumerate(tables):
+    lists = document.value
+    if (
+        not isinstance(lists, dict)
+        or not lists
+        or not lists.keys() <= {"schemas", "tables"}
+        or not all(isinstance(value, list) for value in lists.values())
+    ):
+        raise document.error(
+            (),
+            "a model file holds the keys tables and schemas, or one of them, each with a list of them under it",
+        )
+    for position, value in enumerate(lists.get("schemas", ())):
+        try:
+            yield schema_of(document, ("schemas", position), value)
+        except RefusedError as refusal:
+            yield refusal
+    for position, value in enumerate(lists.get("tables", ())):
         try:
             yield table_of(document, ("tables", position), value)
         except RefusedError as refusal:

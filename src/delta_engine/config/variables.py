@@ -58,14 +58,7 @@ def fill_in_schema(schema: Schema, variables: Mapping[str, str]) -> Schema:
     def fill(text: str) -> str:
         return substitute(text, variables, schema.declared_at)
 
-    return replace(
-        schema,
-        catalog_name=fill(schema.catalog_name),
-        schema_name=fill(schema.schema_name),
-        tags=_changed(schema.tags, fill),
-        owner=None if schema.owner is None else fill(schema.owner),
-        grants={fill(principal): privileges for principal, privileges in schema.grants.items()},
-    )
+    return _with_schema_texts(schema, fill)
 
 
 def spelled(table: Table, catalog: str) -> Table:
@@ -82,6 +75,11 @@ def spelled(table: Table, catalog: str) -> Table:
         return f"{catalog}.{escaped(text.removeprefix(prefix))}" if is_within else escaped(text)
 
     return replace(with_texts(table, names=name, values=escaped), catalog_name=catalog)
+
+
+def spelled_schema(schema: Schema, catalog: str) -> Schema:
+    """Return a schema as a file spells it; the arguments are those of `spelled`."""
+    return replace(_with_schema_texts(schema, escaped), catalog_name=catalog)
 
 
 def escaped(text: str) -> str:
@@ -111,6 +109,17 @@ def with_texts(table: Table, *, names: Callable[[str], str], values: Callable[[s
         grants={values(principal): privileges for principal, privileges in table.grants.items()},
         location=None if table.location is None else values(table.location),
         renamed_from=None if table.renamed_from is None else names(table.renamed_from),
+    )
+
+
+def _with_schema_texts(schema: Schema, change: Callable[[str], str]) -> Schema:
+    return replace(
+        schema,
+        catalog_name=change(schema.catalog_name),
+        schema_name=change(schema.schema_name),
+        tags=_changed(schema.tags, change),
+        owner=None if schema.owner is None else change(schema.owner),
+        grants={change(principal): privileges for principal, privileges in schema.grants.items()},
     )
 
 

@@ -30,6 +30,7 @@ from delta_engine.deployment.resources import (
     failed_table,
     noted,
     recorded_version,
+    resource_key,
     table_key,
 )
 from delta_engine.deployment.run_document import apply_record, described, first_document
@@ -42,7 +43,7 @@ from delta_engine.deployment.schema_resources import (
 )
 from delta_engine.deployment.synchronizer import differences, synchronize
 from delta_engine.execute.action_runner import OutcomeKind, SchemaOutcome, TableOutcome
-from delta_engine.models import QualifiedName, Schema, Table
+from delta_engine.models import QualifiedName, Schema, SchemaName, Table
 from delta_engine.state.states import CatalogState, TableState
 from delta_engine.state.table_versions import TableVersion, TableVersionReader
 
@@ -319,9 +320,9 @@ class RunRecorder:
         """Take records along to new names where tables have them by now; see `with_settled_renames`."""
         self._resources = dict(with_settled_renames(self.state, models, observed).resources)
 
-    def forget(self, table: QualifiedName) -> None:
-        """Drop a table's record."""
-        self._resources.pop(table_key(table), None)
+    def forget(self, name: QualifiedName | SchemaName) -> None:
+        """Drop the record of a table or schema."""
+        self._resources.pop(resource_key(name), None)
 
     def _adopt(self, key: str, model: Table, earlier: Resource | None) -> None:
         version = recorded_version(earlier.metadata) if earlier else None

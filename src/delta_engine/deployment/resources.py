@@ -23,7 +23,7 @@ from delta_engine.deployment.document import (
 )
 from delta_engine.deployment.schema_resources import schema_key
 from delta_engine.execute.action_runner import TableOutcome
-from delta_engine.models import QualifiedName, Table
+from delta_engine.models import QualifiedName, SchemaName, Table
 from delta_engine.state.states import TableState
 from delta_engine.state.table_versions import TableVersion
 
@@ -31,6 +31,11 @@ from delta_engine.state.table_versions import TableVersion
 def table_key(name: QualifiedName) -> str:
     """Return a table's key: `table.<catalog>.<schema>.<table>`, in lower case."""
     return f"{ResourceType.TABLE.value}.{name.key}"
+
+
+def resource_key(name: QualifiedName | SchemaName) -> str:
+    """Return the key of a table or schema."""
+    return schema_key(name.catalog, name.schema) if isinstance(name, SchemaName) else table_key(name)
 
 
 def applied_table(

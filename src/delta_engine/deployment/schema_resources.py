@@ -38,13 +38,14 @@ def declared_schema(schema: Schema, *, at: datetime, by: str, earlier: Resource 
         by: who found it.
         earlier: its record so far; it stays if it says the same.
     """
-    resource = earlier
-    if resource is None or resource.status is not Status.HEALTHY:
+    resource, definition = earlier, define_schema(schema)
+    is_news = resource is None or resource.metadata.schema_definition != definition
+    if resource is None or is_news or resource.status is not Status.HEALTHY:
         resource = applied_schema(schema.catalog_name, schema.schema_name, at=at, by=by)
     return msgspec.structs.replace(
         resource,
         metadata=ResourceMetadata(
-            schema_definition=define_schema(schema), unknown=earlier.metadata.unknown if earlier else None
+            schema_definition=definition, unknown=earlier.metadata.unknown if earlier else None
         ),
         unknown=earlier.unknown if earlier else None,
     )

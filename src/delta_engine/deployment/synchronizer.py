@@ -11,9 +11,11 @@ from datetime import datetime
 import msgspec
 
 from delta_engine import aspects
+from delta_engine.aspects import schemas
 from delta_engine.aspects.aspect import Comparison
 from delta_engine.deployment.definitions import (
     TableDefinition,
+    as_schema,
     as_table,
     define_columns,
     schema_checksum,
@@ -58,9 +60,11 @@ def is_half_done(resource: Resource) -> bool:
 
 def differences(definition: TableDefinition, observed: TableState) -> Iterator[Difference]:
     """Yield how a table differs from its definition, in the words of a plan that would bring it back."""
-    for difference in aspects.differences(Comparison.of(as_table(definition), observed)):
-        change = difference.change
-        yield Difference(field=change.subject, expected=change.desired, actual=change.observed)
+    yield from map(_difference, aspects.differences(Comparison.of(as_table(definition), observed)))
+
+
+def _difference(found: aspects.Difference) -> Difference:
+    return Difference(field=found.change.subject, expected=found.change.desired, actual=found.change.observed)
 
 
 def _synchronized(key: str, resource: Resource, observed: CatalogState) -> Resource:
@@ -73,7 +77,14 @@ def _synchronized(key: str, resource: Resource, observed: CatalogState) -> Resou
     table = observed.table(name)
     if not table.exists:
         return _found(resource, Status.MISSING, sync_error="the table is not in the catalog")
-    drift = tuple(differences(definition, table))
+    checksum = schema_checksum(define_columns(table.columns))
+    return _compared(resource, tuple(differences(definition, table)), checksum)
+
+
+def _compared(
+    resource: Resource, drift: tuple[Difference, ...], actual_checksum: str | None = None
+) -> Resource:
+    """Return a resource that exists, with how it differs from what was applied."""
     if not drift:
         return _found(resource, Status.HEALTHY)
     excused = is_half_done(resource) or (
@@ -85,14 +96,20 @@ def _synchronized(key: str, resource: Resource, observed: CatalogState) -> Resou
         status,
         sync_error=resource.metadata.sync_error if status is resource.status else None,
         drift=drift,
-        actual_checksum=schema_checksum(define_columns(table.columns)),
+        actual_checksum=actual_checksum,
     )
 
 
 def _synchronized_schema(key: str, resource: Resource, observed: CatalogState) -> Resource:
-    """Return a schema's resource as found; what else has no definition says nothing that could be compared."""
+    """Return a schema's resource as found; one that is not declared says nothing that could be compared."""
     if key in {schema_key(*pair) for pair in observed.missing_schemas}:
         return _found(resource, Status.MISSING, sync_error="the schema is not in the catalog")
+    definition = resource.metadata.schema_definition
+    if definition is not None:
+        schema = as_schema(definition)
+        found = observed.schema_states.get(schema.key)
+        if found is not None:
+            return _compared(resource, tuple(map(_difference, schemas.differences(schema, found))))
     if resource.status is Status.MISSING and key in {schema_key(*pair) for pair in observed.schemas}:
         return _found(resource, Status.HEALTHY)
     return resource

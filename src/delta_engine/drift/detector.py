@@ -16,28 +16,15 @@ from delta_engine.deployment.resources import table_key
 from delta_engine.deployment.synchronizer import is_half_done
 from delta_engine.drift.attribution import attribution, by_commit, renames, since, since_made_anew
 from delta_engine.drift.comparison import Applied, Deviation, deviations
-from delta_engine.drift.drift_report import Attribution, Finding
-from delta_engine.drift_policy import DriftKind, DriftPolicy, IgnoreEntry
+from delta_engine.drift.drift_report import Attribution
+from delta_engine.drift.judgement import Detected, judged
+from delta_engine.drift.schemas import DetectedSchema, detect_schemas
+from delta_engine.drift_policy import DriftKind, DriftPolicy
 from delta_engine.errors import RefusedError
 from delta_engine.models import QualifiedName
 from delta_engine.state.states import Audit, CatalogState, TableState
 from delta_engine.state.table_history import Commit, TableHistoryReader
 from delta_engine.state.table_versions import TableVersion, TableVersionReader
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Detected:
-    """A deviation, judged.
-
-    Args:
-        deviation: what is different.
-        finding: the same for the report, with its severity and its author.
-        ignored_by: the entry of the policy that ignores it.
-    """
-
-    deviation: Deviation
-    finding: Finding
-    ignored_by: IgnoreEntry | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,7 +124,7 @@ class DriftDetector:
             now: when that was.
         """
         return tuple(
-            (name, self._judged(name, _refused(refusal), None, now))
+            (name, judged(self._policy, name, _refused(refusal), None, now))
             for refusal in refusals
             for name in [QualifiedName(*str(refusal.table).split("."))]
         )
@@ -155,10 +142,16 @@ class DriftDetector:
         known = set(managed)
         deviation = Deviation(kind=DriftKind.UNMANAGED, field="table", expected=None, actual="exists")
         return tuple(
-            (name, self._judged(name, deviation, _created(observed.audits.get(name.key)), now))
+            (name, judged(self._policy, name, deviation, _created(observed.audits.get(name.key)), now))
             for name in observed.unasked
             if name.key not in known
         )
+
+    def schemas(
+        self, state: DeploymentState, observed: CatalogState, *, now: datetime
+    ) -> tuple[DetectedSchema, ...]:
+        """Return the schemas that are not as they were applied; see `detect_schemas`."""
+        return detect_schemas(self._policy, state, observed, now=now)
 
     def _looked_at_again(self, suspects: Sequence[_Suspect]) -> list[_Suspect]:
         """Ask for ids and for histories, each at once for all tables that need it."""
@@ -194,32 +187,8 @@ class DriftDetector:
             version=suspect.version,
             is_history_whole=suspect.is_history_whole,
             details=tuple(
-                self._judged(suspect.name, deviation, _author(suspect, deviation), now)
+                judged(self._policy, suspect.name, deviation, _author(suspect, deviation), now)
                 for deviation in _deviations(suspect)
-            ),
-        )
-
-    def _judged(
-        self, table: QualifiedName, deviation: Deviation, changed: Attribution | None, now: datetime
-    ) -> Detected:
-        kind, field = deviation.kind, deviation.field
-        return Detected(
-            deviation=deviation,
-            finding=Finding(
-                kind=kind,
-                field=field,
-                expected=deviation.expected,
-                actual=deviation.actual,
-                severity=self._policy.severity(table, kind, field),
-                changed=changed,
-            ),
-            ignored_by=next(
-                (
-                    entry
-                    for entry in self._policy.ignores
-                    if not entry.is_expired(now) and entry.matches(table, kind, field)
-                ),
-                None,
             ),
         )
 

@@ -59,11 +59,11 @@ class Finding:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TableDrift:
-    """One table with at least one finding.
+class ResourceDrift:
+    """One table or schema with at least one finding.
 
     Args:
-        resource: its key, `table.<catalog>.<schema>.<table>`.
+        resource: its key, `table.<catalog>.<schema>.<table>` or `schema.<catalog>.<schema>`.
         findings: the worst first.
     """
 
@@ -81,7 +81,7 @@ class IgnoredFinding:
     """A finding that the drift policy ignores.
 
     Args:
-        resource: the table's key.
+        resource: the key of the table or schema.
         finding: what it is.
         reason: why it is ignored.
         expires: the last day on which it is, ISO 8601; None for ever.
@@ -122,12 +122,12 @@ class PendingChange:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PendingTable:
-    """A table that the next sync would change.
+class PendingResource:
+    """A table or schema that the next sync would change.
 
     Args:
-        resource: the table's key.
-        changes: what it would change; empty for a table that it would create.
+        resource: its key.
+        changes: what it would change; empty for one that it would create.
     """
 
     resource: str
@@ -195,6 +195,7 @@ class DriftReport:
         drifted: tables that are not as they were applied.
         deleted: tables that were applied and are gone.
         unmanaged: tables in managed schemas that are in no model.
+        schemas: declared schemas that are not as they were applied, or are gone.
         ignored: findings that the drift policy ignores; they count nowhere else.
         policy_notes: entries of the drift policy that do nothing.
         pending: what the models want and nobody has applied yet; no drift.
@@ -212,12 +213,13 @@ class DriftReport:
     serial: int = 0
     lineage: str = "unknown"
     tables_checked: int = 0
-    drifted: tuple[TableDrift, ...] = ()
-    deleted: tuple[TableDrift, ...] = ()
-    unmanaged: tuple[TableDrift, ...] = ()
+    drifted: tuple[ResourceDrift, ...] = ()
+    deleted: tuple[ResourceDrift, ...] = ()
+    unmanaged: tuple[ResourceDrift, ...] = ()
+    schemas: tuple[ResourceDrift, ...] = ()
     ignored: tuple[IgnoredFinding, ...] = ()
     policy_notes: tuple[PolicyNote, ...] = ()
-    pending: tuple[PendingTable, ...] = ()
+    pending: tuple[PendingResource, ...] = ()
     left_alone: tuple[ForeignProperty, ...] = ()
     unfinished: tuple[str, ...] = ()
     recommendations: tuple[Recommendation, ...] = ()
@@ -225,10 +227,10 @@ class DriftReport:
     version: int = field(default=VERSION)
 
     def findings(self) -> Iterator[tuple[str, Finding]]:
-        """Yield every finding with its table's key; what is ignored is not among them."""
-        for table in (*self.drifted, *self.deleted, *self.unmanaged):
-            for finding in table.findings:
-                yield table.resource, finding
+        """Yield every finding with its table's or schema's key; what is ignored is not among them."""
+        for one in (*self.schemas, *self.drifted, *self.deleted, *self.unmanaged):
+            for finding in one.findings:
+                yield one.resource, finding
 
     def count(self, severity: Severity) -> int:
         """Return how many findings there are of a severity."""

@@ -8,15 +8,24 @@ from dataclasses import replace
 from delta_engine import aspects
 from delta_engine.aspects.aspect import Comparison
 from delta_engine.aspects.columns import ColumnAdd, ColumnDrop
+from delta_engine.drift import schemas
 from delta_engine.drift.comparison import Deviation, accepted
-from delta_engine.drift.detector import Detected, DetectedTable
+from delta_engine.drift.detector import DetectedTable
+from delta_engine.drift.judgement import Detected
+from delta_engine.drift.schemas import DetectedSchema
 from delta_engine.drift_policy import DriftKind, Severity
 from delta_engine.errors import RefusedError
-from delta_engine.models import Table
+from delta_engine.models import Schema, Table
 from delta_engine.types import is_same_type
 
 _BEYOND_MODELS = (DriftKind.TABLE_DELETED, DriftKind.TABLE_REPLACED)
 """No model can say that it wants these; only `drift --accept` or `--revert` settles them."""
+
+
+_WAY_OUT = (
+    "`delta-engine drift` tells more; `drift --accept` takes it into the models, `drift --revert` "
+    "undoes it where a plan can, and `policy.drift: revert` lets every sync undo such changes."
+)
 
 
 class DriftRefusal(RefusedError):
@@ -62,6 +71,25 @@ def refusals(models: Sequence[Table], detected: Iterable[DetectedTable]) -> Iter
         for detail in undone(model, table):
             if detail.ignored_by is None and detail.finding.severity is Severity.HIGH:
                 yield _refusal(detail, table, model)
+
+
+def schema_refusals(models: Sequence[Schema], detected: Iterable[DetectedSchema]) -> Iterator[DriftRefusal]:
+    """Yield the same of schemas.
+
+    Args:
+        models: the declared schemas.
+        detected: the schemas that are not as they were applied.
+    """
+    by_key = {model.key: model for model in models}
+    for schema in detected:
+        model = by_key.get(schema.name.key)
+        for detail in schemas.undone(model, schema) if model else ():
+            if detail.ignored_by is None and detail.finding.severity is Severity.HIGH:
+                yield DriftRefusal(
+                    f"schema {schema.name}: {_undoing(detail)}",
+                    location=model.declared_at if model else None,
+                    way_out=_WAY_OUT,
+                )
 
 
 def irreversible(models: Sequence[Table], detected: Iterable[DetectedTable]) -> Iterator[DriftRefusal]:
@@ -173,14 +201,14 @@ def _is_undone(deviation: Deviation, model: Table, table: DetectedTable) -> bool
 
 
 def _refusal(detail: Detected, table: DetectedTable, model: Table) -> DriftRefusal:
+    return DriftRefusal(_undoing(detail), table=str(table.name), location=model.declared_at, way_out=_WAY_OUT)
+
+
+def _undoing(detail: Detected) -> str:
     finding = detail.finding
     by = f", by {finding.changed.who}" if finding.changed and finding.changed.who else ""
     at = f" at {finding.changed.at:%Y-%m-%d %H:%M:%S} UTC" if finding.changed and finding.changed.at else ""
-    return DriftRefusal(
+    return (
         f"somebody changed it behind the engine's back{by}{at}, and a sync would undo that: {finding.field} "
-        f"was applied as {finding.expected or 'absent'} and is {finding.actual or 'gone'}",
-        table=str(table.name),
-        location=model.declared_at,
-        way_out="`delta-engine drift` tells more; `drift --accept` takes it into the models, `drift --revert` "
-        "undoes it where a plan can, and `policy.drift: revert` lets every sync undo such changes.",
+        f"was applied as {finding.expected or 'absent'} and is {finding.actual or 'gone'}"
     )

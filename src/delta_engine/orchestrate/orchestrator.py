@@ -16,12 +16,14 @@ from delta_engine.deployment.recorder import Notify
 from delta_engine.deployment.renamed_resources import with_settled_renames
 from delta_engine.deployment.repository import utc_now
 from delta_engine.deployment.resources import last_applied
+from delta_engine.deployment.schema_resources import last_applied_schemas
 from delta_engine.drift.drift_report import DriftReport
-from delta_engine.drift.reporting import Evidence, drift_report
+from delta_engine.drift.evidence import Evidence
+from delta_engine.drift.reporting import drift_report
 from delta_engine.drift_policy import DriftPolicy
 from delta_engine.errors import CatalogReadError, RefusedError, raise_all
 from delta_engine.execute.action_runner import ActionRunner, ApplyFailedError, OnOutcome, TableOutcome
-from delta_engine.models import QualifiedName, Table
+from delta_engine.models import QualifiedName, Schema, Table
 from delta_engine.orchestrate.pipeline import Pipeline, PlannedRun
 from delta_engine.orchestrate.sync_run import SyncRun
 from delta_engine.state.catalog_reader import CatalogReader, readable_snapshot, snapshot_with_former_names
@@ -180,7 +182,8 @@ class Orchestrator:
                 is_partial=is_partial,
                 not_ours=not_ours,
             )
-            known, state = state, self._deployment.peek_replayed() if evidence.detected else state
+            has_drift = evidence.detected or evidence.detected_schemas
+            known, state = state, self._deployment.peek_replayed() if has_drift else state
             if state == known:
                 break
         return drift_report(evidence)
@@ -198,7 +201,11 @@ class Orchestrator:
         declared = {model.qualified_name.key for model in tables}
         applied = last_applied(state) if state else {}
         undeclared = [] if is_partial else [one for key, one in applied.items() if key not in declared]
-        observed, unreadable = self._snapshot(tables, undeclared)
+        schemas, applied_schemas = (
+            self._pipeline.planner.schemas,
+            last_applied_schemas(state) if state else {},
+        )
+        observed, unreadable = self._snapshot(tables, schemas, undeclared)
         now, detector = utc_now(), self._pipeline.thorough_detector()
         known = {*declared, *applied, *(name.key for name in not_ours)}
         return Evidence(
@@ -212,20 +219,23 @@ class Orchestrator:
             detected=detector.detect(state, observed, now=now) if state else (),
             unreadable=detector.unreadable(unreadable, now=now),
             unmanaged=() if is_partial else detector.unmanaged(observed, known, now=now),
+            schemas=schemas,
+            applied_schemas=applied_schemas,
+            detected_schemas=detector.schemas(state, observed, now=now) if state and not is_partial else (),
             policy=self._pipeline.drift_policy,
             addressing=addressing,
         )
 
     def _snapshot(
-        self, tables: Sequence[Table], undeclared: Sequence[Table]
+        self, tables: Sequence[Table], schemas: Sequence[Schema], undeclared: Sequence[Table]
     ) -> tuple[CatalogState, tuple[RefusedError, ...]]:
         """Read the models' tables, and those that are not declared any more, if their catalogs are still there."""
         try:
-            return readable_snapshot(self._pipeline.reader, [*tables, *undeclared])
+            return readable_snapshot(self._pipeline.reader, [*tables, *undeclared], schemas)
         except CatalogReadError:
             if not undeclared:
                 raise
-            return readable_snapshot(self._pipeline.reader, tables)
+            return readable_snapshot(self._pipeline.reader, tables, schemas)
 
     def _planned(
         self, tables: Sequence[Table], observed: CatalogState, *, is_partial: bool, allow_cached: bool

@@ -12,6 +12,7 @@ from delta_engine.deployment.document import DeploymentState
 from delta_engine.deployment.renamed_resources import last_applied_to
 from delta_engine.deployment.repository import utc_now
 from delta_engine.deployment.schema_resources import last_applied_schemas
+from delta_engine.drift import schemas
 from delta_engine.drift.detector import DetectedTable, DriftDetector
 from delta_engine.drift.handling import (
     DriftRefusal,
@@ -19,13 +20,14 @@ from delta_engine.drift.handling import (
     is_replaced,
     may_be_renamed,
     refusals,
+    schema_refusals,
     tolerant,
 )
 from delta_engine.drift_policy import DriftHandling, DriftPolicy
 from delta_engine.errors import RefusalGroup, RefusedError, UnsafePlanError, raise_all
 from delta_engine.execute.action_runner import ActionRunner, by_table
 from delta_engine.execute.still_needed import StaleTableError
-from delta_engine.models import QualifiedName, Table
+from delta_engine.models import QualifiedName, Schema, Table
 from delta_engine.orchestrate.removed_tables import removed_tables
 from delta_engine.state.catalog_reader import CatalogReader, former_name
 from delta_engine.state.row_counts import RowCounter
@@ -102,27 +104,35 @@ class Pipeline:
         raise_all(partial_model_violations(models, observed))
         applied = last_applied_to(models, applied, observed)
         if state is None:
-            return PlannedRun(plan=self.planner.plan(models, observed, applied), wanted=tuple(models))
+            plan = self.planner.plan(models, observed, applied)
+            return PlannedRun(plan=plan, wanted=tuple(models), schemas=self.planner.schemas)
         now = utc_now()
         detector = DriftDetector(self.drift_policy, versions=self.versions, is_thorough=False)
         detected = detector.detect(state, observed, now=now)
         if any(map(may_be_renamed, detected)) or any(refusals(models, detected)):
             # worth a statement per table: renames are told from drops, and people want to know who
             detected = self.thorough_detector().detect(state, observed, now=now)
+        detected_schemas = detector.schemas(state, observed, now=now)
         wanted = tolerant(models, detected)
         refused = {str(refusal): refusal for refusal in irreversible(wanted, detected)}
         if self.drift_policy.handling is DriftHandling.REFUSE:
-            refused |= {str(refusal): refusal for refusal in refusals(models, detected)}
+            found = (
+                *schema_refusals(self.planner.schemas, detected_schemas),
+                *refusals(models, detected),
+            )
+            refused |= {str(refusal): refusal for refusal in found}
+        planner = self.planner.with_schemas(schemas.tolerant(self.planner.schemas, detected_schemas))
         return PlannedRun(
-            plan=self.planner.plan(
+            plan=planner.plan(
                 wanted,
                 observed,
                 applied,
                 {} if is_partial else self._removed(models, applied, observed, state),
-                last_applied_schemas(state),
+                {} if is_partial else last_applied_schemas(state),
                 attempts=attempts_of(state, models, observed),
             ),
             wanted=wanted,
+            schemas=schemas.still_wanted(self.planner.schemas, detected_schemas),
             drift=tuple(refused.values()),
             replaced=tuple(filter(is_replaced, detected)),
         )
@@ -187,11 +197,13 @@ class PlannedRun:
     Args:
         plan: what has to be done.
         wanted: what the tables will be: the models, with the drift that the policy ignores.
+        schemas: the declared schemas, but for those whose deletion the policy ignores.
         drift: the severe drift that the plan would undo.
         replaced: tables that somebody made anew.
     """
 
     plan: TablePlan
     wanted: tuple[Table, ...]
+    schemas: tuple[Schema, ...] = ()
     drift: tuple[DriftRefusal, ...] = ()
     replaced: tuple[DetectedTable, ...] = ()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -26,7 +26,7 @@ from delta_engine.config.python_references import load_reference
 from delta_engine.config.settings import BackendType, Settings, load_settings
 from delta_engine.constraints.resolution import resolved
 from delta_engine.deployment.deployment import Deployment
-from delta_engine.errors import ConfigError, raise_all
+from delta_engine.errors import ConfigError, InvalidModelError, raise_all
 from delta_engine.execute.action_runner import ActionRunner, ScriptLine
 from delta_engine.models import Schema, Table
 from delta_engine.orchestrate.orchestrator import Orchestrator
@@ -66,6 +66,11 @@ class Project:
         """What judges models and plans here."""
         return PlanValidator(self.settings.policy, model_rules=self.rules.models, plan_rules=self.rules.plans)
 
+    def violations(self, models: Sequence[Table], schemas: Sequence[Schema]) -> Iterator[InvalidModelError]:
+        """Yield why tables and schemas must not be declared like this here."""
+        yield from self.validator.model_violations(models)
+        yield from schema_violations(schemas, _capabilities(self.settings))
+
 
 def load_project(
     conf_dir: Path,
@@ -94,12 +99,7 @@ def load_project(
     models = tuple(without_features(model, left_out) for model in tables_declared)
     schemas = () if Feature.SCHEMA_METADATA in left_out else declared_schemas
     project = Project(settings=settings, models=models, rules=load_rules(settings))
-    raise_all(
-        (
-            *project.validator.model_violations(models),
-            *schema_violations(schemas, _capabilities(settings)),
-        )
-    )
+    raise_all(project.violations(models, schemas))
     selected = _selected(resolved(models), tables)
     is_partial = len(selected) < len(models)
     return replace(project, models=selected, schemas=() if is_partial else schemas, is_partial=is_partial)

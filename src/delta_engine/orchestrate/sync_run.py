@@ -12,8 +12,10 @@ from delta_engine.deployment.deployment import LockedRun
 from delta_engine.deployment.document import DeploymentState
 from delta_engine.deployment.repository import utc_now
 from delta_engine.deployment.resources import last_applied, table_key
+from delta_engine.drift import schemas
 from delta_engine.drift.detector import DetectedTable
 from delta_engine.drift.handling import DriftRefusal, irreversible, is_replaced, restored, taken_in
+from delta_engine.drift.schemas import DetectedSchema
 from delta_engine.drift_policy import DriftKind
 from delta_engine.errors import RefusalGroup, RefusedError, StatementError, raise_all
 from delta_engine.execute.action_runner import (
@@ -75,14 +77,14 @@ class SyncRun:
         planned = self._pipeline.plan(
             self._models, self._observed, applied, self._recorder.state, is_partial=is_partial
         )
-        self._schemas = self._pipeline.planner.schemas
         self._forget_gone(applied)
+        self._schemas = planned.schemas
         self._wanted, self._drift, self._replaced = planned.wanted, planned.drift, planned.replaced
         self._applied = applied
         return planned.plan
 
     def plan_revert(self, tables: Sequence[Table], *, is_partial: bool = False) -> TablePlan:
-        """Return what brings the declared tables that drifted back to what was applied to them last.
+        """Return what brings the declared tables and schemas that drifted back to what was applied to them last.
 
         Args:
             tables: the models.
@@ -101,8 +103,11 @@ class SyncRun:
         self._wanted = tuple(map(restored, detected))
         self._drift = tuple(irreversible(self._wanted, detected))
         self._replaced = tuple(filter(is_replaced, detected))
-        plan = self._pipeline.planner.plan(self._wanted, self._observed)
-        return replace(plan, align_schemas=())  # schemas are brought to their models, never back
+        known = {schema.key for schema in self._pipeline.planner.schemas}
+        drifted = [schema for schema in self.detect_schemas() if schema.drift and schema.name.key in known]
+        self._schemas = tuple(schema.applied for schema in drifted)
+        planner = self._pipeline.planner.with_schemas(tuple(map(schemas.restored, drifted)))
+        return planner.plan(self._wanted, self._observed)
 
     def detect(self, tables: Sequence[Table], *, is_partial: bool = False) -> tuple[DetectedTable, ...]:
         """Return the tables that are not as they were applied, with who changed them.
@@ -113,15 +118,23 @@ class SyncRun:
         detector = self._pipeline.thorough_detector()
         return detector.detect(self._recorder.state, self._observed, now=utc_now())
 
+    def detect_schemas(self) -> tuple[DetectedSchema, ...]:
+        """Return the schemas that are not as they were applied, in the snapshot that `detect` took."""
+        detector = self._pipeline.thorough_detector()
+        return detector.schemas(self._recorder.state, self._observed, now=utc_now())
+
     def refusals(self, plan: TablePlan) -> tuple[RefusedError, ...]:
         """Return why the plan must not be applied: by the drift that it would undo, the rules, and the rows."""
         return (*self._drift, *self._pipeline.plan_refusals(plan, self._wanted, self._observed))
 
-    def accept(self, detected: Sequence[DetectedTable]) -> None:
+    def accept(
+        self, detected: Sequence[DetectedTable], detected_schemas: Sequence[DetectedSchema] = ()
+    ) -> None:
         """Record drift as applied: what somebody did by hand is what holds from now on.
 
         Args:
             detected: the tables, as `detect` returned them; what the policy ignores stays out.
+            detected_schemas: the schemas, as `detect_schemas` returned them.
 
         Raises:
             StaleStateError, UnsavedStateError: it could not be recorded.
@@ -144,6 +157,11 @@ class SyncRun:
                 )
             else:
                 self._recorder.forget(table.name)
+        for schema in detected_schemas:
+            if schema.observed is None:
+                self._recorder.forget(schema.name)
+            else:
+                self._recorder.adopt_schemas([schemas.taken_in(schema.applied, schema)])
         self._recorder.save(TablePlan())
 
     def synchronize(self, tables: Sequence[Table], *, is_partial: bool = False) -> DeploymentState:

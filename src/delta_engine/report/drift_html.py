@@ -14,7 +14,7 @@ from enum import Enum
 from functools import cache
 from typing import TYPE_CHECKING, Final
 
-from delta_engine.drift.drift_report import DriftReport, Finding, PastRun, TableDrift
+from delta_engine.drift.drift_report import DriftReport, Finding, PastRun, ResourceDrift
 from delta_engine.drift_policy import DriftKind, Severity
 from delta_engine.report.drift_history import HEIGHT, earlier_runs, history_chart, this_run
 from delta_engine.report.value_diff import diff_values
@@ -110,7 +110,7 @@ def _kinds(report: DriftReport) -> list[DriftKind]:
     return [kind for kind in DriftKind if kind in found]
 
 
-def _by_severity(tables: Iterable[TableDrift]) -> list[TableDrift]:
+def _by_severity(tables: Iterable[ResourceDrift]) -> list[ResourceDrift]:
     return sorted(tables, key=lambda table: -table.severity.rank)
 
 
@@ -124,8 +124,8 @@ def _in_words(member: Enum) -> str:
 
 
 def _split_name(resource: str) -> tuple[str, str]:
-    """Return the path of a table's key with its last dot, and the table's own name."""
-    path, dot, name = resource.removeprefix("table.").rpartition(".")
+    """Return the path of a table's or schema's key with its last dot, and its own name."""
+    path, dot, name = resource.removeprefix("table.").removeprefix("schema.").rpartition(".")
     return path + dot, name
 
 

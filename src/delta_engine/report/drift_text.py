@@ -11,8 +11,8 @@ from delta_engine.drift.drift_report import (
     DriftReport,
     Finding,
     IgnoredFinding,
-    PendingTable,
-    TableDrift,
+    PendingResource,
+    ResourceDrift,
 )
 from delta_engine.drift_policy import DriftKind, Severity
 from delta_engine.report.plan_tree import counted
@@ -49,8 +49,10 @@ def _lines(report: DriftReport) -> Iterator[Line]:
     yield Line(f"Deployed: {_shown(report.lineage)}, serial {report.serial}")
     if not report.state_id:
         yield Line("Nothing was applied here yet: without a deployment state there is no drift.")
-    yield from _tables("Drifted", "~", report.drifted)
-    yield from _tables("Deleted", "-", report.deleted)
+    if report.schemas:
+        yield from _resources("Drifted Schemas", "~", report.schemas)
+    yield from _resources("Drifted Resources", "~", report.drifted)
+    yield from _resources("Deleted Resources", "-", report.deleted)
     yield from _unmanaged(report.unmanaged)
     yield from _ignored(report.ignored)
     if report.policy_notes:
@@ -93,11 +95,11 @@ def _heading(text: str) -> Iterator[Line]:
     yield Line(text)
 
 
-def _tables(word: str, sign: str, tables: tuple[TableDrift, ...]) -> Iterator[Line]:
-    yield from _heading(f"{word} Resources: {len(tables)}")
-    for table in tables:
-        yield Line(f"  {sign} {table.resource}", table.severity)
-        for finding in table.findings:
+def _resources(heading: str, sign: str, resources: tuple[ResourceDrift, ...]) -> Iterator[Line]:
+    yield from _heading(f"{heading}: {len(resources)}")
+    for one in resources:
+        yield Line(f"  {sign} {one.resource}", one.severity)
+        for finding in one.findings:
             yield from _finding(finding)
 
 
@@ -108,7 +110,7 @@ def _finding(finding: Finding) -> Iterator[Line]:
         yield Line(f"      last_modified: {_author(finding.changed)}")
 
 
-def _unmanaged(tables: tuple[TableDrift, ...]) -> Iterator[Line]:
+def _unmanaged(tables: tuple[ResourceDrift, ...]) -> Iterator[Line]:
     yield from _heading(f"Unmanaged Resources: {len(tables)}")
     for table in tables:
         yield Line(f"  ? {table.resource}", table.severity)
@@ -128,7 +130,7 @@ def _ignored(findings: tuple[IgnoredFinding, ...]) -> Iterator[Line]:
         yield Line(f"      reason: {_shown(one.reason)}{until}")
 
 
-def _pending(tables: tuple[PendingTable, ...]) -> Iterator[Line]:
+def _pending(tables: tuple[PendingResource, ...]) -> Iterator[Line]:
     if not tables:
         return
     yield from _heading(f"Pending changes, which are no drift: {len(tables)}")
@@ -140,7 +142,7 @@ def _pending(tables: tuple[PendingTable, ...]) -> Iterator[Line]:
 
 def _change(finding: Finding) -> str:
     match finding.kind:
-        case DriftKind.TABLE_DELETED:
+        case DriftKind.TABLE_DELETED | DriftKind.SCHEMA_DELETED:
             return f"DELETED ({_shown(finding.expected or '')})"
         case DriftKind.COLUMN_RENAMED:
             return f"RENAMED to {_shown(finding.actual or '')}"

@@ -44,6 +44,7 @@ def plan_document(plan: TablePlan, *, environment: str, statements: Mapping[str,
         "create_schemas": list(map(_created_schema, plan.create_schemas)),
         **({"align_schemas": list(map(_schema, plan.align_schemas))} if plan.align_schemas else {}),
         **({"kept_tables": [str(table) for table in plan.kept_tables]} if plan.kept_tables else {}),
+        **({"kept_schemas": [str(schema) for schema in plan.kept_schemas]} if plan.kept_schemas else {}),
         "tables": [
             {**_table(action), "statements": list(statements.get(action.table.key, ()))}
             for action in plan.table_actions()

@@ -86,6 +86,12 @@ def counted(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
+def counted_resources(schemas: int, tables: int) -> str:
+    """Return how many schemas and tables something is about; schemas only where there are any."""
+    words = [counted(schemas, "schema")] if schemas else []
+    return ", ".join((*words, counted(tables, "table")))
+
+
 def _created(model: Table) -> Iterator[Branch]:
     width = max(len(column.name) for column in model.columns)
     for column in model.columns:

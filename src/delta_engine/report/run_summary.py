@@ -80,7 +80,7 @@ def sync_summary(environment: str, outcomes: Iterable[TableOutcome], *, models: 
 
 
 def drift_summary(report: DriftReport) -> JobSummary:
-    """Return what a drift report counts, and the worst severity of each table."""
+    """Return what a drift report counts, and the worst severity of each table and schema."""
     return JobSummary(
         task="drift_report",
         environment=report.environment,
@@ -88,13 +88,14 @@ def drift_summary(report: DriftReport) -> JobSummary:
             "drifted": len(report.drifted),
             "deleted": len(report.deleted),
             "unmanaged": len(report.unmanaged),
+            "schemas": len(report.schemas),
             **{severity.value: report.count(severity) for severity in reversed(Severity)},
             "ignored": len(report.ignored),
             "pending": len(report.pending),
         },
         tables={
-            table.resource: table.severity.value
-            for table in (*report.drifted, *report.deleted, *report.unmanaged)
+            one.resource: one.severity.value
+            for one in (*report.schemas, *report.drifted, *report.deleted, *report.unmanaged)
         },
     )
 

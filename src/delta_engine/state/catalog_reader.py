@@ -179,23 +179,30 @@ def not_null_checks_of(properties: Mapping[str, str], columns: Iterable[str]) ->
 
 
 def readable_snapshot(
-    reader: CatalogReader, models: Sequence[Table]
+    reader: CatalogReader, models: Sequence[Table], schemas: Sequence[Schema] = ()
 ) -> tuple[CatalogState, tuple[RefusedError, ...]]:
     """Return a snapshot of the tables that can be read, and why others cannot. Then it takes a second one.
+
+    Args:
+        reader: reads what exists.
+        models: whose tables to read.
+        schemas: schemas to read as well.
 
     Raises:
         CatalogReadError, RefusalGroup: a whole catalog cannot be read.
         StatementError: as `CatalogReader.snapshot`.
     """
     try:
-        return snapshot_with_former_names(reader, models), ()
+        return snapshot_with_former_names(reader, models, schemas), ()
     except (CatalogReadError, RefusalGroup) as error:
         refusals = error.refusals if isinstance(error, RefusalGroup) else (error,)
         if any(refusal.table is None for refusal in refusals):
             raise
     unreadable = {refusal.table for refusal in refusals}
     readable = [model for model in models if str(model.qualified_name) not in unreadable]
-    return snapshot_with_former_names(reader, readable) if readable else CatalogState(tables={}), refusals
+    if not readable and not schemas:
+        return CatalogState(tables={}), refusals
+    return snapshot_with_former_names(reader, readable, schemas), refusals
 
 
 def not_a_delta_table(table: QualifiedName, what: str) -> CatalogReadError:

@@ -24,10 +24,10 @@ from delta_engine.models import (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Audit:
-    """What a catalog notes of a table's life; None for what it does not say.
+    """What a catalog notes of the life of a table or schema; None for what it does not say.
 
     Args:
-        created_at: when the table was created, UTC.
+        created_at: when it was created, UTC.
         created_by: by whom.
         altered_at: when its definition was changed last, UTC.
         altered_by: by whom.
@@ -139,12 +139,14 @@ class SchemaState:
         tags: Unity Catalog's tags.
         owner: who owns it; None where the platform knows no owners.
         grants: the privileges that were granted on the schema itself, by principal.
+        audit: by whom and when it was made and changed, as far as the platform notes it.
     """
 
     comment: str = ""
     tags: Mapping[str, str] = field(default_factory=dict)
     owner: str | None = None
     grants: Grants = field(default_factory=dict)
+    audit: Audit = field(default=NO_AUDIT, compare=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "tags", read_only(self.tags))

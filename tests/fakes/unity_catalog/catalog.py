@@ -136,6 +136,8 @@ class FakeUnityCatalog:
         return as_read(self.stored(key)) if key in self.tables else ABSENT
 
     def _answer(self, sql: str) -> Sequence[Row]:
+        if sql.startswith("SELECT current_user()"):
+            return [{sql.rpartition(" AS ")[2]: _CREATOR}]
         question = parse_question(sql)
         match question:
             case Question(_, ()):

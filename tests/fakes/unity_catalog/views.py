@@ -79,7 +79,16 @@ def _view(name: str, catalog: str, tables: Tables, schemas: Schemas) -> Rows:
 
 
 def _schemata(key: str, schema: SchemaState) -> Rows:
-    yield {**_schema(key), "schema_owner": schema.owner, "comment": schema.comment or None}
+    audit = schema.audit
+    yield {
+        **_schema(key),
+        "schema_owner": schema.owner,
+        "comment": schema.comment or None,
+        "created": audit.created_at,
+        "created_by": audit.created_by,
+        "last_altered": audit.altered_at,
+        "last_altered_by": audit.altered_by,
+    }
 
 
 def _schema_tags(key: str, schema: SchemaState) -> Rows:

@@ -223,6 +223,7 @@ class CatalogReading:
                 tags=tags(tagged.get(schema, ())),
                 owner=optional_text(row["schema_owner"]),
                 grants=grants(granted.get(schema, ())),
+                audit=audit(row),
             )
             for schema, row in schemata.items()
         }

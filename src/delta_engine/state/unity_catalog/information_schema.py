@@ -49,11 +49,19 @@ class View:
 
 _TABLE = ("table_schema", "table_name")
 _CONSTRAINT = ("constraint_schema", "constraint_name")
+_AUDIT = ("created", "created_by", "last_altered", "last_altered_by")
 _GRANTED_HERE = "coalesce(inherited_from, 'NONE') = 'NONE'"
 """Whether a privilege was granted on the object itself; CATALOG or SCHEMA stands for what holds it above."""
 
 SCHEMATA = View(
-    name="schemata", columns=("schema_name", "comment", "schema_owner"), schema_column="schema_name"
+    name="schemata",
+    columns=(
+        "schema_name",
+        "comment",
+        "schema_owner",
+        *_AUDIT,
+    ),
+    schema_column="schema_name",
 )
 TABLES = View(
     name="tables",
@@ -64,10 +72,7 @@ TABLES = View(
         "comment",
         "table_owner",
         "storage_path",
-        "created",
-        "created_by",
-        "last_altered",
-        "last_altered_by",
+        *_AUDIT,
     ),
     schema_column="table_schema",
 )

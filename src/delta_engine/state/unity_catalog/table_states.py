@@ -58,13 +58,13 @@ class TableRows:
     grants: Sequence[Row] = ()
 
 
-def audit(table: Row) -> Audit:
-    """Return by whom and when a table was made and changed, from its row in `tables`."""
+def audit(row: Row) -> Audit:
+    """Return by whom and when a table or schema was made and changed, from its row in `tables` or `schemata`."""
     return Audit(
-        created_at=utc_moment(table["created"]),
-        created_by=optional_text(table["created_by"]),
-        altered_at=utc_moment(table["last_altered"]),
-        altered_by=optional_text(table["last_altered_by"]),
+        created_at=utc_moment(row["created"]),
+        created_by=optional_text(row["created_by"]),
+        altered_at=utc_moment(row["last_altered"]),
+        altered_by=optional_text(row["last_altered_by"]),
     )
 
 

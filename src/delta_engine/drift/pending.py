@@ -1,0 +1,93 @@
+"""What is no drift: what models want and nobody has applied yet, and what nobody declared. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from delta_engine import aspects
+from delta_engine.aspects.aspect import Comparison
+from delta_engine.aspects.schemas import differences as schema_differences
+from delta_engine.aspects.table_properties import is_set_by_platform
+from delta_engine.deployment.resources import resource_key, table_key
+from delta_engine.drift import schemas
+from delta_engine.drift.detector import DetectedTable
+from delta_engine.drift.drift_report import ForeignProperty, PendingChange, PendingResource
+from delta_engine.drift.evidence import Evidence
+from delta_engine.drift.handling import undone
+from delta_engine.models import Table
+
+
+def pending_tables(evidence: Evidence) -> Iterator[PendingResource]:
+    """Yield what the models want of their tables beyond undoing drift."""
+    detected = {table.name.key: table for table in evidence.detected}
+    for model in _readable_models(evidence):
+        name = model.qualified_name
+        observed, drifted = evidence.observed.table(name), detected.get(name.key)
+        if not observed.exists:
+            if drifted is None:
+                yield PendingResource(resource=table_key(name), changes=())
+            continue
+        repairs = {
+            (detail.deviation.field, detail.deviation.expected)
+            for detail in (undone(model, drifted) if drifted else ())
+        }
+        comparison = Comparison.of(model, observed, evidence.applied.get(name.key))
+        changes = tuple(
+            PendingChange(field=change.subject, observed=change.observed, desired=change.desired)
+            for change in (difference.change for difference in aspects.differences(comparison))
+            if (change.subject, change.desired) not in repairs and not _is_rename(change.subject, drifted)
+        )
+        if changes:
+            yield PendingResource(resource=table_key(name), changes=changes)
+
+
+def pending_schemas(evidence: Evidence) -> Iterator[PendingResource]:
+    """Yield what the declared schemas want beyond undoing drift."""
+    detected = {schema.name.key: schema for schema in evidence.detected_schemas}
+    missing = {".".join(pair) for pair in evidence.observed.missing_schemas}
+    for model in sorted(evidence.schemas, key=lambda schema: schema.key):
+        resource, drifted = resource_key(model.qualified_name), detected.get(model.key)
+        observed = evidence.observed.schema_states.get(model.key)
+        if observed is None:
+            if model.key in missing and drifted is None:
+                yield PendingResource(resource=resource, changes=())
+            continue
+        repairs = {
+            (detail.deviation.field, detail.deviation.expected)
+            for detail in (schemas.undone(model, drifted) if drifted else ())
+        }
+        applied = evidence.applied_schemas.get(model.key)
+        changes = tuple(
+            PendingChange(field=change.subject, observed=change.observed, desired=change.desired)
+            for change in (one.change for one in schema_differences(model, observed, applied))
+            if (change.subject, change.desired) not in repairs
+        )
+        if changes:
+            yield PendingResource(resource=resource, changes=changes)
+
+
+def left_alone(evidence: Evidence) -> Iterator[ForeignProperty]:
+    """Yield properties that are in no model and were never applied (the platform's own aside)."""
+    for model in _readable_models(evidence):
+        key = model.qualified_name.key
+        applied = evidence.applied.get(key)
+        known = {
+            *model.effective_table_properties,
+            *(applied.effective_table_properties if applied else ()),
+        }
+        for name, value in evidence.observed.table(model.qualified_name).table_properties.items():
+            if name not in known and not is_set_by_platform(name):
+                yield ForeignProperty(resource=table_key(model.qualified_name), key=name, value=value)
+
+
+def _readable_models(evidence: Evidence) -> list[Table]:
+    readable = (model for model in evidence.models if model.qualified_name.key in evidence.observed.tables)
+    return sorted(readable, key=lambda model: model.qualified_name.key)
+
+
+def _is_rename(subject: str, drifted: DetectedTable | None) -> bool:
+    """Whether a change is a half of undoing a rename, which looks like a drop and an add."""
+    if drifted is None:
+        return False
+    names = {name.lower() for pair in drifted.applied.renames.items() for name in pair}
+    return subject.lower().removeprefix("column ") in names

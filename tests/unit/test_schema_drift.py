@@ -1,0 +1,237 @@
+"""Declared schemas that somebody changed: reported, refused, reverted, accepted, ignored, kept."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from datetime import datetime, timezone
+from pathlib import Path
+
+import pytest
+
+from delta_engine.backends import databricks_backend
+from delta_engine.state.states import Audit
+from tests.commandline import CommandLine
+from tests.fakes.unity_catalog import FakeUnityCatalog
+
+CONFIG = """\
+environment: dev
+backend: {type: databricks}
+variables: {catalog: dev}
+models: {yaml: ["conf/models/*.yml"]}
+state_backend: {type: local}
+policy: {create_schemas: true}
+"""
+
+TABLES = """\
+tables:
+  - catalog: ${catalog}
+    schema: silver
+    name: orders
+    columns: [{name: id, type: bigint}]
+"""
+
+SCHEMAS = """\
+schemas:
+  # What everybody reads.
+  - catalog: ${catalog}
+    name: silver
+    comment: 'Cleaned'   # in two words
+    tags: {domain: sales, cost: "4711"}
+    owner: data team
+    grants:
+      analysts: [USE SCHEMA, SELECT]
+"""
+
+CHANGES = (
+    "COMMENT ON SCHEMA `dev`.`silver` IS 'Dirty'",
+    "ALTER SCHEMA `dev`.`silver` SET TAGS ('domain' = 'ads', 'theirs' = 'x')",
+    "ALTER SCHEMA `dev`.`silver` UNSET TAGS ('cost')",
+    "ALTER SCHEMA `dev`.`silver` SET OWNER TO `jo`",
+)
+
+
+@pytest.fixture
+def catalog(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, delta_engine: CommandLine) -> FakeUnityCatalog:
+    """Return a catalog into which a project in the current folder was synced."""
+    fake = FakeUnityCatalog(schemas=("dev.others",))
+    for module in ("commands", "import_commands", "state_commands"):
+        where = f"delta_engine.cli.{module}.open_backend"
+        monkeypatch.setattr(where, lambda _settings: databricks_backend(fake))
+    models = tmp_path / "conf" / "models"
+    models.mkdir(parents=True)
+    (tmp_path / "conf" / "dev.yml").write_text(CONFIG)
+    (models / "tables.yml").write_text(TABLES)
+    (models / "schemas.yml").write_text(SCHEMAS)
+    monkeypatch.chdir(tmp_path)
+    done = delta_engine("-e", "dev", "sync")
+    assert done.code == 0, done.stderr
+    return fake
+
+
+def changed(catalog: FakeUnityCatalog, *statements: str) -> None:
+    """Change what others change, and forget the statements."""
+    for sql in statements:
+        catalog.run(sql)
+    catalog.statements.clear()
+
+
+def test_without_drift_there_is_nothing_to_say(catalog: FakeUnityCatalog, delta_engine: CommandLine) -> None:
+    done = delta_engine("-e", "dev", "drift", "--fail-on", "low")
+    assert (done.code, "Schemas" in done.stdout) == (0, False)
+
+
+def test_what_somebody_changed_is_reported(catalog: FakeUnityCatalog, delta_engine: CommandLine) -> None:
+    changed(catalog, *CHANGES, "REVOKE SELECT ON SCHEMA `dev`.`silver` FROM `analysts`")
+    done = delta_engine("-e", "dev", "drift", "--fail-on", "high")
+    assert done.code == 2
+    assert (
+        "Drifted Schemas: 1\n"
+        "  ~ schema.dev.silver\n"
+        "      grant SELECT to analysts: REMOVED granted\n"
+        "      severity: high\n"
+        "      tag cost: REMOVED '4711'\n"
+        "      severity: medium\n"
+        "      tag domain: 'sales' → 'ads'\n"
+        "      severity: medium\n"
+        "      owner: data team → jo\n"
+        "      severity: medium\n"
+        "      schema comment: 'Cleaned' → 'Dirty'\n"
+        "      severity: low\n"
+    ) in done.stdout
+    assert "delta-engine -e dev drift --revert\n" in done.stdout
+    report = json.loads(delta_engine("-e", "dev", "drift", "--format", "json").stdout)
+    (schema,) = report["schemas"]
+    assert schema["resource"] == "schema.dev.silver"
+    assert {finding["kind"] for finding in schema["findings"]} == {
+        "schema_grant",
+        "schema_tag",
+        "schema_owner",
+        "schema_comment",
+    }
+    assert (report["drifted"], report["pending"]) == ([], [])
+    assert "Drifted schemas" in delta_engine("-e", "dev", "drift", "--format", "html").stdout
+
+
+def test_whom_the_catalog_names_did_it(catalog: FakeUnityCatalog, delta_engine: CommandLine) -> None:
+    changed(catalog, CHANGES[0])
+    later = datetime(2999, 1, 2, 3, 4, 5, tzinfo=timezone.utc)
+    audit = Audit(altered_at=later, altered_by="jo")
+    catalog.schemas["dev.silver"] = replace(catalog.schemas["dev.silver"], audit=audit)
+    assert "last_modified: 2999-01-02 03:04:05 UTC by jo\n" in delta_engine("-e", "dev", "drift").stdout
+
+
+def test_a_sync_repairs_mild_drift_and_refuses_to_undo_what_is_severe(
+    catalog: FakeUnityCatalog, delta_engine: CommandLine
+) -> None:
+    changed(catalog, CHANGES[0])
+    assert delta_engine("-e", "dev", "sync").code == 0
+    assert catalog.statements == ["COMMENT ON SCHEMA `dev`.`silver` IS 'Cleaned'"]
+    changed(catalog, "REVOKE SELECT ON SCHEMA `dev`.`silver` FROM `analysts`")
+    done = delta_engine("-e", "dev", "sync")
+    assert (done.code, catalog.statements) == (3, [])
+    assert (
+        "conf/models/schemas.yml:3: schema dev.silver: somebody changed it behind the engine's back, and a sync "
+        "would undo that: grant SELECT to analysts was applied as granted and is gone."
+    ) in done.stderr
+
+
+def test_a_revert_brings_back_what_was_applied_and_not_what_is_pending(
+    catalog: FakeUnityCatalog, delta_engine: CommandLine
+) -> None:
+    before = catalog.schemas["dev.silver"]
+    changed(catalog, *CHANGES, "REVOKE SELECT ON SCHEMA `dev`.`silver` FROM `analysts`")
+    path = Path("conf/models/schemas.yml")
+    path.write_text(SCHEMAS.replace("Cleaned", "Not yet applied"))
+    done = delta_engine("-e", "dev", "drift", "--revert", "--yes")
+    assert done.code == 0, done.stderr
+    assert done.stdout.endswith("reverted: 1 schema, 0 tables\n")
+    reverted = catalog.schemas["dev.silver"]
+    assert reverted.tags == {**before.tags, "theirs": "x"}
+    assert (reverted.comment, reverted.owner, reverted.grants) == ("Cleaned", before.owner, before.grants)
+    pending = delta_engine("-e", "dev", "drift").stdout
+    assert "+ schema.dev.silver\n      schema comment: 'Cleaned' → 'Not yet applied'\n" in pending
+    assert "Drifted Schemas" not in pending
+
+
+def test_what_is_accepted_is_in_the_model_and_the_file_keeps_its_layout(
+    catalog: FakeUnityCatalog, delta_engine: CommandLine
+) -> None:
+    changed(catalog, *CHANGES, "REVOKE SELECT ON SCHEMA `dev`.`silver` FROM `analysts`")
+    done = delta_engine("-e", "dev", "drift", "--accept", "--yes")
+    assert done.code == 0, done.stderr
+    assert "dev: 1 schema, 0 tables to accept\n" in done.stdout
+    assert Path("conf/models/schemas.yml").read_text() == (
+        SCHEMAS.replace("'Cleaned'", "'Dirty'")
+        .replace('{domain: sales, cost: "4711"}', "{domain: ads}")
+        .replace("data team", "jo")
+        .replace("[USE SCHEMA, SELECT]", "[USE SCHEMA]")
+    )
+    assert delta_engine("-e", "dev", "drift", "--fail-on", "low").code == 0
+    assert delta_engine("-e", "dev", "plan", "--detailed-exitcode").code == 0
+    assert catalog.statements == []
+
+
+def test_a_deleted_schema_is_severe_and_can_be_made_anew_or_taken_from_the_models(
+    catalog: FakeUnityCatalog, delta_engine: CommandLine
+) -> None:
+    catalog.tables.clear()
+    del catalog.schemas["dev.silver"]
+    report = delta_engine("-e", "dev", "drift").stdout
+    assert "  ~ schema.dev.silver\n      schema: DELETED (applied " in report
+    assert delta_engine("-e", "dev", "sync").code == 3
+    done = delta_engine("-e", "dev", "drift", "--revert", "--yes")
+    assert done.code == 0, done.stderr
+    assert catalog.schemas["dev.silver"].comment == "Cleaned"
+    assert delta_engine("-e", "dev", "drift", "--fail-on", "low").code == 0
+    catalog.tables.clear()
+    del catalog.schemas["dev.silver"]
+    Path("conf/models/more.yml").write_text(TABLES.replace("silver", "gold"))
+    assert delta_engine("-e", "dev", "drift", "--accept", "--yes").code == 0
+    assert Path("conf/models/schemas.yml").read_text() == "schemas: []\n  # What everybody reads.\n"
+    assert "schema.dev.silver" not in delta_engine("-e", "dev", "drift").stdout
+
+
+def test_what_the_policy_ignores_is_listed_apart_and_left_alone(
+    catalog: FakeUnityCatalog, delta_engine: CommandLine
+) -> None:
+    Path("conf/drift-policy.yml").write_text(
+        "ignore_drift:\n  - {resource: schema.dev.silver, fields: [schema_grant, owner], reason: Known}\n"
+    )
+    changed(catalog, CHANGES[3], "REVOKE SELECT ON SCHEMA `dev`.`silver` FROM `analysts`")
+    report = delta_engine("-e", "dev", "drift", "--fail-on", "low")
+    assert report.code == 0
+    assert "= schema.dev.silver: owner: data team → jo\n      reason: Known\n" in report.stdout
+    assert delta_engine("-e", "dev", "sync").code == 0
+    assert delta_engine("-e", "dev", "drift", "--accept", "--yes").stdout == "dev: 0 tables to accept\n"
+    assert catalog.statements == []
+
+
+def test_a_severity_of_its_own(catalog: FakeUnityCatalog, delta_engine: CommandLine) -> None:
+    path = Path("conf/dev.yml")
+    rule = "drift_severities: [{severity: high, fields: [schema_comment], tables: [silver]}]"
+    path.write_text(CONFIG.replace("create_schemas: true", f"create_schemas: true, {rule}"))
+    changed(catalog, CHANGES[0])
+    assert delta_engine("-e", "dev", "drift", "--fail-on", "high").code == 2
+
+
+def test_a_schema_that_is_not_declared_any_more_is_kept(
+    catalog: FakeUnityCatalog, delta_engine: CommandLine
+) -> None:
+    catalog.statements.clear()
+    Path("conf/models/schemas.yml").write_text("schemas: []\n")
+    done = delta_engine("-e", "dev", "plan")
+    assert "kept: schema dev.silver is not declared any more, and stays as it is\n" in done.stdout
+    assert json.loads(delta_engine("-e", "dev", "plan", "--json").stdout)["kept_schemas"] == ["dev.silver"]
+    assert delta_engine("-e", "dev", "sync").code == 0
+    assert catalog.statements == []
+    Path("conf/models/more.yml").write_text(TABLES.replace("orders", "lines"))
+    assert "kept: schema" not in delta_engine("-e", "dev", "plan", "-t", "orders").stdout
+    assert delta_engine("-e", "dev", "state", "rm", "schema.dev.silver", "--yes").code == 0
+    assert "kept: schema" not in delta_engine("-e", "dev", "plan").stdout
+
+
+def test_the_state_shows_drift_of_schemas(catalog: FakeUnityCatalog, delta_engine: CommandLine) -> None:
+    changed(catalog, CHANGES[3])
+    assert delta_engine("-e", "dev", "state", "sync").code == 0
+    assert "drifted" in delta_engine("-e", "dev", "state", "list").stdout
