@@ -57,7 +57,7 @@ def catalog(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, delta_engine: Comma
     fake = FakeUnityCatalog(schemas=("dev.others",))
     for module in ("commands", "import_commands", "state_commands"):
         where = f"delta_engine.cli.{module}.open_backend"
-        monkeypatch.setattr(where, lambda _settings: databricks_backend(fake))
+        monkeypatch.setattr(where, lambda *_, **__: databricks_backend(fake))
     models = tmp_path / "conf" / "models"
     models.mkdir(parents=True)
     (tmp_path / "conf" / "dev.yml").write_text(CONFIG)
