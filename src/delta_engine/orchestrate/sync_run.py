@@ -93,6 +93,7 @@ class SyncRun:
         Raises:
             CatalogReadError, RefusalGroup: as `plan`.
         """
+        self._recorder.keep_attempts()
         declared = {model.qualified_name.key for model in tables}
         detected = [
             table
