@@ -101,6 +101,16 @@ class RunRecorder:
             self.warn(note)
 
     @property
+    def run_id(self) -> str:
+        """The run's id; the document that it saves carries it as its write_id."""
+        return self._run_id
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What people were told in this run."""
+        return tuple(self._warnings)
+
+    @property
     def state(self) -> DeploymentState:
         """The document as it stands in this run."""
         return msgspec.structs.replace(self._state, resources=self._resources)
