@@ -25,13 +25,14 @@ from delta_engine.models import (
     Identity,
     PrimaryKey,
     QualifiedName,
+    Reference,
     RowFilter,
     Schema,
     Table,
 )
 from delta_engine.orchestrate.importing import as_model
 from delta_engine.policy import Policy
-from delta_engine.state.states import ABSENT, CatalogState, Reference, RelationKind, SchemaState, TableState
+from delta_engine.state.states import ABSENT, CatalogState, RelationKind, SchemaState, TableState
 from delta_engine.validation.capability_rules import SupportedFeatures
 
 FOLDER = Path(__file__).parent / "golden"

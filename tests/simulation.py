@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from delta_engine.actions import Action, AlignTable, CreateTable, TablePlan
+from delta_engine.actions import Action, AlignTable, CreateTable, DropTable, TablePlan
 from delta_engine.aspects.aspect import bare_column
 from delta_engine.aspects.check_constraints import CheckAdd, CheckDrop
 from delta_engine.aspects.clustering import ChangeClustering
@@ -46,7 +46,7 @@ from delta_engine.nested_types import (
     without_field,
 )
 from delta_engine.sql_expressions import referenced_columns
-from delta_engine.state.states import CatalogState, TableState
+from delta_engine.state.states import ABSENT, CatalogState, TableState
 from delta_engine.type_widening import Widening
 from delta_engine.types import DataType, StructType
 
@@ -61,6 +61,8 @@ def simulate(plan: TablePlan, state: CatalogState) -> CatalogState:
             match part:
                 case CreateTable():
                     tables[key] = created(part)
+                case DropTable():
+                    tables[key] = ABSENT
                 case AlignTable(actions=actions):
                     for action in actions:
                         _require_legal_keys(action, key, tables)

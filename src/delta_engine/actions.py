@@ -12,7 +12,7 @@ from enum import Enum, unique
 from typing import ClassVar, Final, Protocol, TypeAlias, TypeVar
 
 from delta_engine.errors import SourceLocation
-from delta_engine.models import QualifiedName, SchemaName, Table
+from delta_engine.models import QualifiedName, Reference, SchemaName, Table
 
 
 @unique
@@ -187,11 +187,17 @@ class DropTable:
     Args:
         table: its name.
         rows: how many rows it has.
+        references: the tables that its foreign keys point at.
+        keys: drops of keys of it that are in the way of other tables: they go before those are changed.
+        referenced_by: the foreign keys that would go with it, of tables that stay.
     """
 
     hazards: ClassVar[tuple[Hazard, ...]] = (Hazard.LOSES_DATA, Hazard.BREAKS_READERS)
     table: QualifiedName
     rows: int
+    references: tuple[QualifiedName, ...] = ()
+    keys: tuple[Action, ...] = ()
+    referenced_by: tuple[Reference, ...] = ()
 
 
 TableAction: TypeAlias = CreateTable | AlignTable | DropTable

@@ -61,6 +61,19 @@ class SchemaName:
         return f"{self.catalog}.{self.schema}"
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reference:
+    """A foreign key, seen from the table that it points at.
+
+    Args:
+        table: the table that has it.
+        name: the constraint's name as the catalog spells it.
+    """
+
+    table: QualifiedName
+    name: str
+
+
 @unique
 class Part(Enum):
     """What of a table a model may be about, where somebody else owns the rest (`Table(manages=…)`)."""

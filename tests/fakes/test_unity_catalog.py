@@ -13,10 +13,11 @@ from delta_engine.models import (
     Identity,
     PrimaryKey,
     QualifiedName,
+    Reference,
     RowFilter,
     Table,
 )
-from delta_engine.state.states import Reference, TableState
+from delta_engine.state.states import TableState
 from tests.fakes.unity_catalog import FakeUnityCatalog
 
 PARENT = QualifiedName("dev", "silver", "parent")

@@ -13,11 +13,12 @@ from delta_engine.models import (
     Identity,
     PrimaryKey,
     QualifiedName,
+    Reference,
     RowFilter,
     Schema,
     Table,
 )
-from delta_engine.state.states import CatalogState, Reference, RelationKind, SchemaState, TableState
+from delta_engine.state.states import CatalogState, RelationKind, SchemaState, TableState
 from delta_engine.state.unity_catalog_reader import UnityCatalogReader
 from tests.builders import orders
 from tests.integration.unity_catalog import MiniatureUnityCatalog

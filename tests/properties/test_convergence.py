@@ -13,10 +13,7 @@ from hypothesis import strategies as st
 from delta_engine.actions import TablePlan
 from delta_engine.addressing import CatalogAddressing
 from delta_engine.capabilities import DATABRICKS
-from delta_engine.compile.attempts import NO_ATTEMPTS, Attempts
 from delta_engine.compile.planner import TablePlanner
-from delta_engine.constraints.resolution import resolved
-from delta_engine.deployment.attempts import attempted_by
 from delta_engine.deployment.definitions import as_table, define
 from delta_engine.deployment.renamed_resources import last_applied_to
 from delta_engine.errors import RefusalGroup, RefusedError, StatementError
@@ -28,9 +25,10 @@ from delta_engine.state.catalog_reader import former_name, snapshot_with_former_
 from delta_engine.state.states import CatalogState
 from delta_engine.state.unity_catalog_reader import UnityCatalogReader
 from delta_engine.validation.validator import PlanValidator
-from tests.databases import Scenario, scenarios
-from tests.deployment_builders import deployment_state
+from tests.databases import Choices, Scenario, scenarios
 from tests.fakes.unity_catalog import FakeUnityCatalog
+from tests.key_databases import key_scenarios
+from tests.schedules import Choose, apply_in_some_order
 
 Applied = Mapping[str, Table]
 """What was applied last, by name."""
@@ -58,12 +56,7 @@ class DyingRunner:
         return self._catalog.run(sql)
 
 
-def planned(
-    catalog: FakeUnityCatalog,
-    models: Sequence[Table],
-    applied: Applied = NEVER,
-    attempts: Attempts = NO_ATTEMPTS,
-) -> TablePlan:
+def planned(catalog: FakeUnityCatalog, models: Sequence[Table], applied: Applied = NEVER) -> TablePlan:
     """Return what there is to do.
 
     Raises:
@@ -74,7 +67,9 @@ def planned(
     observed = snapshot_with_former_names(catalog, models)
     known = last_applied_to(models, with_settled_renames(models, applied, observed), observed)
     removed = removed_tables(catalog, models, applied)
-    plan = TablePlanner(POLICY).plan(models, observed, known, removed, attempts=attempts)
+    gone = [Table(name.catalog, name.schema, name.table, ()) for name in removed]
+    observed = observed.with_tables(catalog.snapshot(gone))
+    plan = TablePlanner(POLICY).plan(models, observed, known, removed)
     validator.validate_plan(plan)
     return plan
 
@@ -100,21 +95,24 @@ def removed_tables(
     return {name: 1 for name in gone if name.key in catalog.tables}
 
 
-def sync(catalog: FakeUnityCatalog, models: Sequence[Table], applied: Applied = NEVER) -> None:
+def sync(
+    catalog: FakeUnityCatalog,
+    models: Sequence[Table],
+    applied: Applied = NEVER,
+    choose: Choose = min,
+) -> None:
     """Bring a catalog to models."""
-    plan = planned(catalog, models, applied)
-    ActionRunner(catalog, CatalogAddressing(), DATABRICKS, parallelism=1).apply(plan)
+    apply_in_some_order(planned(catalog, models, applied), catalog, choose)
 
 
 def interrupted_sync(
     catalog: FakeUnityCatalog, models: Sequence[Table], applied: Applied, statements: int
-) -> TablePlan:
-    """Bring a catalog to models, but die after so many statements; return what was planned."""
+) -> None:
+    """Bring a catalog to models, but die after so many statements."""
     plan = planned(catalog, models, applied)
     runner = DyingRunner(catalog, statements)
     with contextlib.suppress(ApplyFailedError, StatementError):
         ActionRunner(runner, CatalogAddressing(), DATABRICKS, parallelism=1).apply(plan)
-    return plan
 
 
 def remembered(models: Sequence[Table]) -> Applied:
@@ -122,11 +120,13 @@ def remembered(models: Sequence[Table]) -> Applied:
     return {model.qualified_name.key: as_table(define(model)) for model in models}
 
 
-def outcome(catalog: FakeUnityCatalog, models: Sequence[Table], applied: Applied) -> bool:
+def outcome(
+    catalog: FakeUnityCatalog, models: Sequence[Table], applied: Applied, choose: Choose = min
+) -> bool:
     """Bring a catalog to models, unless that is refused; return whether it was done."""
     before = dict(catalog.tables)
     try:
-        sync(catalog, models, applied)
+        sync(catalog, models, applied, choose)
     except (RefusedError, RefusalGroup):
         assert catalog.tables == before
         return False
@@ -135,16 +135,30 @@ def outcome(catalog: FakeUnityCatalog, models: Sequence[Table], applied: Applied
     return True
 
 
+@st.composite
+def schedules(draw: st.DrawFn) -> Choose:
+    """Draw who gets on, whenever several steps may."""
+    return Choices(draw(st.binary(max_size=100))).one_of
+
+
 @settings(max_examples=500, deadline=None)
-@given(scenarios())
-def test_a_sync_leaves_nothing_to_do(scenario: Scenario) -> None:
+@given(scenarios(), schedules())
+def test_a_sync_leaves_nothing_to_do(scenario: Scenario, choose: Choose) -> None:
     catalog = FakeUnityCatalog()
-    if outcome(catalog, scenario.start, NEVER):
-        outcome(catalog, scenario.goal, remembered(scenario.start))
+    if outcome(catalog, scenario.start, NEVER, choose):
+        outcome(catalog, scenario.goal, remembered(scenario.start), choose)
+
+
+@settings(max_examples=500, deadline=None)
+@given(key_scenarios(), schedules())
+def test_keys_are_never_in_each_others_way(scenario: Scenario, choose: Choose) -> None:
+    catalog = FakeUnityCatalog(checks_owners=True)
+    if outcome(catalog, scenario.start, NEVER, choose):
+        outcome(catalog, scenario.goal, remembered(scenario.start), choose)
 
 
 @settings(max_examples=100, deadline=None)
-@given(scenarios(), st.integers(0, 12))
+@given(scenarios() | key_scenarios(), st.integers(0, 12))
 def test_a_run_that_died_anywhere_can_be_followed_by_another(scenario: Scenario, statements: int) -> None:
     catalog = FakeUnityCatalog()
     if not outcome(catalog, scenario.start, NEVER):
@@ -156,43 +170,6 @@ def test_a_run_that_died_anywhere_can_be_followed_by_another(scenario: Scenario,
         return
     sync(catalog, scenario.goal, applied)
     assert not planned(catalog, scenario.goal, remembered(scenario.goal))
-
-
-@settings(max_examples=100, deadline=None)
-@given(scenarios(), st.integers(0, 12))
-def test_what_a_run_that_died_anywhere_did_goes_with_its_models(scenario: Scenario, statements: int) -> None:
-    """The models are taken back after it: what only they named is gone, and what others did stays."""
-    catalog = FakeUnityCatalog()
-    start, goal = scenario.start, scenario.goal
-    if [table.table_name for table in start] != [table.table_name for table in goal]:
-        return  # it is not the same tables
-    try:
-        sync(catalog, start)
-        for table in start:
-            name = f"`dev`.`silver`.`{table.table_name.lower()}`"
-            catalog.run(f"ALTER TABLE {name} SET TAGS ('theirs' = 'x')")
-            catalog.run(f"GRANT SELECT ON TABLE {name} TO `them`")
-        plan = interrupted_sync(catalog, goal, remembered(start), statements)
-        state = deployment_state(*resolved(start))
-        attempted = attempted_by(plan, resolved(goal), (), state.resources).tables
-        tables = {key.partition(".")[2]: tuple(map(as_table, found)) for key, found in attempted.items()}
-        plan = planned(catalog, start, remembered(start), Attempts(tables=tables))
-    except (RefusedError, RefusalGroup):
-        return
-    ActionRunner(catalog, CatalogAddressing(), DATABRICKS, parallelism=1).apply(plan)
-    found = catalog.snapshot(start)
-    for table in start:
-        state_now = found.table(table.qualified_name)
-        assert dict(state_now.tags) == {**table.tags, "theirs": "x"}
-        assert {*state_now.grants} == {*(name for name, held in table.grants.items() if held), "them"}
-        assert (state_now.row_filter is None) == (table.row_filter is None)
-        masked = {column.key for column in table.columns if column.mask}
-        assert {column.key for column in state_now.columns if column.mask} == masked
-        tags = {column.key: dict(column.tags) for column in table.columns}
-        assert {column.key: dict(column.tags) for column in state_now.columns} == tags
-        checks = {check.name.lower() for check in table.checks}
-        assert {check.name.lower() for check in state_now.checks} == checks
-        assert "a.b" not in state_now.table_properties or "a.b" in table.table_properties
 
 
 @settings(max_examples=60, deadline=None)

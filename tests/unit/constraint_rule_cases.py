@@ -4,12 +4,19 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from delta_engine.actions import AlignTable, TablePlan
+from delta_engine.actions import AlignTable, DropTable, TablePlan
 from delta_engine.aspects.column_types import ColumnTypeChange
 from delta_engine.aspects.primary_key import PrimaryKeyDrop
 from delta_engine.errors import SourceLocation
-from delta_engine.models import CheckConstraint, Column, ForeignKey, PrimaryKey, QualifiedName, Table
-from delta_engine.state.states import Reference
+from delta_engine.models import (
+    CheckConstraint,
+    Column,
+    ForeignKey,
+    PrimaryKey,
+    QualifiedName,
+    Reference,
+    Table,
+)
 from delta_engine.types import to_data_type
 from delta_engine.validation import constraint_rules
 from delta_engine.validation.rules import ModelRule, PlanRule
@@ -185,5 +192,13 @@ PLAN_CASES: list[tuple[PlanRule, TablePlan, str, TablePlan]] = [
         "sides. Declare that table with its foreign key in the same run, or drop the key first: "
         "ALTER TABLE dev.gold.bills DROP CONSTRAINT fk.",
         TablePlan(align_tables=(AlignTable(ORDERS, (WIDER_ID,)),)),
+    ),
+    (
+        constraint_rules.NoDropOfReferencedTables(),
+        TablePlan(drop_tables=(DropTable(ORDERS, 1, referenced_by=(FK_OF_BILLS,)),)),
+        "table dev.silver.orders: it is not declared any more and would be dropped, and foreign key fk of table "
+        "dev.gold.bills references it. Declare it, or keep it (policy.removed_tables: keep), or take the key out of "
+        "that table's model; a key in no model is dropped by hand: ALTER TABLE dev.gold.bills DROP CONSTRAINT fk.",
+        TablePlan(drop_tables=(DropTable(ORDERS, 1),)),
     ),
 ]

@@ -13,14 +13,17 @@ from hypothesis import strategies as st
 from delta_engine.actions import AlignTable, CreateTable, DropTable, TablePlan
 from delta_engine.addressing import CatalogAddressing
 from delta_engine.aspects.foreign_keys import ForeignKeyAdd, ForeignKeyDrop
+from delta_engine.aspects.owner import ChangeOwner
 from delta_engine.aspects.primary_key import PrimaryKeyAdd, PrimaryKeyDrop
 from delta_engine.aspects.table_comment import SetTableComment
+from delta_engine.aspects.table_names import RenameTable
 from delta_engine.capabilities import DATABRICKS
 from delta_engine.compile.planner import TablePlanner
 from delta_engine.errors import StatementError
 from delta_engine.execute.action_runner import ActionRunner, ApplyFailedError, OutcomeKind, TableOutcome
+from delta_engine.execute.dependency_order import in_order
 from delta_engine.execute.recording_sql_runner import RecordingSqlRunner
-from delta_engine.execute.steps import in_order, steps_of
+from delta_engine.execute.steps import steps_of
 from delta_engine.models import CheckConstraint, Column, ForeignKey, QualifiedName, Table
 from delta_engine.sql_runner import Row
 from delta_engine.state.states import ABSENT, CatalogState
@@ -200,3 +203,77 @@ def test_the_script_is_the_same_whatever_the_order_of_the_models() -> None:
     models = [table("a", "c", "b"), table("b", "a"), table("c"), table("d", "d", "a")]
     engine = ActionRunner(RecordingSqlRunner(), CatalogAddressing(), DATABRICKS)
     assert engine.script(creation(*models)) == engine.script(creation(*reversed(models)))
+
+
+def test_a_foreign_key_goes_before_its_parent_is_renamed_and_changed() -> None:
+    """Whatever the parallelism: its parent's former name is the one that the key has."""
+    key = ForeignKey(["p_id"], "dev.silver.former", ["id"], "fk")
+    former, p = QualifiedName("dev", "silver", "former"), QualifiedName("dev", "silver", "p")
+    z = QualifiedName("dev", "silver", "z")
+    drop = PrimaryKeyDrop("pk", ("id",))
+    first, second = steps_of(
+        TablePlan(
+            align_tables=(
+                AlignTable(p, (RenameTable(p, former), drop)),
+                AlignTable(z, (ForeignKeyDrop(key),)),
+            )
+        )
+    )
+    assert (first.table, second.table) == (z, p)
+    assert second.after == (0,)
+
+
+def test_a_name_is_free_before_another_table_takes_it() -> None:
+    a, b = QualifiedName("dev", "silver", "a"), QualifiedName("dev", "silver", "b")
+    steps = steps_of(
+        TablePlan(
+            align_tables=(
+                AlignTable(a, (PrimaryKeyDrop("x", ("id",)), PrimaryKeyAdd("Y", ("id",)))),
+                AlignTable(b, (PrimaryKeyDrop("y", ("id",)), PrimaryKeyAdd("X", ("id",)))),
+            )
+        )
+    )
+    assert [(str(step.table)[-1], step.after) for step in steps] == [
+        ("a", ()),
+        ("b", ()),
+        ("a", (0, 1)),
+        ("b", (0, 1)),
+    ]
+
+
+def test_a_table_is_given_away_when_nobody_comes_to_reference_it_any_more() -> None:
+    key = ForeignKey(["p_id"], "dev.silver.p", ["id"], "fk")
+    p, z = QualifiedName("dev", "silver", "p"), QualifiedName("dev", "silver", "z")
+    given_away = AlignTable(p, (SetTableComment("new", ""), ChangeOwner("bob", "ann")))
+    plan = TablePlan(align_tables=(given_away, AlignTable(z, (ForeignKeyAdd(key),))))
+    statements, _ = run(plan)
+    assert [sql.split("` ")[-2].split("`")[-1] for sql in statements][-1] == "p"
+    assert statements[-1].endswith("OWNER TO `bob`")
+    withheld, outcomes = run(plan, "ADD CONSTRAINT")
+    assert not any("OWNER TO" in sql for sql in withheld)
+    assert {one.table.table: one.kind for one in outcomes} == {
+        "p": OutcomeKind.FAILED,
+        "z": OutcomeKind.FAILED,
+    }
+    (alone,) = steps_of(TablePlan(align_tables=(given_away,)))
+    assert alone.parts == (given_away,)
+
+
+def test_tables_that_go_do_so_after_the_tables_that_reference_them_and_after_all_others() -> None:
+    parent, child = QualifiedName("dev", "silver", "a"), QualifiedName("dev", "silver", "b")
+    plan = TablePlan(
+        create_tables=creation(table("z")).create_tables,
+        drop_tables=(
+            DropTable(parent, 1, references=(child,)),
+            DropTable(child, 1, references=(parent, child)),
+        ),
+    )
+    steps = steps_of(plan)
+    assert [(str(step.table)[-1], step.after, step.is_last) for step in steps] == [
+        ("z", (), False),
+        ("a", (), True),
+        ("b", (1,), True),
+    ]
+    statements, outcomes = run(plan)
+    assert [sql.split("`")[5] for sql in statements] == ["z", "a", "b"]
+    assert [one.kind for one in outcomes][1:] == [OutcomeKind.DROPPED] * 2

@@ -19,11 +19,12 @@ from delta_engine.models import (
     Identity,
     PrimaryKey,
     QualifiedName,
+    Reference,
     RowFilter,
     Schema,
 )
 from delta_engine.sql_runner import Row
-from delta_engine.state.states import ABSENT, Audit, Reference, RelationKind, SchemaState
+from delta_engine.state.states import ABSENT, Audit, RelationKind, SchemaState
 from delta_engine.state.unity_catalog.described_details import DescribedDetailsReader
 from delta_engine.state.unity_catalog.listed_details import ListedDetailsReader
 from delta_engine.state.unity_catalog_reader import UnityCatalogReader

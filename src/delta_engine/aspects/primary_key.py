@@ -21,7 +21,7 @@ from delta_engine.capabilities import PrimaryKeySupport
 from delta_engine.constraints.naming import build_primary_key_name
 from delta_engine.constraints.stored_keys import PROPERTY_PREFIX, primary_key_property
 from delta_engine.drift_policy import DriftKind
-from delta_engine.models import Part, PrimaryKey, Table
+from delta_engine.models import Part, PrimaryKey, Reference, Table
 from delta_engine.sql import (
     sql_add_primary_key,
     sql_drop_constraint,
@@ -29,7 +29,7 @@ from delta_engine.sql import (
     sql_set_table_properties,
     sql_unset_table_properties,
 )
-from delta_engine.state.states import Reference, TableState
+from delta_engine.state.states import TableState
 
 
 @dataclass(frozen=True, slots=True)

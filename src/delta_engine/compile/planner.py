@@ -6,11 +6,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 
 from delta_engine import aspects
-from delta_engine.actions import AlignSchema, AlignTable, CreateSchema, CreateTable, DropTable, TablePlan
+from delta_engine.actions import AlignSchema, AlignTable, CreateSchema, CreateTable, TablePlan
 from delta_engine.aspects import schemas
 from delta_engine.aspects.aspect import Comparison
 from delta_engine.compile.attempts import NO_ATTEMPTS, Attempts
 from delta_engine.compile.coexistence import incompatible
+from delta_engine.compile.dropped_tables import dropped_tables
 from delta_engine.compile.manageability import unmanageable
 from delta_engine.compile.referenced_keys import with_referencing_keys
 from delta_engine.constraints.resolution import resolved
@@ -91,24 +92,26 @@ class TablePlanner:
             for key, model in existing.items()
             for refusal in incompatible(model, state.tables[key], changes[key])
         )
-        actions = with_referencing_keys(changes, by_key, state)
-        gone = sorted(removed.items(), key=lambda item: item[0].key)
+        gone = {name: rows for name, rows in removed.items() if rows is not None}
+        actions = with_referencing_keys(changes, by_key, state, {name.key for name in gone})
+        created = tuple(CreateTable(by_key[key]) for key in sorted(by_key.keys() - existing.keys()))
+        aligned = tuple(
+            AlignTable(
+                model.qualified_name,
+                actions[key],
+                model.declared_at,
+                is_streaming=state.tables[key].relation is RelationKind.STREAMING_TABLE,
+            )
+            for key, model in existing.items()
+            if actions[key]
+        )
         return TablePlan(
-            create_tables=tuple(CreateTable(by_key[key]) for key in sorted(by_key.keys() - existing.keys())),
-            align_tables=tuple(
-                AlignTable(
-                    model.qualified_name,
-                    actions[key],
-                    model.declared_at,
-                    is_streaming=state.tables[key].relation is RelationKind.STREAMING_TABLE,
-                )
-                for key, model in existing.items()
-                if actions[key]
-            ),
+            create_tables=created,
+            align_tables=aligned,
             create_schemas=tuple(self._missing_schemas(models, state)),
             align_schemas=tuple(self._changed_schemas(state, applied_schemas, attempts)),
-            drop_tables=tuple(DropTable(name, rows) for name, rows in gone if rows is not None),
-            kept_tables=tuple(name for name, rows in gone if rows is None),
+            drop_tables=dropped_tables(gone, (*created, *aligned), actions, state),
+            kept_tables=tuple(sorted(removed.keys() - gone.keys(), key=lambda name: name.key)),
             kept_schemas=tuple(self._kept_schemas(state, applied_schemas)),
         )
 

@@ -8,19 +8,22 @@ drops those foreign keys first and adds them again at the end. What it cannot ad
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Set
 from dataclasses import replace
 
 from delta_engine.actions import Action
 from delta_engine.aspects.column_types import ColumnTypeChange
 from delta_engine.aspects.foreign_keys import ForeignKeyAdd, ForeignKeyDrop
 from delta_engine.aspects.primary_key import PrimaryKeyDrop
-from delta_engine.models import ForeignKey, Part, QualifiedName, Table
-from delta_engine.state.states import CatalogState, Reference
+from delta_engine.models import ForeignKey, Part, QualifiedName, Reference, Table
+from delta_engine.state.states import ABSENT, CatalogState
 
 
 def with_referencing_keys(
-    actions: Mapping[str, tuple[Action, ...]], models: Mapping[str, Table], state: CatalogState
+    actions: Mapping[str, tuple[Action, ...]],
+    models: Mapping[str, Table],
+    state: CatalogState,
+    gone: Collection[str] = (),
 ) -> Mapping[str, tuple[Action, ...]]:
     """Return the actions with the foreign keys that stand in the way dropped and added again.
 
@@ -28,14 +31,16 @@ def with_referencing_keys(
         actions: what existing tables need, by `QualifiedName.key`.
         models: the declared tables, resolved, by the same key.
         state: the snapshot.
+        gone: the tables that are dropped in the end, by the same key.
 
     Returns:
-        The same; every action in whose way foreign keys stand that the plan leaves there says which.
+        The same, and what has to be done to those that go; every action in whose way foreign keys stand that
+        the plan leaves there says which.
     """
     obstructed = {key for key, needed in actions.items() if any(map(_is_obstructed, needed))}
     if not obstructed:
         return actions
-    pointing_at = _references(obstructed, state)
+    pointing_at = references(obstructed, state)
     completed = {key: list(needed) for key, needed in actions.items()}
     done = {
         (key, _lower(action.observed))
@@ -46,7 +51,7 @@ def with_referencing_keys(
     for key in sorted(obstructed):
         for action in actions[key]:
             for reference in _in_the_way(action, key, pointing_at[key], state):
-                remade = () if _place(reference) in done else _remade(reference, models, state)
+                remade = () if _place(reference) in done else _remade(reference, models, state, gone)
                 if remade:
                     done.add(_place(reference))
                     completed.setdefault(reference.table.key, []).extend(remade)
@@ -57,6 +62,30 @@ def with_referencing_keys(
         )
         for key, needed in completed.items()
     }
+
+
+def references(parents: Set[str], state: CatalogState) -> Mapping[str, list[Reference]]:
+    """Return the foreign keys that point at tables, sorted, as both sides know of them.
+
+    Tables that are about to be renamed have their new names in them.
+    """
+    renamed = {table.former_name.key: key for key, table in state.tables.items() if table.former_name}
+    found = {}
+    for parent in parents:
+        for reference in state.tables[parent].referenced_by:
+            child = renamed.get(reference.table.key, reference.table.key)
+            known = reference if child == reference.table.key else replace(reference, table=_named(child))
+            found[parent, child, reference.name.lower()] = known
+    for child, table in state.tables.items():
+        for key in table.foreign_keys:
+            parent = renamed.get(key.references.lower(), key.references.lower())
+            if parent in parents:
+                reference = Reference(table=_named(child), name=key.name or "")
+                found.setdefault((parent, child, _lower(key)), reference)
+    references: dict[str, list[Reference]] = defaultdict(list)
+    for place in sorted(found):
+        references[place[0]].append(found[place])
+    return references
 
 
 def _is_obstructed(action: Action) -> bool:
@@ -81,36 +110,16 @@ def _in_the_way(
                 yield Reference(table=_named(key), name=own.name or "")
 
 
-def _references(parents: set[str], state: CatalogState) -> Mapping[str, list[Reference]]:
-    """Return the foreign keys that point at tables, sorted, as both sides know of them.
-
-    Tables that are about to be renamed have their new names in them.
-    """
-    renamed = {table.former_name.key: key for key, table in state.tables.items() if table.former_name}
-    found = {}
-    for parent in parents:
-        for reference in state.tables[parent].referenced_by:
-            child = renamed.get(reference.table.key, reference.table.key)
-            known = reference if child == reference.table.key else replace(reference, table=_named(child))
-            found[parent, child, reference.name.lower()] = known
-    for child, table in state.tables.items():
-        for key in table.foreign_keys:
-            parent = renamed.get(key.references.lower(), key.references.lower())
-            if parent in parents:
-                reference = Reference(table=_named(child), name=key.name or "")
-                found.setdefault((parent, child, _lower(key)), reference)
-    references: dict[str, list[Reference]] = defaultdict(list)
-    for place in sorted(found):
-        references[place[0]].append(found[place])
-    return references
-
-
-def _remade(reference: Reference, models: Mapping[str, Table], state: CatalogState) -> tuple[Action, ...]:
-    """Return the drop and the add of a foreign key that stays declared; nothing for one that is not."""
-    model, table = models.get(reference.table.key), state.tables.get(reference.table.key)
-    if model is None or table is None or not model.is_about(Part.CONSTRAINTS):
-        return ()
+def _remade(
+    reference: Reference, models: Mapping[str, Table], state: CatalogState, gone: Collection[str]
+) -> tuple[Action, ...]:
+    """Return the drop and the add of a foreign key that stays declared, and the drop of one whose table goes."""
+    model, table = models.get(reference.table.key), state.tables.get(reference.table.key, ABSENT)
     observed = [key for key in table.foreign_keys if _lower(key) == reference.name.lower()]
+    if observed and reference.table.key in gone:
+        return (ForeignKeyDrop(observed[0]),)
+    if model is None or not model.is_about(Part.CONSTRAINTS):
+        return ()
     desired = [key for key in model.foreign_keys if _lower(key) == reference.name.lower()]
     if not observed or not desired:
         return ()

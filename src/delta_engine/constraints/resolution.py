@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from delta_engine.constraints.naming import build_foreign_key_name
@@ -40,6 +40,14 @@ def referenced_table(table: QualifiedName, key: ForeignKey) -> QualifiedName | N
         return table.resolve(key.references)
     except ValueError:
         return None
+
+
+def referenced_tables(model: Table) -> Iterator[QualifiedName]:
+    """Yield the tables that a model's foreign keys point at."""
+    for key in model.foreign_keys:
+        referenced = referenced_table(model.qualified_name, key)
+        if referenced is not None:
+            yield referenced
 
 
 def _resolved(table: QualifiedName, key: ForeignKey, parents: Mapping[str, Table]) -> ForeignKey:

@@ -23,7 +23,7 @@ from delta_engine.execute.guarded_sql_runner import GuardedSqlRunner
 from delta_engine.execute.plan_progress import OutcomeKind, PlanProgress, StepResult, TableOutcome
 from delta_engine.execute.recording_sql_runner import RecordingSqlRunner
 from delta_engine.execute.schema_executor import SchemaExecutor, SchemaOutcome
-from delta_engine.execute.steps import drop_steps, steps_of
+from delta_engine.execute.steps import steps_of
 from delta_engine.execute.still_needed import Look, StillNeeded
 from delta_engine.execute.table_work import TableWork
 from delta_engine.sql_runner import SqlRunner
@@ -185,10 +185,8 @@ class ActionRunner:
         schemas = self._schemas.apply(plan, on_schema)
         failed = [outcome.key for outcome in schemas if outcome.kind is OutcomeKind.FAILED]
         work = self._work(self._runner, control, still_needed)
-        outcomes: tuple[TableOutcome, ...] = ()
-        for steps in (steps_of(plan), drop_steps(plan)):
-            progress = PlanProgress(steps, failed_schemas=failed)
-            outcomes += self._apply_steps(progress, work, control, on_outcome)
+        progress = PlanProgress(steps_of(plan), failed_schemas=failed)
+        outcomes = self._apply_steps(progress, work, control, on_outcome)
         kinds = {outcome.kind for outcome in outcomes}
         if OutcomeKind.STOPPED in kinds:
             raise ApplyStoppedError(outcomes, schemas)
@@ -203,7 +201,7 @@ class ActionRunner:
         recording._schemas.apply(plan)
         lines = [ScriptLine(table="", sql=sql) for sql in recorder.statements]
         work = self._work(recorder, ApplyControl())
-        for step in (*steps_of(plan), *drop_steps(plan)):
+        for step in steps_of(plan):
             recorder.statements.clear()
             work.do(step)
             lines += [ScriptLine(table=step.table.key, sql=sql) for sql in recorder.statements]

@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from heapq import heapify, heappop, heappush
+from heapq import heappop, heappush
 
 from delta_engine.actions import AlignTable, CreateTable, DropTable, TableAction
 from delta_engine.errors import StatementError
@@ -86,8 +86,12 @@ class PlanProgress:
         for position, step in enumerate(steps):
             for before in step.after:
                 self._followers[before].append(position)
-        self._ready = [position for position, step in enumerate(steps) if not step.after]
-        heapify(self._ready)
+        self._held: list[int] = []  # last ones that wait for nothing but all others
+        self._others_left = sum(not step.is_last for step in steps)
+        self._ready: list[int] = []
+        for position, step in enumerate(steps):
+            if not step.after:
+                self._free(position)
         self._left = Counter(step.table.key for step in steps)
         self._statements: Counter[str] = Counter()
         self._runs: dict[str, tuple[StatementRun, ...]] = {}
@@ -101,7 +105,7 @@ class PlanProgress:
             step.table.key: _KINDS[type(part)]
             for step in reversed(steps)
             for part in reversed(step.parts)  # the first says it: what completes a CREATE is no change
-        }
+        } | {step.table.key: OutcomeKind.DROPPED for step in steps if step.is_last}
         self._outcomes: list[TableOutcome] = []
         self._is_stopped = False
 
@@ -142,7 +146,11 @@ class PlanProgress:
         for follower in self._followers[position]:
             self._waiting[follower] -= 1
             if not self._waiting[follower]:
-                heappush(self._ready, follower)
+                self._free(follower)
+        if not self._steps[position].is_last:
+            self._others_left -= 1
+            if not self._others_left:
+                self._ready, self._held = sorted({*self._ready, *self._held}), []
         self._left[table.key] -= 1
         if not self._left[table.key]:
             del self._left[table.key]
@@ -156,6 +164,11 @@ class PlanProgress:
         """Return the outcomes of the tables that were finished since this was asked last."""
         taken, self._outcomes = self._outcomes, []
         return taken
+
+    def _free(self, position: int) -> None:
+        """Take in that a step has none before it any more."""
+        is_held = self._steps[position].is_last and self._others_left
+        heappush(self._held if is_held else self._ready, position)
 
     def _obstacle(self, step: Step) -> InterruptedStatementsError | None:
         """Return why a step cannot be done: its table failed before, or one that it depends on, or all is to end."""

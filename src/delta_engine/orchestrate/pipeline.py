@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 
 from delta_engine.actions import TablePlan
 from delta_engine.compile.planner import TablePlanner
+from delta_engine.constraints.resolution import referenced_tables
 from delta_engine.deployment.attempts import attempts_of
 from delta_engine.deployment.document import DeploymentState
 from delta_engine.deployment.renamed_resources import last_applied_to
@@ -29,8 +31,7 @@ from delta_engine.execute.action_runner import ActionRunner, by_table
 from delta_engine.execute.still_needed import StaleTableError
 from delta_engine.models import QualifiedName, Schema, Table
 from delta_engine.orchestrate.removed_tables import removed_tables
-from delta_engine.report.run_history import RunHistory
-from delta_engine.state.catalog_reader import CatalogReader, former_name
+from delta_engine.state.catalog_reader import CatalogReader, former_name, with_tables_read
 from delta_engine.state.row_counts import RowCounter
 from delta_engine.state.states import CatalogState
 from delta_engine.state.table_history import TableHistoryReader
@@ -54,7 +55,6 @@ class Pipeline:
         history: asks Delta who changed tables; nobody is asked without it.
         row_counter: counts the rows of tables that are to be dropped; none is dropped without it.
         preflight: looks at the rows that a plan puts conditions on; nobody looks without it.
-        run_history: keeps what runs did; nobody does without it.
     """
 
     reader: CatalogReader
@@ -66,7 +66,6 @@ class Pipeline:
     history: TableHistoryReader | None = None
     row_counter: RowCounter | None = None
     preflight: Preflight | None = None
-    run_history: RunHistory | None = None
 
     def plan_refusals(
         self, plan: TablePlan, wanted: Sequence[Table], observed: CatalogState
@@ -107,7 +106,7 @@ class Pipeline:
         raise_all(partial_model_violations(models, observed))
         applied = last_applied_to(models, applied, observed)
         if state is None:
-            plan = self.planner.plan(models, observed, applied)
+            plan = self.planner.plan(models, self._with_tables_around(models, observed), applied)
             return PlannedRun(plan=plan, wanted=tuple(models), schemas=self.planner.schemas)
         now = utc_now()
         detector = DriftDetector(self.drift_policy, versions=self.versions, is_thorough=False)
@@ -125,12 +124,13 @@ class Pipeline:
             )
             refused |= {str(refusal): refusal for refusal in found}
         planner = self.planner.with_schemas(schemas.tolerant(self.planner.schemas, detected_schemas))
+        removed = {} if is_partial else self._removed(models, applied, observed, state)
         return PlannedRun(
             plan=planner.plan(
                 wanted,
-                observed,
+                self._with_tables_around(wanted, observed, removed),
                 applied,
-                {} if is_partial else self._removed(models, applied, observed, state),
+                removed,
                 {} if is_partial else last_applied_schemas(state),
                 attempts=attempts_of(state, models, observed),
             ),
@@ -174,6 +174,18 @@ class Pipeline:
                 f"it was to be read once more: {error}", sql="", error_class=None
             ) from error
         return by_table(self.action_runner.script(plan)).get(table.key, ())
+
+    def _with_tables_around(
+        self,
+        models: Sequence[Table],
+        observed: CatalogState,
+        removed: Mapping[QualifiedName, int | None] = MappingProxyType({}),
+    ) -> CatalogState:
+        """Return a snapshot with the tables in it that foreign keys point at, and those that are dropped."""
+        names = {parent.key: parent for model in models for parent in referenced_tables(model)}
+        names |= {name.key: name for name, rows in removed.items() if rows is not None}
+        missing = [name for key, name in sorted(names.items()) if key not in observed.tables]
+        return with_tables_read(self.reader, observed, missing) if missing else observed
 
     def _removed(
         self,

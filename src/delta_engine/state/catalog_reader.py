@@ -205,6 +205,19 @@ def readable_snapshot(
     return snapshot_with_former_names(reader, readable, schemas), refusals
 
 
+def with_tables_read(
+    reader: CatalogReader, observed: CatalogState, names: Iterable[QualifiedName]
+) -> CatalogState:
+    """Return a snapshot with further tables in it; those that cannot be read are left out.
+
+    Raises:
+        CatalogReadError, RefusalGroup: a whole catalog cannot be read.
+        StatementError: as `CatalogReader.snapshot`.
+    """
+    tables = [Table(name.catalog, name.schema, name.table, ()) for name in names]
+    return observed.with_tables(readable_snapshot(reader, tables)[0])
+
+
 def not_a_delta_table(table: QualifiedName, what: str) -> CatalogReadError:
     """Return the refusal of something that stands where a Delta table should."""
     return CatalogReadError(

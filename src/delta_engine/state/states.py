@@ -17,6 +17,7 @@ from delta_engine.models import (
     Grants,
     PrimaryKey,
     QualifiedName,
+    Reference,
     RowFilter,
     read_only,
 )
@@ -55,19 +56,6 @@ class RelationKind(Enum):
 
     TABLE = "a Delta table"
     STREAMING_TABLE = "a streaming table"  # its pipeline owns all but comments and tags
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reference:
-    """A foreign key of another table that points at this one.
-
-    Args:
-        table: the other table.
-        name: the constraint's name as the catalog spells it.
-    """
-
-    table: QualifiedName
-    name: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

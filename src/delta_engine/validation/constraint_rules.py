@@ -186,6 +186,23 @@ class NoDropOfReferencedPrimaryKeys:
                     )
 
 
+class NoDropOfReferencedTables:
+    """A table is not dropped while a foreign key of a table that stays references it."""
+
+    def check(self, plan: TablePlan, policy: Policy) -> Iterator[UnsafePlanError]:  # noqa: ARG002
+        """Refuse drops that would take others' keys along."""
+        for drop in plan.drop_tables:
+            for reference in drop.referenced_by:
+                yield UnsafePlanError(
+                    f"it is not declared any more and would be dropped, and foreign key {reference.name} of table "
+                    f"{reference.table} references it",
+                    table=str(drop.table),
+                    way_out="Declare it, or keep it (policy.removed_tables: keep), or take the key out of that "
+                    "table's model; a key in no model is dropped by hand: "
+                    f"ALTER TABLE {reference.table} DROP CONSTRAINT {reference.name}.",
+                )
+
+
 class NoTypeChangeUnderForeignKeys:
     """The type of a column does not change while a foreign key is over it that the plan does not make anew."""
 

@@ -85,6 +85,7 @@ DEFAULT_PLAN_RULES: tuple[PlanRule, ...] = (
     plan_rules.PrimaryKeyExistingColumnsMustBeSetNotNull(),
     constraint_rules.NoDropOfReferencedPrimaryKeys(),
     constraint_rules.NoTypeChangeUnderForeignKeys(),
+    constraint_rules.NoDropOfReferencedTables(),
     plan_rules.NoUnallowedColumnDrops(),
     plan_rules.NoUnallowedTableDrops(),
     plan_rules.NoUnallowedSchemas(),

@@ -12,14 +12,15 @@ from threading import Lock
 from typing_extensions import assert_never
 
 from delta_engine.errors import StatementError
-from delta_engine.models import QualifiedName, Schema, Table
+from delta_engine.models import QualifiedName, Reference, Schema, Table
 from delta_engine.sql_runner import Row
-from delta_engine.state.states import ABSENT, CatalogState, Reference, SchemaState, TableState
+from delta_engine.state.states import ABSENT, CatalogState, SchemaState, TableState
 from tests.fakes.unity_catalog import columns, constraints, governance, layout, properties
 from tests.fakes.unity_catalog.creation import created
 from tests.fakes.unity_catalog.descriptions import as_create_statement, as_json, as_properties
 from tests.fakes.unity_catalog.grammar import parse, parse_question
 from tests.fakes.unity_catalog.refusals import Refusal, require
+from tests.fakes.unity_catalog.rights import check_rights
 from tests.fakes.unity_catalog.spelling import as_read, names_of
 from tests.fakes.unity_catalog.statements import (
     AddColumns,
@@ -62,18 +63,26 @@ class FakeUnityCatalog:
     Args:
         schemas: names of schemas that are there from the start: `catalog.schema`.
         governed_tags: keys of tags that block the drop of a column that has them.
+        checks_owners: whether to keep whoever runs statements off tables that somebody else owns.
     """
 
-    def __init__(self, schemas: Iterable[str] = ("dev.silver",), governed_tags: Iterable[str] = ()) -> None:
+    def __init__(
+        self,
+        schemas: Iterable[str] = ("dev.silver",),
+        governed_tags: Iterable[str] = (),
+        *,
+        checks_owners: bool = False,
+    ) -> None:
         self.tables: dict[str, Stored] = {}
         self.schemas: dict[str, SchemaState] = {name: SchemaState(owner=_CREATOR) for name in schemas}
         self.governed_tags = frozenset(governed_tags)
+        self._checks_owners = checks_owners
         self.statements: list[str] = []
         self._lock = Lock()
 
     def copy(self) -> FakeUnityCatalog:
         """Return a catalog that is as this one, and goes its own way."""
-        found = FakeUnityCatalog((), self.governed_tags)
+        found = FakeUnityCatalog((), self.governed_tags, checks_owners=self._checks_owners)
         found.tables, found.schemas = dict(self.tables), dict(self.schemas)
         return found
 
@@ -150,6 +159,8 @@ class FakeUnityCatalog:
                 return as_json(self.stored(_dotted(path, 3)))
 
     def _apply(self, statement: Statement) -> None:
+        if self._checks_owners:
+            check_rights(statement, _CREATOR, self.tables, self.schemas)
         match statement:
             case CreateSchema(path, comment):
                 name = _dotted(path, 2)
@@ -232,7 +243,7 @@ class FakeUnityCatalog:
             return
         parent = self.stored(key).name
         del self.tables[key]
-        for name, one in self.tables.items():  # what becomes of keys that point at it is documented nowhere
+        for name, one in self.tables.items():  # documented on "DROP TABLE"
             self.tables[name] = constraints.without_references_to(one, parent)
 
     def _rename(self, stored: Stored, change: RenameTable) -> None:

@@ -12,9 +12,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from delta_engine.errors import CatalogReadError
-from delta_engine.models import ForeignKey, PrimaryKey, QualifiedName
+from delta_engine.models import ForeignKey, PrimaryKey, QualifiedName, Reference
 from delta_engine.sql_runner import Row
-from delta_engine.state.states import Reference
 from delta_engine.state.unity_catalog.information_schema import TableKey, spelled, table_key
 
 ConstraintKey = tuple[str, str, str]
