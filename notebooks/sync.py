@@ -19,7 +19,7 @@ dbutils.widgets.text("run_url", "")
 from delta_engine.job import RunOrigin, run_sync, words
 
 get = dbutils.widgets.get
-summary = run_sync(
+result = run_sync(
     environment=get("environment"),
     conf_dir=get("conf_dir"),
     spark=spark,
@@ -31,6 +31,6 @@ summary = run_sync(
 
 # COMMAND ----------
 
-for name, count in summary.counts.items():
+for name, count in result.values.items():
     dbutils.jobs.taskValues.set(key=name, value=count)
-dbutils.notebook.exit(summary.as_json())
+dbutils.notebook.exit(result.exit_value)

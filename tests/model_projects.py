@@ -9,11 +9,11 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import TypeVar
+from typing import TypeAlias, TypeVar
 
 from hypothesis import strategies as st
 
-from delta_engine.config.model_files import load_models
+from delta_engine.config.model_files import load_declared, load_models
 from delta_engine.config.settings import Settings, load_settings
 from delta_engine.models import (
     CheckConstraint,
@@ -24,11 +24,14 @@ from delta_engine.models import (
     Part,
     PrimaryKey,
     RowFilter,
+    Schema,
     Table,
 )
 from tests.strategies import kept_types, privileges, texts
 
 Drawn = TypeVar("Drawn")
+
+Declared: TypeAlias = tuple[tuple[Table, ...], tuple[Schema, ...]]
 
 _CONFIG = """\
 environment: dev
@@ -177,6 +180,25 @@ def table_contents(draw: st.DrawFn, catalog: str, schema: str, name: str) -> Tab
     )
 
 
+@st.composite
+def schemas(draw: st.DrawFn, name: st.SearchStrategy[str] = hostile_names) -> Schema:
+    """Draw a schema with hostile texts everywhere; the arguments are those of `tables`."""
+    return draw(schema_contents(draw(hostile_names), draw(name)))
+
+
+@st.composite
+def schema_contents(draw: st.DrawFn, catalog: str, name: str) -> Schema:
+    """Draw everything but a schema's name."""
+    return Schema(
+        catalog,
+        name,
+        draw(maybe),
+        tags=draw(mappings),
+        owner=draw(maybe),
+        grants=draw(st.dictionaries(hostile_texts, privileges, max_size=2)),
+    )
+
+
 def as_checks(expressions: Mapping[str, str]) -> tuple[CheckConstraint, ...]:
     """Return conditions by name as a model has them."""
     return tuple(CheckConstraint(name, text) for name, text in expressions.items())
@@ -203,12 +225,23 @@ def load_yaml(text: str, settings: Settings) -> tuple[Table, ...]:
     return load_models(settings)
 
 
+def declared_in_yaml(text: str, settings: Settings) -> Declared:
+    """Return the tables and schemas that a model file with this text declares, by way of the file."""
+    (settings.project_dir / "models" / "m.yml").write_bytes(text.encode("utf-8"))
+    return load_declared(settings)
+
+
 def load_python(text: str, settings: Settings) -> tuple[Table, ...]:
+    """Return the tables that a module with this text declares; see `declared_in_python`."""
+    return declared_in_python(text, settings)[0]
+
+
+def declared_in_python(text: str, settings: Settings) -> Declared:
     """Return what the function `tables` of a module with this text declares, by way of the file."""
     module = f"models_written_{next(_module_numbers)}"
     (settings.project_dir / f"{module}.py").write_bytes(text.encode("utf-8"))
     try:
-        return load_models(replace(settings, yaml_models=(), python_models=(f"{module}:tables",)))
+        return load_declared(replace(settings, yaml_models=(), python_models=(f"{module}:tables",)))
     finally:
         sys.modules.pop(module, None)
         sys.path[:] = [path for path in sys.path if path != str(settings.project_dir)]

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from delta_engine.errors import DeltaEngineError, raise_all
+from delta_engine.execute.apply_control import ApplyControl
 from delta_engine.orchestrate.deployments import (
     UNKNOWN_ORIGIN,
     RunOrigin,
@@ -19,7 +20,8 @@ from delta_engine.orchestrate.orchestrator import Orchestrator
 from delta_engine.orchestrate.project import Project, load_project, open_backend, orchestrator
 from delta_engine.report.drift_json import drift_json
 from delta_engine.report.drift_text import summary
-from delta_engine.report.run_summary import JobSummary, drift_summary, pending_summary, sync_summary
+from delta_engine.report.run_json import short_run_json
+from delta_engine.report.run_summary import JobSummary, drift_summary, pending_summary
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -29,10 +31,24 @@ __all__ = [
     "DriftTaskResult",
     "JobSummary",
     "RunOrigin",
+    "SyncTaskResult",
     "run_drift_report",
     "run_sync",
     "words",
 ]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SyncTaskResult:
+    """What the sync task did, or, in a dry run, would do.
+
+    Args:
+        values: the task values: tables by what became of them, or by what is pending.
+        exit_value: what the notebook exits with: the run's report, or for a dry run the summary of what is pending.
+    """
+
+    values: Mapping[str, int]
+    exit_value: str
 
 
 def run_sync(
@@ -44,7 +60,7 @@ def run_sync(
     tables: Sequence[str] = (),
     dry_run: bool = False,
     origin: RunOrigin = UNKNOWN_ORIGIN,
-) -> JobSummary:
+) -> SyncTaskResult:
     """Lock, plan, validate, apply and record.
 
     Args:
@@ -68,11 +84,13 @@ def run_sync(
     if dry_run:
         preview = engine.preview(project.models, is_partial=project.is_partial)
         raise_all(preview.refusals)
-        return pending_summary("sync", environment, preview.plan)
+        pending = pending_summary("sync", environment, preview.plan)
+        return SyncTaskResult(values=pending.counts, exit_value=pending.as_json())
     with engine.run("sync", print) as run:
         plan = run.plan(project.models, is_partial=project.is_partial)
         raise_all(run.refusals(plan))
-        return sync_summary(environment, run.apply(plan), models=len(project.models))
+        run.apply(plan, control=ApplyControl(notify=print))
+        return SyncTaskResult(values=run.report.counts, exit_value=short_run_json(run.report))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

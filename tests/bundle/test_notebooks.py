@@ -12,7 +12,7 @@ import pytest
 
 import delta_engine.job
 from delta_engine.errors import DeltaEngineError
-from delta_engine.job import DriftTaskResult, JobSummary, RunOrigin
+from delta_engine.job import DriftTaskResult, JobSummary, RunOrigin, SyncTaskResult
 from delta_engine.orchestrate.deployments import UNKNOWN_ORIGIN
 from tests.bundle.bundle_files import COMMIT, HOST, deployed, load
 from tests.bundle.fake_dbutils import FakeDbutils, run_notebook
@@ -41,9 +41,11 @@ class RecordingJob:
         tables: Sequence[str] = (),
         dry_run: bool = False,
         origin: RunOrigin = UNKNOWN_ORIGIN,
-    ) -> JobSummary:
+    ) -> SyncTaskResult:
         self.calls.append({key: value for key, value in locals().items() if key != "self"})
-        return JobSummary(task="sync", environment=environment, counts={"created": 2, "failed": 0})
+        values = {"created": 2, "failed": 0}
+        document = {"operation": "sync", "environment": environment, "counts": values}
+        return SyncTaskResult(values=values, exit_value=json.dumps(document))
 
     def run_drift_report(
         self,
@@ -85,7 +87,8 @@ def test_every_task_of_every_job_calls_the_engine(job: RecordingJob, target: str
     summaries = [
         _run(task, settings) for settings in found["resources"]["jobs"].values() for task in settings["tasks"]
     ]
-    assert [(summary["task"], summary["environment"]) for summary in summaries] == [
+    tasks = [summary.get("task") or summary["operation"] for summary in summaries]
+    assert list(zip(tasks, (summary["environment"] for summary in summaries), strict=True)) == [
         ("sync", target),
         ("drift_report", target),
         ("drift_report", target),
@@ -146,7 +149,7 @@ def test_only_a_plain_false_makes_sync_apply(job: RecordingJob, text: str) -> No
     ("name", "function"), [("sync.py", "run_sync"), ("drift_report.py", "run_drift_report")]
 )
 def test_an_error_fails_the_task(monkeypatch: pytest.MonkeyPatch, name: str, function: str) -> None:
-    def fail(**_: object) -> JobSummary:
+    def fail(**_: object) -> SyncTaskResult:
         raise DeltaEngineError("no such environment")
 
     monkeypatch.setattr(delta_engine.job, function, fail)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Sequence
+from itertools import count
 from pathlib import Path
 
 from delta_engine.actions import CreateTable
@@ -16,6 +17,7 @@ from delta_engine.addressing import CatalogAddressing
 from delta_engine.capabilities import DATABRICKS
 from delta_engine.cli.app import run_and_exit
 from delta_engine.cli.commands import apply_plan
+from delta_engine.cli.results import Results
 from delta_engine.deployment.locks.file import FileLock
 from delta_engine.deployment.stores.local import LocalJournalStore, LocalStateStore
 from delta_engine.execute.action_runner import ActionRunner
@@ -36,13 +38,14 @@ class SlowPlatform(FakePlatform):
     def __init__(self, folder: Path) -> None:
         super().__init__()
         self._folder = folder
+        self._numbers = count()
         self.models = {model.qualified_name.key: model for model in MODELS}
         self.states = {
             key: created(CreateTable(model)) for key, model in self.models.items() if (folder / key).exists()
         }
 
     def run(self, sql: str) -> Sequence[Row]:
-        (self._folder / f"{len(self.statements)}.begun").touch()
+        (self._folder / f"{next(self._numbers)}.begun").touch()
         deadline = time.monotonic() + 30
         while (self._folder / "hold").exists() and time.monotonic() < deadline:
             time.sleep(0.01)
@@ -70,7 +73,7 @@ def engine(folder: Path) -> Orchestrator:
 def sync(folder: Path, models: Sequence[Table] = MODELS) -> None:
     """Sync as the command does."""
     with engine(folder).run("sync") as run:
-        apply_plan(run, run.plan(models))
+        apply_plan(run, run.plan(models), Results())
 
 
 if __name__ == "__main__":

@@ -62,7 +62,7 @@ def test_an_interrupted_sync_records_what_it_did_and_frees_the_lock(
 ) -> None:
     (tmp_path / "hold").touch()
     with started(tmp_path) as process:
-        wait_for(process, tmp_path, 0)
+        wait_for(process, tmp_path, 1)  # both threads have one
         process.send_signal(number)
         assert "waiting for 2 running statements" in read_line(process, "stopping")
         process.send_signal(number)

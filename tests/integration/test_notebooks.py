@@ -51,18 +51,21 @@ def test_the_job(spark: SparkSession, project: Path) -> None:
         "failed": 0,
         "stopped": 0,
         "unchanged": 0,
+        "skipped": 0,
+        "not_started": 0,
         "statements": 1,
+        "retries": 0,
         "verified": 1,
     }
-    assert json.loads(text) == {
-        "format": "delta-engine/job-summary",
-        "version": 1,
-        "task": "sync",
-        "environment": "local",
-        "counts": values,
-        "tables": {"dev.silver.orders": "created"},
-        "failures": {},
-    }
+    report = json.loads(text)
+    assert (report["format"], report["status"], report["counts"]) == (
+        "delta-engine/run-report",
+        "done",
+        values,
+    )
+    (table,) = report["tables"]
+    assert (table["table"], table["status"], table["is_verified"]) == ("dev.silver.orders", "created", True)
+    assert table["statements"][0]["sql"].startswith("CREATE TABLE")
 
     text, values = run_notebook(NOTEBOOKS / "sync.py", spark, {**job, "dry_run": "false"})
     assert values["unchanged"] == 1

@@ -13,7 +13,10 @@ from hypothesis import strategies as st
 from delta_engine.actions import TablePlan
 from delta_engine.addressing import CatalogAddressing
 from delta_engine.capabilities import DATABRICKS
+from delta_engine.compile.attempts import NO_ATTEMPTS, Attempts
 from delta_engine.compile.planner import TablePlanner
+from delta_engine.constraints.resolution import resolved
+from delta_engine.deployment.attempts import attempted_by
 from delta_engine.deployment.definitions import as_table, define
 from delta_engine.deployment.renamed_resources import last_applied_to
 from delta_engine.errors import RefusalGroup, RefusedError, StatementError
@@ -26,6 +29,7 @@ from delta_engine.state.states import CatalogState
 from delta_engine.state.unity_catalog_reader import UnityCatalogReader
 from delta_engine.validation.validator import PlanValidator
 from tests.databases import Choices, Scenario, scenarios
+from tests.deployment_builders import deployment_state
 from tests.fakes.unity_catalog import FakeUnityCatalog
 from tests.key_databases import key_scenarios
 from tests.schedules import Choose, apply_in_some_order
@@ -56,7 +60,12 @@ class DyingRunner:
         return self._catalog.run(sql)
 
 
-def planned(catalog: FakeUnityCatalog, models: Sequence[Table], applied: Applied = NEVER) -> TablePlan:
+def planned(
+    catalog: FakeUnityCatalog,
+    models: Sequence[Table],
+    applied: Applied = NEVER,
+    attempts: Attempts = NO_ATTEMPTS,
+) -> TablePlan:
     """Return what there is to do.
 
     Raises:
@@ -69,7 +78,7 @@ def planned(catalog: FakeUnityCatalog, models: Sequence[Table], applied: Applied
     removed = removed_tables(catalog, models, applied)
     gone = [Table(name.catalog, name.schema, name.table, ()) for name in removed]
     observed = observed.with_tables(catalog.snapshot(gone))
-    plan = TablePlanner(POLICY).plan(models, observed, known, removed)
+    plan = TablePlanner(POLICY).plan(models, observed, known, removed, attempts=attempts)
     validator.validate_plan(plan)
     return plan
 
@@ -107,12 +116,13 @@ def sync(
 
 def interrupted_sync(
     catalog: FakeUnityCatalog, models: Sequence[Table], applied: Applied, statements: int
-) -> None:
-    """Bring a catalog to models, but die after so many statements."""
+) -> TablePlan:
+    """Bring a catalog to models, but die after so many statements; return what was planned."""
     plan = planned(catalog, models, applied)
     runner = DyingRunner(catalog, statements)
     with contextlib.suppress(ApplyFailedError, StatementError):
         ActionRunner(runner, CatalogAddressing(), DATABRICKS, parallelism=1).apply(plan)
+    return plan
 
 
 def remembered(models: Sequence[Table]) -> Applied:
@@ -170,6 +180,43 @@ def test_a_run_that_died_anywhere_can_be_followed_by_another(scenario: Scenario,
         return
     sync(catalog, scenario.goal, applied)
     assert not planned(catalog, scenario.goal, remembered(scenario.goal))
+
+
+@settings(max_examples=100, deadline=None)
+@given(scenarios(), st.integers(0, 12))
+def test_what_a_run_that_died_anywhere_did_goes_with_its_models(scenario: Scenario, statements: int) -> None:
+    """The models are taken back after it: what only they named is gone, and what others did stays."""
+    catalog = FakeUnityCatalog()
+    start, goal = scenario.start, scenario.goal
+    if [table.table_name for table in start] != [table.table_name for table in goal]:
+        return  # it is not the same tables
+    try:
+        sync(catalog, start)
+        for table in start:
+            name = f"`dev`.`silver`.`{table.table_name.lower()}`"
+            catalog.run(f"ALTER TABLE {name} SET TAGS ('theirs' = 'x')")
+            catalog.run(f"GRANT SELECT ON TABLE {name} TO `them`")
+        plan = interrupted_sync(catalog, goal, remembered(start), statements)
+        state = deployment_state(*resolved(start))
+        attempted = attempted_by(plan, resolved(goal), (), state.resources).tables
+        tables = {key.partition(".")[2]: tuple(map(as_table, found)) for key, found in attempted.items()}
+        plan = planned(catalog, start, remembered(start), Attempts(tables=tables))
+    except (RefusedError, RefusalGroup):
+        return
+    ActionRunner(catalog, CatalogAddressing(), DATABRICKS, parallelism=1).apply(plan)
+    found = catalog.snapshot(start)
+    for table in start:
+        state_now = found.table(table.qualified_name)
+        assert dict(state_now.tags) == {**table.tags, "theirs": "x"}
+        assert {*state_now.grants} == {*(name for name, held in table.grants.items() if held), "them"}
+        assert (state_now.row_filter is None) == (table.row_filter is None)
+        masked = {column.key for column in table.columns if column.mask}
+        assert {column.key for column in state_now.columns if column.mask} == masked
+        tags = {column.key: dict(column.tags) for column in table.columns}
+        assert {column.key: dict(column.tags) for column in state_now.columns} == tags
+        checks = {check.name.lower() for check in table.checks}
+        assert {check.name.lower() for check in state_now.checks} == checks
+        assert "a.b" not in state_now.table_properties or "a.b" in table.table_properties
 
 
 @settings(max_examples=60, deadline=None)

@@ -15,13 +15,16 @@ from delta_engine.config.model_edit_texts import ModelEdit
 from delta_engine.config.model_edits import edit_models
 from delta_engine.config.model_writer import yaml_models
 from delta_engine.config.yaml_emitter import emit_block, flow
-from delta_engine.models import Column, ForeignKey, PrimaryKey, Table
+from delta_engine.models import Column, ForeignKey, PrimaryKey, Schema, Table
 from tests.model_projects import (
     as_checks,
     column_lists,
+    declared_in_yaml,
     hostile_names,
     hostile_texts,
     load_yaml,
+    schema_contents,
+    schemas,
     table_contents,
     tables,
     temporary_settings,
@@ -147,6 +150,25 @@ def test_an_edited_file_loads_as_what_was_wanted(
         assert load_yaml(text, project) == (before[0], after, before[2])
         assert ("\r\n" in text) == (layout is with_windows_lines)
         assert text.endswith("\n") == (layout is not in_blocks)
+
+
+@settings(deadline=None)
+@given(st.data(), schemas(), schemas(), tables(), layouts)
+def test_an_edited_schema_loads_as_what_was_wanted_beside_the_others(
+    data: st.DataObject, first: Schema, second: Schema, table: Table, layout: Layout
+) -> None:
+    contents = schema_contents(first.catalog_name, first.schema_name)
+    after = data.draw(st.none() | contents)
+    with temporary_settings(VARIABLES) as project:
+        text = layout(yaml_models([table], VARIABLES, [first, second]))
+        (_, (before, other)) = declared_in_yaml(text, project)
+        path = project.project_dir / "models" / "m.yml"
+        edit_models([ModelEdit(before=before, after=after)], project)
+        edited_text = path.read_bytes().decode()
+        expected = (other,) if after is None else (after, other)
+        assert declared_in_yaml(edited_text, project) == ((table,), expected)
+        if after == before:
+            assert edited_text == text
 
 
 @settings(deadline=None, max_examples=40)

@@ -20,7 +20,7 @@ from delta_engine.errors import DeltaEngineError, MissingDependencyError, Statem
 from delta_engine.execute.action_runner import ApplyFailedError, OutcomeKind, TableOutcome
 from delta_engine.models import Column
 from delta_engine.report.plan_tree import plan_summary
-from delta_engine.report.run_summary import pending_summary, sync_summary
+from delta_engine.report.run_summary import pending_summary
 from tests.builders import ORDERS, WORKED_MODEL
 from tests.bundle.bundle_checks import problems
 from tests.commandline import CommandLine
@@ -191,18 +191,6 @@ def test_failures_have_their_exit_codes(
 
 
 def test_summaries_count() -> None:
-    summary = sync_summary("dev", [FAILED, CHANGED], models=5)
-    assert dict(summary.counts) == {
-        "created": 0,
-        "changed": 1,
-        "dropped": 0,
-        "failed": 1,
-        "stopped": 0,
-        "unchanged": 3,
-        "statements": 2,
-        "verified": 0,
-    }
-    assert '"dev.silver.a": "no"' in summary.as_json()
     assert dict(pending_summary("drift_report", "dev", PLAN).counts) == {
         "pending": 2,
         "create": 1,

@@ -11,10 +11,12 @@ from delta_engine.models import (
     Identity,
     PrimaryKey,
     RowFilter,
+    Schema,
+    SchemaName,
     Table,
 )
-from delta_engine.orchestrate.importing import as_model
-from delta_engine.state.states import RelationKind, TableState
+from delta_engine.orchestrate.importing import as_model, as_schema_model
+from delta_engine.state.states import RelationKind, SchemaState, TableState
 from delta_engine.validation.validator import PlanValidator
 from tests.builders import ORDERS, observed
 
@@ -54,6 +56,15 @@ def test_everything_that_a_model_can_say_is_taken_but_owner_and_grants() -> None
         row_filter=RowFilter("dev.gov.r", ["id"]),
         location="s3://bucket/orders",
     )
+
+
+def test_of_a_schema_comment_and_tags_are_taken() -> None:
+    state = SchemaState(comment="c", tags={"t": "v"}, owner="somebody", grants={"jo": ("SELECT",)})
+    assert as_schema_model(SchemaName("dev", "silver"), state) == Schema(
+        "dev", "silver", "c", tags={"t": "v"}
+    )
+    bare = SchemaState(owner="somebody", grants={"jo": ("SELECT",)})
+    assert as_schema_model(SchemaName("dev", "silver"), bare) is None
 
 
 def test_partitions_are_taken() -> None:

@@ -22,14 +22,18 @@ from delta_engine.models import (
     Identity,
     PrimaryKey,
     RowFilter,
+    Schema,
     Table,
 )
 from tests.builders import WORKED_MODEL
 from tests.model_projects import (
     HOSTILE,
+    declared_in_python,
+    declared_in_yaml,
     hostile_texts,
     load_python,
     load_yaml,
+    schemas,
     settings_of,
     tables,
     temporary_settings,
@@ -122,6 +126,43 @@ quite a while"}
     cluster_by: [a b, "true"]
 """
     )
+
+
+SCHEMA = Schema(
+    "dev", "silver", "It's clean", tags={"domain": "sales"}, owner="team", grants={"jo": ["SELECT"]}
+)
+
+
+def test_schemas_stand_before_tables() -> None:
+    table = Table("dev", "silver", "t", [Column("a", "int")])
+    assert (
+        yaml_models([table], VARIABLES, [SCHEMA, Schema("dev", "gold")])
+        == """\
+schemas:
+  - catalog: ${catalog}
+    name: ${schema}
+    comment: It's clean
+    tags:
+      domain: sales
+    owner: team
+    grants:
+      jo: [SELECT]
+
+  - catalog: ${catalog}
+    name: gold
+
+tables:
+  - catalog: ${catalog}
+    schema: ${schema}
+    name: t
+    columns:
+      - {name: a, type: int}
+"""
+    )
+    text = python_models([table], VARIABLES, [SCHEMA])
+    assert "from delta_engine import Column, Schema, Table\n" in text
+    assert "def tables(variables: Mapping[str, str]) -> list[Schema | Table]:\n" in text
+    assert 'schema_name=variables["schema"],\n            comment="It\'s clean",\n' in text
 
 
 def test_python_is_written_as_people_write_it() -> None:
@@ -343,6 +384,17 @@ def test_what_is_written_loads_as_the_same_tables(written: list[Table], variable
     with temporary_settings(variables) as project:
         assert load_yaml(yaml_models(written, variables), project) == tuple(written)
         assert load_python(python_models(written, variables), project) == tuple(written)
+
+
+@settings(deadline=None)
+@given(st.lists(schemas(), max_size=3), tables(), variables)
+def test_what_is_written_loads_as_the_same_schemas(
+    written: list[Schema], table: Table, variables: dict[str, str]
+) -> None:
+    with temporary_settings(variables) as project:
+        expected = ((table,), tuple(written))
+        assert declared_in_yaml(yaml_models([table], variables, written), project) == expected
+        assert declared_in_python(python_models([table], variables, written), project) == expected
 
 
 @settings(deadline=None)

@@ -235,3 +235,18 @@ def test_the_state_shows_drift_of_schemas(catalog: FakeUnityCatalog, delta_engin
     changed(catalog, CHANGES[3])
     assert delta_engine("-e", "dev", "state", "sync").code == 0
     assert "drifted" in delta_engine("-e", "dev", "state", "list").stdout
+
+
+def test_an_import_of_a_schema_takes_what_is_said_of_it(
+    catalog: FakeUnityCatalog, delta_engine: CommandLine
+) -> None:
+    imported = delta_engine("-e", "dev", "import", "dev.silver")
+    assert imported.stdout.startswith(
+        "schemas:\n  - catalog: ${catalog}\n    name: silver\n    comment: Cleaned\n    tags:\n"
+        '      cost: "4711"\n      domain: sales\n\ntables:\n'
+    )
+    assert delta_engine("-e", "dev", "state", "rm", "schema.dev.silver", "--yes").code == 0
+    Path("conf/models/schemas.yml").unlink()
+    Path("conf/models/tables.yml").write_text(imported.stdout)
+    assert delta_engine("-e", "dev", "plan").stdout.endswith("dev: no changes (1 model)\n")
+    assert "schemas:" not in delta_engine("-e", "dev", "import", "dev.silver.orders").stdout

@@ -57,6 +57,7 @@ CountsChecks = Annotated[
         "--preflight", help="Count the rows that added CHECK constraints refuse, before anything runs."
     ),
 ]
+Timings = Annotated[bool, typer.Option("--timings", help="Say at the end which tables took how long.")]
 Sql = Annotated[bool, typer.Option("--sql", help="Print the exact statements too.")]
 
 
@@ -173,10 +174,12 @@ def sync(
     ] = False,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
     json: Json = False,
+    timings: Timings = False,
     preflight: CountsChecks = False,
 ) -> None:
     """Bring the catalog to the models: lock, plan, check, ask on a terminal, apply, record."""
     from delta_engine.cli.commands import show_plan, sync_models
+    from delta_engine.cli.results import Results
 
     if dry_run:
         show_plan(
@@ -189,7 +192,8 @@ def sync(
             counts_checks=preflight,
         )
     else:
-        sync_models(ctx.obj, table or (), allow or (), yes=yes, as_json=json, counts_checks=preflight)
+        results = Results(as_json=json, with_timings=timings)
+        sync_models(ctx.obj, table or (), allow or (), results, yes=yes, counts_checks=preflight)
 
 
 @app.command(epilog="Example: delta-engine -e prod drift --format html --out drift.html --fail-on high")

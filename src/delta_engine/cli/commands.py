@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import typer
 
@@ -11,6 +11,7 @@ from delta_engine.backends import Backend
 from delta_engine.cli.context import Context, ExitCode
 from delta_engine.cli.plan_view import print_plan, print_statements
 from delta_engine.cli.progress import shown
+from delta_engine.cli.results import Results
 from delta_engine.cli.terminal import confirm, print_note, status
 from delta_engine.errors import raise_all
 from delta_engine.execute.action_runner import (
@@ -30,8 +31,7 @@ from delta_engine.orchestrate.project import (
 )
 from delta_engine.orchestrate.sync_run import SyncRun
 from delta_engine.report.plan_document import plan_document
-from delta_engine.report.plan_tree import counted, counted_resources, plan_summary
-from delta_engine.report.run_summary import sync_summary
+from delta_engine.report.plan_tree import counted, plan_summary
 
 
 def validate_models(context: Context, tables: Sequence[str]) -> None:
@@ -67,9 +67,9 @@ def sync_models(
     context: Context,
     tables: Sequence[str],
     allow: Sequence[str],
+    results: Results,
     *,
     yes: bool,
-    as_json: bool,
     counts_checks: bool = False,
 ) -> None:
     """Lock, plan, show, ask, apply, record."""
@@ -77,30 +77,26 @@ def sync_models(
     with engine.run("sync", print_note) as run:
         with status("reading the catalog …"):
             plan = run.plan(project.models, is_partial=project.is_partial)
-        if as_json:
+        if results.as_json:
             print_plan(plan, to_stderr=True)  # stdout is for the one document at the end
         else:
             _show(plan, project, (), as_json=False, with_sql=False)
         raise_all(run.refusals(plan))
         if plan:
             confirm("Apply these changes?", yes=yes)
-        outcomes = _apply(lambda: apply_plan(run, plan), project, as_json=as_json)
-    if as_json:
-        _print_summary(project, outcomes)
-    elif plan:
-        statement_count = sum(outcome.statements for outcome in outcomes)
-        verified = sum(outcome.is_verified for outcome in outcomes)
-        typer.echo(
-            f"applied: {counted_resources(len(plan.changed_schemas()), len(outcomes))}, "
-            f"{counted(statement_count, 'statement')}; "
-            f"{verified} verified"
-        )
+        apply_plan(run, plan, results)
 
 
-def apply_plan(run: SyncRun, plan: TablePlan) -> tuple[TableOutcome, ...]:
-    """Apply a plan, and show how it gets on."""
-    with shown(plan) as display:
-        return run.apply(plan, display.on_outcome, display.control)
+def apply_plan(run: SyncRun, plan: TablePlan, results: Results) -> tuple[TableOutcome, ...]:
+    """Apply a plan, show how it gets on, and print what became of it, also if tables failed."""
+    try:
+        with shown(plan) as display:
+            outcomes = run.apply(plan, display.on_outcome, display.control)
+    except ApplyFailedError:
+        results.print(run.report)
+        raise
+    results.print(run.report)
+    return outcomes
 
 
 def open_engine(
@@ -139,19 +135,3 @@ def _show(
     for table in plan.kept_tables:
         typer.echo(f"kept: {table} is not declared any more (policy.removed_tables: keep)")
     typer.echo(f"{environment}: {plan_summary(plan)} ({counted(len(project.models), 'model')})")
-
-
-def _apply(
-    apply: Callable[[], tuple[TableOutcome, ...]], project: Project, *, as_json: bool
-) -> tuple[TableOutcome, ...]:
-    try:
-        return apply()
-    except ApplyFailedError as error:
-        if as_json:
-            _print_summary(project, error.outcomes)
-        raise
-
-
-def _print_summary(project: Project, outcomes: Sequence[TableOutcome]) -> None:
-    summary = sync_summary(project.settings.environment, outcomes, models=len(project.models))
-    typer.echo(summary.as_json())

@@ -15,6 +15,7 @@ from typing_extensions import assert_never
 from delta_engine.cli.commands import apply_plan, open_engine
 from delta_engine.cli.context import Context, ExitCode
 from delta_engine.cli.plan_view import print_plan
+from delta_engine.cli.results import Results
 from delta_engine.cli.terminal import confirm, print_note, status
 from delta_engine.config.described_edits import described_edit
 from delta_engine.config.model_edit_texts import ModelEdit
@@ -92,9 +93,7 @@ def revert_drift(context: Context, tables: Sequence[str], allow: Sequence[str], 
         raise_all(run.refusals(plan))
         if plan:
             confirm("Revert these changes?", yes=yes)
-        outcomes = apply_plan(run, plan)  # an empty one still records tables that somebody made anew
-        if plan:
-            typer.echo(f"reverted: {counted_resources(len(plan.changed_schemas()), len(outcomes))}")
+        apply_plan(run, plan, Results(verb="reverted"))  # an empty one still records what somebody made anew
 
 
 def accept_drift(context: Context, tables: Sequence[str], *, yes: bool) -> None:

@@ -40,7 +40,7 @@ def import_schema(context: Context, target: str, path: Path | None, language: La
     if not imported.tables:
         raise_all(imported.refusals)
     write = yaml_models if language is Language.YAML else python_models
-    text = write(imported.tables, settings.variables)
+    text = write(imported.tables, settings.variables, imported.schemas)
     if path is None:
         typer.echo(text, nl=False)
         return

@@ -1,4 +1,4 @@
-"""Writes models as text: a YAML model file, or a Python module, that loads as exactly these tables.
+"""Writes models as text: a YAML model file, or a Python module, that loads as exactly these tables and schemas.
 
 What stands in comments and SQL expressions is written as it is; in names and values, where the loader fills in
 variables, `${` becomes `$${`.
@@ -11,60 +11,89 @@ from collections.abc import Iterator, Mapping, Sequence
 from delta_engine import models
 from delta_engine.config.model_fields import (
     BLOCKS,
+    SCHEMA_FIELDS,
     TABLE_FIELDS,
     arguments,
     column_call,
     said,
 )
 from delta_engine.config.python_text import MAX_LINE_LENGTH, Call, Code, literal, python_text
-from delta_engine.config.variables import escaped, spelled
+from delta_engine.config.variables import escaped, spelled, spelled_schema
 from delta_engine.config.yaml_emitter import Value, emit_block, flow
-from delta_engine.models import Table
+from delta_engine.models import Schema, Table
 
 
-def yaml_models(tables: Sequence[Table], variables: Mapping[str, str]) -> str:
+def yaml_models(tables: Sequence[Table], variables: Mapping[str, str], schemas: Sequence[Schema] = ()) -> str:
     """Return a model file.
 
     Args:
         tables: the tables, names filled in; derived names of keys are left None.
         variables: the environment's variables. A catalog that is one's value is written as that variable,
             `catalog` before all others; a schema only as one named `schema`.
+        schemas: the schemas, names filled in.
 
     Returns:
-        Text that gives these tables when loaded with these variables.
+        Text that gives these tables and schemas when loaded with these variables.
     """
-    if not tables:
-        return emit_block({"tables": flow([])})
-    entries = [emit_block({"tables": [_yaml_table(table, variables)]}) for table in tables]
-    return "tables:\n" + "\n".join(entry.removeprefix("tables:\n") for entry in entries)
+    lists = (
+        [_yaml_list("schemas", [_yaml_schema(schema, variables) for schema in schemas])] if schemas else []
+    )
+    lists.append(_yaml_list("tables", [_yaml_table(table, variables) for table in tables]))
+    return "\n".join(lists)
 
 
-def python_models(tables: Sequence[Table], variables: Mapping[str, str]) -> str:
+def python_models(
+    tables: Sequence[Table], variables: Mapping[str, str], schemas: Sequence[Schema] = ()
+) -> str:
     """Return a Python module whose function `tables` takes the environment's variables.
 
     Args:
         tables: the tables, names filled in; derived names of keys are left None.
         variables: the environment's variables, used as in `yaml_models`.
+        schemas: the schemas, names filled in.
 
     Returns:
-        Text that gives these tables when loaded as `module:tables` with these variables.
+        Text that gives these tables and schemas when loaded as `module:tables` with these variables.
     """
-    calls = [_python_table(table, variables) for table in tables]
+    calls = [
+        *(_python_schema(schema, variables) for schema in schemas),
+        *(_python_table(table, variables) for table in tables),
+    ]
+    kinds = "Schema | Table" if schemas else "Table"
     return (
-        '"""Models of tables that exist, as they were found."""\n\n'
+        f'"""Models of {"schemas and " if schemas else ""}tables that exist, as they were found."""\n\n'
         "from __future__ import annotations\n\n"
         "from collections.abc import Mapping\n\n"
         f"{_import({'Table', *_public_names(calls)})}\n\n\n"
-        "def tables(variables: Mapping[str, str]) -> list[Table]:\n"
+        f"def tables(variables: Mapping[str, str]) -> list[{kinds}]:\n"
         '    """Return the models, for an environment\'s variables."""\n'
         f"    return {python_text(calls, indent=4, reserved=len('return '))}\n"
     )
+
+
+def _yaml_list(key: str, items: Sequence[Mapping[str, object]]) -> str:
+    """Return a list of mappings under a key, with a blank line between them."""
+    if not items:
+        return emit_block({key: flow([])})
+    entries = [emit_block({key: [item]}) for item in items]
+    return f"{key}:\n" + "\n".join(entry.removeprefix(f"{key}:\n") for entry in entries)
+
+
+def _yaml_schema(schema: Schema, variables: Mapping[str, str]) -> dict[str, object]:
+    values = said(SCHEMA_FIELDS, spelled_schema(schema, _catalog_text(schema.catalog_name, variables)))
+    if _stands_for("schema", schema.schema_name, variables):
+        values["name"] = "${schema}"
+    return _in_lines(values)
 
 
 def _yaml_table(table: Table, variables: Mapping[str, str]) -> dict[str, object]:
     values = said(TABLE_FIELDS, spelled(table, _catalog_text(table.catalog_name, variables)))
     if _stands_for("schema", table.schema_name, variables):
         values["schema"] = "${schema}"
+    return _in_lines(values)
+
+
+def _in_lines(values: Mapping[str, Value]) -> dict[str, object]:
     return {key: _in_block(value) if key in BLOCKS else flow(value) for key, value in values.items()}
 
 
@@ -79,16 +108,26 @@ def _python_table(table: Table, variables: Mapping[str, str]) -> Call:
     written = spelled(table, _catalog_text(table.catalog_name, variables))
     codes: dict[str, Code] = dict(arguments(TABLE_FIELDS, written))
     codes["columns"] = [column_call(column) for column in written.columns]
+    return _call("Table", codes, table, variables)
+
+
+def _python_schema(schema: Schema, variables: Mapping[str, str]) -> Call:
+    written = spelled_schema(schema, _catalog_text(schema.catalog_name, variables))
+    return _call("Schema", dict(arguments(SCHEMA_FIELDS, written)), schema, variables)
+
+
+def _call(function: str, codes: dict[str, Code], model: Table | Schema, variables: Mapping[str, str]) -> Call:
+    """Return the call that makes a model, with variables in the place of their values."""
     for argument, name, variable in (
-        ("catalog_name", table.catalog_name, _catalog_variable(table.catalog_name, variables)),
-        ("schema_name", table.schema_name, "schema"),
+        ("catalog_name", model.catalog_name, _catalog_variable(model.catalog_name, variables)),
+        ("schema_name", model.schema_name, "schema"),
     ):
         codes[argument] = literal(escaped(name))
         # The loader fills variables into what a Python model returns, too: a value with a `${` would be
         # read as one more variable.
         if variable is not None and _stands_for(variable, name, variables) and "${" not in name:
             codes[argument] = f"variables[{literal(variable)}]"
-    return Call("Table", list(codes.items()), is_spread=True)
+    return Call(function, list(codes.items()), is_spread=True)
 
 
 def _catalog_text(name: str, variables: Mapping[str, str]) -> str:

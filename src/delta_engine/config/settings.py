@@ -81,6 +81,7 @@ class _Drift(msgspec.Struct):
 
 class _Apply(msgspec.Struct):
     parallelism: Annotated[int, msgspec.Meta(ge=1, le=64)] = 4
+    history_table: str | None = None
 
 
 class _Defaults(msgspec.Struct):
@@ -148,6 +149,7 @@ class Settings:
         drift_policy: what to make of drift.
         fail_drift_on: from which severity on the job's drift task fails; None for never.
         drift_history: the table that keeps what each report found; None for none.
+        run_history: the table that keeps what each run did; None for none.
         parallelism: how many tables to read or change at once.
         state_backend: where the deployment state is.
         location: the configuration file.
@@ -168,6 +170,7 @@ class Settings:
     drift_policy: DriftPolicy = NO_DRIFT_POLICY
     fail_drift_on: Severity | None = Severity.HIGH
     drift_history: QualifiedName | None = None
+    run_history: QualifiedName | None = None
     parallelism: int
     state_backend: StateBackend
     location: SourceLocation
@@ -251,17 +254,18 @@ def _settings(document: Document, config: _Config, conf_dir: Path) -> Settings:
         fail_drift_on=(
             None if config.drift.fail_on is _FailOn.NEVER else Severity(config.drift.fail_on.value)
         ),
-        drift_history=_history_table(document, config.drift.history_table, fill),
+        drift_history=_history_table(document, "drift", config.drift.history_table, fill),
+        run_history=_history_table(document, "apply", config.apply.history_table, fill),
         parallelism=config.apply.parallelism,
         state_backend=_state_backend(document, config, project_dir, fill),
         location=document.location(()),
     )
 
 
-def _history_table(document: Document, text: str | None, fill: Fill) -> QualifiedName | None:
+def _history_table(document: Document, key: str, text: str | None, fill: Fill) -> QualifiedName | None:
     if text is None:
         return None
-    path = ("drift", "history_table")
+    path = (key, "history_table")
     parts = fill(path, text).split(".")
     if len(parts) != 3 or not all(parts):
         raise document.error(

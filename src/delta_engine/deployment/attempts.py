@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from delta_engine import aspects
 from delta_engine.actions import AlignTable, TablePlan
+from delta_engine.aspects.aspect import Comparison
 from delta_engine.aspects.column_renames import ColumnRename
 from delta_engine.aspects.renames import with_renames
 from delta_engine.compile.attempts import Attempts
@@ -20,8 +22,9 @@ from delta_engine.deployment.definitions import (
 from delta_engine.deployment.document import DeploymentState, Resource
 from delta_engine.deployment.resources import table_key
 from delta_engine.deployment.schema_resources import schema_key
+from delta_engine.drift_policy import DriftKind
 from delta_engine.models import Schema, Table
-from delta_engine.state.states import CatalogState
+from delta_engine.state.states import CatalogState, TableState
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,6 +94,38 @@ def attempts_of(state: DeploymentState, models: Iterable[Table], observed: Catal
                 key = model.qualified_name.key
                 tables[key] = (*tables.get(key, ()), *tables[former.key])
     return Attempts(tables=tables, schemas=schemas)
+
+
+def not_of_runs(
+    found: Iterable[aspects.Difference], attempted: Sequence[Table], observed: TableState
+) -> tuple[aspects.Difference, ...]:
+    """Return the differences from what was applied last that no unfinished run can have made: somebody else did.
+
+    What a run did is not different from what it attempted. In passing, runs take keys and checks away that stand in
+    the way, and with them NOT NULL where a check stands for it.
+
+    Args:
+        found: how the table differs from what was applied last.
+        attempted: what runs attempted since.
+        observed: the table as it is.
+    """
+    left = tuple(found)
+    for model in attempted:
+        others = aspects.differences(Comparison.of(model, observed))
+        seen = {(one.change.subject, one.change.observed) for one in others}
+        left = tuple(
+            one
+            for one in left
+            if (one.change.subject, one.change.observed) in seen and not _may_be_in_passing(one)
+        )
+    return left
+
+
+def _may_be_in_passing(difference: aspects.Difference) -> bool:
+    match difference.kind:
+        case DriftKind.CHECK | DriftKind.PRIMARY_KEY | DriftKind.FOREIGN_KEY:
+            return difference.change.observed is None
+    return difference.kind is DriftKind.COLUMN_NULLABILITY
 
 
 def _renamed(align: AlignTable | None, earlier: Resource | None) -> Iterable[TableDefinition]:

@@ -27,10 +27,14 @@ class LockedRun:
     Args:
         lease: the lock.
         recorder: what it records.
+        facts: who runs, and where.
+        operation: what it does.
     """
 
     lease: LockLease
     recorder: RunRecorder
+    facts: RunFacts
+    operation: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,7 +93,7 @@ class Deployment:
         facts = self.facts()
         with self._leased(facts, operation, notify) as lease:
             recorder = RunRecorder(self.repository, self.journals, facts, fence=lease.fence, notify=notify)
-            yield LockedRun(lease=lease, recorder=recorder)
+            yield LockedRun(lease=lease, recorder=recorder, facts=facts, operation=operation)
 
     def migrate(self, notify: Notify) -> int | None:
         """Save the document in the current format, the old one kept as a backup.

@@ -88,6 +88,7 @@ class RunRecorder:
         self._checkpoints: list[Checkpoint] = []
         self._outcomes: list[TableOutcome | SchemaOutcome] = []
         self._attempted = NOTHING_ATTEMPTED
+        self._settles_attempts = True
         self._warnings: list[str] = []
         self._base: LoadedState | None = repository.load()
         replayed = replay(
@@ -98,6 +99,16 @@ class RunRecorder:
         self._state = replayed.state
         for note in replayed.notes:
             self.warn(note)
+
+    @property
+    def run_id(self) -> str:
+        """The run's id; the document that it saves carries it as its write_id."""
+        return self._run_id
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What people were told in this run."""
+        return tuple(self._warnings)
 
     @property
     def state(self) -> DeploymentState:
@@ -137,6 +148,10 @@ class RunRecorder:
             )
         )
 
+    def keep_attempts(self) -> None:
+        """Let what unfinished runs attempted stand in this run's records: it brings tables to no model."""
+        self._settles_attempts = False
+
     def record_drop(self, outcome: TableOutcome) -> None:
         """Take in a dropped table. The journal has nothing of it: the next run sees that it is gone."""
         self._outcomes.append(outcome)
@@ -160,7 +175,7 @@ class RunRecorder:
             attempted = self._attempted.tables.get(key, ())
             resource = failed_table(outcome, attempted=attempted, earlier=earlier)
         else:
-            resource = applied_table(model, at=self._now(), by=self._facts.who, version=None, earlier=earlier)
+            resource = self._applied(model, earlier, version=None)
         self._take_in(key, resource, outcome)
 
     def record_schema(self, outcome: SchemaOutcome, schema: Schema | None) -> None:
@@ -266,7 +281,8 @@ class RunRecorder:
             is_known = earlier and earlier.config_checksum == definition_checksum(define(model))
             if earlier and is_known and not earlier.metadata.attempted:
                 continue
-            self._adopt(key, model, earlier)
+            version = recorded_version(earlier.metadata) if earlier else None
+            self._resources[key] = self._applied(model, earlier, version=version)
             self._resources[key] = noted(self._resources[key], observed.table(model.qualified_name))
 
     def accept(
@@ -288,13 +304,8 @@ class RunRecorder:
         key = table_key(model.qualified_name)
         earlier = self._resources[key]
         known = earlier.metadata
-        self._resources[key] = applied_table(
-            model,
-            at=self._now(),
-            by=self._facts.who,
-            version=version or recorded_version(known),
-            earlier=earlier,
-        )
+        self.keep_attempts()
+        self._resources[key] = self._applied(model, earlier, version=version or recorded_version(known))
         self._resources[key] = noted(self._resources[key], observed)
         if has_other_order:
             metadata = msgspec.structs.replace(self._resources[key].metadata, column_order=known.column_order)
@@ -324,10 +335,14 @@ class RunRecorder:
         """Drop the record of a table or schema."""
         self._resources.pop(resource_key(name), None)
 
-    def _adopt(self, key: str, model: Table, earlier: Resource | None) -> None:
-        version = recorded_version(earlier.metadata) if earlier else None
-        self._resources[key] = applied_table(
-            model, at=self._now(), by=self._facts.who, version=version, earlier=earlier
+    def _applied(self, model: Table, earlier: Resource | None, *, version: TableVersion | None) -> Resource:
+        return applied_table(
+            model,
+            at=self._now(),
+            by=self._facts.who,
+            version=version,
+            earlier=earlier,
+            settles=self._settles_attempts,
         )
 
     def save(self, plan: TablePlan) -> LoadedState | None:

@@ -39,7 +39,13 @@ def resource_key(name: QualifiedName | SchemaName) -> str:
 
 
 def applied_table(
-    model: Table, *, at: datetime, by: str, version: TableVersion | None, earlier: Resource | None
+    model: Table,
+    *,
+    at: datetime,
+    by: str,
+    version: TableVersion | None,
+    earlier: Resource | None,
+    settles: bool = True,
 ) -> Resource:
     """Return the record of a table that is as its model says.
 
@@ -49,21 +55,25 @@ def applied_table(
         by: by whom.
         version: the table's id and version after that, as far as they are known.
         earlier: its record so far.
+        settles: whether nothing is left of what unfinished runs attempted.
     """
     definition = define(model)
+    attempted = earlier.metadata.attempted if earlier and not settles else ()
     return Resource(
         type=ResourceType.TABLE,
         id=str(model.qualified_name),
         deployed_at=at,
         deployed_by=by,
         config_checksum=definition_checksum(definition),
-        status=Status.HEALTHY,
+        status=Status.UNKNOWN if attempted else Status.HEALTHY,
         metadata=ResourceMetadata(
             definition=definition,
             delta_table_id=version.table_id if version else None,
             delta_version=version.version if version else None,
             created_at=earlier.metadata.created_at if earlier else None,
             schema_checksum=schema_checksum(definition.columns),
+            sync_error=earlier.metadata.sync_error if earlier and attempted else None,
+            attempted=attempted,
             unknown=earlier.metadata.unknown if earlier else None,
         ),
         dependencies=(schema_key(model.catalog_name, model.schema_name),),

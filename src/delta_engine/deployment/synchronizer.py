@@ -13,6 +13,7 @@ import msgspec
 from delta_engine import aspects
 from delta_engine.aspects import schemas
 from delta_engine.aspects.aspect import Comparison
+from delta_engine.deployment.attempts import not_of_runs
 from delta_engine.deployment.definitions import (
     TableDefinition,
     as_schema,
@@ -27,7 +28,10 @@ from delta_engine.models import QualifiedName
 from delta_engine.state.states import CatalogState, TableState
 
 HALF_DONE = (Status.DEGRADED, Status.UNKNOWN)
-"""Runs of ours left these half-done: that they differ is nobody's drift."""
+"""Runs of ours left these half-done: that they differ is nobody's drift, as far as runs can have done it."""
+
+_SETTLED = (Status.HEALTHY, Status.MISSING, Status.DRIFTED)
+"""What these said of a half-done resource holds no more."""
 
 
 def synchronize(
@@ -54,8 +58,11 @@ def synchronize(
 
 
 def is_half_done(resource: Resource) -> bool:
-    """Whether a run of ours left a table half-done. One that the catalog only showed late is not."""
-    return resource.status in HALF_DONE and not resource.metadata.lag
+    """Whether a run of ours left a table or schema half-done. One that the catalog only showed late is not."""
+    metadata = resource.metadata
+    return bool(metadata.attempted or metadata.attempted_schemas) or (
+        resource.status in HALF_DONE and not metadata.lag
+    )
 
 
 def differences(definition: TableDefinition, observed: TableState) -> Iterator[Difference]:
@@ -78,7 +85,18 @@ def _synchronized(key: str, resource: Resource, observed: CatalogState) -> Resou
     if not table.exists:
         return _found(resource, Status.MISSING, sync_error="the table is not in the catalog")
     checksum = schema_checksum(define_columns(table.columns))
-    return _compared(resource, tuple(differences(definition, table)), checksum)
+    found = tuple(aspects.differences(Comparison.of(as_table(definition), table)))
+    attempted = tuple(map(as_table, resource.metadata.attempted))
+    others = not_of_runs(found, attempted, table) if attempted else ()
+    if others:
+        return _found(
+            resource,
+            Status.DRIFTED,
+            sync_error=resource.metadata.sync_error,
+            drift=tuple(map(_difference, others)),
+            actual_checksum=checksum,
+        )
+    return _compared(resource, tuple(map(_difference, found)), checksum)
 
 
 def _compared(
@@ -87,14 +105,17 @@ def _compared(
     """Return a resource that exists, with how it differs from what was applied."""
     if not drift:
         return _found(resource, Status.HEALTHY)
-    excused = is_half_done(resource) or (
-        resource.status in HALF_DONE and set(drift) <= set(resource.metadata.lag)
-    )
-    status = resource.status if excused else Status.DRIFTED
+    if is_half_done(resource):
+        status = Status.UNKNOWN if resource.status in _SETTLED else resource.status
+    else:
+        is_late = resource.status in HALF_DONE and set(drift) <= set(resource.metadata.lag)
+        status = resource.status if is_late else Status.DRIFTED
     return _found(
         resource,
         status,
-        sync_error=resource.metadata.sync_error if status is resource.status else None,
+        sync_error=(
+            resource.metadata.sync_error if is_half_done(resource) or status is resource.status else None
+        ),
         drift=drift,
         actual_checksum=actual_checksum,
     )

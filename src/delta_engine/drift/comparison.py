@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from delta_engine import aspects
 from delta_engine.aspects.aspect import Comparison
 from delta_engine.aspects.renames import with_renames, without_declared_renames
+from delta_engine.deployment.attempts import not_of_runs
 from delta_engine.drift_policy import DriftKind
 from delta_engine.models import Table
 from delta_engine.state.states import TableState
@@ -39,19 +40,22 @@ class Applied:
     Args:
         table: as it was applied last.
         column_order: the names in the table's order after that; None where nobody looked.
-        renames: what was renamed by hand since, new names by old ones.
+        renames: what was renamed since, new names by old ones.
+        attempted: what runs attempted since and did not bring to an end.
     """
 
     table: Table
     column_order: tuple[str, ...] | None = None
     renames: Mapping[str, str]
+    attempted: tuple[Table, ...] = ()
 
 
 def deviations(applied: Applied, observed: TableState) -> tuple[Deviation, ...]:
-    """Return how an existing table differs from what was applied."""
+    """Return how an existing table differs from what was applied, but for what unfinished runs can have done."""
     renamed = tuple(
         Deviation(kind=DriftKind.COLUMN_RENAMED, field=f"column {old}", expected=old, actual=new)
         for old, new in applied.renames.items()
+        if all(old.lower() in {column.key for column in model.columns} for model in applied.attempted)
     )
     expected = without_declared_renames(with_renames(applied.table, applied.renames))
     found = tuple(
@@ -62,9 +66,20 @@ def deviations(applied: Applied, observed: TableState) -> tuple[Deviation, ...]:
             actual=difference.change.observed,
             difference=difference,
         )
-        for difference in aspects.differences(Comparison.of(expected, observed))
+        for difference in not_of_runs(
+            aspects.differences(Comparison.of(expected, observed)),
+            [with_renames(model, applied.renames) for model in applied.attempted],
+            observed,
+        )
     )
     return (*renamed, *found, *_reordered(applied, observed))
+
+
+def unfinished(applied: Applied, observed: TableState) -> tuple[Deviation, ...]:
+    """Return how an existing table differs from what was applied by what unfinished runs can have done."""
+    others = {(one.kind, one.field, one.actual) for one in deviations(applied, observed)}
+    everything = deviations(replace(applied, attempted=()), observed)
+    return tuple(one for one in everything if (one.kind, one.field, one.actual) not in others)
 
 
 def accepted(model: Table, observed: TableState, taken: Sequence[Deviation]) -> Table:
@@ -88,8 +103,8 @@ def accepted(model: Table, observed: TableState, taken: Sequence[Deviation]) -> 
 
 def _reordered(applied: Applied, observed: TableState) -> tuple[Deviation, ...]:
     """Compare the order of the columns that both sides have with the order after the apply."""
-    if applied.column_order is None:
-        return ()
+    if applied.column_order is None or applied.attempted:
+        return ()  # nobody looked, or a run was moving them
     new_names = {old.lower(): new.lower() for old, new in applied.renames.items()}
     recorded = [name.lower() for name in applied.column_order] or [
         column.key for column in applied.table.columns

@@ -101,7 +101,7 @@ class DriftDetector:
         """Return the tables that are not as they were applied, sorted by name.
 
         Args:
-            state: what was applied. Tables that a run left half done are nobody's drift.
+            state: what was applied. What a run left half done is nobody's drift.
             observed: a snapshot; tables that it does not cover are left out.
             now: when it was taken; entries of the policy expire.
         """
@@ -197,13 +197,19 @@ def _applied_tables(state: DeploymentState, observed: CatalogState) -> Iterator[
     """Yield the applied tables that the snapshot covers."""
     for _, resource in sorted(state.resources.items()):
         definition = resource.metadata.definition
-        if definition is None or is_half_done(resource):
-            continue
+        attempted = tuple(map(as_table, resource.metadata.attempted))
+        if definition is None or (is_half_done(resource) and not attempted):
+            continue  # nothing to compare with, or nobody knows what runs did
         name = QualifiedName(definition.catalog, definition.schema, definition.name)
         if name.key not in observed.tables:
             continue
         table = observed.table(name)
-        applied = Applied(table=as_table(definition), column_order=resource.metadata.column_order, renames={})
+        applied = Applied(
+            table=as_table(definition),
+            column_order=resource.metadata.column_order,
+            renames={},
+            attempted=attempted,
+        )
         is_different = not table.exists or bool(deviations(applied, table))
         yield _Suspect(
             name=name, resource=resource, applied=applied, observed=table, is_different=is_different

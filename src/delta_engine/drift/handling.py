@@ -9,7 +9,7 @@ from delta_engine import aspects
 from delta_engine.aspects.aspect import Comparison
 from delta_engine.aspects.columns import ColumnAdd, ColumnDrop
 from delta_engine.drift import schemas
-from delta_engine.drift.comparison import Deviation, accepted
+from delta_engine.drift.comparison import Deviation, accepted, unfinished
 from delta_engine.drift.detector import DetectedTable
 from delta_engine.drift.judgement import Detected
 from delta_engine.drift.schemas import DetectedSchema
@@ -148,9 +148,10 @@ def possible_renames(table: DetectedTable) -> Iterator[tuple[str, str]]:
 
 
 def restored(table: DetectedTable) -> Table:
-    """Return what a revert brings a table back to: as applied, but for what the policy ignores."""
+    """Return what a revert brings a table back to: as applied, but for what the policy ignores, and what runs left."""
     ignored = [detail.deviation for detail in table.details if detail.ignored_by is not None]
-    return accepted(table.applied.table, table.observed, ignored)
+    left = unfinished(table.applied, table.observed) if table.applied.attempted else ()
+    return accepted(table.applied.table, table.observed, [*ignored, *left])
 
 
 def taken_in(model: Table, table: DetectedTable) -> Table:

@@ -6,25 +6,20 @@ only ever added. Nothing here decides what drift is.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta, timezone
-from typing import Final, TypeAlias
+from typing import Final
 
 from delta_engine.drift.drift_report import Attribution, DriftReport, Finding, PastRun
 from delta_engine.drift_policy import Severity
-from delta_engine.error_conditions import is_conflict, is_missing_table
+from delta_engine.error_conditions import is_missing_table
 from delta_engine.errors import StatementError
-from delta_engine.sql import quote_ident, sql_column_definition, sql_create_table, sql_literal
+from delta_engine.execute.history_table import HistoryTable, Value
+from delta_engine.sql import quote_ident, sql_literal
 from delta_engine.sql_runner import Row, SqlRunner
-from delta_engine.types import AtomicType
 
 HISTORY_TABLE: Final = "drift_history"
 """The table's name, in the schema of the deployment state: the bundle's dashboard asks for it."""
-
-_ROWS_AT_ONCE: Final = 500  # one commit each: seconds on Databricks, whatever is in it
-
-_ATTEMPTS: Final = 5
-"""Of several that make the table at once, one may be told that it is being made before it is there."""
 
 _COMMENT: Final = (
     "Delta Engine: what every drift report found. A run's row is written after all of its findings; findings without "
@@ -60,8 +55,6 @@ _COLUMNS: Final = {
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
-_Value: TypeAlias = str | int | datetime | None
-
 
 class DriftHistory:
     """The history of every environment that shares a table.
@@ -77,6 +70,7 @@ class DriftHistory:
     def __init__(self, runner: SqlRunner, table: str) -> None:
         self._runner = runner
         self._table = table
+        self._rows = HistoryTable(runner, table, columns=_COLUMNS, comment=_COMMENT)
 
     def append(self, report: DriftReport, run_id: str) -> None:
         """Add a report: one statement for up to 499 findings, and the table is made only where it is missing.
@@ -85,9 +79,7 @@ class DriftHistory:
             report: what was found; what the policy ignores is not recorded.
             run_id: the run's; unique, so that its findings can be told from others'.
         """
-        rows = list(_rows(report, run_id))
-        for start in range(0, len(rows), _ROWS_AT_ONCE):
-            self._insert(rows[start : start + _ROWS_AT_ONCE])
+        self._rows.append(list(_rows(report, run_id)))
 
     def recent(self, environment: str, limit: int = 60) -> tuple[PastRun, ...]:
         """Return what the last reports of an environment counted, the oldest first.
@@ -115,39 +107,10 @@ class DriftHistory:
             raise
         return tuple(_past_run(row) for row in reversed(rows))
 
-    def _insert(self, rows: Sequence[Mapping[str, _Value]]) -> None:
-        """Write rows, all or none, into a table that is made if need be."""
-        names = ", ".join(map(quote_ident, _COLUMNS))
-        values = ",\n".join(f"({', '.join(_literal(row.get(name)) for name in _COLUMNS)})" for row in rows)
-        # BY NAME, because with a list of columns Spark looks for these before it looks for a table by path, and says
-        # that they cannot be resolved.
-        sql = f"INSERT INTO {self._table} BY NAME\nSELECT * FROM VALUES\n{values}\nAS found ({names})"
-        for attempt in range(1, _ATTEMPTS + 1):
-            try:
-                self._runner.run(sql)
-            except StatementError as error:
-                if attempt == _ATTEMPTS or not is_missing_table(error):
-                    raise
-                self._create_table()
-            else:
-                return
 
-    def _create_table(self) -> None:
-        """Create the table, unless somebody has just done so."""
-        columns = [
-            sql_column_definition((name,), AtomicType(type_name), comment=comment)
-            for name, (type_name, comment) in _COLUMNS.items()
-        ]
-        try:
-            self._runner.run(sql_create_table(self._table, columns=columns, comment=_COMMENT, properties={}))
-        except StatementError as error:
-            if not is_conflict(error):
-                raise
-
-
-def _rows(report: DriftReport, run_id: str) -> Iterator[Mapping[str, _Value]]:
+def _rows(report: DriftReport, run_id: str) -> Iterator[Mapping[str, Value]]:
     """Yield the findings, and at last the run."""
-    common: Mapping[str, _Value] = {
+    common: Mapping[str, Value] = {
         "run_id": run_id,
         "environment": report.environment,
         "checked_at": report.checked_at,
@@ -159,7 +122,7 @@ def _rows(report: DriftReport, run_id: str) -> Iterator[Mapping[str, _Value]]:
     yield {"row_type": "run", **common, **_of_run(report)}
 
 
-def _of_finding(finding: Finding) -> Mapping[str, _Value]:
+def _of_finding(finding: Finding) -> Mapping[str, Value]:
     changed = finding.changed or Attribution()
     return {
         "kind": finding.kind.value,
@@ -173,7 +136,7 @@ def _of_finding(finding: Finding) -> Mapping[str, _Value]:
     }
 
 
-def _of_run(report: DriftReport) -> Mapping[str, _Value]:
+def _of_run(report: DriftReport) -> Mapping[str, Value]:
     return {
         "tables_checked": report.tables_checked,
         "drifted": len(report.drifted),
@@ -187,16 +150,3 @@ def _of_run(report: DriftReport) -> Mapping[str, _Value]:
 def _past_run(row: Row) -> PastRun:
     counts = {name: int(str(value)) for name, value in row.items()}
     return PastRun(at=_EPOCH + timedelta(microseconds=counts.pop("at")), **counts)
-
-
-def _literal(value: _Value) -> str:
-    match value:
-        case None:
-            return "NULL"
-        case datetime():
-            # With its zone, because without one the session's counts.
-            moment = value.astimezone(timezone.utc).replace(tzinfo=None)
-            return f"TIMESTAMP '{moment.isoformat(sep=' ', timespec='microseconds')} UTC'"
-        case str():
-            return sql_literal(value)
-    return str(value)

@@ -37,7 +37,7 @@ class DriftReporting:
             environment=settings.environment,
             addressing=self._backend.addressing,
             is_partial=self._project.is_partial,
-            not_ours=[settings.drift_history] if settings.drift_history else [],
+            not_ours=[table for table in (settings.drift_history, settings.run_history) if table is not None],
         )
 
     def record(self, report: DriftReport) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from delta_engine.aspects.foreign_keys import without_derived_name
@@ -11,9 +11,9 @@ from delta_engine.aspects.table_properties import is_set_by_platform
 from delta_engine.backends import Backend
 from delta_engine.compile.manageability import PARTS_OF_STREAMING_TABLES
 from delta_engine.errors import ConfigError, RefusedError
-from delta_engine.models import AUTO, Column, ForeignKey, PrimaryKey, QualifiedName, Table
+from delta_engine.models import AUTO, Column, ForeignKey, PrimaryKey, QualifiedName, Schema, SchemaName, Table
 from delta_engine.state.catalog_reader import readable_snapshot
-from delta_engine.state.states import REDACTED, RelationKind, TableState
+from delta_engine.state.states import ABSENT, REDACTED, CatalogState, RelationKind, SchemaState, TableState
 from delta_engine.validation.validator import PlanValidator
 
 
@@ -23,15 +23,17 @@ class Imported:
 
     Args:
         tables: the models, sorted by name.
+        schemas: the schema of a whole schema's tables, if there is anything to say of it.
         refusals: why others could not be taken.
     """
 
     tables: tuple[Table, ...]
+    schemas: tuple[Schema, ...]
     refusals: tuple[RefusedError, ...]
 
 
 def import_tables(backend: Backend, target: str) -> Imported:
-    """Return models for a table, or for a whole schema, with one snapshot.
+    """Return models for a table, or for a whole schema and its tables, with one snapshot.
 
     Args:
         backend: what to read from.
@@ -42,12 +44,13 @@ def import_tables(backend: Backend, target: str) -> Imported:
         CatalogReadError, StatementError: the catalog cannot be read.
     """
     names = _names(backend, target)
-    states, unreadable = _read(backend, names)
-    models = [as_model(name, states[name.key]) for name in names if name.key in states]
+    found, unreadable = _read(backend, names)
+    models = [as_model(name, found.table(name)) for name in names if _exists(found, name)]
     violations = tuple(PlanValidator().model_violations(models))
     refused = {violation.table for violation in violations}
     return Imported(
         tables=tuple(model for model in models if str(model.qualified_name) not in refused),
+        schemas=() if _names_a_table(target) else tuple(_schemas(found)),
         refusals=(*unreadable, *violations),
     )
 
@@ -87,6 +90,16 @@ def as_model(name: QualifiedName, state: TableState) -> Table:
     return replace(model, primary_key=PrimaryKey(observed.columns, observed.name))
 
 
+def as_schema_model(name: SchemaName, state: SchemaState) -> Schema | None:
+    """Return a model that an existing schema matches; None if there is nothing to say of it.
+
+    Owner and grants are left out, as for tables.
+    """
+    if not state.comment and not state.tags:
+        return None
+    return Schema(name.catalog, name.schema, state.comment or None, tags=state.tags)
+
+
 def _as_model_of_parts(name: QualifiedName, state: TableState) -> Table:
     """Return a model of a streaming table: its pipeline owns all but comments and tags."""
     return Table(
@@ -107,6 +120,10 @@ def _as_declared(table: QualifiedName, key: ForeignKey) -> ForeignKey:
     )
 
 
+def _names_a_table(target: str) -> bool:
+    return target.count(".") == 2
+
+
 def _names(backend: Backend, target: str) -> tuple[QualifiedName, ...]:
     match [part.strip() for part in target.split(".")]:
         case [catalog, schema, table] if catalog and schema and table:
@@ -125,18 +142,26 @@ def _names(backend: Backend, target: str) -> tuple[QualifiedName, ...]:
     )
 
 
-def _read(
-    backend: Backend, names: Sequence[QualifiedName]
-) -> tuple[Mapping[str, TableState], tuple[RefusedError, ...]]:
-    """Return the states by key, and why other tables cannot be read."""
+def _read(backend: Backend, names: Sequence[QualifiedName]) -> tuple[CatalogState, tuple[RefusedError, ...]]:
+    """Return a snapshot, and why other tables cannot be read."""
     found, unreadable = readable_snapshot(backend.reader, [_named(name) for name in names])
-    states = {key: state for key, state in found.tables.items() if state.exists}
-    if not states and not unreadable:
+    if not unreadable and not any(_exists(found, name) for name in names):
         raise ConfigError(
             f"{names[0]} does not exist, or you may not see it",
             way_out="Correct the name, or ask for SELECT on it.",
         )
-    return states, unreadable
+    return found, unreadable
+
+
+def _exists(found: CatalogState, name: QualifiedName) -> bool:
+    return found.tables.get(name.key, ABSENT).exists
+
+
+def _schemas(found: CatalogState) -> Iterator[Schema]:
+    for key, state in found.schema_states.items():
+        model = as_schema_model(SchemaName(*key.split(".")), state)
+        if model is not None:
+            yield model
 
 
 def _named(name: QualifiedName) -> Table:

@@ -26,6 +26,7 @@ from delta_engine.execute.action_runner import ActionRunner, ApplyFailedError, O
 from delta_engine.models import QualifiedName, Schema, Table
 from delta_engine.orchestrate.pipeline import Pipeline, PlannedRun
 from delta_engine.orchestrate.sync_run import SyncRun
+from delta_engine.report.run_history import RunHistory
 from delta_engine.state.catalog_reader import CatalogReader, readable_snapshot, snapshot_with_former_names
 from delta_engine.state.row_counts import RowCounter
 from delta_engine.state.states import CatalogState
@@ -67,6 +68,7 @@ class Orchestrator:
         row_counter: counts the rows of tables that are to be dropped; none is dropped without it.
         preflight: looks at the rows that a plan puts conditions on; nobody looks without it.
         drift_policy: what to make of drift.
+        run_history: keeps what runs did; nobody does without it.
     """
 
     def __init__(
@@ -82,6 +84,7 @@ class Orchestrator:
         row_counter: RowCounter | None = None,
         preflight: Preflight | None = None,
         drift_policy: DriftPolicy | None = None,
+        run_history: RunHistory | None = None,
     ) -> None:
         self._pipeline = Pipeline(
             reader=reader,
@@ -93,6 +96,7 @@ class Orchestrator:
             history=history,
             row_counter=row_counter,
             preflight=preflight,
+            run_history=run_history,
         )
         self._deployment = deployment or Deployment.unrecorded()
 

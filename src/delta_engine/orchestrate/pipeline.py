@@ -31,6 +31,7 @@ from delta_engine.execute.action_runner import ActionRunner, by_table
 from delta_engine.execute.still_needed import StaleTableError
 from delta_engine.models import QualifiedName, Schema, Table
 from delta_engine.orchestrate.removed_tables import removed_tables
+from delta_engine.report.run_history import RunHistory
 from delta_engine.state.catalog_reader import CatalogReader, former_name, with_tables_read
 from delta_engine.state.row_counts import RowCounter
 from delta_engine.state.states import CatalogState
@@ -55,6 +56,7 @@ class Pipeline:
         history: asks Delta who changed tables; nobody is asked without it.
         row_counter: counts the rows of tables that are to be dropped; none is dropped without it.
         preflight: looks at the rows that a plan puts conditions on; nobody looks without it.
+        run_history: keeps what runs did; nobody does without it.
     """
 
     reader: CatalogReader
@@ -66,6 +68,7 @@ class Pipeline:
     history: TableHistoryReader | None = None
     row_counter: RowCounter | None = None
     preflight: Preflight | None = None
+    run_history: RunHistory | None = None
 
     def plan_refusals(
         self, plan: TablePlan, wanted: Sequence[Table], observed: CatalogState

@@ -31,6 +31,7 @@ from delta_engine.execute.action_runner import ActionRunner, ScriptLine
 from delta_engine.models import Schema, Table
 from delta_engine.orchestrate.orchestrator import Orchestrator
 from delta_engine.policy import Allowance, Policy, RemovedTables, matches_any
+from delta_engine.report.run_history import RunHistory
 from delta_engine.state.row_counts import SqlRowCounter
 from delta_engine.validation.capability_rules import SupportedFeatures, feature_name, without_features
 from delta_engine.validation.preflight import Preflight
@@ -213,6 +214,11 @@ def orchestrator(
         history=backend.history,
         row_counter=SqlRowCounter(backend.runner, backend.addressing, parallelism=settings.parallelism),
         drift_policy=settings.drift_policy,
+        run_history=(
+            RunHistory(backend.runner, backend.addressing.table(settings.run_history))
+            if settings.run_history
+            else None
+        ),
     )
 
 

@@ -30,6 +30,7 @@ from delta_engine.execute.apply_control import ApplyControl
 from delta_engine.execute.stopping import stopped_by_signals
 from delta_engine.models import QualifiedName, Schema, Table
 from delta_engine.orchestrate.pipeline import Pipeline
+from delta_engine.report.run_report import RunFrame, RunReport, run_report
 from delta_engine.state.catalog_reader import former_name, snapshot_with_former_names
 from delta_engine.state.states import CatalogState
 
@@ -49,6 +50,10 @@ class SyncRun:
         self._action_runner = pipeline.action_runner.guarded(locked.lease.check)
         self._lease = locked.lease
         self._recorder = locked.recorder
+        self._locked = locked
+        self._started_at = utc_now()
+        self._schema_outcomes: list[SchemaOutcome] = []
+        self._report: RunReport | None = None
         self._models: tuple[Table, ...] = ()
         self._wanted: tuple[Table, ...] = ()
         self._schemas: tuple[Schema, ...] = ()
@@ -56,6 +61,12 @@ class SyncRun:
         self._applied: Mapping[str, Table] = {}
         self._drift: tuple[DriftRefusal, ...] = ()
         self._replaced: tuple[DetectedTable, ...] = ()
+
+    @property
+    def report(self) -> RunReport:
+        """What the run did; there is a report once `apply` is over, also if tables failed or it was ended early."""
+        assert self._report is not None, "nothing was applied yet"
+        return self._report
 
     @property
     def state(self) -> DeploymentState:
@@ -93,6 +104,7 @@ class SyncRun:
         Raises:
             CatalogReadError, RefusalGroup: as `plan`.
         """
+        self._recorder.keep_attempts()
         declared = {model.qualified_name.key for model in tables}
         detected = [
             table
@@ -215,10 +227,33 @@ class SyncRun:
             except ApplyFailedError as error:
                 failure, outcomes = error, error.outcomes
             verified = self._settle(plan, is_stopped=isinstance(failure, ApplyStoppedError))
-        outcomes = tuple(replace(outcome, is_verified=outcome.table.key in verified) for outcome in outcomes)
+            outcomes = tuple(
+                replace(outcome, is_verified=outcome.table.key in verified) for outcome in outcomes
+            )
+            self._report = self._reported(plan, outcomes)
         if failure is not None:
             raise type(failure)(outcomes, failure.schemas)
         return outcomes
+
+    def _reported(self, plan: TablePlan, outcomes: tuple[TableOutcome, ...]) -> RunReport:
+        """Make the report, and keep it where reports are kept."""
+        frame = RunFrame(
+            run_id=self._recorder.run_id,
+            operation=self._locked.operation,
+            facts=self._locked.facts,
+            started_at=self._started_at,
+            models=len(self._models),
+        )
+        warnings = self._recorder.warnings
+        report = run_report(
+            frame, plan, outcomes, self._schema_outcomes, ended_at=utc_now(), warnings=warnings
+        )
+        if self._pipeline.run_history is not None:
+            try:
+                self._pipeline.run_history.append(report)
+            except StatementError as error:  # what was applied is recorded all the same
+                self._recorder.warn(f"the run could not be added to its history: {error}")
+        return report
 
     def _recording(self, plan: TablePlan, on_outcome: OnOutcome) -> OnOutcome:
         """Return what records each table as it is done."""
@@ -245,6 +280,7 @@ class SyncRun:
     def _record_schema(self, outcome: SchemaOutcome) -> None:
         declared = {schema.key: schema for schema in self._schemas}
         self._recorder.record_schema(outcome, declared.get(outcome.key))
+        self._schema_outcomes.append(outcome)
 
     def _settle(self, plan: TablePlan, *, is_stopped: bool) -> frozenset[str]:
         """Look at what was changed once more, unless nobody wants to wait for it, and save.

@@ -7,7 +7,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from delta_engine import aspects
-from delta_engine.actions import Action, AlignSchema, AlignTable, CreateTable, DropTable, Hazard, TablePlan
+from delta_engine.actions import (
+    Action,
+    AlignSchema,
+    AlignTable,
+    CreateTable,
+    DropTable,
+    Hazard,
+    TableAction,
+    TablePlan,
+)
 from delta_engine.aspects import schemas
 from delta_engine.aspects.aspect import Change, Sign
 from delta_engine.aspects.columns import described, values_clause
@@ -31,17 +40,21 @@ def plan_branches(plan: TablePlan) -> Iterator[Branch]:
         yield Branch(Sign.ADDED, f"schema {schema}{comment}{_hazards(schema.hazards)}")
     for align in plan.align_schemas:
         yield Branch(Sign.CHANGED, f"schema {align}", tuple(_changed_schema(align)))
-    for action in plan.table_actions():
-        match action:
-            case CreateTable(desired):
-                text = f"{action.table}{_hazards(action.hazards)}"
-                yield Branch(Sign.ADDED, text, tuple(_created(desired)))
-            case AlignTable(table, actions):
-                yield Branch(Sign.CHANGED, str(table), tuple(_changed(actions)))
-            case DropTable(table, rows):
-                undrop = sql_undrop_table(str(table))
-                note = f"with {counted(rows, 'row')}; {undrop} brings it back for a few days"
-                yield Branch(Sign.REMOVED, f"{table}  {note}{_hazards(action.hazards)}")
+    yield from map(table_branch, plan.table_actions())
+
+
+def table_branch(action: TableAction) -> Branch:
+    """Return the branch of one table."""
+    match action:
+        case CreateTable(desired):
+            text = f"{action.table}{_hazards(action.hazards)}"
+            return Branch(Sign.ADDED, text, tuple(_created(desired)))
+        case AlignTable(table, actions):
+            return Branch(Sign.CHANGED, str(table), tuple(_changed(actions)))
+        case DropTable(table, rows):
+            undrop = sql_undrop_table(str(table))
+            note = f"with {counted(rows, 'row')}; {undrop} brings it back for a few days"
+            return Branch(Sign.REMOVED, f"{table}  {note}{_hazards(action.hazards)}")
 
 
 def _changed_schema(align: AlignSchema) -> Iterator[Branch]:

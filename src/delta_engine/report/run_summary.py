@@ -1,16 +1,15 @@
-"""What a run did, as counts and as one JSON document: for job tasks and for `--json`."""
+"""What is pending, or drifted, as counts and as one JSON document: for job tasks."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from delta_engine.actions import AlignTable, CreateTable, DropTable, TableAction, TablePlan
 from delta_engine.drift.drift_report import DriftReport
 from delta_engine.drift_policy import Severity
-from delta_engine.execute.action_runner import OutcomeKind, TableOutcome
 
 FORMAT = "delta-engine/job-summary"
 VERSION = 1
@@ -18,24 +17,22 @@ VERSION = 1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobSummary:
-    """The result of one task.
+    """The result of a task that changed nothing.
 
     Args:
         task: `sync` or `drift_report`.
         environment: the environment it ran for.
         counts: tables by what became of them.
-        tables: what became of each table that was touched, or is pending, by qualified name.
-        failures: the platform's message by qualified name.
+        tables: what is pending or drifted, by qualified name.
     """
 
     task: str
     environment: str
     counts: Mapping[str, int]
     tables: Mapping[str, str] = field(default_factory=dict)
-    failures: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        for name in ("counts", "tables", "failures"):
+        for name in ("counts", "tables"):
             object.__setattr__(self, name, MappingProxyType(dict(getattr(self, name))))
 
     def as_json(self) -> str:
@@ -48,35 +45,10 @@ class JobSummary:
                 "environment": self.environment,
                 "counts": dict(self.counts),
                 "tables": dict(self.tables),
-                "failures": dict(self.failures),
             },
             indent=2,
             ensure_ascii=False,
         )
-
-
-def sync_summary(environment: str, outcomes: Iterable[TableOutcome], *, models: int) -> JobSummary:
-    """Return what a sync did.
-
-    Args:
-        environment: the environment.
-        outcomes: what became of each table of the plan.
-        models: how many models there are.
-    """
-    done = list(outcomes)
-    counts = {kind.value: sum(one.kind is kind for one in done) for kind in OutcomeKind}
-    return JobSummary(
-        task="sync",
-        environment=environment,
-        counts={
-            **counts,
-            "unchanged": models - sum(one.kind is not OutcomeKind.DROPPED for one in done),
-            "statements": sum(one.statements for one in done),
-            "verified": sum(one.is_verified for one in done),
-        },
-        tables={str(one.table): one.kind.value for one in done},
-        failures={str(one.table): one.failure.message for one in done if one.failure},
-    )
 
 
 def drift_summary(report: DriftReport) -> JobSummary:

@@ -124,7 +124,7 @@ def test_what_an_interrupted_run_left_is_not_called_drift(
 ) -> None:
     sync(platform, deployment, *TABLES)
     interrupted_sync(platform, deployment, *CHANGED, after=1)
-    platform.states["dev.silver.b"] = created(CreateTable(orders(name="b", comment="half-way")))
+    platform.states["dev.silver.b"] = created(CreateTable(orders(name="b", comment="second")))
     with engine_over(platform, deployment).run("state sync") as run:
         run.synchronize(CHANGED)
     assert statuses(deployment)["b"] == "unknown"
@@ -139,7 +139,7 @@ def test_what_an_interrupted_run_did_is_nobodys_drift_to_a_report_without_a_lock
 ) -> None:
     sync(platform, deployment, *TABLES)
     interrupted_sync(platform, deployment, *CHANGED, after=1)
-    platform.states["dev.silver.b"] = created(CreateTable(orders(name="b", comment="half-way")))
+    platform.states["dev.silver.b"] = created(CreateTable(orders(name="b", comment="second")))
     engine = engine_over(platform, deployment)
     report = engine.drift_report(CHANGED, environment="test", addressing=CatalogAddressing())
     assert report.drifted == ()

@@ -15,7 +15,7 @@ from delta_engine.deployment.deployment import Deployment
 from delta_engine.deployment.document import Resource, Status
 from delta_engine.errors import StatementError
 from delta_engine.execute.action_runner import ActionRunner, ApplyFailedError
-from delta_engine.models import Column, Schema, Table
+from delta_engine.models import CheckConstraint, Column, Schema, Table
 from delta_engine.orchestrate.orchestrator import Orchestrator
 from delta_engine.policy import Allowance, DestructiveKind, Policy
 from delta_engine.sql_runner import Row
@@ -202,6 +202,71 @@ def test_a_table_keeps_its_record_when_a_killed_run_renamed_it(
     state = state_of(catalog, renamed)
     assert not {*state.tags, *state.grants} | {"ours"} & {*state.table_properties}
     assert list(recorded(deployment).resources) == ["schema.dev.silver", "table.dev.silver.sales"]
+
+
+def drift_of(
+    catalog: FakeUnityCatalog, deployment: Deployment, *models: Table
+) -> list[tuple[str, str | None]]:
+    report = engine_over(catalog, deployment).drift_report(
+        models, environment="test", addressing=CatalogAddressing()
+    )
+    return [(one.field, one.actual) for table in report.drifted for one in table.findings]
+
+
+CHANGES = replace(
+    RICH,
+    columns=(
+        Column("id", "bigint", comment="new"),
+        Column("mail", "string", tags={"pii": "yes"}),
+        Column("age", "int", comment="years", default="1"),
+    ),
+    comment="new",
+    primary_key=None,
+    checks=(CheckConstraint("known", "id > 0"),),
+)
+BEFORE = replace(BARE, comment="old", checks=(CheckConstraint("known", "id > 1"),))
+
+
+@pytest.mark.parametrize("how", [StatementError, Kill])
+@pytest.mark.parametrize("at", ["ADD COLUMN", "DEFAULT", "ADD CONSTRAINT", "COMMENT ON", "SET TAGS", "GRANT"])
+def test_what_an_unfinished_run_did_is_nobodys_drift_and_what_others_did_is(
+    catalog: FakeUnityCatalog, deployment: Deployment, at: str, how: type[BaseException]
+) -> None:
+    sync(catalog, deployment, BEFORE)
+    with pytest.raises((ApplyFailedError, Kill)):
+        sync(catalog, deployment, CHANGES, at=at, how=how)
+    assert drift_of(catalog, deployment, CHANGES) == []
+    catalog.run("COMMENT ON TABLE `dev`.`silver`.`orders` IS 'by hand'")
+    assert drift_of(catalog, deployment, CHANGES) == [("table comment", "'by hand'")]
+    with engine_over(catalog, deployment).run("state sync") as run:
+        run.synchronize([CHANGES])
+    assert record(deployment).status is Status.DRIFTED
+
+    engine = engine_over(catalog, deployment)
+    columns = state_of(catalog).columns
+    with engine.run("revert") as run:
+        run.apply(run.plan_revert([CHANGES]))
+    assert state_of(catalog).table_comment == "old"
+    assert state_of(catalog).columns == columns  # what runs left is the next sync's to settle
+    assert drift_of(catalog, deployment, CHANGES) == []
+    sync(catalog, deployment, BEFORE, at=None)
+    assert has_nothing_of(RICH, catalog)
+    assert record(deployment).status is Status.HEALTHY
+
+
+def test_accepted_drift_leaves_what_runs_attempted_on_record(
+    catalog: FakeUnityCatalog, deployment: Deployment
+) -> None:
+    sync(catalog, deployment, BEFORE)
+    with pytest.raises(ApplyFailedError):
+        sync(catalog, deployment, CHANGES, at="GRANT")
+    catalog.run("COMMENT ON TABLE `dev`.`silver`.`orders` IS 'by hand'")
+    with engine_over(catalog, deployment).run("accept") as run:
+        run.accept(run.detect([CHANGES]))
+    by_hand = replace(BEFORE, comment="by hand")
+    assert drift_of(catalog, deployment, by_hand) == []
+    sync(catalog, deployment, by_hand)
+    assert has_nothing_of(RICH, catalog)
 
 
 SILVER = Schema("dev", "silver", "Clean", tags={"domain": "sales"}, grants={"analysts": ["USE SCHEMA"]})

@@ -1,0 +1,69 @@
+"""A run's report as JSON, as long as it may be; and the schema of it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Final
+
+import msgspec
+
+from delta_engine.json_schema import described_schema
+from delta_engine.report.run_report import RunReport
+
+SCHEMA_URI: Final = "urn:delta-engine:run-report:v1"
+
+MOST_BYTES_OF_A_NOTEBOOK: Final = 4_000_000
+"""The Jobs API returns the first 5 MB of what a notebook exits with (docs.databricks.com: "NotebookOutput")."""
+
+_LONGEST_MESSAGE: Final = 500
+
+
+def run_json(report: RunReport) -> str:
+    """Return a report as one indented JSON document."""
+    return _encoded(report, indent=2)
+
+
+def short_run_json(report: RunReport, most_bytes: int = MOST_BYTES_OF_A_NOTEBOOK) -> str:
+    """Return a report on one line, without what makes it too long: `left_out` says what that was."""
+    text = ""
+    for candidate in _shorter(report):
+        text = _encoded(candidate, indent=None)
+        if len(text.encode("utf-8")) <= most_bytes:
+            break
+    return text
+
+
+def run_schema() -> str:
+    """Return the schema as indented JSON: what `docs/schemas/run-report-v1.json` holds."""
+    return described_schema(RunReport, uri=SCHEMA_URI, title="Delta Engine run report")
+
+
+def _encoded(report: RunReport, *, indent: int | None) -> str:
+    document = json.dumps(msgspec.to_builtins(report), indent=indent, ensure_ascii=False)
+    # half a surrogate pair fits into no file; JSON can still spell it
+    return document.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+def _shorter(report: RunReport) -> Iterator[RunReport]:
+    """Yield a report, and then ever shorter ones: what failed stays longest."""
+    yield report
+    tables = tuple(
+        replace(table, statements=(), actions=()) if table.error is None else table for table in report.tables
+    )
+    yield replace(report, tables=tables, left_out="actions and statements of tables that are done")
+    tables = tuple(
+        replace(
+            table,
+            statements=(),
+            actions=(),
+            error=replace(table.error, message=table.error.message[:_LONGEST_MESSAGE], sql=None),
+        )
+        for table in tables
+        if table.error is not None
+    )
+    yield replace(
+        report, tables=tables, left_out="tables that are done; actions, statements and the ends of messages"
+    )
+    yield replace(report, tables=(), warnings=(), left_out="tables and warnings")

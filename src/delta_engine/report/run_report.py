@@ -1,0 +1,287 @@
+"""What a run did, as data: immutable, and the one source of its JSON and of the published schema."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Final
+
+from delta_engine.actions import TableAction, TablePlan
+from delta_engine.deployment.lock_record import Moment
+from delta_engine.deployment.run_facts import RunFacts
+from delta_engine.execute.action_runner import OutcomeKind, TableOutcome
+from delta_engine.execute.schema_executor import SchemaOutcome
+from delta_engine.report.plan_tree import table_branch
+from delta_engine.telemetry.redaction import redacted
+
+FORMAT: Final = "delta-engine/run-report"
+VERSION: Final = 1
+
+
+class RunStatus(Enum):
+    """How a run ended."""
+
+    UNCHANGED = "unchanged"
+    DONE = "done"
+    PARTIAL = "partial"
+    FAILED = "failed"
+    STOPPED = "stopped"
+
+
+class TableStatus(Enum):
+    """What became of a table."""
+
+    CREATED = "created"
+    CHANGED = "changed"
+    DROPPED = "dropped"
+    FAILED = "failed"
+    SKIPPED = "skipped"
+    STOPPED = "stopped"
+    NOT_STARTED = "not_started"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunStatement:
+    """A statement that was sent.
+
+    Args:
+        sql: the statement.
+        seconds: until its last answer, waits for further attempts included.
+        retries: how many attempts there were after the first.
+        is_done: whether it did what it should.
+    """
+
+    sql: str
+    seconds: float
+    retries: int = 0
+    is_done: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunError:
+    """Why a table is not done.
+
+    Args:
+        message: in the platform's words, or the engine's.
+        error_class: the platform's error condition; None if it gave none.
+        sql: the statement; None if none was sent, as for a table that depends on one that failed.
+        statements_done: how many statements of the table had run before.
+    """
+
+    message: str
+    error_class: str | None = None
+    sql: str | None = None
+    statements_done: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableRun:
+    """What became of one table that was to be changed.
+
+    Args:
+        table: its name, catalog.schema.table.
+        status: failed: a statement was refused. skipped: it depends on a table that failed. stopped: the run was ended
+            between its statements. not_started: before its first.
+        seconds: what its statements took, one after the other.
+        is_verified: whether it was read once more, and is as it was meant to be.
+        actions: what was to be done, in a line each.
+        statements: what was sent, in order.
+        error: why it is not done; None if it is.
+    """
+
+    table: str
+    status: TableStatus
+    seconds: float
+    is_verified: bool = False
+    actions: tuple[str, ...] = ()
+    statements: tuple[RunStatement, ...] = ()
+    error: RunError | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SchemaRun:
+    """What became of one schema that was to be made or changed.
+
+    Args:
+        schema: its name, catalog.schema.
+        status: created, changed or failed.
+        error: why it is not done; None if it is.
+    """
+
+    schema: str
+    status: TableStatus
+    error: RunError | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunReport:
+    """What one run did.
+
+    Args:
+        run_id: the run's id; the deployment state that it saved carries it as its write_id.
+        operation: what was run, such as `sync`.
+        environment: the environment's name.
+        status: unchanged: nothing had to be done. partial: some tables failed. failed: nothing was applied.
+            stopped: somebody ended it.
+        started_at: when it had the lock, UTC.
+        ended_at: when everything was recorded, UTC.
+        seconds: from one to the other.
+        run_by: who ran it.
+        run_url: where to watch it; empty if there is no such place.
+        lineage: the deployed commit, `git:…`, or `unknown`.
+        engine_version: of this engine.
+        platform_version: of what it deployed to.
+        counts: tables by what became of them, and statements, retries, verified.
+        schemas: every schema of the plan, sorted by name.
+        tables: every table of the plan, sorted by name.
+        warnings: what people should know.
+        left_out: what had to be left out because a report may only be so long; empty for nothing.
+        format: always the same.
+        version: of the format; fields may be added without a new one.
+    """
+
+    run_id: str
+    operation: str
+    environment: str
+    status: RunStatus
+    started_at: Moment
+    ended_at: Moment
+    seconds: float
+    run_by: str
+    run_url: str
+    lineage: str
+    engine_version: str
+    platform_version: str
+    counts: Mapping[str, int]
+    schemas: tuple[SchemaRun, ...] = ()
+    tables: tuple[TableRun, ...] = ()
+    warnings: tuple[str, ...] = ()
+    left_out: str = ""
+    format: str = field(default=FORMAT)
+    version: int = field(default=VERSION)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunFrame:
+    """What is known of a run besides its tables.
+
+    Args:
+        run_id: its id.
+        operation: what was run.
+        facts: who runs, and where.
+        started_at: when it had the lock, UTC.
+        models: how many models there are.
+    """
+
+    run_id: str
+    operation: str
+    facts: RunFacts
+    started_at: Moment
+    models: int = 0
+
+
+def run_report(
+    frame: RunFrame,
+    plan: TablePlan,
+    outcomes: Sequence[TableOutcome],
+    schemas: Sequence[SchemaOutcome] = (),
+    *,
+    ended_at: Moment,
+    warnings: Sequence[str] = (),
+) -> RunReport:
+    """Return the report of a run.
+
+    Args:
+        frame: what is known of it.
+        plan: what was to be done.
+        outcomes: what became of each table of the plan.
+        schemas: what became of each schema of the plan.
+        ended_at: when everything was recorded, UTC.
+        warnings: what people should know.
+    """
+    actions = {action.table.key: action for action in plan.table_actions()}
+    tables = tuple(_table_run(outcome, actions[outcome.table.key]) for outcome in outcomes)
+    facts = frame.facts
+    return RunReport(
+        run_id=frame.run_id,
+        operation=frame.operation,
+        environment=facts.environment.name,
+        status=_status((*outcomes, *schemas)),
+        started_at=frame.started_at,
+        ended_at=ended_at,
+        seconds=round((ended_at - frame.started_at).total_seconds(), 3),
+        run_by=facts.who,
+        run_url=facts.run_url,
+        lineage=facts.lineage,
+        engine_version=facts.engine_version,
+        platform_version=facts.platform_version,
+        counts=_counts(tables, schemas, frame.models),
+        schemas=tuple(
+            SchemaRun(schema=str(one), status=TableStatus(one.kind.value), error=_error(one))
+            for one in schemas
+        ),
+        tables=tables,
+        warnings=tuple(map(redacted, warnings)),
+    )
+
+
+def _table_run(outcome: TableOutcome, action: TableAction) -> TableRun:
+    statements = tuple(
+        RunStatement(
+            sql=redacted(run.sql), seconds=round(run.seconds, 3), retries=run.retries, is_done=run.is_done
+        )
+        for run in outcome.runs
+    )
+    return TableRun(
+        table=str(outcome.table),
+        status=_table_status(outcome),
+        seconds=round(sum(run.seconds for run in outcome.runs), 3),
+        is_verified=outcome.is_verified,
+        actions=tuple(f"{leaf.sign.value} {leaf.text}" for leaf in table_branch(action).leaves),
+        statements=statements,
+        error=_error(outcome),
+    )
+
+
+def _error(outcome: TableOutcome | SchemaOutcome) -> RunError | None:
+    failure = outcome.failure
+    if failure is None:
+        return None
+    return RunError(
+        message=redacted(failure.message),
+        error_class=failure.error_class,
+        sql=redacted(failure.sql) or None,
+        statements_done=outcome.statements,
+    )
+
+
+def _table_status(outcome: TableOutcome) -> TableStatus:
+    if outcome.kind is OutcomeKind.STOPPED:
+        return TableStatus.STOPPED if outcome.statements else TableStatus.NOT_STARTED
+    if outcome.failure is not None and not outcome.failure.sql:
+        return TableStatus.SKIPPED
+    return TableStatus(outcome.kind.value)
+
+
+def _status(outcomes: Sequence[TableOutcome | SchemaOutcome]) -> RunStatus:
+    kinds = {outcome.kind for outcome in outcomes}
+    if OutcomeKind.STOPPED in kinds:
+        return RunStatus.STOPPED
+    if OutcomeKind.FAILED in kinds:
+        was_applied = any(outcome.statements for outcome in outcomes)
+        return RunStatus.PARTIAL if was_applied else RunStatus.FAILED
+    return RunStatus.DONE if outcomes else RunStatus.UNCHANGED
+
+
+def _counts(tables: Sequence[TableRun], schemas: Sequence[SchemaOutcome], models: int) -> Mapping[str, int]:
+    found = Counter(table.status for table in tables)
+    statements = [one for table in tables for one in table.statements]
+    return {
+        **{status.value: found[status] for status in TableStatus},
+        "unchanged": models - sum(table.status is not TableStatus.DROPPED for table in tables),
+        "statements": sum(one.is_done for one in statements) + sum(one.statements for one in schemas),
+        "retries": sum(one.retries for one in statements),
+        "verified": sum(table.is_verified for table in tables),
+    }

@@ -1,0 +1,27 @@
+"""Takes secrets out of texts that are kept or sent somewhere: logs, spans, reports."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+HIDDEN: Final = "***"
+
+_SECRETS: Final = (
+    # a value of a key that sounds like one, quoted or not, as in TBLPROPERTIES ('a.password' = 'x')
+    re.compile(
+        r"""((?:secret|password|passwd|token|credential|api_?key|access[._]?key)[\w.\-]*['"`]?\s*[=:]\s*)"""
+        r"""('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|[^\s'",;&)]+)""",
+        re.IGNORECASE,
+    ),
+    re.compile(r"(\bBearer\s+)([\w.~+/\-]+=*)", re.IGNORECASE),
+    re.compile(r"(//[^\s/:@]*:)([^\s/@]+)(?=@)"),  # https://user:password@host
+    re.compile(r"(\b)(dapi[0-9a-f]{32}(?:-\d+)?)\b"),  # personal access tokens of Databricks
+)
+
+
+def redacted(text: str) -> str:
+    """Return a text with secrets hidden, as far as they can be told."""
+    for pattern in _SECRETS:
+        text = pattern.sub(rf"\g<1>{HIDDEN}", text)
+    return text

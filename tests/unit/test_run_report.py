@@ -1,0 +1,209 @@
+"""What a run did, as data: the report, its JSON and schema, how it is shortened, and its history."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import replace
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+
+import pytest
+import sqlglot
+from jsonschema import Draft202012Validator
+
+from delta_engine.addressing import CatalogAddressing
+from delta_engine.capabilities import DATABRICKS
+from delta_engine.cli.results import Results
+from delta_engine.errors import StatementError
+from delta_engine.execute.action_runner import ActionRunner, ApplyFailedError
+from delta_engine.execute.apply_control import ApplyControl
+from delta_engine.models import Column, ForeignKey, Table
+from delta_engine.orchestrate.orchestrator import Orchestrator
+from delta_engine.report.run_history import RunHistory
+from delta_engine.report.run_json import run_json, run_schema, short_run_json
+from delta_engine.report.run_report import RunReport, RunStatus, TableStatus
+from delta_engine.sql_runner import Row
+from tests.builders import orders
+from tests.deployment_builders import FACTS, deployment_over
+from tests.fake_platform import FakePlatform, recorded
+
+PUBLISHED = Path(__file__).parents[2] / "docs" / "schemas" / "run-report-v1.json"
+HISTORY = "`dev`.`delta_engine`.`run_history`"
+
+PARENT = orders(Column("id", "bigint", is_nullable=False), name="b", primary_key=["id"])
+CHILD = replace(orders(name="c"), foreign_keys=(ForeignKey(("id",), "dev.silver.b", ("id",)),))
+MODELS = (orders(name="a"), PARENT, CHILD, orders(name="d"))
+
+
+class Refusing(FakePlatform):
+    """Refuses one table's statements, and keeps those about the history apart."""
+
+    def __init__(self, failing: str | None = None) -> None:
+        super().__init__()
+        self.failing = failing
+        self.models = {model.qualified_name.key: model for model in MODELS}
+        self.history: list[str] = []
+        self.has_history = True
+
+    def run(self, sql: str) -> Sequence[Row]:
+        if HISTORY in sql:
+            self.history.append(sql)
+            if not self.has_history:
+                raise StatementError("no such schema", sql=sql, error_class="SCHEMA_NOT_FOUND")
+            return ()
+        return super().run(sql)
+
+
+def reported(
+    platform: Refusing, folder: Path, *models: Table, stop_after: int | None = None
+) -> tuple[RunReport, list[str]]:
+    """Return the report of a sync over a platform, and what was said."""
+    deployment, control = deployment_over(folder), ApplyControl()
+    notes: list[str] = []
+    engine = Orchestrator(
+        reader=platform,
+        action_runner=ActionRunner(platform, CatalogAddressing(), DATABRICKS, parallelism=1),
+        deployment=deployment,
+        run_history=RunHistory(platform, HISTORY),
+    )
+    done: list[object] = []
+
+    def count(outcome: object) -> None:
+        done.append(outcome)
+        if len(done) == stop_after:
+            control.stop.request()
+
+    with engine.run("sync", notes.append) as run:
+        with suppress(ApplyFailedError):
+            run.apply(run.plan(models or MODELS), count, control)
+        assert recorded(deployment).write_id == run.report.run_id
+        return run.report, notes
+
+
+def test_a_run_in_which_a_table_fails(tmp_path: Path) -> None:
+    report, _ = reported(Refusing("b"), tmp_path)
+    assert report.status is RunStatus.PARTIAL
+    found = {table.table.rsplit(".", 1)[1]: table for table in report.tables}
+    assert {name: table.status for name, table in found.items()} == {
+        "a": TableStatus.CREATED,
+        "b": TableStatus.FAILED,
+        "c": TableStatus.SKIPPED,
+        "d": TableStatus.CREATED,
+    }
+    error = found["b"].error
+    assert error is not None
+    assert (error.message, error.error_class, error.statements_done) == ("no", "NO", 0)
+    assert (error.sql or "").startswith("CREATE TABLE `dev`.`silver`.`b`")
+    assert [statement.is_done for statement in found["b"].statements] == [False]
+    assert found["a"].actions == ("+ id  bigint",)
+    skipped = found["c"].error
+    assert skipped is not None
+    assert (skipped.sql, skipped.message) == (None, "it depends on table dev.silver.b, which failed")
+    assert report.counts == {
+        "created": 2,
+        "changed": 0,
+        "dropped": 0,
+        "failed": 1,
+        "skipped": 1,
+        "stopped": 0,
+        "not_started": 0,
+        "unchanged": 0,
+        "statements": 2,
+        "retries": 0,
+        "verified": 0,
+    }
+    assert (report.environment, report.run_by, report.run_url) == ("test", FACTS.who, FACTS.run_url)
+    assert report.ended_at >= report.started_at
+
+
+def test_a_run_that_is_ended_early(tmp_path: Path) -> None:
+    report, _ = reported(Refusing(), tmp_path, stop_after=1)
+    assert report.status is RunStatus.STOPPED
+    assert report.tables[0].status is TableStatus.CREATED
+    assert report.tables[-1].status is TableStatus.NOT_STARTED
+
+
+def test_a_run_without_anything_to_do(tmp_path: Path) -> None:
+    platform = Refusing()
+    reported(platform, tmp_path, MODELS[0])
+    report, _ = reported(platform, tmp_path, MODELS[0])
+    assert (report.status, report.tables, report.counts["unchanged"]) == (RunStatus.UNCHANGED, (), 1)
+
+
+@pytest.fixture
+def report(tmp_path: Path) -> RunReport:
+    return reported(Refusing("b"), tmp_path)[0]
+
+
+def test_the_published_schema_is_the_generated_one_and_judges_real_reports(report: RunReport) -> None:
+    assert PUBLISHED.read_text("utf-8") == run_schema() + "\n"
+    schema = json.loads(run_schema())
+    Draft202012Validator.check_schema(schema)
+    validator = Draft202012Validator(schema)
+    document = json.loads(run_json(report))
+    validator.validate(document)
+    validator.validate({**document, "of a newer minor": 1})
+    assert document["format"] == "delta-engine/run-report"
+    assert document["tables"][1]["error"]["error_class"] == "NO"
+    document["tables"][0]["status"] = "fine"
+    assert not validator.is_valid(document)
+
+
+def test_a_report_is_made_as_short_as_it_has_to_be(report: RunReport) -> None:
+    whole = short_run_json(report)
+    assert json.loads(whole) == json.loads(run_json(report))
+    failed = {"dev.silver.b", "dev.silver.c"}
+    text = short_run_json(report, len(whole.encode()) - 1)
+    shorter = json.loads(text)
+    assert shorter["left_out"] == "actions and statements of tables that are done"
+    assert len(shorter["tables"]) == 4
+    shorter = json.loads(short_run_json(report, len(text.encode()) - 1))
+    assert {table["table"] for table in shorter["tables"]} == failed
+    shortest = json.loads(short_run_json(report, 10))
+    assert (shortest["left_out"], shortest["counts"]) == ("tables and warnings", dict(report.counts))
+
+
+def test_the_history_costs_one_statement(tmp_path: Path) -> None:
+    platform = Refusing("b")
+    report, notes = reported(platform, tmp_path)
+    (sql,) = platform.history
+    assert sql.startswith(f"INSERT INTO {HISTORY} BY NAME")
+    assert (sql.count("('table', "), sql.count("('run', ")) == (4, 1)
+    assert sql.rindex("('table', ") < sql.index("('run', ")
+    assert f"'{report.run_id}'" in sql
+    assert notes == []
+    assert sqlglot.parse_one(sql.replace(" BY NAME", ""), dialect="databricks")
+
+
+def test_a_history_that_cannot_be_written_is_a_warning(tmp_path: Path) -> None:
+    platform = Refusing()
+    platform.has_history = False
+    report, notes = reported(platform, tmp_path)
+    assert report.status is RunStatus.DONE
+    assert notes == ["the run could not be added to its history: no such schema"]
+
+
+def test_moments_of_the_history_are_utc(report: RunReport) -> None:
+    class Statements:
+        def __init__(self) -> None:
+            self.sql = ""
+
+        def run(self, sql: str) -> Sequence[Row]:
+            self.sql = sql
+            return ()
+
+    elsewhere = datetime(2026, 3, 1, 8, tzinfo=timezone(timedelta(hours=-5)))
+    runner = Statements()
+    RunHistory(runner, HISTORY).append(replace(report, started_at=elsewhere))
+    assert "TIMESTAMP '2026-03-01 13:00:00.000000 UTC'" in runner.sql
+
+
+def test_timings_show_the_slowest_first(report: RunReport, capsys: pytest.CaptureFixture[str]) -> None:
+    slowest = replace(report.tables[3], seconds=12.5)
+    Results(with_timings=True).print(replace(report, tables=(*report.tables[:3], slowest)))
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[0].split() == ["table", "status", "statements", "retries", "seconds"]
+    assert lines[1].split() == ["dev.silver.d", "created", "1", "0", "12.500"]
+    assert len(lines) == 6
