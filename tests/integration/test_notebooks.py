@@ -27,6 +27,7 @@ CALM = {
     "drifted": 0,
     "deleted": 0,
     "unmanaged": 0,
+    "schemas": 0,
     "high": 0,
     "medium": 0,
     "low": 0,
@@ -76,7 +77,7 @@ def test_the_job(spark: SparkSession, project: Path) -> None:
 def test_opened_by_hand_sync_is_a_dry_run(spark: SparkSession, project: Path) -> None:
     by_hand = {"environment": "local", "conf_dir": "conf"}
     _, values = run_notebook(NOTEBOOKS / "sync.py", spark, by_hand)
-    assert values == {"pending": 1, "create": 1, "change": 0, "drop": 0}
+    assert values == {"pending": 2, "create": 1, "change": 0, "drop": 0, "schemas": 1}
     assert not (project / ".delta-engine" / "warehouse").exists()
 
 

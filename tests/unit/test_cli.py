@@ -192,10 +192,11 @@ def test_failures_have_their_exit_codes(
 
 def test_summaries_count() -> None:
     assert dict(pending_summary("drift_report", "dev", PLAN).counts) == {
-        "pending": 2,
+        "pending": 3,
         "create": 1,
         "change": 1,
         "drop": 0,
+        "schemas": 1,
     }
 
 

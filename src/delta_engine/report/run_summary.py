@@ -73,16 +73,17 @@ def drift_summary(report: DriftReport) -> JobSummary:
 
 
 def pending_summary(task: str, environment: str, plan: TablePlan) -> JobSummary:
-    """Return what a plan would do: pending changes, none of them applied."""
+    """Return what a plan would do: tables and schemas that it would change, none of which has been."""
     actions = list(plan.table_actions())
     return JobSummary(
         task=task,
         environment=environment,
         counts={
-            "pending": len(actions),
+            "pending": len(actions) + len(plan.changed_schemas()),
             "create": len(plan.create_tables),
             "change": len(plan.align_tables),
             "drop": len(plan.drop_tables),
+            "schemas": len(plan.changed_schemas()),
         },
         tables={str(action.table): _verb(action) for action in actions},
     )
