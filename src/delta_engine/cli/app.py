@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable
 from enum import Enum
 from pathlib import Path
-from typing import Annotated, Any, Optional, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Optional, TypeVar
 
 import typer
 
@@ -15,13 +15,16 @@ from delta_engine.cli.context import Context, ExitCode
 from delta_engine.cli.state_app import state_app
 from delta_engine.errors import DeltaEngineError
 
+if TYPE_CHECKING:
+    from delta_engine.plan_files.document import Options
+
 USAGE_ERROR: Any = typer.BadParameter.__base__
 """What wrong options raise. Typer carries its own copy of click and exports only this subclass."""
 
 EPILOG = (
     "Exit codes: 0 done, or nothing to do · 1 failed · 2 changes pending (plan --detailed-exitcode), "
     "or drift (drift --fail-on) · "
-    "3 refused: invalid model or config, unsafe plan, wrong usage · 4 locked by somebody else · "
+    "3 refused: invalid model or config, unsafe or stale plan, wrong usage · 4 locked by somebody else · "
     "5 applied in part"
 )
 
@@ -58,6 +61,7 @@ CountsChecks = Annotated[
     ),
 ]
 Timings = Annotated[bool, typer.Option("--timings", help="Say at the end which tables took how long.")]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 Sql = Annotated[bool, typer.Option("--sql", help="Print the exact statements too.")]
 
 
@@ -145,23 +149,51 @@ def plan(
     allow: Allow = None,
     json: Json = False,
     sql: Sql = False,
+    markdown: Annotated[
+        bool, typer.Option("--markdown", help="Print a summary fit for a pull request instead.")
+    ] = False,
+    out: Annotated[
+        Optional[Path],  # noqa: UP045
+        typer.Option(
+            "--out", metavar="FILE", help="Write the plan there as well, to be reviewed and applied later."
+        ),
+    ] = None,
     preflight: CountsChecks = False,
     detailed_exitcode: Annotated[
         bool, typer.Option("--detailed-exitcode", help="Exit with 2 when changes are pending.")
     ] = False,
 ) -> None:
-    """Show what sync would do. Changes nothing."""
-    from delta_engine.cli.commands import show_plan
+    """Show what sync would do. Changes nothing.
 
-    show_plan(
-        ctx.obj,
-        table or (),
-        allow or (),
-        as_json=json,
-        with_sql=sql,
-        detailed=detailed_exitcode,
-        counts_checks=preflight,
-    )
+    With --out the plan is kept in a file, with its exact SQL, for `delta-engine apply FILE`.
+    """
+    from delta_engine.cli.commands import Rendering, show_plan
+
+    if json and markdown:
+        raise typer.BadParameter("--json and --markdown are two ways to print one plan: choose one")
+    rendering = Rendering.SCRIPT if sql else Rendering.TREE
+    rendering = Rendering.JSON if json else Rendering.MARKDOWN if markdown else rendering
+    show_plan(ctx.obj, _options(table, allow, preflight), rendering, out=out, detailed=detailed_exitcode)
+
+
+@app.command(
+    epilog="Example: delta-engine -e prod plan --out plan.json, review it, then delta-engine -e prod apply plan.json"
+)
+def apply(
+    ctx: typer.Context,
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A file that `plan --out` wrote.")],
+    yes: Yes = False,
+    json: Json = False,
+    timings: Timings = False,
+) -> None:
+    """Apply a plan file: exactly its SQL, or nothing if anything that it was made from has moved since.
+
+    The options of `plan` (-t, --allow, --preflight) are in the file.
+    """
+    from delta_engine.cli.plan_file_commands import apply_plan_file
+    from delta_engine.cli.results import Results
+
+    apply_plan_file(ctx.obj, file, Results(as_json=json, with_timings=timings), yes=yes)
 
 
 @app.command(epilog="Example: delta-engine -e prod sync --yes --allow drop_column:silver.orders")
@@ -172,25 +204,17 @@ def sync(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Show the plan and its statements, and stop.")
     ] = False,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    yes: Yes = False,
     json: Json = False,
     timings: Timings = False,
     preflight: CountsChecks = False,
 ) -> None:
     """Bring the catalog to the models: lock, plan, check, ask on a terminal, apply, record."""
-    from delta_engine.cli.commands import show_plan, sync_models
+    from delta_engine.cli.commands import Rendering, show_plan, sync_models
     from delta_engine.cli.results import Results
 
     if dry_run:
-        show_plan(
-            ctx.obj,
-            table or (),
-            allow or (),
-            as_json=json,
-            with_sql=True,
-            detailed=False,
-            counts_checks=preflight,
-        )
+        show_plan(ctx.obj, _options(table, allow, preflight), Rendering.JSON if json else Rendering.SCRIPT)
     else:
         results = Results(as_json=json, with_timings=timings)
         sync_models(ctx.obj, table or (), allow or (), results, yes=yes, counts_checks=preflight)
@@ -227,7 +251,7 @@ def drift(
         bool, typer.Option("--accept", help="Take the drift into the models and the deployment state.")
     ] = False,
     allow: Allow = None,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    yes: Yes = False,
 ) -> None:
     """Say what somebody changed behind the engine's back, who and when. Changes nothing, unless asked to."""
     from delta_engine.cli.drift_commands import Format, Output, accept_drift, report_drift, revert_drift
@@ -273,6 +297,12 @@ def import_models(
 
 
 app.add_typer(state_app, name="state")
+
+
+def _options(tables: list[str] | None, allow: list[str] | None, counts_checks: bool) -> Options:
+    from delta_engine.plan_files.document import Options
+
+    return Options(tables=tuple(tables or ()), allow=tuple(allow or ()), counts_checks=counts_checks)
 
 
 def main() -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from enum import Enum
+from pathlib import Path
 
 import typer
 
@@ -13,7 +15,7 @@ from delta_engine.cli.plan_view import print_plan, print_statements
 from delta_engine.cli.progress import shown
 from delta_engine.cli.results import Results
 from delta_engine.cli.terminal import confirm, print_note, status
-from delta_engine.errors import raise_all
+from delta_engine.errors import RefusedError, raise_all
 from delta_engine.execute.action_runner import (
     ApplyFailedError,
     ScriptLine,
@@ -22,6 +24,10 @@ from delta_engine.execute.action_runner import (
 )
 from delta_engine.orchestrate.deployments import open_deployment
 from delta_engine.orchestrate.orchestrator import Orchestrator
+from delta_engine.orchestrate.plan_files import (
+    make_plan_file,
+    write_plan_file,
+)
 from delta_engine.orchestrate.project import (
     Project,
     load_project,
@@ -29,8 +35,10 @@ from delta_engine.orchestrate.project import (
     orchestrator,
     rendered_script,
 )
-from delta_engine.orchestrate.sync_run import SyncRun
+from delta_engine.orchestrate.sync_run import ReviewedPlan, SyncRun
+from delta_engine.plan_files.document import Options
 from delta_engine.report.plan_document import plan_document
+from delta_engine.report.plan_markdown import plan_markdown
 from delta_engine.report.plan_tree import counted, plan_summary
 
 
@@ -41,24 +49,44 @@ def validate_models(context: Context, tables: Sequence[str]) -> None:
     typer.echo(f"{environment}: configuration and {counted(len(project.models), 'model')} are valid")
 
 
+class Rendering(Enum):
+    """How to print a plan."""
+
+    TREE = "tree"
+    SCRIPT = "tree and statements"
+    JSON = "json"
+    MARKDOWN = "markdown"
+
+
 def show_plan(
     context: Context,
-    tables: Sequence[str],
-    allow: Sequence[str],
+    options: Options,
+    rendering: Rendering = Rendering.TREE,
     *,
-    as_json: bool,
-    with_sql: bool,
-    detailed: bool,
-    counts_checks: bool = False,
+    out: Path | None = None,
+    detailed: bool = False,
 ) -> None:
-    """Show the plan, also when it is refused; the refusals go to stderr. Takes no lock, writes nothing."""
-    project, backend, engine = open_engine(context, tables, allow, counts_checks=counts_checks)
+    """Show the plan, also when it is refused; the refusals go to stderr. Takes no lock, changes nothing.
+
+    Args:
+        context: the global options.
+        options: what to plan, and what to allow.
+        rendering: how to print it.
+        out: the plan file to write, unless the plan is refused; None for none.
+        detailed: whether to exit with 2 when changes are pending.
+    """
+    project, backend, engine = open_engine(
+        context, options.tables, options.allow, counts_checks=options.counts_checks
+    )
     with status("reading the catalog …"):
-        preview = engine.preview(project.models, is_partial=project.is_partial)
+        preview = engine.preview(project.models, is_partial=project.is_partial, allow_cached=out is None)
     plan = preview.plan
-    script = rendered_script(plan, backend) if as_json or with_sql else ()
-    _show(plan, project, script, as_json=as_json, with_sql=with_sql)
+    script = () if rendering is Rendering.TREE else rendered_script(plan, backend)
+    _show(plan, project, script, rendering, preview.refusals)
     raise_all(preview.refusals)
+    if out is not None:
+        write_plan_file(make_plan_file(project, backend, engine, preview, options), out)
+        print_note(f"the plan is in {out}: `delta-engine -e {project.settings.environment} apply {out}`")
     if detailed and plan:
         raise typer.Exit(ExitCode.PENDING)
 
@@ -77,21 +105,45 @@ def sync_models(
     with engine.run("sync", print_note) as run:
         with status("reading the catalog …"):
             plan = run.plan(project.models, is_partial=project.is_partial)
-        if results.as_json:
-            print_plan(plan, to_stderr=True)  # stdout is for the one document at the end
-        else:
-            _show(plan, project, (), as_json=False, with_sql=False)
-        raise_all(run.refusals(plan))
-        if plan:
-            confirm("Apply these changes?", yes=yes)
-        apply_plan(run, plan, results)
+        carry_out(run, plan, project, results, yes=yes)
 
 
-def apply_plan(run: SyncRun, plan: TablePlan, results: Results) -> tuple[TableOutcome, ...]:
+def carry_out(
+    run: SyncRun,
+    plan: TablePlan,
+    project: Project,
+    results: Results,
+    *,
+    yes: bool,
+    reviewed: ReviewedPlan | None = None,
+) -> None:
+    """Show the plan of a locked run, judge it, ask, apply it, and print what became of it.
+
+    Args:
+        run: the run.
+        plan: what it planned.
+        project: what it is about.
+        results: how to print.
+        yes: whether to go on without asking.
+        reviewed: the plan file that says the same, if there is one.
+    """
+    if results.as_json:
+        print_plan(plan, to_stderr=True)  # stdout is for the one document at the end
+    else:
+        _show(plan, project, (), Rendering.TREE)
+    raise_all(run.refusals(plan))
+    if plan:
+        confirm("Apply these changes?", yes=yes)
+    apply_plan(run, plan, results, reviewed)
+
+
+def apply_plan(
+    run: SyncRun, plan: TablePlan, results: Results, reviewed: ReviewedPlan | None = None
+) -> tuple[TableOutcome, ...]:
     """Apply a plan, show how it gets on, and print what became of it, also if tables failed."""
     try:
         with shown(plan) as display:
-            outcomes = run.apply(plan, display.on_outcome, display.control)
+            outcomes = run.apply(plan, display.on_outcome, display.control, reviewed=reviewed)
     except ApplyFailedError:
         results.print(run.report)
         raise
@@ -119,16 +171,18 @@ def _show(
     plan: TablePlan,
     project: Project,
     script: Sequence[ScriptLine],
-    *,
-    as_json: bool,
-    with_sql: bool,
+    rendering: Rendering,
+    refusals: Sequence[RefusedError] = (),
 ) -> None:
     environment = project.settings.environment
-    if as_json:
+    if rendering is Rendering.JSON:
         typer.echo(plan_document(plan, environment=environment, statements=by_table(script)))
         return
+    if rendering is Rendering.MARKDOWN:
+        typer.echo(plan_markdown(plan, script, environment=environment, refusals=refusals), nl=False)
+        return
     print_plan(plan)
-    if with_sql:
+    if rendering is Rendering.SCRIPT:
         print_statements(line.sql for line in script)
     for schema in plan.kept_schemas:
         typer.echo(f"kept: schema {schema} is not declared any more, and stays as it is")

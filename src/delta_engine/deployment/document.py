@@ -20,6 +20,8 @@ SCHEMA_URI: Final = "urn:delta-engine:deployment-state:v1"
 KEPT_WRITE_IDS: Final = 20
 """How many earlier write ids a document remembers: a save whose answer was lost is recognised by its own,
 even after others have saved on top of it."""
+KEPT_APPLIED_PLANS: Final = 20
+"""How many applied plan files a document remembers."""
 
 Checksum = Annotated[str, msgspec.Meta(pattern="^sha256:[0-9a-f]{64}$")]
 Count = Annotated[int, msgspec.Meta(ge=0)]
@@ -156,6 +158,22 @@ class ApplyRecord(OpenStruct, frozen=True, kw_only=True):
     checkpoints: tuple[Checkpoint, ...]
 
 
+class AppliedPlan(OpenStruct, frozen=True, kw_only=True):
+    """A plan file that was applied.
+
+    Args:
+        checksum: the plan file's.
+        applied_at: when that ended; when it began, if it was cut short.
+        applied_by: by whom.
+        is_whole: whether all of it was applied.
+    """
+
+    checksum: Checksum
+    applied_at: Moment
+    applied_by: str
+    is_whole: bool
+
+
 class DeploymentState(OpenStruct, frozen=True, kw_only=True):
     """What this engine last applied in one environment.
 
@@ -175,6 +193,7 @@ class DeploymentState(OpenStruct, frozen=True, kw_only=True):
         environment: what it is about.
         resources: by key, `table.<catalog>.<schema>.<table>` and `schema.<catalog>.<schema>`, lower case.
         metadata: what the last apply did.
+        applied_plans: the plan files that were applied, newest first; only the latest are remembered.
     """
 
     schema_uri: str = msgspec.field(name="$schema")
@@ -192,3 +211,10 @@ class DeploymentState(OpenStruct, frozen=True, kw_only=True):
     environment: EnvironmentRecord
     resources: dict[str, Resource]
     metadata: ApplyRecord
+    applied_plans: tuple[AppliedPlan, ...] = ()
+
+    def with_applied_plan(self, plan: AppliedPlan) -> DeploymentState:
+        """Return the document with one more plan file among those that were applied."""
+        others = (known for known in self.applied_plans if known.checksum != plan.checksum)
+        kept = (plan, *others)[:KEPT_APPLIED_PLANS]
+        return msgspec.structs.replace(self, applied_plans=kept)

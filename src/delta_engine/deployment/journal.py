@@ -12,7 +12,14 @@ from dataclasses import dataclass
 import msgspec
 
 from delta_engine.deployment.definitions import SchemaDefinition, TableDefinition
-from delta_engine.deployment.document import Checkpoint, DeploymentState, Resource, Status
+from delta_engine.deployment.document import (
+    AppliedPlan,
+    Checkpoint,
+    Checksum,
+    DeploymentState,
+    Resource,
+    Status,
+)
 from delta_engine.deployment.lock_record import Moment
 from delta_engine.deployment.open_struct import OpenStruct, decode_open, encode_open
 from delta_engine.deployment.ports import JournalStore
@@ -33,6 +40,7 @@ class JournalStart(OpenStruct, frozen=True, kw_only=True):
         resources: the keys of the tables that it was about to change.
         attempted: what it was about to make of them, by the same keys.
         attempted_schemas: the same of schemas.
+        plan: the checksum of the plan file that it applied; None for a plan that was made and applied at once.
     """
 
     state_id: str
@@ -43,6 +51,13 @@ class JournalStart(OpenStruct, frozen=True, kw_only=True):
     resources: tuple[str, ...]
     attempted: dict[str, tuple[TableDefinition, ...]] = msgspec.field(default_factory=dict)
     attempted_schemas: dict[str, SchemaDefinition] = msgspec.field(default_factory=dict)
+    plan: Checksum | None = None
+
+    def cut_short(self, plan: Checksum) -> AppliedPlan:
+        """Return what there is to say of a plan file whose run did not end."""
+        return AppliedPlan(
+            checksum=plan, applied_at=self.started_at, applied_by=self.started_by, is_whole=False
+        )
 
 
 class JournalEntry(OpenStruct, frozen=True, kw_only=True):
@@ -111,6 +126,8 @@ def replay(state: DeploymentState, journals: Mapping[str, Sequence[bytes]]) -> R
         if (start.state_id, start.serial) != (state.state_id, state.serial):
             notes.append(_misfit(who, start, entries, state))
             continue
+        if start.plan is not None:
+            state = state.with_applied_plan(start.cut_short(start.plan))
         finished = {entry.key: entry.resource for entry in entries}
         resources |= finished
         unfinished = [key for key in start.resources if key not in finished]

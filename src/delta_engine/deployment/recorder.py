@@ -15,7 +15,9 @@ from delta_engine.actions import TablePlan
 from delta_engine.deployment.attempts import NOTHING_ATTEMPTED, attempted_by
 from delta_engine.deployment.definitions import define, definition_checksum
 from delta_engine.deployment.document import (
+    AppliedPlan,
     Checkpoint,
+    Checksum,
     DeploymentState,
     Resource,
     Status,
@@ -90,6 +92,7 @@ class RunRecorder:
         self._attempted = NOTHING_ATTEMPTED
         self._settles_attempts = True
         self._warnings: list[str] = []
+        self._plan_file: Checksum | None = None
         self._base: LoadedState | None = repository.load()
         replayed = replay(
             self._base.state if self._base else first_document(facts, now=now()), journals.read()
@@ -120,6 +123,21 @@ class RunRecorder:
         self._state = synchronize(self.state, observed, managed=managed, now=self._now())
         self._resources = dict(self._state.resources)
 
+    def follow(self, plan_file: Checksum) -> None:
+        """Say that this run applies a plan file, by its checksum."""
+        self._plan_file = plan_file
+
+    def remember_plan(self, *, is_whole: bool) -> None:
+        """Remember the plan file that this run followed, if it followed one, and whether it got through."""
+        if self._plan_file is not None:
+            applied = AppliedPlan(
+                checksum=self._plan_file,
+                applied_at=self._now(),
+                applied_by=self._facts.who,
+                is_whole=is_whole,
+            )
+            self._state = self._state.with_applied_plan(applied)
+
     def begin(self, plan: TablePlan, models: Sequence[Table], schemas: Sequence[Schema]) -> None:
         """Make sure that a killed apply leaves its traces: the first document, and the journal's first entry.
 
@@ -145,6 +163,7 @@ class RunRecorder:
                 resources=tuple(table_key(action.table) for action in plan.table_actions()),
                 attempted=dict(self._attempted.tables),
                 attempted_schemas=dict(self._attempted.schemas),
+                plan=self._plan_file,
             )
         )
 
@@ -351,7 +370,7 @@ class RunRecorder:
         Raises:
             StaleStateError, UnsavedStateError: it could not be saved; the journal stays.
         """
-        if self._base and not self._checkpoints and self._resources == self._base.state.resources:
+        if self._base and not self._checkpoints and self._is_as_saved(self._base.state):
             self._remove_journals()
             return self._base
         state = described(self.state, self._facts)
@@ -400,6 +419,10 @@ class RunRecorder:
             self._resources[key] = applied_schema(
                 model.catalog_name, model.schema_name, at=self._now(), by=self._facts.who
             )
+
+    def _is_as_saved(self, saved: DeploymentState) -> bool:
+        plans = self._state.applied_plans
+        return self._resources == saved.resources and plans == saved.applied_plans
 
     def _known_id(self, table: QualifiedName) -> str | None:
         """Return the id that was recorded before this run."""

@@ -22,6 +22,7 @@ from delta_engine.execute.ddl import DeltaDDL
 from delta_engine.execute.guarded_sql_runner import GuardedSqlRunner
 from delta_engine.execute.plan_progress import OutcomeKind, PlanProgress, StepResult, TableOutcome
 from delta_engine.execute.recording_sql_runner import RecordingSqlRunner
+from delta_engine.execute.reviewed_sql_runner import ReviewedSqlRunner
 from delta_engine.execute.schema_executor import SchemaExecutor, SchemaOutcome
 from delta_engine.execute.steps import steps_of
 from delta_engine.execute.still_needed import Look, StillNeeded
@@ -147,12 +148,11 @@ class ActionRunner:
 
     def guarded(self, check: Callable[[], None]) -> ActionRunner:
         """Return a runner that makes a check before every statement; what the check raises ends the apply."""
-        return ActionRunner(
-            GuardedSqlRunner(self._runner, check),
-            self._addressing,
-            self._capabilities,
-            parallelism=self._parallelism,
-        )
+        return self._over(GuardedSqlRunner(self._runner, check))
+
+    def reviewed(self, script: Iterable[ScriptLine]) -> ActionRunner:
+        """Return a runner that runs the statements of a script and no others; another one ends the apply."""
+        return self._over(ReviewedSqlRunner(self._runner, (line.sql for line in script)))
 
     def apply(
         self,
@@ -206,6 +206,9 @@ class ActionRunner:
             work.do(step)
             lines += [ScriptLine(table=step.table.key, sql=sql) for sql in recorder.statements]
         return tuple(lines)
+
+    def _over(self, runner: SqlRunner) -> ActionRunner:
+        return ActionRunner(runner, self._addressing, self._capabilities, parallelism=self._parallelism)
 
     def _work(
         self, runner: SqlRunner, control: ApplyControl, still_needed: StillNeeded | None = None

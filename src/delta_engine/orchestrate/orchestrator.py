@@ -16,6 +16,7 @@ from delta_engine.deployment.recorder import Notify
 from delta_engine.deployment.renamed_resources import with_settled_renames
 from delta_engine.deployment.repository import utc_now
 from delta_engine.deployment.resources import last_applied
+from delta_engine.deployment.run_facts import RunFacts
 from delta_engine.deployment.schema_resources import last_applied_schemas
 from delta_engine.drift.drift_report import DriftReport
 from delta_engine.drift.evidence import Evidence
@@ -24,8 +25,9 @@ from delta_engine.drift_policy import DriftPolicy
 from delta_engine.errors import CatalogReadError, RefusedError, raise_all
 from delta_engine.execute.action_runner import ActionRunner, ApplyFailedError, OnOutcome, TableOutcome
 from delta_engine.models import QualifiedName, Schema, Table
-from delta_engine.orchestrate.pipeline import Pipeline, PlannedRun
+from delta_engine.orchestrate.pipeline import Pipeline, PlanBasis, PlannedRun
 from delta_engine.orchestrate.sync_run import SyncRun
+from delta_engine.plan_files.document import Fingerprints
 from delta_engine.report.run_history import RunHistory
 from delta_engine.state.catalog_reader import CatalogReader, readable_snapshot, snapshot_with_former_names
 from delta_engine.state.row_counts import RowCounter
@@ -48,10 +50,12 @@ class Preview:
     Args:
         plan: what has to be done.
         refusals: why it must not be done; empty if it may.
+        basis: what the plan was made from.
     """
 
     plan: TablePlan
     refusals: tuple[RefusedError, ...]
+    basis: PlanBasis
 
 
 class Orchestrator:
@@ -133,12 +137,15 @@ class Orchestrator:
         """
         return self.preview(tables).plan
 
-    def preview(self, tables: Sequence[Table], *, is_partial: bool = False) -> Preview:
+    def preview(
+        self, tables: Sequence[Table], *, is_partial: bool = False, allow_cached: bool = True
+    ) -> Preview:
         """Return what a sync would do, and why it would refuse to; changes nothing, takes no lock.
 
         Args:
             tables: the models.
             is_partial: whether other models were left out; then only these tables are looked at.
+            allow_cached: whether a recent copy of the deployment state will do.
 
         Raises:
             InvalidModelError, CatalogReadError, RefusalGroup: as `plan_tables`.
@@ -146,11 +153,29 @@ class Orchestrator:
         raise_all(self._pipeline.validator.model_violations(tables))
         tables = resolved(tables)
         observed = snapshot_with_former_names(self._pipeline.reader, tables, self._pipeline.planner.schemas)
-        planned = self._planned(tables, observed, is_partial=is_partial, allow_cached=True)
-        if planned.drift:  # a copy that is too old takes our own last run for somebody else
-            planned = self._planned(tables, observed, is_partial=is_partial, allow_cached=False)
+        state = self._deployment.peek_replayed(allow_cached=allow_cached)
+        planned = self._planned(tables, observed, state, is_partial=is_partial)
+        if planned.drift and allow_cached:  # a copy that is too old takes our own last run for somebody else
+            state = self._deployment.peek_replayed()
+            planned = self._planned(tables, observed, state, is_partial=is_partial)
         violations = self._pipeline.plan_refusals(planned.plan, planned.wanted, observed)
-        return Preview(plan=planned.plan, refusals=(*planned.drift, *violations))
+        return Preview(
+            plan=planned.plan,
+            refusals=(*planned.drift, *violations),
+            basis=PlanBasis(models=tables, observed=observed, state=state),
+        )
+
+    def fingerprints(self, preview: Preview) -> Fingerprints:
+        """Return the fingerprints of all that a plan was made from; costs statements for the tables that it changes.
+
+        Raises:
+            CatalogReadError, RefusalGroup, StatementError: a table that is to be dropped cannot be read.
+        """
+        return self._pipeline.fingerprints(preview.plan, preview.basis)
+
+    def run_facts(self) -> RunFacts:
+        """Return who runs this, and from where."""
+        return self._deployment.facts()
 
     def drift_report(
         self,
@@ -242,9 +267,13 @@ class Orchestrator:
             return readable_snapshot(self._pipeline.reader, tables, schemas)
 
     def _planned(
-        self, tables: Sequence[Table], observed: CatalogState, *, is_partial: bool, allow_cached: bool
+        self,
+        tables: Sequence[Table],
+        observed: CatalogState,
+        state: DeploymentState | None,
+        *,
+        is_partial: bool,
     ) -> PlannedRun:
-        state = self._deployment.peek_replayed(allow_cached=allow_cached)
         state = state and with_settled_renames(state, tables, observed)
         applied = last_applied(state) if state else {}
         return self._pipeline.plan(tables, observed, applied, state, is_partial=is_partial)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
@@ -31,10 +31,12 @@ from delta_engine.execute.action_runner import ActionRunner, by_table
 from delta_engine.execute.still_needed import StaleTableError
 from delta_engine.models import QualifiedName, Schema, Table
 from delta_engine.orchestrate.removed_tables import removed_tables
+from delta_engine.plan_files.document import Fingerprints
+from delta_engine.plan_files.fingerprints import fingerprints
 from delta_engine.report.run_history import RunHistory
 from delta_engine.state.catalog_reader import CatalogReader, former_name, with_tables_read
 from delta_engine.state.row_counts import RowCounter
-from delta_engine.state.states import CatalogState
+from delta_engine.state.states import CatalogState, TableState
 from delta_engine.state.table_history import TableHistoryReader
 from delta_engine.state.table_versions import TableVersionReader
 from delta_engine.validation.partial_models import partial_model_violations
@@ -83,6 +85,45 @@ class Pipeline:
         yield from self.validator.plan_violations(plan)
         if self.preflight is not None:
             yield from self.preflight.refusals(plan, wanted, observed)
+
+    def fingerprints(
+        self, plan: TablePlan, basis: PlanBasis, *, like: Fingerprints | None = None
+    ) -> Fingerprints:
+        """Return the fingerprints of all that a plan was made from; costs statements for the tables that it changes.
+
+        Args:
+            plan: the plan.
+            basis: what it was made from.
+            like: earlier fingerprints that these are to be held against: they cover the same tables, and more.
+
+        Raises:
+            CatalogReadError, RefusalGroup, StatementError: a table that no model declares cannot be read.
+        """
+        earlier = like.tables if like else {}
+        tables = self._states({*earlier, *(drop.table.key for drop in plan.drop_tables)}, basis)
+        touched = {action.table.key for action in plan.table_actions()}
+        touched |= {key for key, one in earlier.items() if one.table_id is not None}
+        ids = self._ids({key: tables[key] for key in touched if tables[key].exists})
+        return fingerprints(tables, basis.observed, basis.state, ids)
+
+    def _states(self, further: Collection[str], basis: PlanBasis) -> Mapping[str, TableState]:
+        """Return the states of the declared tables and of further ones, by `QualifiedName.key`."""
+        declared = {model.qualified_name.key for model in basis.models}
+        observed = basis.observed
+        names = [QualifiedName(*key.split(".")) for key in sorted({*further} - {*observed.tables})]
+        unread = [Table(name.catalog, name.schema, name.table, ()) for name in names]
+        if unread:
+            observed = observed.with_tables(self.reader.snapshot(unread))
+        return {key: observed.tables[key] for key in (*declared, *further)}
+
+    def _ids(self, tables: Mapping[str, TableState]) -> Mapping[str, str]:
+        """Return Delta's ids of existing tables, as far as they are known."""
+        if self.versions is None or not tables:
+            return {}
+        names = {key: state.former_name or QualifiedName(*key.split(".")) for key, state in tables.items()}
+        found = self.versions.read(tuple(names.values()), with_id={name.key for name in names.values()})
+        versions = {key: found[name.key] for key, name in names.items() if name.key in found}
+        return {key: one.table_id for key, one in versions.items() if one.table_id is not None}
 
     def thorough_detector(self) -> DriftDetector:
         """Return the detector of reports: it asks who did it."""
@@ -206,6 +247,21 @@ class Pipeline:
             return dict.fromkeys(names)
         rows = self.row_counter.count(names)
         return {name: rows[name.key] for name in names}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanBasis:
+    """What a plan was made from.
+
+    Args:
+        models: the declared tables, keys resolved.
+        observed: a snapshot that covers them.
+        state: the deployment state, as it was before anything was made of the snapshot; None if there was none.
+    """
+
+    models: tuple[Table, ...]
+    observed: CatalogState
+    state: DeploymentState | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from delta_engine.actions import TablePlan
 from delta_engine.aspects.table_names import RenameTable
@@ -24,15 +24,31 @@ from delta_engine.execute.action_runner import (
     OnOutcome,
     OutcomeKind,
     SchemaOutcome,
+    ScriptLine,
     TableOutcome,
 )
 from delta_engine.execute.apply_control import ApplyControl
 from delta_engine.execute.stopping import stopped_by_signals
 from delta_engine.models import QualifiedName, Schema, Table
-from delta_engine.orchestrate.pipeline import Pipeline
+from delta_engine.orchestrate.pipeline import Pipeline, PlanBasis
+from delta_engine.plan_files.document import Fingerprints
 from delta_engine.report.run_report import RunFrame, RunReport, run_report
 from delta_engine.state.catalog_reader import former_name, snapshot_with_former_names
 from delta_engine.state.states import CatalogState
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReviewedPlan:
+    """A plan file that was reviewed.
+
+    Args:
+        checksum: its checksum, by which it is remembered.
+        script: its statements.
+    """
+
+    checksum: str
+    script: tuple[ScriptLine, ...]
+
 
 _UNREADABLE = (RefusedError, RefusalGroup, StatementError)
 
@@ -54,6 +70,7 @@ class SyncRun:
         self._started_at = utc_now()
         self._schema_outcomes: list[SchemaOutcome] = []
         self._report: RunReport | None = None
+        self._loaded = locked.recorder.state
         self._models: tuple[Table, ...] = ()
         self._wanted: tuple[Table, ...] = ()
         self._schemas: tuple[Schema, ...] = ()
@@ -67,6 +84,11 @@ class SyncRun:
         """What the run did; there is a report once `apply` is over, also if tables failed or it was ended early."""
         assert self._report is not None, "nothing was applied yet"
         return self._report
+
+    @property
+    def loaded(self) -> DeploymentState:
+        """The deployment state as this run found it, with what killed runs left; serial 0 if there was none."""
+        return self._loaded
 
     @property
     def state(self) -> DeploymentState:
@@ -135,6 +157,15 @@ class SyncRun:
         detector = self._pipeline.thorough_detector()
         return detector.schemas(self._recorder.state, self._observed, now=utc_now())
 
+    def fingerprints(self, plan: TablePlan, like: Fingerprints) -> Fingerprints:
+        """Return the fingerprints of all that `plan` was made from, to be held against earlier ones.
+
+        Raises:
+            CatalogReadError, RefusalGroup, StatementError: a table that no model declares cannot be read.
+        """
+        basis = PlanBasis(models=self._models, observed=self._observed, state=self._loaded)
+        return self._pipeline.fingerprints(plan, basis, like=like)
+
     def refusals(self, plan: TablePlan) -> tuple[RefusedError, ...]:
         """Return why the plan must not be applied: by the drift that it would undo, the rules, and the rows."""
         return (*self._drift, *self._pipeline.plan_refusals(plan, self._wanted, self._observed))
@@ -196,6 +227,8 @@ class SyncRun:
         plan: TablePlan,
         on_outcome: OnOutcome = lambda _outcome: None,
         control: ApplyControl | None = None,
+        *,
+        reviewed: ReviewedPlan | None = None,
     ) -> tuple[TableOutcome, ...]:
         """Apply a validated plan, and record what it did. Ctrl-C and SIGTERM end it in an orderly way.
 
@@ -203,21 +236,27 @@ class SyncRun:
             plan: what `plan` returned; may be empty, which still records tables that are as declared.
             on_outcome: called as each table is done, or as far as it is to be.
             control: what to see of it, and how to end it.
+            reviewed: the plan file that says the same; no other statement runs then.
 
         Raises:
             ApplyStoppedError: it was ended before all was done; what was done is recorded.
             ApplyFailedError: some schemas or tables failed; that is recorded too.
+            UnreviewedStatementError: a statement is not in the plan file; the journal has what was done until then.
             LockLost: the lock was lost on the way; the journal has what was done until then.
             StaleStateError, UnsavedStateError: what was applied could not be recorded.
         """
         control = control or ApplyControl()
+        action_runner = self._action_runner
+        if reviewed is not None:
+            self._recorder.follow(reviewed.checksum)
+            action_runner = action_runner.reviewed(reviewed.script)
         with stopped_by_signals(control.stop):
             if plan:
                 self._lease.check()
                 self._recorder.begin(plan, self._models, self._schemas)
             failure: ApplyFailedError | None = None
             try:
-                outcomes = self._action_runner.apply(
+                outcomes = action_runner.apply(
                     plan,
                     self._recording(plan, on_outcome),
                     on_schema=self._record_schema,
@@ -226,6 +265,7 @@ class SyncRun:
                 )
             except ApplyFailedError as error:
                 failure, outcomes = error, error.outcomes
+            self._recorder.remember_plan(is_whole=failure is None)
             verified = self._settle(plan, is_stopped=isinstance(failure, ApplyStoppedError))
             outcomes = tuple(
                 replace(outcome, is_verified=outcome.table.key in verified) for outcome in outcomes
@@ -235,8 +275,21 @@ class SyncRun:
             raise type(failure)(outcomes, failure.schemas)
         return outcomes
 
+    def unchanged(self) -> RunReport:
+        """Return the report of a run that has nothing to do; no history keeps it."""
+        return self._report_of(TablePlan(), ())
+
     def _reported(self, plan: TablePlan, outcomes: tuple[TableOutcome, ...]) -> RunReport:
         """Make the report, and keep it where reports are kept."""
+        report = self._report_of(plan, outcomes)
+        if self._pipeline.run_history is not None:
+            try:
+                self._pipeline.run_history.append(report)
+            except StatementError as error:  # what was applied is recorded all the same
+                self._recorder.warn(f"the run could not be added to its history: {error}")
+        return report
+
+    def _report_of(self, plan: TablePlan, outcomes: tuple[TableOutcome, ...]) -> RunReport:
         frame = RunFrame(
             run_id=self._recorder.run_id,
             operation=self._locked.operation,
@@ -245,15 +298,7 @@ class SyncRun:
             models=len(self._models),
         )
         warnings = self._recorder.warnings
-        report = run_report(
-            frame, plan, outcomes, self._schema_outcomes, ended_at=utc_now(), warnings=warnings
-        )
-        if self._pipeline.run_history is not None:
-            try:
-                self._pipeline.run_history.append(report)
-            except StatementError as error:  # what was applied is recorded all the same
-                self._recorder.warn(f"the run could not be added to its history: {error}")
-        return report
+        return run_report(frame, plan, outcomes, self._schema_outcomes, ended_at=utc_now(), warnings=warnings)
 
     def _recording(self, plan: TablePlan, on_outcome: OnOutcome) -> OnOutcome:
         """Return what records each table as it is done."""

@@ -36,7 +36,15 @@ def plan_document(plan: TablePlan, *, environment: str, statements: Mapping[str,
         environment: what it was made for.
         statements: the exact SQL by table key.
     """
-    document = {
+    document = plan_content(plan, environment=environment)
+    for table, action in zip(document["tables"], plan.table_actions(), strict=True):
+        table["statements"] = list(statements.get(action.table.key, ()))
+    return json.dumps(document, indent=2, ensure_ascii=False)
+
+
+def plan_content(plan: TablePlan, *, environment: str) -> dict[str, Any]:
+    """Return a plan as JSON data, without its statements."""
+    return {
         "format": FORMAT,
         "version": VERSION,
         "environment": environment,
@@ -45,12 +53,8 @@ def plan_document(plan: TablePlan, *, environment: str, statements: Mapping[str,
         **({"align_schemas": list(map(_schema, plan.align_schemas))} if plan.align_schemas else {}),
         **({"kept_tables": [str(table) for table in plan.kept_tables]} if plan.kept_tables else {}),
         **({"kept_schemas": [str(schema) for schema in plan.kept_schemas]} if plan.kept_schemas else {}),
-        "tables": [
-            {**_table(action), "statements": list(statements.get(action.table.key, ()))}
-            for action in plan.table_actions()
-        ],
+        "tables": list(map(_table, plan.table_actions())),
     }
-    return json.dumps(document, indent=2, ensure_ascii=False)
 
 
 def _created_schema(create: CreateSchema) -> dict[str, Any]:

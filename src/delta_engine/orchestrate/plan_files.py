@@ -1,0 +1,173 @@
+"""Writes the plan of a project into a file, and takes a file up again if nothing has moved since."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from delta_engine.actions import TablePlan
+from delta_engine.backends import Backend
+from delta_engine.deployment.document import AppliedPlan, DeploymentState
+from delta_engine.deployment.local_files import write_atomically
+from delta_engine.deployment.repository import utc_now
+from delta_engine.execute.action_runner import ScriptLine
+from delta_engine.orchestrate.orchestrator import Orchestrator, Preview
+from delta_engine.orchestrate.project import Project, rendered_script
+from delta_engine.orchestrate.sync_run import ReviewedPlan, SyncRun
+from delta_engine.plan_files.codec import encode_plan_file, plan_again, sealed
+from delta_engine.plan_files.document import (
+    SCHEMA_URI,
+    VERSION,
+    Fingerprints,
+    Options,
+    Origin,
+    PlanFile,
+    PlannedStatement,
+    PolicyRecord,
+)
+from delta_engine.plan_files.errors import PlanFileError, StalePlanError
+from delta_engine.plan_files.fingerprints import model_checksums, schema_checksums
+from delta_engine.plan_files.staleness import moves
+from delta_engine.policy import Allowance
+from delta_engine.report.plan_document import plan_content
+
+
+def make_plan_file(
+    project: Project, backend: Backend, engine: Orchestrator, preview: Preview, options: Options
+) -> PlanFile:
+    """Return a plan that may be applied, as a file has it.
+
+    Args:
+        project: the project, loaded with the same options.
+        backend: its backend.
+        engine: its pipeline.
+        preview: the plan, made without a cached copy of the deployment state.
+        options: what the command was told.
+    """
+    facts = engine.run_facts()
+    return _plan_file(
+        project,
+        preview.plan,
+        rendered_script(preview.plan, backend),
+        engine.fingerprints(preview),
+        options=options,
+        engine_version=facts.engine_version,
+        origin=Origin(made_at=utc_now(), made_by=facts.who, lineage=facts.lineage),
+    )
+
+
+def write_plan_file(file: PlanFile, path: Path) -> None:
+    """Write a plan file, whole or not at all.
+
+    Raises:
+        PlanFileError: it cannot be written there.
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_atomically(path, encode_plan_file(file))
+    except OSError as error:
+        raise PlanFileError(
+            f"the plan file cannot be written: {error.strerror}",
+            where=str(path),
+            way_out="Name another file with --out.",
+        ) from None
+
+
+def earlier_apply(file: PlanFile, state: DeploymentState) -> AppliedPlan | None:
+    """Return what the deployment state remembers of a plan file; None if it was never applied."""
+    return next((known for known in state.applied_plans if known.checksum == file.checksum), None)
+
+
+def reviewed_plan(
+    file: PlanFile, path: Path, project: Project, backend: Backend, run: SyncRun, plan: TablePlan
+) -> ReviewedPlan:
+    """Hold a plan file against the plan that would be made now.
+
+    Args:
+        file: the plan file.
+        path: where it is.
+        project: the project, loaded with the file's options.
+        backend: its backend.
+        run: the run that holds the lock.
+        plan: what the run would do.
+
+    Raises:
+        StalePlanError: something has moved since the file was written.
+        CatalogReadError, RefusalGroup, StatementError: a table of the file that no model declares cannot be read.
+    """
+    current = _plan_file(
+        project,
+        plan,
+        rendered_script(plan, backend),
+        run.fingerprints(plan, file.fingerprints),
+        options=file.options,
+        engine_version=file.engine_version,
+        origin=file.origin,
+    )
+    moved = moves(file, current)
+    if moved:
+        raise StalePlanError(
+            moved,
+            where=str(path),
+            way_out=plan_again(file.environment, str(path), file.options),
+            note=_unfinished(earlier_apply(file, run.loaded)),
+        )
+    script = tuple(ScriptLine(table=one.table, sql=one.sql) for one in file.statements)
+    return ReviewedPlan(checksum=file.checksum, script=script)
+
+
+def _plan_file(
+    project: Project,
+    plan: TablePlan,
+    script: tuple[ScriptLine, ...],
+    fingerprints: Fingerprints,
+    *,
+    options: Options,
+    engine_version: str,
+    origin: Origin,
+) -> PlanFile:
+    environment = project.settings.environment
+    return sealed(
+        PlanFile(
+            schema_uri=SCHEMA_URI,
+            version=VERSION,
+            checksum="",
+            engine_version=engine_version,
+            environment=environment,
+            origin=origin,
+            options=options,
+            is_partial=project.is_partial,
+            policy=_policy(project),
+            models=model_checksums(project.models),
+            declared_schemas=schema_checksums(project.schemas),
+            fingerprints=fingerprints,
+            plan=plan_content(plan, environment=environment),
+            statements=tuple(PlannedStatement(table=line.table, sql=line.sql) for line in script),
+        )
+    )
+
+
+def _policy(project: Project) -> PolicyRecord:
+    policy = project.settings.policy
+    return PolicyRecord(
+        allow=tuple(map(_allowance, policy.allow)),
+        create_schemas=policy.create_schemas,
+        tags=policy.tags.value,
+        grants=policy.grants.value,
+        column_order=policy.column_order.value,
+        removed_tables=policy.removed_tables.value,
+        rules=policy.rules,
+        drift=project.settings.drift_policy.handling.value,
+    )
+
+
+def _allowance(allowance: Allowance) -> str:
+    return allowance.kind.value if allowance.tables == "*" else f"{allowance.kind.value}:{allowance.tables}"
+
+
+def _unfinished(applied: AppliedPlan | None) -> str:
+    if applied is None:
+        return ""
+    return (
+        f"an apply of it by {applied.applied_by} ({applied.applied_at:%Y-%m-%d %H:%M:%S} UTC) did not get through, "
+        "and what it did is kept"
+    )

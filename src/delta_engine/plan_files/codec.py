@@ -1,0 +1,142 @@
+"""From a plan file to bytes and back: format, versions, checksum, shape, each refused with its reason."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from delta_engine.plan_files.document import NO_OPTIONS, VERSION, Options, PlanFile
+from delta_engine.plan_files.errors import PlanFileError
+from delta_engine.plan_files.fingerprints import sha256
+
+_CHECKSUM = "checksum"
+
+
+def encode_plan_file(file: PlanFile) -> bytes:
+    """Return a plan file as indented JSON, for people and their diffs."""
+    return msgspec.json.format(msgspec.json.encode(file), indent=2) + b"\n"
+
+
+def sealed(file: PlanFile) -> PlanFile:
+    """Return a plan file under the checksum of its content."""
+    return msgspec.structs.replace(file, checksum=_checksum(msgspec.to_builtins(file)))
+
+
+def read_plan_file(path: Path, *, environment: str, engine_version: str) -> PlanFile:
+    """Read a plan file that may be applied here.
+
+    Args:
+        path: the file.
+        environment: the environment that it is to be applied to.
+        engine_version: this engine's.
+
+    Raises:
+        PlanFileError: there is none, or it is not one of this environment and this engine, as it was written.
+    """
+    again = plan_again(environment, str(path))
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise PlanFileError(
+            f"there is no plan file to read: {error.strerror}", where=str(path), way_out=again
+        ) from None
+    file = _decoded(data, where=str(path), way_out=again, engine_version=engine_version)
+    if file.environment != environment:
+        raise PlanFileError(
+            f"the plan is for the environment {file.environment!r}, not for {environment!r}",
+            where=str(path),
+            way_out=f"Apply it with `delta-engine -e {file.environment} apply`, or make one for {environment}.",
+        )
+    return file
+
+
+def plan_again(environment: str, where: str, options: Options = NO_OPTIONS) -> str:
+    """Return the way out of any plan that cannot be applied."""
+    given = [*_repeated("-t", options.tables), *_repeated("--allow", options.allow)]
+    given += ["--preflight"] if options.counts_checks else []
+    command = shlex.join(["delta-engine", "-e", environment, "plan", *given, "--out", where])
+    return f"Make it anew and review it: `{command}`."
+
+
+def _repeated(option: str, values: Iterable[str]) -> Iterator[str]:
+    for value in values:
+        yield from (option, value)
+
+
+def _decoded(data: bytes, *, where: str, way_out: str, engine_version: str) -> PlanFile:
+    raw = _object(data, where, way_out)
+    _require_version(raw, where, way_out)
+    _require_engine(raw, engine_version, where, way_out)
+    checksum = raw.get(_CHECKSUM)
+    if checksum != _checksum(raw):
+        raise PlanFileError(
+            "the plan file was edited or damaged: it does not match its checksum",
+            where=where,
+            way_out=way_out,
+        )
+    try:
+        return msgspec.convert(raw, PlanFile)
+    except msgspec.ValidationError as error:
+        raise PlanFileError(f"it is no valid plan file: {error}", where=where, way_out=way_out) from None
+
+
+def _object(data: bytes, where: str, way_out: str) -> dict[str, Any]:
+    if not data.strip():
+        raise PlanFileError("the file is empty", where=where, way_out=way_out)
+    try:
+        raw = msgspec.json.decode(data)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise PlanFileError(
+            f"it is no JSON, or not all of it: {error}", where=where, way_out=way_out
+        ) from None
+    if not isinstance(raw, dict):
+        raise PlanFileError("it is JSON, but no plan file", where=where, way_out=way_out)
+    return raw
+
+
+def _require_version(raw: dict[str, Any], where: str, way_out: str) -> None:
+    if not str(raw.get("$schema", "")).startswith("urn:delta-engine:plan-file:"):
+        raise PlanFileError("it is JSON, but no plan file", where=where, way_out=way_out)
+    version = raw.get("version")
+    if not isinstance(version, int) or isinstance(version, bool) or version < 0:
+        raise PlanFileError(f"its version is {version!r}", where=where, way_out=way_out)
+    if version > VERSION:
+        raise PlanFileError(
+            f"it is of format {version}, of a newer engine, and this one knows format {VERSION}",
+            where=where,
+            way_out="Upgrade delta-engine.",
+        )
+    if version < VERSION:
+        raise PlanFileError(
+            f"it is of format {version}, of an older engine, and this one applies format {VERSION} alone",
+            where=where,
+            way_out=way_out,
+        )
+
+
+def _require_engine(raw: dict[str, Any], engine_version: str, where: str, way_out: str) -> None:
+    """Refuse another engine's plan: it might carry out something else under the same names."""
+    theirs = raw.get("engine_version")
+    if theirs == engine_version:
+        return
+    is_newer = _numbers(str(theirs)) > _numbers(engine_version)
+    raise PlanFileError(
+        f"{'a newer' if is_newer else 'another'} engine made it: delta-engine {theirs}, and this is {engine_version}",
+        where=where,
+        way_out=f"Install delta-engine {theirs}, or plan again with this one. {way_out}",
+    )
+
+
+def _numbers(version: str) -> list[int]:
+    return [int(number) for number in re.findall(r"\d+", version)[:3]]
+
+
+def _checksum(raw: dict[str, Any]) -> str:
+    """Return the checksum of a document's content, however it is laid out."""
+    content = {key: value for key, value in raw.items() if key != _CHECKSUM}
+    return sha256(msgspec.json.encode(content, order="sorted"))

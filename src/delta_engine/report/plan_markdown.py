@@ -1,0 +1,143 @@
+"""A plan as Markdown, for a pull request.
+
+Whatever names and comments hold, nothing of it becomes markup, and what looks like a secret is hidden. Everything that
+is not the engine's own words stands in code, where CommonMark, GitHub and GitLab take nothing for markup, mentions,
+mathematics or HTML; only the delimiters have to be longer than any within (CommonMark 0.31, 4.5 and 6.1).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from delta_engine.actions import TablePlan
+from delta_engine.aspects.aspect import Sign
+from delta_engine.errors import RefusedError
+from delta_engine.execute.action_runner import ScriptLine, by_table
+from delta_engine.report.plan_tree import Branch, counted, plan_branches, plan_summary
+from delta_engine.telemetry.redaction import redacted
+
+LONGEST: Final = 60_000
+"""The most characters that a summary has: GitHub takes 65,536 in a comment, and people add to them."""
+
+_MARKER: Final = "<!-- delta-engine plan -->"
+"""By which a workflow finds its comment, to replace it."""
+
+_LONGEST_BLOCK: Final = 12  # lines; more are folded away
+_LONGEST_END: Final = 500
+_DIFF_MARKS: Final = {Sign.ADDED: "+", Sign.CHANGED: "!", Sign.REMOVED: "-"}
+_BACKTICKS: Final = re.compile("`+")
+
+
+def plan_markdown(
+    plan: TablePlan,
+    script: Sequence[ScriptLine],
+    *,
+    environment: str,
+    refusals: Sequence[RefusedError] = (),
+) -> str:
+    """Return a plan as Markdown. Same plan, same text.
+
+    Args:
+        plan: the plan.
+        script: its statements.
+        environment: what it was made for.
+        refusals: why it will not be applied; empty if it may be.
+    """
+    parts = [f"{_MARKER}\n### Plan for {code_span(environment)}", f"**{plan_summary(plan)}**"]
+    if refusals:
+        parts.append("**Refused: nothing of it will be applied.**")
+        parts.append(_fenced("text", "\n".join(map(str, refusals))))
+    kept = [f"schema {schema}" for schema in plan.kept_schemas] + list(map(str, plan.kept_tables))
+    parts += [f"Kept, though not declared any more: {code_span(name)}" for name in kept]
+    parts += _within(list(_sections(plan, script)), LONGEST - _LONGEST_END - sum(map(len, parts)))
+    return "\n\n".join(parts) + "\n"
+
+
+def code_span(text: str) -> str:
+    """Return text as inline code, in one line, whatever is in it."""
+    visible = _in_one_line(text)
+    fence = "`" * (_longest_run(visible) + 1)
+    needs_room = not visible or visible[0] in "` " or visible[-1] in "` "
+    return f"{fence} {visible} {fence}" if needs_room else f"{fence}{visible}{fence}"
+
+
+def _sections(plan: TablePlan, script: Sequence[ScriptLine]) -> Iterator[tuple[str, str]]:
+    """Yield what there is to say of the schemas and of each table: its changes, and its SQL."""
+    statements = by_table(script)
+    branches = list(plan_branches(plan))
+    schemas = len(plan.create_schemas) + len(plan.align_schemas)
+    for branch in branches[:schemas]:
+        yield _changes(branch), ""
+    yield "", _sql(statements.get("", ()))
+    for branch, action in zip(branches[schemas:], plan.table_actions(), strict=True):
+        yield _changes(branch), _sql(statements.get(action.table.key, ()))
+
+
+def _within(sections: Sequence[tuple[str, str]], room: int) -> Iterator[str]:
+    """Yield sections as long as there is room: all changes come before any SQL."""
+    left = room - sum(len(changes) + 2 for changes, _ in sections)
+    left_out = without_sql = 0
+    for changes, sql in sections:
+        if left < 0 and len(changes) > room:
+            left_out += 1
+            continue
+        room -= len(changes) + 2
+        if changes:
+            yield changes
+        if sql and len(sql) + 2 <= left:
+            left -= len(sql) + 2
+            yield sql
+        elif sql:
+            without_sql += 1
+    if without_sql:
+        yield f"The SQL of {counted(without_sql, 'table')} would be too long for a comment. The plan file has all."
+    if left_out:
+        yield f"{counted(left_out, 'further table')} would be too long for a comment. The plan file has all."
+
+
+def _changes(branch: Branch) -> str:
+    heading = f"#### {code_span(f'{branch.sign.value} {branch.text}')}"
+    lines = [f"{_DIFF_MARKS[leaf.sign]} {_in_one_line(redacted(leaf.text))}" for leaf in branch.leaves]
+    if not lines:
+        return heading
+    block = _fenced("diff", "\n".join(lines))
+    if len(lines) > _LONGEST_BLOCK:
+        block = _folded(counted(len(lines), "line"), block)
+    return f"{heading}\n\n{block}"
+
+
+def _sql(statements: Sequence[str]) -> str:
+    if not statements:
+        return ""
+    return _folded(
+        f"SQL: {counted(len(statements), 'statement')}",
+        _fenced("sql", "\n".join(f"{_visible(redacted(sql))};" for sql in statements)),
+    )
+
+
+def _folded(summary: str, block: str) -> str:
+    """Return a block that opens on a click; the empty lines let what is inside be Markdown again."""
+    return f"<details><summary>{summary}</summary>\n\n{block}\n\n</details>"
+
+
+def _fenced(language: str, text: str) -> str:
+    fence = "`" * max(3, _longest_run(text) + 1)
+    return f"{fence}{language}\n{_visible(text)}\n{fence}"
+
+
+def _longest_run(text: str) -> int:
+    return max((len(run) for run in _BACKTICKS.findall(text)), default=0)
+
+
+def _in_one_line(text: str) -> str:
+    return _visible(text).replace("\n", "\\n").replace("\t", "\\t")
+
+
+def _visible(text: str) -> str:
+    """Return text in which nothing hides: characters that show nothing, or turn the line around, are spelled out."""
+    return "".join(
+        char if char.isprintable() or char in "\n\t" else char.encode("unicode_escape").decode()
+        for char in text
+    )

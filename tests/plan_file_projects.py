@@ -1,0 +1,224 @@
+"""Plan files, and a project over a fake platform: for plans that are written, reviewed and applied."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from datetime import datetime, timezone
+from pathlib import Path
+
+import pytest
+
+from delta_engine.addressing import CatalogAddressing
+from delta_engine.backends import Backend
+from delta_engine.capabilities import DATABRICKS
+from delta_engine.cli import commands
+from delta_engine.errors import DeltaEngineError
+from delta_engine.models import QualifiedName
+from delta_engine.orchestrate.project import load_project
+from delta_engine.plan_files.codec import encode_plan_file, read_plan_file, sealed
+from delta_engine.plan_files.document import (
+    SCHEMA_URI,
+    VERSION,
+    Fingerprints,
+    Options,
+    Origin,
+    PlanFile,
+    PlannedStatement,
+    PolicyRecord,
+    TableFingerprint,
+)
+from delta_engine.sql_runner import Row
+from delta_engine.state.states import Audit
+from delta_engine.state.table_history import Commit
+from delta_engine.state.table_versions import TableVersion
+from tests.commandline import CommandLine, Result
+from tests.fake_platform import FakePlatform
+
+CONFIG = """\
+environment: {environment}
+backend: {{type: databricks}}
+state_backend: {{type: local, local: {{path: state}}}}
+variables: {{catalog: dev}}
+models: {{yaml: ["conf/models/*.yml"]}}
+policy: {policy}
+apply: {{parallelism: 1}}
+"""
+
+NOON = datetime(2026, 3, 1, 12, tzinfo=timezone.utc)
+
+
+SOME = "sha256:" + "0" * 64
+
+PLAN = sealed(
+    PlanFile(
+        schema_uri=SCHEMA_URI,
+        version=VERSION,
+        checksum="",
+        engine_version="0.2.0",
+        environment="dev",
+        origin=Origin(
+            made_at=datetime(2026, 3, 1, 12, tzinfo=timezone.utc), made_by="ana", lineage="git:abc"
+        ),
+        options=Options(tables=("silver.*",), allow=("drop_column",)),
+        is_partial=True,
+        policy=PolicyRecord(
+            allow=("drop_column",),
+            create_schemas=False,
+            tags="additive",
+            grants="additive",
+            column_order="report",
+            removed_tables="keep",
+            rules=(),
+            drift="refuse",
+        ),
+        models={"dev.silver.orders": SOME},
+        declared_schemas={},
+        fingerprints=Fingerprints(
+            tables={"dev.silver.orders": TableFingerprint(state=SOME, table_id="1")},
+            schemas={"dev.silver": SOME, "dev.gold": None},
+            deployment_state=None,
+        ),
+        plan={"format": "delta-engine/plan"},
+        statements=(PlannedStatement(table="dev.silver.orders", sql="ALTER …\u2028 'ü' \\ ${x}"),),
+    )
+)
+"""A plan file of the environment dev, by engine 0.2.0."""
+
+
+class AnsweringPlatform(FakePlatform):
+    """A platform that also answers what is asked: who runs this, how many rows a table has, how many break a rule."""
+
+    violations = 0
+
+    def run(self, sql: str) -> Sequence[Row]:
+        if sql.startswith("SELECT current_user()"):
+            return [{"who": "ana"}]
+        if sql.startswith("SELECT count("):
+            return [{"row_count": 3}]
+        if sql.startswith("SELECT count_if("):
+            return [{"violations_0": self.violations}]
+        return super().run(sql)
+
+
+class FakeVersions:
+    """Tells the ids of a platform's tables, which are other ones once a table was made anew."""
+
+    def __init__(self, platform: FakePlatform) -> None:
+        self._platform = platform
+        self._ids: dict[str, str] = {}
+
+    def read(
+        self, tables: Sequence[QualifiedName], *, with_id: Collection[str]
+    ) -> Mapping[str, TableVersion]:
+        return {
+            table.key: TableVersion(table_id=self._ids.get(table.key, f"id of {table.key}"), version=1)
+            for table in tables
+            if table.key in self._platform.states
+        }
+
+    def recreate(self, table: str) -> None:
+        """Drop a table and create it as it was."""
+        self._ids[table] = f"another id of {table}"
+        audit = Audit(created_at=NOON)
+        self._platform.states[table] = replace(self._platform.states[table], audit=audit)
+
+
+class NoHistory:
+    """Knows of no commits."""
+
+    def read(self, tables: Sequence[QualifiedName]) -> Mapping[str, tuple[Commit, ...]]:
+        return {}
+
+
+class NoTables:
+    """Lists no tables."""
+
+    def tables_in(self, catalog: str, schema: str) -> tuple[QualifiedName, ...]:
+        return ()
+
+
+class PlanProject:
+    """A project folder, and a command line whose backend is a fake platform.
+
+    Args:
+        folder: the project's.
+        delta_engine: the command line.
+        monkeypatch: gives it the platform.
+    """
+
+    def __init__(self, folder: Path, delta_engine: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.folder = folder
+        self.platform = AnsweringPlatform()
+        self.versions = FakeVersions(self.platform)
+        self.file = folder / "plan.json"
+        self._delta_engine = delta_engine
+        (folder / "conf" / "models").mkdir(parents=True)
+        self.configure()
+        monkeypatch.chdir(folder)
+        monkeypatch.setattr(commands, "open_backend", lambda *_arguments, **_options: self.backend())
+
+    def backend(self) -> Backend:
+        """Return the fake platform as a backend."""
+        return Backend(
+            runner=self.platform,
+            reader=self.platform,
+            lister=NoTables(),
+            addressing=CatalogAddressing(),
+            capabilities=DATABRICKS,
+            versions=self.versions,
+            history=NoHistory(),
+            platform_version=lambda: "fake",
+        )
+
+    def configure(self, policy: str = "{create_schemas: true}", environment: str = "local") -> None:
+        """Write an environment's configuration."""
+        text = CONFIG.format(environment=environment, policy=policy)
+        (self.folder / "conf" / f"{environment}.yml").write_text(text)
+
+    def declare(self, *, is_nullable: bool = True, further: str = "", **comments: str) -> None:
+        """Declare tables of one column by their names and comments; those that were declared are not any more.
+
+        Args:
+            is_nullable: whether the column is.
+            further: further keys of all tables, as YAML.
+            comments: comments by the tables' names.
+        """
+        tables = "".join(
+            f"\n  - {{catalog: dev, schema: silver, name: {name}, comment: {json.dumps(comment)}, "
+            f"columns: [{{name: id, type: bigint, nullable: {json.dumps(is_nullable)}}}]{further}}}"
+            for name, comment in comments.items()
+        )
+        (self.folder / "conf" / "models" / "tables.yml").write_text(f"tables:{tables}\n")
+
+    def run(self, *arguments: str, environment: str = "local") -> Result:
+        """Run a command."""
+        with suppress(DeltaEngineError):  # the command says what is wrong
+            models = load_project(self.folder / "conf", environment).models
+            self.platform.models |= {model.qualified_name.key: model for model in models}
+        return self._delta_engine("-e", environment, *arguments)
+
+    def sync(self) -> None:
+        """Bring the platform to the models."""
+        assert self.run("sync").code == 0
+        self.platform.statements.clear()
+
+    def plan(self, *options: str) -> Result:
+        """Write a plan file."""
+        result = self.run("plan", "--out", "plan.json", *options)
+        assert result.code == 0, result.stderr
+        return result
+
+    def apply(self, *options: str, environment: str = "local") -> Result:
+        """Apply the plan file."""
+        return self.run("apply", "plan.json", *options, environment=environment)
+
+    def read(self) -> PlanFile:
+        """Return the plan file."""
+        return read_plan_file(self.file, environment="local", engine_version="0.1.0")
+
+    def forge(self, file: PlanFile) -> None:
+        """Write another plan file, with the right checksum."""
+        self.file.write_bytes(encode_plan_file(sealed(file)))

@@ -1,0 +1,150 @@
+"""What is wrong with a plan file is said, and never by a traceback."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from jsonschema import Draft202012Validator
+
+from delta_engine.plan_files.codec import encode_plan_file, read_plan_file, sealed
+from delta_engine.plan_files.document import PlanFile
+from delta_engine.plan_files.errors import PlanFileError
+from delta_engine.plan_files.schema import plan_file_schema
+from tests.plan_file_projects import PLAN, SOME
+
+PUBLISHED = Path(__file__).parents[3] / "docs" / "schemas" / "plan-file-v1.json"
+
+
+def read(path: Path, data: bytes, *, environment: str = "dev", engine: str = "0.2.0") -> PlanFile:
+    path.write_bytes(data)
+    return read_plan_file(path, environment=environment, engine_version=engine)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "plan.json"
+
+
+def test_a_round_trip(path: Path) -> None:
+    assert read(path, encode_plan_file(PLAN)) == PLAN
+    assert encode_plan_file(read(path, encode_plan_file(PLAN))) == encode_plan_file(PLAN)
+
+
+def test_another_layout_is_the_same_plan(path: Path) -> None:
+    document = json.loads(encode_plan_file(PLAN))
+    turned = dict(reversed(document.items()))
+    assert read(path, json.dumps(turned, indent=7).encode()) == PLAN
+
+
+def edited(**fields: object) -> Callable[[dict[str, Any]], None]:
+    return lambda document: document.update(fields)
+
+
+EDITS: list[Callable[[dict[str, Any]], object]] = [
+    edited(environment="prod"),
+    edited(statements=[]),
+    edited(further="field"),
+    edited(checksum=SOME),
+    edited(checksum=None),
+    lambda document: document.pop("checksum"),
+    lambda document: document.pop("fingerprints"),
+    lambda document: document["statements"][0].update(sql="DROP TABLE x"),
+    lambda document: document["options"]["allow"].append("drop_table"),
+    lambda document: document["fingerprints"]["tables"].clear(),
+]
+
+
+@pytest.mark.parametrize("edit", EDITS)
+def test_edited_files_are_refused(path: Path, edit: Callable[[dict[str, Any]], object]) -> None:
+    document = json.loads(encode_plan_file(PLAN))
+    edit(document)
+    with pytest.raises(PlanFileError, match="was edited or damaged: it does not match its checksum"):
+        read(path, json.dumps(document).encode())
+
+
+def test_every_truncation_is_refused(path: Path) -> None:
+    data = encode_plan_file(PLAN).rstrip()
+    for length in range(0, len(data), 7):
+        with pytest.raises(PlanFileError, match=r"is empty|is no JSON, or not all of it"):
+            read(path, data[:length])
+
+
+@pytest.mark.parametrize(
+    ("data", "reason"),
+    [
+        (b"", "the file is empty"),
+        (b" \n", "the file is empty"),
+        (b"not JSON", "it is no JSON, or not all of it: "),
+        (b"\xff\xfe", "it is no JSON, or not all of it: "),
+        (b'{"a": "\\ud800"}', "it is no JSON, or not all of it: "),
+        (b"[" * 100_000, "it is no JSON, or not all of it: "),
+        (b"[]", "it is JSON, but no plan file"),
+        (b"{}", "it is JSON, but no plan file"),
+        (b'{"format": "delta-engine/plan", "version": 1}', "it is JSON, but no plan file"),
+    ],
+)
+def test_what_is_no_plan_file_is_refused(path: Path, data: bytes, reason: str) -> None:
+    with pytest.raises(PlanFileError) as refused:
+        read(path, data)
+    assert str(refused.value).startswith(f"{path}: {reason}")
+    assert str(refused.value).endswith(
+        f"Make it anew and review it: `delta-engine -e dev plan --out {path}`."
+    )
+
+
+@pytest.mark.parametrize(
+    ("fields", "reason"),
+    [
+        ({"version": 2}, "it is of format 2, of a newer engine, and this one knows format 1"),
+        ({"version": 0}, "it is of format 0, of an older engine, and this one applies format 1 alone"),
+        ({"version": True}, "its version is True"),
+        ({"version": "1"}, "its version is '1'"),
+        ({"version": -1}, "its version is -1"),
+        (
+            {"engine_version": "0.10.0"},
+            "a newer engine made it: delta-engine 0.10.0, and this is 0.2.0. Install delta-engine 0.10.0",
+        ),
+        ({"engine_version": "0.1.9"}, "another engine made it: delta-engine 0.1.9, and this is 0.2.0"),
+        ({"engine_version": None}, "another engine made it: delta-engine None, and this is 0.2.0"),
+    ],
+)
+def test_other_versions_are_refused_before_anything_else_is_looked_at(
+    path: Path, fields: dict[str, object], reason: str
+) -> None:
+    document = json.loads(encode_plan_file(PLAN)) | fields
+    with pytest.raises(PlanFileError) as refused:
+        read(path, json.dumps(document).encode())
+    assert reason in str(refused.value)
+
+
+def test_a_wrong_shape_under_a_right_checksum_is_refused(path: Path) -> None:
+    forged = sealed(msgspec.structs.replace(PLAN, policy="all is allowed"))
+    with pytest.raises(PlanFileError, match=r"it is no valid plan file: Expected `object`, got `str`"):
+        read(path, encode_plan_file(forged))
+
+
+def test_the_way_out_has_the_command_that_made_it(path: Path) -> None:
+    with pytest.raises(PlanFileError) as refused:
+        read(path, encode_plan_file(PLAN), environment="prod")
+    assert str(refused.value) == (
+        f"{path}: the plan is for the environment 'dev', not for 'prod'. Apply it with `delta-engine -e dev apply`, "
+        "or make one for prod."
+    )
+
+
+def test_the_published_schema_is_the_generated_one_and_judges_plan_files() -> None:
+    assert PUBLISHED.read_text("utf-8") == plan_file_schema() + "\n"
+    schema = json.loads(plan_file_schema())
+    Draft202012Validator.check_schema(schema)
+    validator = Draft202012Validator(schema)
+    document = json.loads(encode_plan_file(PLAN))
+    validator.validate(document)
+    for edit in (edited(version=2), edited(statements=[{}]), edited(checksum="md5:x"), edited(models=[])):
+        broken = json.loads(json.dumps(document))
+        edit(broken)
+        assert not validator.is_valid(broken)

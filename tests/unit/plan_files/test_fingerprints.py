@@ -1,0 +1,132 @@
+"""A fingerprint is another one if, and only if, what a plan depends on is."""
+
+from __future__ import annotations
+
+from dataclasses import fields, replace
+from datetime import datetime, timezone
+
+import msgspec
+import pytest
+
+from delta_engine.models import CheckConstraint, Column, ForeignKey, PrimaryKey, QualifiedName, RowFilter
+from delta_engine.plan_files.document import TableFingerprint
+from delta_engine.plan_files.fingerprints import fingerprints, model_checksums
+from delta_engine.state.states import (
+    ABSENT,
+    Audit,
+    CatalogState,
+    Reference,
+    RelationKind,
+    SchemaState,
+    TableState,
+)
+from tests.builders import WORKED_MODEL, orders
+from tests.deployment_builders import deployment_state
+
+KEY = "dev.silver.orders"
+
+TABLE = TableState(columns=(Column("id", "bigint", False, "x"),), table_properties={"a": "1"})
+
+OTHERS = {
+    "exists": False,
+    "columns": (Column("id", "bigint", True, "x"),),
+    "table_comment": "other",
+    "table_properties": {"a": "2"},
+    "primary_key": PrimaryKey(("id",), "pk"),
+    "foreign_keys": (ForeignKey(("id",), "dev.silver.other", ("id",), "fk"),),
+    "checks": (CheckConstraint("positive", "id > 0"),),
+    "not_null_checks": ("id",),
+    "cluster_by": ("id",),
+    "clusters_automatically": True,
+    "partitioned_by": ("id",),
+    "tags": {"a": "b"},
+    "row_filter": RowFilter("dev.silver.f", ("id",)),
+    "owner": "ana",
+    "grants": {"ana": ("SELECT",)},
+    "location": "s3://x",
+    "referenced_by": (Reference(table=QualifiedName("dev", "silver", "x"), name="fk"),),
+    "relation": RelationKind.STREAMING_TABLE,
+    "former_name": QualifiedName("dev", "silver", "x"),
+}
+
+
+def fingerprint(table: TableState, table_id: str | None = None) -> TableFingerprint:
+    found = fingerprints(
+        {KEY: table}, CatalogState(tables={KEY: table}), None, {KEY: table_id} if table_id else {}
+    )
+    return found.tables[KEY]
+
+
+def test_every_field_is_known() -> None:
+    assert {field.name for field in fields(TableState)} == {*OTHERS, "audit"}
+
+
+@pytest.mark.parametrize("field", OTHERS)
+def test_every_field_counts(field: str) -> None:
+    other = replace(TABLE, **{field: OTHERS[field]})  # type: ignore[arg-type]
+    assert fingerprint(other).state != fingerprint(TABLE).state
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        Column("Id", "bigint", False, "x"),
+        Column("id", "int", False, "x"),
+        Column("id", "bigint", False, "y"),
+        Column("id", "bigint", False, "x", default="1"),
+        Column("id", "bigint", False, "x", tags={"a": "b"}),
+    ],
+)
+def test_every_part_of_a_column_counts(column: Column) -> None:
+    assert fingerprint(replace(TABLE, columns=(column,))).state != fingerprint(TABLE).state
+
+
+def test_what_moves_with_the_data_does_not_count() -> None:
+    moved = {"a": "1", "delta.lastUpdateVersion": "7", "spark.sql.statistics.numRows": "5"}
+    assert fingerprint(replace(TABLE, table_properties=moved)) == fingerprint(TABLE)
+
+
+def test_the_order_of_what_has_none_does_not_count() -> None:
+    one = replace(TABLE, tags={"a": "1", "b": "2"}, grants={"x": ("SELECT",), "y": ("MODIFY", "SELECT")})
+    other = replace(TABLE, tags={"b": "2", "a": "1"}, grants={"y": ("SELECT", "MODIFY"), "x": ("SELECT",)})
+    assert fingerprint(one) == fingerprint(other)
+
+
+def test_who_it_is() -> None:
+    made = datetime(2026, 3, 1, tzinfo=timezone.utc)
+    found = fingerprint(replace(TABLE, audit=Audit(created_at=made, altered_at=made)), "id 1")
+    assert (found.table_id, found.created_at) == ("id 1", made)
+    assert found.state == fingerprint(TABLE).state
+    assert fingerprint(ABSENT) == TableFingerprint()
+
+
+def test_schemas() -> None:
+    observed = CatalogState(
+        tables={KEY: TABLE},
+        missing_schemas=frozenset({("dev", "gold")}),
+        schema_states={"dev.silver": SchemaState(comment="x")},
+    )
+    found = fingerprints({KEY: TABLE, "dev.bronze.x": ABSENT}, observed, None, {}).schemas
+    assert list(found) == ["dev.bronze", "dev.gold", "dev.silver"]
+    assert found["dev.gold"] is None
+    assert found["dev.bronze"] != found["dev.silver"]
+
+
+def test_the_deployment_state() -> None:
+    nothing = CatalogState(tables={})
+    state = deployment_state(WORKED_MODEL)
+    found = fingerprints({}, nothing, state, {}).deployment_state
+    assert found is not None
+    assert (found.state_id, found.serial) == ("state-1", 7)
+    touched = msgspec.structs.replace(state, resources={})
+    assert fingerprints({}, nothing, touched, {}).deployment_state != found
+    unsaved = msgspec.structs.replace(state, serial=0)
+    assert fingerprints({}, nothing, unsaved, {}).deployment_state is None
+
+
+def test_models() -> None:
+    models = [orders(name="b"), orders(name="A"), orders(name="c", comment="x")]
+    found = model_checksums(models)
+    assert list(found) == ["dev.silver.a", "dev.silver.b", "dev.silver.c"]
+    assert model_checksums(reversed(models)) == found
+    assert len(set(found.values())) == 3

@@ -1,0 +1,303 @@
+"""Plans on their way through a file: what applies them, and what refuses them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from delta_engine.sql_runner import Row
+from tests.builders import observed
+from tests.commandline import CommandLine
+from tests.plan_file_projects import PlanProject
+
+AGAIN = "Make it anew and review it: `delta-engine -e local plan --out plan.json`."
+
+
+@pytest.fixture
+def project(tmp_path: Path, delta_engine: CommandLine, monkeypatch: pytest.MonkeyPatch) -> PlanProject:
+    made = PlanProject(tmp_path / "project", delta_engine, monkeypatch)
+    made.declare(a="first", b="first")
+    return made
+
+
+@pytest.fixture
+def synced(project: PlanProject) -> PlanProject:
+    """Two tables were applied, and one of them is to be changed."""
+    project.sync()
+    project.declare(a="second", b="first")
+    return project
+
+
+def test_a_plan_is_applied_as_it_is_in_the_file(project: PlanProject) -> None:
+    assert project.plan().stderr == (
+        "note: the plan is in plan.json: `delta-engine -e local apply plan.json`\n"
+    )
+    assert project.platform.statements == []
+    statements = [one.sql for one in project.read().statements]
+
+    applied = project.apply()
+    assert (applied.code, applied.stdout.splitlines()[-1]) == (
+        0,
+        "applied: 2 tables, 2 statements; 2 verified",
+    )
+    assert project.platform.statements == statements
+    assert project.run("plan", "--detailed-exitcode").code == 0
+
+
+def test_a_plan_that_was_applied_says_so(project: PlanProject) -> None:
+    project.plan()
+    project.apply()
+    project.platform.statements.clear()
+
+    again = project.apply()
+    assert (again.code, again.stderr, project.platform.statements) == (0, "", [])
+    assert again.stdout.startswith("local: this plan was already applied, by ")
+    assert again.stdout.endswith(" UTC: nothing was run\n")
+    project.declare(a="first", b="second")
+    project.sync()
+    assert project.apply().stdout == again.stdout  # also when others have come after it
+    as_json = project.apply("--json")
+    assert json.loads(as_json.stdout)["counts"]["statements"] == 0
+    assert "already applied" in as_json.stderr
+
+
+def test_an_empty_plan_is_applied_once_too(project: PlanProject) -> None:
+    project.sync()
+    project.plan()
+    first, second = project.apply(), project.apply()
+    assert (first.code, first.stdout) == (0, "local: no changes (2 models)\n")
+    assert (second.code, "already applied" in second.stdout) == (0, True)
+    assert project.platform.statements == []
+
+
+def test_json(project: PlanProject) -> None:
+    document = json.loads(project.plan("--json").stdout)
+    assert document["format"] == "delta-engine/plan"
+    summary = json.loads(project.apply("--json").stdout)
+    assert (summary["counts"]["created"], summary["counts"]["statements"]) == (2, 2)
+
+
+Fault = Callable[[PlanProject], object]
+
+
+@pytest.mark.parametrize(
+    ("fault", "moves"),
+    [
+        (
+            lambda project: project.platform.states.update({"dev.silver.a": observed(comment="by hand")}),
+            ["table dev.silver.a was altered"],
+        ),
+        (
+            lambda project: project.platform.states.update({"dev.silver.b": observed(comment="by hand")}),
+            ["table dev.silver.b was altered"],
+        ),
+        (
+            lambda project: project.platform.states.pop("dev.silver.a"),
+            ["table dev.silver.a was dropped"],
+        ),
+        (
+            lambda project: project.versions.recreate("dev.silver.a"),
+            [
+                "table dev.silver.a was dropped and created again "
+                "(id id of dev.silver.a, now another id of dev.silver.a)"
+            ],
+        ),
+        (
+            lambda project: project.declare(a="third", b="second"),
+            ["the model of dev.silver.a was changed", "the model of dev.silver.b was changed"],
+        ),
+        (
+            lambda project: project.declare(a="second", b="first", c="new"),
+            ["the model of dev.silver.c is new"],
+        ),
+        (lambda project: project.declare(a="second"), ["the model of dev.silver.b is gone"]),
+        (
+            lambda project: project.configure("{create_schemas: true, tags: full, allow: [drop_column]}"),
+            [
+                "policy.allow was changed (nothing, now drop_column)",
+                "policy.tags was changed (additive, now full)",
+            ],
+        ),
+        (
+            lambda project: project.run("state", "rm", "table.dev.silver.b"),
+            ["the deployment state has moved: from serial 2 to serial 3"],
+        ),
+    ],
+    ids=lambda value: value[0].split(" (")[0] if isinstance(value, list) else "",
+)
+def test_what_moved_since_is_named(synced: PlanProject, fault: Fault, moves: list[str]) -> None:
+    synced.plan()
+    fault(synced)
+    refused = synced.apply()
+    assert (refused.code, synced.platform.statements) == (3, [])
+    lines = refused.stderr.splitlines()
+    assert lines[0] == "refused: plan.json: the plan is stale. Since it was made:"
+    assert [line.strip() for line in lines[1:-1]] == moves
+    assert lines[-1] == f"Nothing was run. {AGAIN}"
+
+
+def test_a_table_that_has_appeared(project: PlanProject) -> None:
+    project.plan()
+    project.platform.states["dev.silver.a"] = observed(comment="first")
+    refused = project.apply()
+    assert refused.code == 3
+    assert "\n  table dev.silver.a has appeared\n" in refused.stderr
+
+
+def test_a_table_that_was_to_be_dropped_and_is_gone(synced: PlanProject) -> None:
+    synced.configure("{removed_tables: drop, allow: [drop_table]}")
+    synced.declare(a="first")
+    synced.plan()
+    assert [one.sql for one in synced.read().statements] == ["DROP TABLE `dev`.`silver`.`b`"]
+    dropped = synced.platform.states.pop("dev.silver.b")
+    assert "\n  table dev.silver.b was dropped\n" in synced.apply().stderr
+    synced.platform.states["dev.silver.b"] = dropped
+    synced.versions.recreate("dev.silver.b")
+    assert "\n  table dev.silver.b was dropped and created again" in synced.apply().stderr
+
+
+def test_drops_are_applied(synced: PlanProject) -> None:
+    synced.configure("{removed_tables: drop, allow: [drop_table]}")
+    synced.declare(a="first")
+    synced.plan()
+    assert synced.apply().code == 0
+    assert set(synced.platform.states) == {"dev.silver.a"}
+
+
+def test_rows_are_looked_at_again(synced: PlanProject) -> None:
+    """What a plan endangers is judged by what is there when it is applied."""
+    synced.declare(a="first", b="first", is_nullable=False)
+    synced.plan()
+    synced.platform.violations = 7
+    refused = synced.apply()
+    assert (refused.code, synced.platform.statements) == (3, [])
+    assert "7 " in refused.stderr
+
+
+def test_options_are_part_of_the_file(synced: PlanProject) -> None:
+    synced.declare(a="second", b="second")
+    synced.plan("-t", "a", "--allow", "drop_column:silver.a", "--preflight")
+    assert synced.read().is_partial
+    assert synced.read().policy.allow == ("drop_column:silver.a",)
+    assert synced.apply().code == 0
+    assert [sql for sql in synced.platform.statements if "`b`" in sql] == []
+
+    synced.plan("-t", "b", "--allow", "drop_column:silver.a", "--preflight")
+    synced.platform.states["dev.silver.b"] = observed(comment="by hand")
+    assert (
+        "`delta-engine -e local plan -t b --allow drop_column:silver.a --preflight --out plan.json`"
+        in synced.apply().stderr
+    )
+
+
+def test_a_refused_plan_is_not_written(synced: PlanProject) -> None:
+    synced.configure("{removed_tables: drop}")
+    synced.declare(a="first")
+    refused = synced.run("plan", "--out", "plan.json", "--markdown")
+    assert refused.code == 3
+    assert "**Refused: nothing of it will be applied.**" in refused.stdout
+    assert not synced.file.exists()
+
+
+def test_secrets_never_get_into_a_file(project: PlanProject) -> None:
+    project.declare(a="first", further=", properties: {my.token: s3cr3t}")
+    refused = project.run("plan", "--out", "plan.json")
+    assert refused.code == 3
+    assert "property 'my.token' cannot be managed" in refused.stderr
+    assert not project.file.exists()
+
+
+def test_another_statement_is_refused_before_anything_runs(synced: PlanProject) -> None:
+    synced.plan()
+    file = synced.read()
+    (statement,) = file.statements
+    other = msgspec.structs.replace(statement, sql="DROP TABLE `dev`.`silver`.`b`")
+    synced.forge(msgspec.structs.replace(file, statements=(other,)))
+    refused = synced.apply()
+    assert (refused.code, synced.platform.statements) == (3, [])
+    assert (
+        "the engine would run other statements by now: statement 1 is, in the file: DROP TABLE"
+        in refused.stderr
+    )
+
+
+def test_a_failed_apply_is_not_taken_for_an_applied_plan(synced: PlanProject) -> None:
+    synced.declare(a="second", b="second")
+    synced.plan()
+    synced.platform.failing = "b"
+    assert synced.apply().code == 5
+    synced.platform.failing = None
+    synced.platform.statements.clear()
+    stale = synced.apply()
+    assert (stale.code, synced.platform.statements) == (3, [])
+    assert "the plan is stale: an apply of it by " in stale.stderr
+    assert " did not get through, and what it did is kept. Since it was made:\n" in stale.stderr
+    assert "\n  table dev.silver.a was altered\n" in stale.stderr
+    synced.plan()
+    assert synced.apply().code == 0
+    assert len(synced.platform.statements) == 1
+
+
+class Killed(BaseException):
+    """Ends a run from within, as a kill does."""
+
+
+def test_a_killed_apply_names_what_it_had_done(synced: PlanProject) -> None:
+    synced.declare(a="second", b="second")
+    synced.plan()
+    run = synced.platform.run
+
+    def dying(sql: str) -> list[Row]:
+        if "`b`" in sql:
+            raise Killed
+        return list(run(sql))
+
+    synced.platform.run = dying  # type: ignore[method-assign]
+    with pytest.raises(Killed):
+        synced.apply()
+    synced.platform.run = run  # type: ignore[method-assign]
+    stale = synced.apply()
+    assert stale.code == 3
+    assert "the plan is stale: an apply of it by " in stale.stderr
+    assert "\n  table dev.silver.a was altered\n" in stale.stderr
+    assert "it is at serial 2 still, and a run that did not end has left a journal" in stale.stderr
+    assert AGAIN in stale.stderr
+
+    synced.plan()
+    assert synced.apply().code == 0
+    assert synced.run("plan", "--detailed-exitcode").code == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["apply"], "Missing argument 'FILE'"),
+        (
+            ["apply", "none.json"],
+            "refused: none.json: there is no plan file to read: No such file or directory.",
+        ),
+        (["apply", "conf"], "refused: conf: there is no plan file to read: Is a directory."),
+        (["plan", "--json", "--markdown"], "choose one"),
+        (["plan", "--out", "conf"], "refused: conf: the plan file cannot be written: Is a directory."),
+    ],
+)
+def test_wrong_use(project: PlanProject, arguments: list[str], message: str) -> None:
+    result = project.run(*arguments)
+    assert result.code == 3
+    assert message in result.stdout + result.stderr
+    assert "Traceback" not in result.stderr
+
+
+def test_another_environment(project: PlanProject) -> None:
+    project.configure(environment="prod")
+    project.plan()
+    refused = project.apply(environment="prod")
+    assert refused.code == 3
+    assert refused.stderr == (
+        "refused: plan.json: the plan is for the environment 'local', not for 'prod'. Apply it with "
+        "`delta-engine -e local apply`, or make one for prod.\n"
+    )

@@ -1,0 +1,176 @@
+"""A plan as Markdown: whatever is in it, it stays text, and it stays short enough for a comment."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from markdown_it import MarkdownIt
+
+from delta_engine.actions import AlignTable, CreateSchema, CreateTable, TablePlan
+from delta_engine.aspects.columns import ColumnDrop
+from delta_engine.aspects.table_comment import SetTableComment
+from delta_engine.errors import UnsafePlanError
+from delta_engine.execute.action_runner import ScriptLine
+from delta_engine.models import Column, QualifiedName
+from delta_engine.report.plan_markdown import LONGEST, code_span, plan_markdown
+from tests.builders import ORDERS, WORKED_MODEL, orders
+
+PLAN = TablePlan(
+    create_tables=(CreateTable(WORKED_MODEL),),
+    create_schemas=(CreateSchema("dev", "silver"),),
+    kept_tables=(QualifiedName("dev", "silver", "old"),),
+)
+
+SCRIPT = [
+    ScriptLine(table="", sql="CREATE SCHEMA `dev`.`silver`"),
+    ScriptLine(table="dev.silver.orders", sql="CREATE TABLE `dev`.`silver`.`orders` (\n  `id` bigint\n)"),
+]
+
+EXPECTED = """\
+<!-- delta-engine plan -->
+### Plan for `dev`
+
+**1 schema to create, 1 table to create**
+
+Kept, though not declared any more: `dev.silver.old`
+
+#### `+ schema dev.silver  [safe]`
+
+<details><summary>SQL: 1 statement</summary>
+
+```sql
+CREATE SCHEMA `dev`.`silver`;
+```
+
+</details>
+
+#### `+ dev.silver.orders  [safe]`
+
+```diff
++ id          bigint NOT NULL 'Order ID'
++ created_ts  timestamp 'Creation time'
++ amount      decimal(18,2) 'Order total'
++ table comment: 'Orders table'
++ property delta.autoOptimize.optimizeWrite: 'true'
++ primary key pk_dev_silver_orders__id: (id)
+```
+
+<details><summary>SQL: 1 statement</summary>
+
+```sql
+CREATE TABLE `dev`.`silver`.`orders` (
+  `id` bigint
+);
+```
+
+</details>
+"""
+
+
+def test_a_plan() -> None:
+    assert plan_markdown(PLAN, SCRIPT, environment="dev") == EXPECTED
+
+
+def test_nothing_to_do() -> None:
+    assert plan_markdown(TablePlan(), (), environment="dev") == (
+        "<!-- delta-engine plan -->\n### Plan for `dev`\n\n**no changes**\n"
+    )
+
+
+def test_changes_and_refusals() -> None:
+    drop = ColumnDrop(Column("a", "int", False, "x"))
+    plan = TablePlan(align_tables=(AlignTable(ORDERS, (SetTableComment("new", "old"), drop)),))
+    text = plan_markdown(plan, (), environment="dev", refusals=[UnsafePlanError("it loses data")])
+    assert "**Refused: nothing of it will be applied.**\n\n```text\nit loses data.\n```\n" in text
+    assert re.search(r"```diff\n- .*\[.*loses data.*\]\n! table comment: 'old' → 'new'  \[safe\]\n```", text)
+
+
+HOSTILE = [
+    "`",
+    "```",
+    "a`` ` ```` b",
+    "``` \n</details>",
+    "|",
+    "<script>alert(1)</script>",
+    "<!--",
+    "-->",
+    "${x}",
+    "$`x`$",
+    "@everyone #1 [x](y) ![x](y)",
+    "# heading\n\n- list\n\n> quote",
+    "\n```\n</details>\n",
+    "\r\n",
+    "~~~",
+    "\u202eesrever",
+    "\u200b\x00\x1b[31m",
+    "&lt;b&gt;",
+    " ",
+    "",
+]
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_code_spans_hold_anything(text: str) -> None:
+    span = code_span(text)
+    assert "\n" not in span
+    fence = re.match("`+", span)
+    assert fence
+    inside = span[len(fence[0]) : -len(fence[0])]
+    assert span.endswith(fence[0])
+    assert all(len(run) != len(fence[0]) for run in re.findall("`+", inside))
+    assert not inside.startswith("`")
+    assert not inside.endswith("`")
+    assert inside
+    assert all(char.isprintable() for char in span)
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_hostile_names_and_comments_stay_in_code(text: str) -> None:
+    model = orders(Column(f"c{text}", "int", True, text), comment=text, name=f"t{text}")
+    plan = TablePlan(create_tables=(CreateTable(model),))
+    sql = f"CREATE TABLE `t{text}` (`c` int) COMMENT '{text}'"
+    script = [ScriptLine(table=model.qualified_name.key, sql=sql)]
+    markdown = plan_markdown(plan, script, environment=f"e{text}")
+    prose = outside_of_code(markdown)
+    assert prose == outside_of_code(plan_markdown(CALM, CALM_SCRIPT, environment="e"))
+
+
+CALM_MODEL = orders(Column("c", "int", True, "x"), comment="x", name="t")
+CALM = TablePlan(create_tables=(CreateTable(CALM_MODEL),))
+CALM_SCRIPT = [ScriptLine(table=CALM_MODEL.qualified_name.key, sql="CREATE TABLE")]
+
+
+def outside_of_code(markdown: str) -> list[tuple[str, str]]:
+    """Return what a parser of CommonMark takes for anything but code."""
+    blocks = MarkdownIt("commonmark").enable("table").parse(markdown)
+    return [
+        (token.type, "" if token.type in ("fence", "code_inline") else token.content)
+        for block in blocks
+        for token in (block, *(block.children or ()))
+        if token.type != "inline"
+    ]
+
+
+def test_long_plans_lose_their_sql_first() -> None:
+    models = [orders(name=f"t{number}") for number in range(40)]
+    plan = TablePlan(create_tables=tuple(map(CreateTable, models)))
+    script = [ScriptLine(table=model.qualified_name.key, sql="x" * 3_000) for model in models]
+    text = plan_markdown(plan, script, environment="dev")
+    assert len(text) <= LONGEST
+    assert text.count("#### ") == 40
+    assert re.search(r"The SQL of 2\d tables would be too long for a comment\. The plan file has all\.", text)
+
+
+def test_longer_plans_lose_tables() -> None:
+    models = [orders(name=f"t{number}", comment="x" * 3_000) for number in range(40)]
+    plan = TablePlan(create_tables=tuple(map(CreateTable, models)))
+    text = plan_markdown(plan, (), environment="dev")
+    assert len(text) <= LONGEST
+    assert re.search(r"2\d further tables would be too long for a comment\. The plan file has all\.", text)
+
+
+def test_long_lists_are_folded_away() -> None:
+    model = orders(*(Column(f"c{number}", "int") for number in range(30)))
+    text = plan_markdown(TablePlan(create_tables=(CreateTable(model),)), (), environment="dev")
+    assert "<details><summary>30 lines</summary>\n\n```diff\n+ c0" in text

@@ -1,0 +1,102 @@
+"""What moved between two plans of one command."""
+
+from __future__ import annotations
+
+from datetime import datetime, timezone
+from typing import Any
+
+import msgspec
+import pytest
+
+from delta_engine.plan_files.document import (
+    DeploymentFingerprint,
+    PlanFile,
+    PlannedStatement,
+    TableFingerprint,
+)
+from delta_engine.plan_files.errors import MoveKind
+from delta_engine.plan_files.staleness import moves
+from tests.plan_file_projects import PLAN, SOME
+
+OTHER = "sha256:" + "1" * 64
+NOON, LATER = (datetime(2026, 3, 1, hour, tzinfo=timezone.utc) for hour in (12, 13))
+ORDERS = "dev.silver.orders"
+STATE = DeploymentFingerprint(state_id="s", serial=7, checksum=SOME)
+
+
+def found(**fingerprints: Any) -> PlanFile:
+    return msgspec.structs.replace(
+        PLAN, fingerprints=msgspec.structs.replace(PLAN.fingerprints, **fingerprints)
+    )
+
+
+def table(**fields: Any) -> PlanFile:
+    return found(tables={ORDERS: TableFingerprint(**fields)})
+
+
+def test_nothing_moved() -> None:
+    assert moves(PLAN, PLAN) == ()
+
+
+@pytest.mark.parametrize(
+    ("then", "now", "said"),
+    [
+        (table(), table(state=SOME), "table dev.silver.orders has appeared"),
+        (table(state=SOME), table(), "table dev.silver.orders was dropped"),
+        (table(state=SOME), table(state=OTHER), "table dev.silver.orders was altered"),
+        (
+            table(state=SOME, table_id="1"),
+            table(state=OTHER, table_id="2"),
+            "table dev.silver.orders was dropped and created again (id 1, now 2)",
+        ),
+        (
+            table(state=SOME, created_at=NOON),
+            table(state=SOME, created_at=LATER),
+            "table dev.silver.orders was dropped and created again "
+            "(created 2026-03-01 12:00:00+00:00, now 2026-03-01 13:00:00+00:00)",
+        ),
+        (found(schemas={"dev.x": SOME}), found(schemas={"dev.x": OTHER}), "schema dev.x was altered"),
+        (found(schemas={"dev.x": SOME}), found(schemas={"dev.x": None}), "schema dev.x was dropped"),
+        (found(schemas={"dev.x": None}), found(schemas={"dev.x": SOME}), "schema dev.x has appeared"),
+        (
+            found(deployment_state=None),
+            found(deployment_state=STATE),
+            "the deployment state has moved: it was empty, and is not any more",
+        ),
+        (found(deployment_state=STATE), found(), "the deployment state has moved: it is gone"),
+        (
+            found(deployment_state=STATE),
+            found(deployment_state=msgspec.structs.replace(STATE, state_id="t")),
+            "the deployment state has moved: it is another one, t instead of s",
+        ),
+        (
+            found(deployment_state=STATE),
+            found(deployment_state=msgspec.structs.replace(STATE, serial=8)),
+            "the deployment state has moved: from serial 7 to serial 8",
+        ),
+        (
+            msgspec.structs.replace(PLAN, declared_schemas={}),
+            msgspec.structs.replace(PLAN, declared_schemas={"dev.x": SOME}),
+            "the model of dev.x is new",
+        ),
+    ],
+)
+def test_what_moved(then: PlanFile, now: PlanFile, said: str) -> None:
+    assert [str(move) for move in moves(then, now)] == [said]
+
+
+def test_the_same_table_is_known_by_its_id_whenever_it_was_made() -> None:
+    then = table(state=SOME, table_id="1", created_at=NOON)
+    assert moves(then, table(state=SOME, table_id="1", created_at=LATER)) == ()
+    assert moves(then, table(state=SOME)) == ()
+
+
+def test_statements_are_named_only_if_nothing_else_has_moved() -> None:
+    other = msgspec.structs.replace(PLAN, statements=(PlannedStatement(table="", sql="DROP"),))
+    (move,) = moves(PLAN, other)
+    assert move.kind is MoveKind.STATEMENTS_CHANGED
+    assert "\n    and would be: DROP" in str(move)
+    (fewer,) = moves(PLAN, msgspec.structs.replace(PLAN, statements=()))
+    assert str(fewer).endswith("and would be: nothing")
+    moved = msgspec.structs.replace(other, models={ORDERS: OTHER})
+    assert [move.kind for move in moves(PLAN, moved)] == [MoveKind.MODEL_CHANGED]
