@@ -158,6 +158,56 @@ def test_rows_are_looked_at_before_they_bite(backend: Backend) -> None:
     assert not engine_over(backend).plan_tables([both])
 
 
+def test_rows_are_looked_at_by_the_names_that_columns_and_fields_have_now(backend: Backend) -> None:
+    columns = [
+        Column("id", "int"),
+        Column("st", "struct<a: int>"),
+        Column("lines", "array<struct<b: int>>"),
+        Column("named", "map<string, struct<a: int>>"),
+    ]
+    plain = Table("dev", "silver", "t", columns)
+    engine_over(backend).sync_tables([plain])
+    address = backend.addressing.table(plain.qualified_name)
+    backend.runner.run(
+        f"INSERT INTO {address} VALUES "
+        "(1, named_struct('a', 1), array(named_struct('b', 1)), map('k', named_struct('a', 1))), "
+        "(NULL, named_struct('a', -1), array(named_struct('b', 1)), NULL), "
+        "(3, NULL, array(NULL), NULL)"
+    )
+    model = Table(
+        "dev",
+        "silver",
+        "t",
+        [
+            Column("key", "int", is_nullable=False, renamed_from="id"),
+            Column("st", "struct<c: int, n: string>", renamed_fields={"c": "a"}),
+            Column("lines", "array<struct<d: int, e: int>>", renamed_fields={"element.d": "b"}),
+            Column("named", "map<string, struct<a: int, n: int>>"),
+            Column("note", "string", default="'new'"),
+        ],
+        checks=[
+            CheckConstraint("positive", "st.c > 0"),
+            CheckConstraint("lined", "lines[0].d = 1 AND lines[0].e IS NULL"),
+            CheckConstraint("named", "named['k'].n IS NULL"),
+            CheckConstraint("noted", "note = 'new'"),
+        ],
+    )
+    refusals = engine_over(backend, counts_checks=True).preview([model]).refusals
+    assert [refusal.reason for refusal in refusals] == [
+        "it would become NOT NULL, and is NULL in 1 row",
+        "check lined would not hold for 1 row: lines[0].d = 1 AND lines[0].e IS NULL",
+        "check noted would not hold for 3 rows: note = 'new'",
+        "check positive would not hold for 2 rows: st.c > 0",
+    ]
+    way_out = refusals[-1].way_out.partition(": ")[2].rstrip(".")
+    assert len(backend.runner.run(way_out)) == 2
+
+    backend.runner.run(f"DELETE FROM {address} WHERE id IS NULL OR id = 3")
+    held = replace(model, checks=model.checks[:3])
+    engine_over(backend, counts_checks=True).sync_tables([held])
+    assert not engine_over(backend).plan_tables([held])
+
+
 def test_the_command_line_refuses_over_rows(
     spark: SparkSession, project: Path, delta_engine: CommandLine
 ) -> None:

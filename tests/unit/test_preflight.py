@@ -62,7 +62,7 @@ def test_nulls_are_counted_in_one_query_and_refused_with_the_way_to_fill_them() 
         "SELECT count_if(NOT coalesce((`a` IS NOT NULL), false)) AS violations_0, "
         "count_if(NOT coalesce((`b` IS NOT NULL), false)) AS violations_1, "
         "count_if(NOT coalesce((`C d` IS NOT NULL), false)) AS violations_2 "
-        "FROM (SELECT * FROM `dev`.`silver`.`orders`)"
+        "FROM `dev`.`silver`.`orders`"
     ]
 
 
@@ -78,10 +78,11 @@ def test_renamed_columns_have_their_former_names_and_added_ones_are_null_everywh
         "table dev.silver.orders, column id: it would become NOT NULL, and is NULL in 3 rows. Fill it first: "
         "UPDATE `dev`.`silver`.`orders` SET `key` = … WHERE `key` IS NULL. Then tighten it.",
         "table dev.silver.orders: check noted would not hold for 7 rows: length(note) > id. Correct them first: "
-        "SELECT * FROM `dev`.`silver`.`orders` WHERE NOT coalesce((length(note) > id), false).",
+        "SELECT * FROM (SELECT `key` AS `id`, CAST(NULL AS string) AS `note` FROM `dev`.`silver`.`orders`) WHERE NOT "
+        "coalesce((length(note) > id), false).",
     ]
     assert runner.statements[0].endswith(
-        "FROM (SELECT *, `key` AS `id`, CAST(NULL AS string) AS `note` FROM `dev`.`silver`.`orders`)"
+        "FROM (SELECT `key` AS `id`, CAST(NULL AS string) AS `note` FROM `dev`.`silver`.`orders`)"
     )
 
 
@@ -116,6 +117,44 @@ def test_fields_inside_structs_that_are_null_are_not_null_themselves() -> None:
     state = TableState(columns=(Column("st", "struct<a: int>"),))
     assert looked(model, state, runner) == []
     assert "(`st` IS NULL OR `st`.`a` IS NOT NULL)" in runner.statements[0]
+
+
+def test_fields_have_their_former_names_and_new_ones_are_null_wherever_they_are() -> None:
+    runner = CountingRows(2, 3)
+    model = orders(
+        Column(
+            "place",
+            "struct<code: string not null, inner: struct<y: int, z: int>>",
+            renamed_from="address",
+            renamed_fields={"code": "zip", "inner.y": "x"},
+        ),
+        Column("lines", "array<struct<a: int, c: int>>", renamed_fields={"element.a": "b"}),
+        Column("named", "map<string, struct<a: int, n: int>>"),
+        Column("same", "array<struct<a: int>>"),
+        checks=[CheckConstraint("coded", "place.code <> '' AND lines[0].c > 0")],
+    )
+    state = TableState(
+        columns=(
+            Column("address", "struct<zip: string, inner: struct<x: int, z: int>>"),
+            Column("lines", "array<struct<b: int>>"),
+            Column("named", "map<string, struct<a: int>>"),
+            Column("Same", "array<struct<a: int>>"),
+        )
+    )
+    rows = (
+        "(SELECT IF(`address` IS NULL, NULL, named_struct('code', `address`.`zip`, 'inner', IF(`address`.`inner` IS "
+        "NULL, NULL, named_struct('y', `address`.`inner`.`x`, 'z', `address`.`inner`.`z`)))) AS `place`, "
+        "transform(`lines`, x -> IF(x IS NULL, NULL, named_struct('a', x.`b`, 'c', CAST(NULL AS int)))) AS `lines`, "
+        "transform_values(`named`, (k, x) -> IF(x IS NULL, NULL, named_struct('a', x.`a`, 'n', CAST(NULL AS int)))) "
+        "AS `named`, `Same` FROM `dev`.`silver`.`orders`)"
+    )
+    assert looked(model, state, runner, counts_checks=True) == [
+        "table dev.silver.orders, column place.code: it would become NOT NULL, and is NULL in 2 rows. Fill it first: "
+        "UPDATE `dev`.`silver`.`orders` SET `address`.`zip` = … WHERE `address`.`zip` IS NULL. Then tighten it.",
+        "table dev.silver.orders: check coded would not hold for 3 rows: place.code <> '' AND lines[0].c > 0. Correct "
+        f"them first: SELECT * FROM {rows} WHERE NOT coalesce((place.code <> '' AND lines[0].c > 0), false).",
+    ]
+    assert runner.statements[0].endswith(f" FROM {rows}")
 
 
 def test_rows_that_nobody_may_count_are_a_refusal() -> None:

@@ -44,6 +44,7 @@ from delta_engine.sql.governance import (
     sql_set_tags,
     sql_unset_tags,
 )
+from delta_engine.sql.projections import sql_as_it_will_be, sql_null
 from delta_engine.sql.queries import (
     sql_column_alias,
     sql_count_rows,
@@ -53,9 +54,10 @@ from delta_engine.sql.queries import (
     sql_describe_detail,
     sql_describe_history,
     sql_describe_table,
-    sql_null_column,
+    sql_select,
     sql_show_create_table,
     sql_show_table_properties,
+    sql_violation,
 )
 from delta_engine.sql.tables import (
     sql_alter_clustering,
@@ -92,6 +94,7 @@ __all__ = [
     "sql_add_not_null_check",
     "sql_add_primary_key",
     "sql_alter_clustering",
+    "sql_as_it_will_be",
     "sql_change_column_types",
     "sql_cluster_automatically",
     "sql_column_alias",
@@ -123,7 +126,7 @@ __all__ = [
     "sql_mask",
     "sql_move_column",
     "sql_not_null_condition",
-    "sql_null_column",
+    "sql_null",
     "sql_on_streaming_table",
     "sql_partitioned_by",
     "sql_path",
@@ -133,6 +136,7 @@ __all__ = [
     "sql_revoke",
     "sql_row_filter",
     "sql_schema",
+    "sql_select",
     "sql_set_column_comments",
     "sql_set_defaults",
     "sql_set_mask",
@@ -148,4 +152,5 @@ __all__ = [
     "sql_undrop_table",
     "sql_unset_table_properties",
     "sql_unset_tags",
+    "sql_violation",
 ]

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from delta_engine.sql.text import quote_ident, sql_data_type
-from delta_engine.types import (
-    DataType,
-)
+from delta_engine.sql.text import quote_ident
 
 
 def sql_count_rows(table: str) -> str:
@@ -15,29 +12,39 @@ def sql_count_rows(table: str) -> str:
     return f"SELECT count(*) AS row_count FROM {table}"
 
 
-def sql_column_alias(name: str, alias: str) -> str:
-    """Return a column under another name, for SELECT."""
-    return f"{quote_ident(name)} AS {quote_ident(alias)}"
+def sql_column_alias(expression: str, name: str) -> str:
+    """Return an expression as a column, for SELECT."""
+    quoted = quote_ident(name)
+    return quoted if expression == quoted else f"{expression} AS {quoted}"
 
 
-def sql_null_column(name: str, data_type: DataType) -> str:
-    """Return a column that is NULL in every row, for SELECT."""
-    return f"CAST(NULL AS {sql_data_type(data_type)}) AS {quote_ident(name)}"
-
-
-def sql_count_violations(table: str, columns: Iterable[str], conditions: Iterable[str]) -> str:
-    """Count the rows that do not meet conditions, all in one row; an unknown answer is a no, as for CHECK.
+def sql_select(table: str, columns: Iterable[str]) -> str:
+    """Return a query in parentheses, for FROM.
 
     Args:
         table: the SQL that addresses the table.
-        columns: what conditions may use besides the table's own columns.
+        columns: what to select.
+    """
+    return f"(SELECT {', '.join(columns)} FROM {table})"
+
+
+def sql_count_violations(rows: str, conditions: Iterable[str]) -> str:
+    """Count the rows that do not meet conditions, all in one row; an unknown answer is a no, as for CHECK.
+
+    Args:
+        rows: the SQL of a table, or a query in parentheses.
         conditions: the conditions; the counts come back in their order.
     """
     counts = ", ".join(
-        f"count_if(NOT coalesce(({condition}), false)) AS violations_{place}"
+        f"count_if({sql_violation(condition)}) AS violations_{place}"
         for place, condition in enumerate(conditions)
     )
-    return f"SELECT {counts} FROM (SELECT {', '.join(('*', *columns))} FROM {table})"
+    return f"SELECT {counts} FROM {rows}"
+
+
+def sql_violation(condition: str) -> str:
+    """Return the condition that a row does not meet another one."""
+    return f"NOT coalesce(({condition}), false)"
 
 
 def sql_show_table_properties(table: str) -> str:

@@ -19,10 +19,14 @@ from delta_engine.errors import StatementError, UnsafePlanError
 from delta_engine.models import Table
 from delta_engine.sql import (
     quote_ident,
+    sql_as_it_will_be,
     sql_column_alias,
     sql_count_violations,
     sql_not_null_condition,
-    sql_null_column,
+    sql_null,
+    sql_path,
+    sql_select,
+    sql_violation,
 )
 from delta_engine.sql_expressions import is_same_expression
 from delta_engine.sql_runner import SqlRunner
@@ -83,7 +87,7 @@ class Preflight:
         """
         by_key = {model.qualified_name.key: model for model in models}
         looked_at = [
-            (align, Comparison.of(by_key[align.table.key], observed.table(align.table)), conditions)
+            (align, by_key[align.table.key], observed.table(align.table), conditions)
             for align in plan.align_tables
             for conditions in [tuple(self._conditions(align, observed.table(align.table)))]
             if conditions
@@ -107,10 +111,12 @@ class Preflight:
                 yield _Condition(sql=check.expression, check=check.name)
 
     def _looked_at(
-        self, align: AlignTable, comparison: Comparison, conditions: Sequence[_Condition]
+        self, align: AlignTable, model: Table, observed: TableState, conditions: Sequence[_Condition]
     ) -> Iterator[UnsafePlanError]:
-        table = self._addressing.table(comparison.observed.former_name or align.table)
-        sql = sql_count_violations(table, _as_it_will_be(comparison), [one.sql for one in conditions])
+        comparison = Comparison.of(model, observed)
+        table = self._addressing.table(observed.former_name or align.table)
+        rows = _rows(table, comparison, observed)
+        sql = sql_count_violations(rows, [one.sql for one in conditions])
         try:
             (row,) = self._runner.run(sql)
         except StatementError as error:
@@ -122,34 +128,53 @@ class Preflight:
             return
         for condition, count in zip(conditions, _counts(row), strict=True):
             if count:
-                yield _violated(align, condition, count, table, comparison)
+                violated = f"{count:,} row{'' if count == 1 else 's'}"
+                if condition.column:
+                    name = sql_path(_former_path(condition.column, comparison))
+                    yield plan_refusal(
+                        align,
+                        f"it would become NOT NULL, and is NULL in {violated}",
+                        f"Fill it first: UPDATE {table} SET {name} = … WHERE {name} IS NULL. Then tighten it.",
+                        ".".join(condition.column),
+                    )
+                else:
+                    yield plan_refusal(
+                        align,
+                        f"check {condition.check} would not hold for {violated}: {condition.sql}",
+                        f"Correct them first: SELECT * FROM {rows} WHERE {sql_violation(condition.sql)}.",
+                    )
 
 
-def _violated(
-    align: AlignTable, condition: _Condition, count: int, table: str, comparison: Comparison
-) -> UnsafePlanError:
-    rows = f"{count:,} row{'' if count == 1 else 's'}"
-    if not condition.column:
-        return plan_refusal(
-            align,
-            f"check {condition.check} would not hold for {rows}: {condition.sql}",
-            f"Correct them first: SELECT * FROM {table} WHERE NOT coalesce(({condition.sql}), false).",
-        )
+def _rows(table: str, comparison: Comparison, observed: TableState) -> str:
+    """Return the SQL of a table's rows with the columns and fields that they will have: new ones are NULL.
+
+    Defaults hold for rows to come, and change nothing in those that are there.
+    """
+    so_far = {same.key: one for one, same in zip(observed.columns, comparison.observed.columns, strict=True)}
+    columns = []
+    for desired, renamed in comparison.shared:
+        present = so_far[renamed.key]
+        place = quote_ident(present.name)
+        there = sql_as_it_will_be(place, present.data_type, renamed.data_type, desired.data_type)
+        columns.append(sql_column_alias(there, renamed.name))
+    columns += [sql_column_alias(sql_null(column.data_type), column.name) for column in comparison.added]
+    is_the_same = {*columns} <= {quote_ident(column.name) for column in observed.columns}
+    return table if is_the_same else sql_select(table, columns)
+
+
+def _former_path(path: Sequence[str], comparison: Comparison) -> list[str]:
+    """Return the way to a column or a field by the names so far."""
+    first, *inside = path
     former = {name.lower(): former for former, name in comparison.renames.columns}
-    first, *inside = condition.column
-    name = ".".join(map(quote_ident, (former.get(first.lower(), first), *inside)))
-    return plan_refusal(
-        align,
-        f"it would become NOT NULL, and is NULL in {rows}",
-        f"Fill it first: UPDATE {table} SET {name} = … WHERE {name} IS NULL. Then tighten it.",
-        ".".join(condition.column),
-    )
-
-
-def _as_it_will_be(comparison: Comparison) -> list[str]:
-    """Return the columns that a query has to add for conditions to find what the plan renames and adds."""
-    renamed = [sql_column_alias(former, name) for former, name in comparison.renames.columns]
-    return renamed + [sql_null_column(column.name, column.data_type) for column in comparison.added]
+    fields = {
+        tuple(map(str.lower, (*rename.path, rename.desired))): rename.observed
+        for rename in comparison.renames.fields
+    }
+    places = (tuple(map(str.lower, path[:depth])) for depth in range(2, len(path) + 1))
+    return [
+        former.get(first.lower(), first),
+        *(fields.get(place, name) for place, name in zip(places, inside, strict=True)),
+    ]
 
 
 def _counts(row: Mapping[str, object]) -> list[int]:
