@@ -112,7 +112,7 @@ tags = st.dictionaries(st.sampled_from(["pii", "PII", "cost center", "it's", "ä
 kept_types = data_types.filter(lambda found: forgotten_clause(found) is None)
 
 
-functions = st.sampled_from(["dev.gov.f", "dev.gov.it's", "${x}.gov.f", "gov.f", "f"])
+functions = st.sampled_from(["dev.gov.f", "dev.gov.it's", "`$x`.gov.f", "gov.f", "f"])
 
 principals = st.sampled_from(["analysts", "jo@example.com", "it's", "${x}", "4b0f"])
 
@@ -181,7 +181,7 @@ def governed(draw: st.DrawFn, table: Table) -> Table:
     names = [column.name for column in table.columns]
 
     def function() -> str:
-        return dice.choice(["dev.gov.f", "dev.gov.it's", "${x}.gov.f", "gov.f", "f"])
+        return dice.choice(["dev.gov.f", "dev.gov.it's", "`$x`.gov.f", "gov.f", "f"])
 
     def some(among: list[str]) -> list[str]:
         return dice.sample(among, min(len(among), dice.randint(0, 2)))

@@ -5,20 +5,47 @@ Platforms spell what they store their own way. What does not parse is compared a
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from decimal import Decimal, InvalidOperation
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from sqlglot import exp
+    from sqlglot import Token, exp
 
-_MANY = 4096
+_MANY: Final = 4096
+
+_AGGREGATES: Final = frozenset(
+    {
+        *("bitmap_construct_agg", "bitmap_or_agg", "count_min_sketch", "every", "histogram_numeric"),
+        *("hll_sketch_agg", "hll_union_agg", "schema_of_json_agg", "schema_of_variant_agg"),
+        *("schema_of_xml_agg", "some", "try_avg", "try_sum"),
+    }
+)
+"""Functions over many rows that the parser does not know as such (Databricks documentation, "Built-in functions")."""
+
+_GENERATORS: Final = frozenset(
+    {
+        *("explode", "explode_outer", "posexplode", "posexplode_outer", "inline", "inline_outer"),
+        *("stack", "json_tuple", "variant_explode", "variant_explode_outer"),
+    }
+)
+
+_UNSTEADY: Final = frozenset({"rand", "random", "randn", "randstr", "shuffle", "uniform", "uuid"})
+
+_CASTING: Final = frozenset(("cast", "as"))
+_TYPES: Final = {"integer": "int", "long": "bigint", "short": "smallint", "byte": "tinyint", "dec": "decimal"}
+"""Words for types that are the same for Spark; `a::int` is a cast as well."""
 
 
 def is_same_expression(one: str, other: str) -> bool:
-    """Whether two expressions differ in spelling alone: case and quotes of names, parentheses, `!=` and `<>`."""
-    return one == other or _normal_form(one) == _normal_form(other)
+    """Whether two expressions differ in spelling alone: case and quotes of names, parentheses, `!=` and `<>`.
+
+    The parser takes more for the same than is: formats of dates, texts of a length, functions with arguments the other
+    way round. So names, texts and numbers have to be the same as well: rather a needless change than a missing one.
+    """
+    if one == other:
+        return True
+    return _normal_form(one) == _normal_form(other) and _words(one) == _words(other)
 
 
 def referenced_columns(expression: str) -> frozenset[str]:
@@ -43,25 +70,53 @@ def reads(expression: str, path: Sequence[str]) -> bool:
     )
 
 
-def condition_problem(expression: str) -> str | None:
-    """Return why an expression cannot be a condition on single rows; None if it can.
+def expression_problem(expression: str) -> str | None:
+    """Return why an expression cannot give a value for a single row; None if it can.
 
-    Databricks documentation, "ADD CONSTRAINT clause": no subqueries, no aggregates, no window functions.
+    No subqueries, no aggregates, window functions and generators, no parameters (Databricks documentation, "ADD
+    CONSTRAINT clause" and "CREATE TABLE"; Delta takes some of them, and fails when rows are written).
     """
     from sqlglot import exp
 
     if "${" in expression:
         return "holds ${, which Spark takes for a variable"
     tree = _parsed(expression)
-    if tree is None:
+    if tree is None or isinstance(tree, exp.Command) or _ends_early(expression):
         return "is no SQL expression"
     if any(node.comments for node in tree.walk()):
         return "holds a comment"
+    if tree.find(exp.Placeholder, exp.Parameter):
+        return "holds a parameter"
     if tree.find(exp.Query):
         return "holds a subquery"
-    if tree.find(exp.AggFunc, exp.Window):
+    functions = set(_functions(tree))
+    if tree.find(exp.AggFunc, exp.Window) or functions & _AGGREGATES or _counts_any(tree):
         return "looks at more than one row"
-    return None
+    if functions & _GENERATORS:
+        return "makes several rows of one"
+    return "holds a *" if tree.find(exp.Star) else None
+
+
+def steady_problem(expression: str) -> str | None:
+    """Return why an expression cannot give one value for a row, whenever it is asked; None if it can.
+
+    Delta takes such a CHECK, and then fails every write (measured on 4.3.1); generated columns it refuses.
+    """
+    problem = expression_problem(expression)
+    if problem is None and set(_functions(_parsed(expression))) & _UNSTEADY:
+        return "gives another value each time"
+    return problem
+
+
+def condition_problem(expression: str) -> str | None:
+    """Return why an expression cannot be a condition that rows meet or do not; None if it can."""
+    from sqlglot import exp
+
+    tree = _parsed(expression)
+    plain = tree.unnest() if tree else None
+    if isinstance(plain, (exp.Literal, exp.Null, exp.Neg, exp.Add, exp.Sub, exp.Mul, exp.Div, exp.Mod)):
+        return steady_problem(expression) or "is no condition"
+    return steady_problem(expression)
 
 
 @lru_cache(_MANY)
@@ -101,7 +156,7 @@ def _normal_form(expression: str) -> str:
                 case exp.Anonymous():
                     node.set("this", node.name.lower())
                 case exp.Literal(is_string=False):
-                    node.set("this", _plain_number(node.name))
+                    node.set("this", node.name.lower())
         return repr(plain)
     except RecursionError:
         return expression.strip()
@@ -117,9 +172,50 @@ def _parsed(expression: str) -> exp.Condition | None:
         return None
 
 
-def _plain_number(text: str) -> str:
-    """Return a decimal number without useless zeros; with an exponent it is a double, and stays as it is."""
+def _ends_early(expression: str) -> bool:
+    from sqlglot import TokenType
+
+    return any(token.token_type is TokenType.SEMICOLON for token in _tokens(expression))
+
+
+def _functions(tree: exp.Condition | None) -> Iterator[str]:
+    """Yield the names of the functions that are called, in lower case."""
+    from sqlglot import exp
+
+    for call in tree.find_all(exp.Func) if tree else ():
+        yield call.name.lower() if isinstance(call, exp.Anonymous) else call.sql_name().lower()
+
+
+def _counts_any(tree: exp.Condition) -> bool:
+    """Whether the aggregate `any` is called: it stands behind LIKE as well."""
+    from sqlglot import exp
+
+    return any(not isinstance(one.parent, (exp.Like, exp.ILike)) for one in tree.find_all(exp.Any))
+
+
+@lru_cache(_MANY)
+def _words(expression: str) -> tuple[tuple[bool, str], ...]:
+    """Return the texts, and the names and numbers of an expression, sorted; those in lower case, types by one name."""
+    from sqlglot import TokenType
+
+    texts = (TokenType.STRING, TokenType.RAW_STRING, TokenType.HEX_STRING, TokenType.NATIONAL_STRING)
+    found = []
+    for token in _tokens(expression):
+        word = token.text.lower()
+        if token.token_type in texts:
+            found.append((True, token.text))
+        elif token.token_type is TokenType.NOT:
+            found.append((False, "not"))
+        elif any(character.isalnum() for character in word) and word not in _CASTING:
+            found.append((False, _TYPES.get(word, word)))
+    return tuple(sorted(found))
+
+
+def _tokens(expression: str) -> Sequence[Token]:
+    from sqlglot import tokenize
+    from sqlglot.errors import SqlglotError
+
     try:
-        return text.lower() if "e" in text.lower() else f"{Decimal(text).normalize():f}"
-    except InvalidOperation:
-        return text
+        return tokenize(expression, dialect="databricks")
+    except SqlglotError:
+        return ()

@@ -77,8 +77,17 @@ def unordered(data_type: DataType) -> DataType:
     return data_type
 
 
+def following(a: Table, b: Table) -> Table:
+    """Return a model that can follow another one that nobody remembers: what that has of a filter or masks stays."""
+    if a.checks:
+        return replace(b, row_filter=None, columns=tuple(replace(one, mask=None) for one in b.columns))
+    is_hidden = a.row_filter is not None or any(column.mask for column in a.columns)
+    return replace(b, checks=()) if is_hidden else b
+
+
 @given(models(), models())
 def test_applying_a_plan_leads_to_the_model_and_leaves_nothing_to_do(a: Table, b: Table) -> None:
+    b = following(a, b)
     state = simulate(PLANNER.plan([a], nothing()), nothing())
     assert not PLANNER.plan([a], state)
     plan = PLANNER.plan([b], state)
@@ -112,6 +121,7 @@ def test_what_was_applied_and_is_no_longer_wanted_is_removed_and_nothing_else(
 
 @given(models(), models())
 def test_what_the_rules_let_pass_loses_nothing(a: Table, b: Table) -> None:
+    b = following(a, b)
     state = simulate(PLANNER.plan([a], nothing()), nothing())
     plan = PLANNER.plan([b], state)
     if any(PlanValidator().plan_violations(plan)):
@@ -129,6 +139,7 @@ def test_valid_models_pass_the_model_rules(model: Table) -> None:
 
 @given(models(), models())
 def test_plans_are_the_same_bytes_every_time(a: Table, b: Table) -> None:
+    b = following(a, b)
     state = simulate(PLANNER.plan([a], nothing()), nothing())
     documents = {plan_document(PLANNER.plan([b], state), environment="dev", statements={}) for _ in range(2)}
     assert len(documents) == 1
@@ -158,6 +169,7 @@ def test_an_identifier_survives_its_quotes(text: str) -> None:
 
 @given(models(is_governed=False), models(is_governed=False))
 def test_every_statement_for_databricks_is_parsed_whole(a: Table, b: Table) -> None:
+    b = following(a, b)
     state = simulate(PLANNER.plan([a], nothing()), nothing())
     for plan in (PLANNER.plan([a], nothing()), PLANNER.plan([b], state)):
         for sql in statements(plan):

@@ -275,7 +275,7 @@ def test_bad_configuration(write: Write, tmp_path: Path, replace: str, by: str, 
         (
             "nullable: false}",
             "nullable: true}\n    primary_key: [id]",
-            "conf/models/m.yml:2: table dev.silver.orders, column id: primary key columns (id) are nullable.",
+            "conf/models/m.yml:6: table dev.silver.orders, column id: primary key columns (id) are nullable.",
         ),
         (
             "nullable: false}",

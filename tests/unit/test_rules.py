@@ -50,6 +50,35 @@ MODEL_CASES: list[tuple[ModelRule, list[Table], str]] = [
         "such column. Declare it, or correct the row filter.",
     ),
     (
+        governance_rules.RowFiltersFit(),
+        [model(ID, row_filter=RowFilter("f; drop", ["id"]))],
+        "models.yml:7: table dev.silver.orders: its row filter is 'f; drop', which is no function's name. "
+        "Write function, schema.function or catalog.schema.function.",
+    ),
+    (
+        governance_rules.RowFiltersFit(),
+        [model(ID, row_filter=RowFilter("`a.b`.f", ["id"]))],
+        "models.yml:7: table dev.silver.orders: its row filter is '`a.b`.f', which is no function's name. "
+        "Write function, schema.function or catalog.schema.function.",
+    ),
+    (
+        governance_rules.RowFiltersFit(),
+        [model(ID, row_filter=RowFilter("f", ["id", "ID"]))],
+        "models.yml:7: table dev.silver.orders, column ID: its row filter takes it twice. Name each column once.",
+    ),
+    (
+        governance_rules.RowFiltersFit(),
+        [model(ID, row_filter=RowFilter("f", ["'EU'", "id"]))],
+        "models.yml:7: table dev.silver.orders: its row filter takes the constant 'EU', and only columns can be "
+        "declared. Write a function of columns alone, which calls this one with the constant.",
+    ),
+    (
+        governance_rules.ColumnMasksFit(),
+        [model(Column("id", "bigint", mask=ColumnMask("f", ["7"])))],
+        "models.yml:7: table dev.silver.orders, column id: its mask takes the constant 7, and only columns can be "
+        "declared. Write a function of columns alone, which calls this one with the constant.",
+    ),
+    (
         governance_rules.ColumnMasksFit(),
         [model(Column("id", "bigint", mask=ColumnMask("a..f")))],
         "models.yml:7: table dev.silver.orders, column id: its mask is 'a..f', which is no function's name. "
@@ -202,6 +231,30 @@ MODEL_CASES: list[tuple[ModelRule, list[Table], str]] = [
         [model(Column("b", "bigint", default="(SELECT 1)"))],
         "models.yml:7: table dev.silver.orders, column b: its default ((SELECT 1)) holds a subquery. Give a value or "
         "a function of no column; a text stands in quotes of its own: \"'new'\".",
+    ),
+    (
+        column_rules.DefaultsAreConstant(),
+        [model(Column("b", "date", default="2024-01-01"))],
+        "models.yml:7: table dev.silver.orders, column b: its default (2024-01-01) is a date or time without quotes, "
+        "which SQL takes for numbers. Write it as SQL does: \"DATE'2024-01-01'\".",
+    ),
+    (
+        column_rules.DefaultsAreConstant(),
+        [model(Column("b", "timestamp", default="2024-01-01 10:00:00"))],
+        "models.yml:7: table dev.silver.orders, column b: its default (2024-01-01 10:00:00) is a date or time without "
+        "quotes, which SQL takes for numbers. Write it as SQL does: \"TIMESTAMP'2024-01-01 10:00:00'\".",
+    ),
+    (
+        column_rules.DefaultsAreConstant(),
+        [model(Column("b", "string", default="10:30"))],
+        "models.yml:7: table dev.silver.orders, column b: its default (10:30) is a date or time without quotes, which "
+        "SQL takes for numbers. Write it as SQL does: \"'10:30'\".",
+    ),
+    (
+        column_rules.GeneratedColumnsFit(),
+        [model(ID, Column("b", "double", generated_as="id + rand()"))],
+        "models.yml:7: table dev.silver.orders, column b: what it is generated as (id + rand()) gives another value "
+        "each time. Compute it from columns of the table that writers fill.",
     ),
     (
         column_rules.GeneratedColumnsFit(),

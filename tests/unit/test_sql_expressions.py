@@ -4,13 +4,20 @@ from __future__ import annotations
 
 import pytest
 
-from delta_engine.sql_expressions import condition_problem, is_same_expression, reads, referenced_columns
+from delta_engine.sql_expressions import (
+    condition_problem,
+    expression_problem,
+    is_same_expression,
+    reads,
+    referenced_columns,
+    steady_problem,
+)
 
 
 @pytest.mark.parametrize(
     ("one", "other"),
     [
-        ("(A > 0 or `b` != 'x') AND c <> 1.0", '((`a` > 0) OR (b <> "x")) and (C != 1.00)'),
+        ("(A > 0 or `b` != 'x') AND c <> 1.0", '((`a` > 0) OR (b <> "x")) and (C != 1.0)'),
         ("x::int > 1", "CAST(X AS integer) > 1"),
         ("a IS NOT NULL", "not (a is null)"),
         ("my_function(a.B)", "My_Function(`A`.b)"),
@@ -34,6 +41,12 @@ def test_spelling_makes_no_difference(one: str, other: str) -> None:
         ("a > 1", "a >= 1"),
         ("a > 10", "a > 1"),
         ("a >", "a <"),
+        ("a / 2", "a / 2.0"),
+        ("a * 1.0", "a * 1.00"),
+        ("date_format(d, 'yyyy') > '1'", "date_format(d, 'YYYY') > '1'"),
+        ("cast(a as string)", "cast(a as varchar(5))"),
+        ("datediff(a, b)", "datediff(day, b, a)"),
+        ("size(a) > 0", "array_size(a) > 0"),
     ],
 )
 def test_meaning_does(one: str, other: str) -> None:
@@ -53,11 +66,40 @@ def test_meaning_does(one: str, other: str) -> None:
         ("exists (select 1 from t)", "holds a subquery"),
         ("sum(a) > 1", "looks at more than one row"),
         ("sum(a) over (partition by b) > 1", "looks at more than one row"),
+        ("rank() > 1", "looks at more than one row"),
+        ("any(a)", "looks at more than one row"),
+        ("a LIKE ANY ('x', 'y')", None),
+        ("try_sum(a) > 1", "looks at more than one row"),
+        ("count(*) > 1", "looks at more than one row"),
+        ("explode(a) > 1", "makes several rows of one"),
+        ("stack(1, a) > 1", "makes several rows of one"),
+        ("a > :x", "holds a parameter"),
+        ("a > ?", "holds a parameter"),
+        ("{x} > 1", "holds a parameter"),
+        ("*", "holds a *"),
+        ("struct(t.*) IS NULL", "holds a *"),
+        ("1;2", "is no SQL expression"),
+        ("a > 0;", "is no SQL expression"),
+        ("if > 1", "is no SQL expression"),
+        ("rand() > 0.5", "gives another value each time"),
+        ("uuid() <> a", "gives another value each time"),
+        ("current_date() > a", None),
+        ("1", "is no condition"),
+        ("(a + 1)", "is no condition"),
+        ("null", "is no condition"),
+        ("a", None),
         ("a > '${x}'", "holds ${, which Spark takes for a variable"),
     ],
 )
 def test_conditions_are_about_one_row(expression: str, problem: str | None) -> None:
     assert condition_problem(expression) == problem
+
+
+def test_values_may_be_anything_that_one_row_gives() -> None:
+    assert expression_problem("uuid()") is None
+    assert steady_problem("uuid()") == "gives another value each time"
+    assert steady_problem("a + 1") is None
+    assert steady_problem("max(a)") == "looks at more than one row"
 
 
 def test_columns_are_found_by_their_first_name() -> None:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
 from delta_engine.aspects.aspect import Comparison
 from delta_engine.models import QualifiedName
+
+_PART = re.compile(r"(`(?:[^`]|``)*`)|([^`.]+)")
 
 
 def full_function_name(function: str, table: QualifiedName) -> QualifiedName:
@@ -18,8 +21,23 @@ def full_function_name(function: str, table: QualifiedName) -> QualifiedName:
     Raises:
         ValueError: it has more than three parts, or an empty one.
     """
-    found = table.resolve(function.replace("`", "").strip())
-    return QualifiedName(*found.key.split("."))
+    parts = [part.lower() for part in function_parts(function)]
+    if not 1 <= len(parts) <= 3 or not all(parts):
+        raise ValueError(f"{function!r} is not a function's name")
+    return QualifiedName(*(table.catalog.lower(), table.schema.lower())[: 3 - len(parts)], *parts)
+
+
+def function_parts(function: str) -> tuple[str, ...]:
+    """Return the parts of a function's name without their quotes; none for a text that is not parts and dots alone.
+
+    Args:
+        function: its name as people write it: dots inside quotes belong to a part.
+    """
+    parts = _PART.findall(function.strip())
+    spelled = ".".join(quoted or plain for quoted, plain in parts)
+    if spelled != function.strip():
+        return ()
+    return tuple(quoted[1:-1].replace("``", "`") if quoted else plain for quoted, plain in parts)
 
 
 def takes_dropped(columns: Iterable[str], comparison: Comparison) -> bool:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from delta_engine.errors import InvalidModelError
 from delta_engine.models import Column, Part, Table
 from delta_engine.nested_types import place_of, type_at
 from delta_engine.sql import sql_data_type
-from delta_engine.sql_expressions import condition_problem, referenced_columns
+from delta_engine.sql_expressions import expression_problem, referenced_columns, steady_problem
 from delta_engine.types import AtomicType, StructType
 from delta_engine.validation.refusals import model_refusal
 
@@ -102,13 +103,23 @@ class OneSourceOfValues:
 class DefaultsAreConstant:
     """A default is an expression that needs no row: Spark refuses columns, subqueries and aggregates in it."""
 
+    _MOMENT = re.compile(r"\d{4}-\d{1,2}-\d{1,2}([T ]+\d{1,2}:\d{2}.*)?|\d{1,2}:\d{2}(:\d{2}(\.\d+)?)?")
+
     def check(self, models: Sequence[Table]) -> Iterator[InvalidModelError]:
         """Refuse what is no expression, or looks at rows."""
         for model in models:
             for column in model.columns:
                 if column.default is None:
                     continue
-                problem = condition_problem(column.default)
+                if self._MOMENT.fullmatch(column.default.strip()):
+                    yield model_refusal(
+                        model,
+                        f"its default ({column.default}) is a date or time without quotes, which SQL takes for numbers",
+                        f'Write it as SQL does: "{self._as_literal(column.default.strip())}".',
+                        column,
+                    )
+                    continue
+                problem = expression_problem(column.default)
                 used = sorted(referenced_columns(column.default))
                 if problem is None and used:
                     problem = f"reads columns ({', '.join(used)})"
@@ -119,6 +130,10 @@ class DefaultsAreConstant:
                         "Give a value or a function of no column; a text stands in quotes of its own: \"'new'\".",
                         column,
                     )
+
+    def _as_literal(self, moment: str) -> str:
+        kind = ("TIMESTAMP" if "-" in moment else "") if ":" in moment else "DATE"
+        return f"{kind}'{moment}'"
 
 
 class GeneratedColumnsFit:
@@ -152,7 +167,7 @@ class GeneratedColumnsFit:
             return "reads the column itself"
         if generated:
             return f"reads generated columns ({', '.join(generated)})"
-        return condition_problem(expression)
+        return steady_problem(expression)
 
 
 class IdentityColumnsCount:

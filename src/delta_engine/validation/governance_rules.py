@@ -7,10 +7,12 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from delta_engine.actions import AlignTable, TablePlan
 from delta_engine.aspects.column_masks import DropColumnMask
+from delta_engine.aspects.functions import function_parts
 from delta_engine.aspects.row_filters import DropRowFilter
 from delta_engine.errors import InvalidModelError, UnsafePlanError
-from delta_engine.models import Column, ColumnMask, Grants, Part, Table
+from delta_engine.models import Column, ColumnMask, Grants, Part, RowFilter, Table
 from delta_engine.policy import DestructiveKind, Policy
+from delta_engine.validation.model_rules import forbidden_in_names
 from delta_engine.validation.refusals import model_refusal, plan_refusal
 
 
@@ -73,16 +75,30 @@ class RowFiltersFit:
         """Refuse what the platform would refuse (Databricks docs: "ROW FILTER clause")."""
         for model in models:
             if model.row_filter is not None:
-                problem = _function_problem(model.row_filter.function)
-                if problem:
-                    yield model_refusal(model, f"its row filter {problem}", _FUNCTION_NAMES)
-                for name in _missing(model, model.row_filter.columns):
-                    yield model_refusal(
-                        model,
-                        "its row filter takes it, and the table has no such column",
-                        "Declare it, or correct the row filter.",
-                        name,
-                    )
+                for reason, way_out, column in self._problems(model, model.row_filter):
+                    yield model_refusal(model, reason, way_out, column)
+
+    def _problems(self, model: Table, row_filter: RowFilter) -> Iterator[tuple[str, str, str | None]]:
+        problem = _function_problem(row_filter.function)
+        if problem:
+            yield f"its row filter {problem}", _FUNCTION_NAMES, None
+        taken = [name.lower() for name in row_filter.columns]
+        missing = _missing(model, row_filter.columns)
+        for place, name in enumerate(row_filter.columns):
+            if name in missing and _CONSTANT.fullmatch(name):
+                yield (
+                    f"its row filter takes the constant {name}, and only columns can be declared",
+                    _CONSTANTS,
+                    None,
+                )
+            elif taken[place] in taken[:place]:
+                yield "its row filter takes it twice", "Name each column once.", name
+            elif name in missing:
+                yield (
+                    "its row filter takes it, and the table has no such column",
+                    "Declare it, or correct the row filter.",
+                    name,
+                )
 
 
 class ColumnMasksFit:
@@ -101,7 +117,10 @@ class ColumnMasksFit:
         if problem:
             yield f"its mask {problem}", _FUNCTION_NAMES
         missing, taken = _missing(model, mask.using_columns), [name.lower() for name in mask.using_columns]
-        if missing:
+        constants = [name for name in missing if _CONSTANT.fullmatch(name)]
+        if constants:
+            yield f"its mask takes the constant {constants[0]}, and only columns can be declared", _CONSTANTS
+        elif missing:
             listed = ", ".join(missing)
             yield (
                 f"its mask takes columns ({listed}) that the table does not have",
@@ -197,11 +216,14 @@ class NoUnallowedExposure:
 
 
 _FUNCTION_NAMES = "Write function, schema.function or catalog.schema.function."
+_CONSTANTS = "Write a function of columns alone, which calls this one with the constant."
+_CONSTANT = re.compile(r"'.*'|\".*\"|[+-]?\d+(\.\d*)?|(?i:true|false|null|interval .*)", re.DOTALL)
+"""What Databricks takes as an argument besides columns (docs: "ROW FILTER clause", "Column mask clause")."""
 
 
 def _function_problem(function: str) -> str:
-    parts = function.replace("`", "").split(".")
-    is_name = len(parts) <= 3 and all(part.strip() == part and part for part in parts)
+    parts = function_parts(function) or [""]
+    is_name = len(parts) <= 3 and not any(map(forbidden_in_names, parts))
     return "" if is_name else f"is {function!r}, which is no function's name"
 
 
