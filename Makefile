@@ -20,7 +20,7 @@ demo: setup ## sync the example into an embedded warehouse, and repair an out-of
 test: setup ## pass the tests, with real Spark and Delta, and Chromium where there is one
 	@sh scripts/browser.sh
 	@sh scripts/connect.sh
-	@$(BIN)/python -m pytest --cov --cov-report=term
+	@$(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --cov --cov-report=term
 
 check: setup ## lint, types and layers
 	@$(BIN)/ruff check .

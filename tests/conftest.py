@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.commandline import CommandLine
+
+if TYPE_CHECKING:
+    from xdist.remote import Producer
+    from xdist.scheduler import Scheduling
 
 # How long drawing takes says more of the machine than of a test. New examples are for people who can look at what
 # they find; CI repeats the same ones.
@@ -23,6 +28,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--rewrite-golden", action="store_true", help="write what is found into the golden files"
     )
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> Scheduling:
+    """Say which tests go to which worker, where they run in several (`make test`)."""
+    from tests.workers import SharedStarts
+
+    return SharedStarts(config, log)
 
 
 @pytest.fixture
