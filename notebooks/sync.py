@@ -1,7 +1,7 @@
 # Databricks notebook source
 # MAGIC %md
 # MAGIC # Sync
-# MAGIC Brings the catalog to the declared tables. The job fills in the widgets; opened by hand, this is a dry run.
+# MAGIC Brings the catalog to the declared tables. The job fills in the widgets; opened by hand, this shows the plan.
 
 # COMMAND ----------
 
@@ -18,6 +18,7 @@ dbutils.widgets.text("run_url", "")
 
 from delta_engine.job import RunOrigin, run_sync, words
 
+dbutils.jobs.taskValues.set(key="report_due", value=True)  # unless this ends well and has changed nothing
 get = dbutils.widgets.get
 result = run_sync(
     environment=get("environment"),
@@ -27,10 +28,12 @@ result = run_sync(
     allow=words(get("allow")),
     dry_run=get("dry_run") != "false",
     origin=RunOrigin(lineage=get("lineage"), run_url=get("run_url"), host=get("host")),
+    show=displayHTML,
 )
 
 # COMMAND ----------
 
 for name, count in result.values.items():
     dbutils.jobs.taskValues.set(key=name, value=count)
+dbutils.jobs.taskValues.set(key="report_due", value=result.is_report_due)
 dbutils.notebook.exit(result.exit_value)

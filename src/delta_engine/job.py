@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,6 +20,7 @@ from delta_engine.orchestrate.orchestrator import Orchestrator
 from delta_engine.orchestrate.project import Project, load_project, open_backend, orchestrator
 from delta_engine.report.drift_json import drift_json
 from delta_engine.report.drift_text import summary
+from delta_engine.report.plan_html import plan_html
 from delta_engine.report.run_json import short_run_json
 from delta_engine.report.run_summary import JobSummary, drift_summary, pending_summary
 
@@ -45,10 +46,12 @@ class SyncTaskResult:
     Args:
         values: the task values: tables by what became of them, or by what is pending.
         exit_value: what the notebook exits with: the run's report, or for a dry run the summary of what is pending.
+        is_report_due: whether anything was changed, so that it is worth looking for drift.
     """
 
     values: Mapping[str, int]
     exit_value: str
+    is_report_due: bool = False
 
 
 def run_sync(
@@ -60,6 +63,7 @@ def run_sync(
     tables: Sequence[str] = (),
     dry_run: bool = False,
     origin: RunOrigin = UNKNOWN_ORIGIN,
+    show: Callable[[str], object] = lambda _html: None,
 ) -> SyncTaskResult:
     """Lock, plan, validate, apply and record.
 
@@ -71,6 +75,7 @@ def run_sync(
         tables: globs that select models; all by default.
         dry_run: stop before applying; takes no lock and writes nothing.
         origin: which commit was deployed, and where the run can be watched.
+        show: is given the plan as HTML, also when it is refused.
 
     Returns:
         What was done, or for a dry run what is pending.
@@ -83,14 +88,20 @@ def run_sync(
     engine = _orchestrator(project, spark, origin)
     if dry_run:
         preview = engine.preview(project.models, is_partial=project.is_partial)
+        show(plan_html(preview.plan, environment=environment))
         raise_all(preview.refusals)
         pending = pending_summary("sync", environment, preview.plan)
         return SyncTaskResult(values=pending.counts, exit_value=pending.as_json())
     with engine.run("sync", print) as run:
         plan = run.plan(project.models, is_partial=project.is_partial)
+        show(plan_html(plan, environment=environment))
         raise_all(run.refusals(plan))
         run.apply(plan, control=ApplyControl(notify=print))
-        return SyncTaskResult(values=run.report.counts, exit_value=short_run_json(run.report))
+        return SyncTaskResult(
+            values=run.report.counts,
+            exit_value=short_run_json(run.report),
+            is_report_due=run.report.counts["statements"] > 0,
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -43,6 +43,7 @@ _DASHBOARD_LEVELS = {"CAN_EDIT", "CAN_MANAGE", "CAN_READ", "CAN_RUN"}
 _NO_DEFAULTS = {
     "warehouse_id"
 }  # none is right in every workspace, and the CLI refuses to go on without a value
+_TASK_VALUE = re.compile(r"{{tasks\.(\w+)\.values\.(\w+)}}")
 _PRINCIPALS = {"group_name", "service_principal_name", "user_name"}
 
 
@@ -177,6 +178,7 @@ def _job_problems(root: Path, job: Mapping[str, Any]) -> Iterator[str]:
     yield from _permission_problems(job.get("permissions", ()), _JOB_LEVELS)
     if not any(problem.startswith("the Jobs API") for problem in understood):
         yield from _task_problems(root, job)
+    yield from _notification_problems(job)
     if job.get("max_concurrent_runs") != 1:
         yield "two runs at once are possible"
     schedule = job.get("schedule")
@@ -185,6 +187,21 @@ def _job_problems(root: Path, job: Mapping[str, Any]) -> Iterator[str]:
             yield f"{schedule.get('quartz_cron_expression')!r} is no Quartz expression"
         if schedule.get("timezone_id") != "UTC":
             yield "its schedule is not in UTC"
+
+
+def _notification_problems(job: Mapping[str, Any]) -> Iterator[str]:
+    """Yield failures that nobody hears of: a run whose last tasks succeed is none, whatever failed before."""
+    if not job.get("email_notifications", {}).get("on_failure"):
+        yield "nobody hears of its failure"
+    waited_for = {
+        needed["task_key"]
+        for task in job.get("tasks", ())
+        if task.get("run_if") in ("ALL_DONE", "AT_LEAST_ONE_FAILED", "ALL_FAILED")
+        for needed in task.get("depends_on", ())
+    }
+    for task in job.get("tasks", ()):
+        if task["task_key"] in waited_for and not task.get("email_notifications", {}).get("on_failure"):
+            yield f"nobody hears of the failure of task {task['task_key']}, after which others go on"
 
 
 def _volume_problems(root: Path, volume: Mapping[str, Any], target: str) -> Iterator[str]:
@@ -231,8 +248,9 @@ def _task_problems(root: Path, job: Mapping[str, Any]) -> Iterator[str]:
     declared = [environment["environment_key"] for environment in job.get("environments", ())]
     yield from _repeated("environment", declared)
     for key, task in tasks.items():
-        if task.get("environment_key") not in declared:
-            yield f"task {key} has the environment {task.get('environment_key')!r}, which is not there"
+        if "condition_task" not in task:
+            yield from _notebook_task_problems(key, task, declared)
+    yield from _condition_problems(root, tasks)
     for environment in job.get("environments", ()):
         if "../dist/*.whl" not in environment["spec"].get("dependencies", ()):
             yield f"environment {environment['environment_key']} lacks the wheel"
@@ -241,6 +259,40 @@ def _task_problems(root: Path, job: Mapping[str, Any]) -> Iterator[str]:
         if not environment["spec"].get("environment_version"):
             yield f"environment {environment['environment_key']} has no environment_version"
     yield from _notebook_problems(root, job)
+
+
+def _notebook_task_problems(
+    key: str, task: Mapping[str, Any], environments_declared: Sequence[str]
+) -> Iterator[str]:
+    if task.get("environment_key") not in environments_declared:
+        yield f"task {key} has the environment {task.get('environment_key')!r}, which is not there"
+    if "max_retries" not in task or not task.get("disable_auto_optimization"):
+        yield f"task {key} is tried again as often as serverless likes"
+
+
+def _condition_problems(root: Path, tasks: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
+    """Yield conditions that nobody hands values to, and outcomes that nobody waits for."""
+    for key, task in tasks.items():
+        needed = {one["task_key"]: one.get("outcome") for one in task.get("depends_on", ())}
+        condition = task.get("condition_task", {})
+        for name, value in _TASK_VALUE.findall(f"{condition.get('left')} {condition.get('right')}"):
+            if name not in needed:
+                yield f"task {key} asks for a value of {name}, on which it does not depend"
+            elif value not in _values_set_by(root, tasks[name]):
+                yield f"task {key} asks for {name}'s value {value}, which its notebook does not set"
+        for name, outcome in needed.items():
+            if name not in tasks:
+                continue
+            if "condition_task" in tasks[name] and outcome not in ("true", "false"):
+                yield f"task {key} waits for {name}, whatever comes of it"
+            if "condition_task" not in tasks[name] and outcome is not None:
+                yield f"task {key} waits for an outcome of {name}, which has none"
+
+
+def _values_set_by(root: Path, task: Mapping[str, Any]) -> Sequence[str]:
+    """Return the task values that a notebook sets by name."""
+    path = root / "resources" / task.get("notebook_task", {}).get("notebook_path", "")
+    return re.findall(r'taskValues\.set\(key="(\w+)"', path.read_text("utf-8")) if path.is_file() else ()
 
 
 def _graph_problems(graph: Mapping[str, Sequence[str]]) -> Iterator[str]:
@@ -258,6 +310,8 @@ def _notebook_problems(root: Path, job: Mapping[str, Any]) -> Iterator[str]:
     yield from _repeated("parameter", parameters)
     read_by_tasks: set[str] = set()
     for task in job["tasks"]:
+        if "condition_task" in task:
+            continue
         place = f"task {task['task_key']}"
         path = task.get("notebook_task", {}).get("notebook_path", "")
         if not (root / "resources" / path).is_file():

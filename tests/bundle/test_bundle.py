@@ -38,7 +38,8 @@ def test_the_targets() -> None:
     for target in bundle["targets"]:
         found = deployed(bundle, target)
         jobs = found["resources"]["jobs"]
-        assert [task["task_key"] for task in jobs["delta_engine_sync"]["tasks"]] == ["sync", "drift_report"]
+        tasks = [task["task_key"] for task in jobs["delta_engine_sync"]["tasks"]]
+        assert tasks == ["sync", "is_report_due", "drift_report"]
         assert "schedule" in jobs["drift_report"]
         parameters = {p["name"]: p["default"] for p in jobs["delta_engine_sync"]["parameters"]}
         assert parameters["environment"] == target
@@ -263,7 +264,7 @@ HOME = "/Workspace/Users/${var.service_principal}/"
             SYNC,
             "            - task_key: sync",
             "            - task_key: snyc",
-            "dev: job delta_engine_sync: task drift_report depends on snyc, which is not there",
+            "dev: job delta_engine_sync: task is_report_due depends on snyc, which is not there",
         ),
         (
             SYNC,
@@ -300,6 +301,64 @@ HOME = "/Workspace/Users/${var.service_principal}/"
             "- name: allow",
             "- name: tables",
             "dev: job delta_engine_sync: the parameter tables is there 2 times",
+        ),
+        # conditions
+        (
+            SYNC,
+            "op: EQUAL_TO",
+            "op: EQUALS",
+            "dev: job delta_engine_sync: tasks.1.condition_task.op is 'EQUALS', not a ConditionTaskOp",
+        ),
+        (
+            "notebooks/sync.py",
+            'key="report_due"',
+            'key="is_due"',
+            "dev: job delta_engine_sync: task is_report_due asks for sync's value report_due, which its notebook does "
+            "not set",
+        ),
+        (
+            SYNC,
+            "{{tasks.sync.values",
+            "{{tasks.drift_report.values",
+            "dev: job delta_engine_sync: task is_report_due asks for a value of drift_report, on which it does "
+            "not depend",
+        ),
+        (
+            SYNC,
+            '              outcome: "true"\n',
+            "",
+            "dev: job delta_engine_sync: task drift_report waits for is_report_due, whatever comes of it",
+        ),
+        (
+            SYNC,
+            "            - task_key: sync\n",
+            '            - task_key: sync\n              outcome: "true"\n',
+            "dev: job delta_engine_sync: task is_report_due waits for an outcome of sync, which has none",
+        ),
+        # failures
+        (
+            SYNC,
+            "          max_retries: 1\n",
+            "",
+            "dev: job delta_engine_sync: task sync is tried again as often as serverless likes",
+        ),
+        (
+            DRIFT,
+            "          disable_auto_optimization: true\n",
+            "",
+            "prod: job drift_report: task drift_report is tried again as often as serverless likes",
+        ),
+        (
+            SYNC,
+            "          email_notifications: ${var.task_notifications}\n",
+            "",
+            "prod: job delta_engine_sync: nobody hears of the failure of task sync, after which others go on",
+        ),
+        (
+            DRIFT,
+            "      email_notifications: ${var.email_notifications}\n",
+            "",
+            "prod: job drift_report: nobody hears of its failure",
         ),
         # environments
         (

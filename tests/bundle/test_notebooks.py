@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parents[2]
 NOTEBOOKS = ROOT / "notebooks"
 SPARK = object()  # the notebooks only hand it on
+NOTHING_SHOWN = inspect.signature(delta_engine.job.run_sync).parameters["show"].default
 
 
 class RecordingJob:
@@ -41,8 +42,10 @@ class RecordingJob:
         tables: Sequence[str] = (),
         dry_run: bool = False,
         origin: RunOrigin = UNKNOWN_ORIGIN,
+        show: Callable[[str], object] = NOTHING_SHOWN,
     ) -> SyncTaskResult:
-        self.calls.append({key: value for key, value in locals().items() if key != "self"})
+        self.calls.append({key: value for key, value in locals().items() if key not in ("self", "show")})
+        show("<p>plan</p>")
         values = {"created": 2, "failed": 0}
         document = {"operation": "sync", "environment": environment, "counts": values}
         return SyncTaskResult(values=values, exit_value=json.dumps(document))
@@ -85,7 +88,10 @@ def test_every_task_of_every_job_calls_the_engine(job: RecordingJob, target: str
     conf_dir = f"{found['workspace']['root_path']}/files/conf"
     expected = {"environment": target, "conf_dir": conf_dir, "spark": SPARK, "tables": ()}
     summaries = [
-        _run(task, settings) for settings in found["resources"]["jobs"].values() for task in settings["tasks"]
+        _run(task, settings)
+        for settings in found["resources"]["jobs"].values()
+        for task in settings["tasks"]
+        if "notebook_task" in task
     ]
     tasks = [summary.get("task") or summary["operation"] for summary in summaries]
     assert list(zip(tasks, (summary["environment"] for summary in summaries), strict=True)) == [
@@ -122,7 +128,8 @@ def test_parameters_given_for_one_run_reach_the_engine(job: RecordingJob) -> Non
             "origin": RunOrigin(lineage="git:4567def"),
         }
     ]
-    assert values == json.loads(text)["counts"] == {"created": 2, "failed": 0}
+    assert values == {"created": 2, "failed": 0, "report_due": False}
+    assert json.loads(text)["counts"] == {"created": 2, "failed": 0}
 
 
 @pytest.mark.parametrize(
@@ -157,6 +164,23 @@ def test_an_error_fails_the_task(monkeypatch: pytest.MonkeyPatch, name: str, fun
         run_notebook(NOTEBOOKS / name, SPARK, {})
 
 
+def test_a_sync_that_breaks_off_asks_for_a_report(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(**_: object) -> SyncTaskResult:
+        raise DeltaEngineError("it would undo severe drift")
+
+    monkeypatch.setattr(delta_engine.job, "run_sync", fail)
+    dbutils = FakeDbutils({})
+    with pytest.raises(DeltaEngineError):
+        run_notebook(NOTEBOOKS / "sync.py", SPARK, {}, dbutils=dbutils)
+    assert dbutils.jobs.taskValues.values == {"report_due": True}
+
+
+def test_the_plan_is_shown(job: RecordingJob) -> None:
+    pages: list[str] = []
+    run_notebook(NOTEBOOKS / "sync.py", SPARK, {}, pages=pages)
+    assert pages == ["<p>plan</p>"]
+
+
 def test_the_fake_knows_only_declared_widgets() -> None:
     with pytest.raises(KeyError):
         FakeDbutils({"environment": "dev"}).widgets.get("environment")
@@ -168,5 +192,5 @@ def _run(task: dict[str, Any], settings: dict[str, Any]) -> dict[str, Any]:
     path = ROOT / "resources" / task["notebook_task"]["notebook_path"]
     text, values = run_notebook(path, SPARK, parameters)
     summary: dict[str, Any] = json.loads(text)
-    assert values == summary["counts"]
+    assert {name: value for name, value in values.items() if name != "report_due"} == summary["counts"]
     return summary

@@ -57,12 +57,13 @@ def test_the_job(spark: SparkSession, project: Path) -> None:
         "statements": 1,
         "retries": 0,
         "verified": 1,
+        "report_due": True,
     }
     report = json.loads(text)
     assert (report["format"], report["status"], report["counts"]) == (
         "delta-engine/run-report",
         "done",
-        values,
+        {name: value for name, value in values.items() if name != "report_due"},
     )
     (table,) = report["tables"]
     assert (table["table"], table["status"], table["is_verified"]) == ("dev.silver.orders", "created", True)
@@ -70,14 +71,26 @@ def test_the_job(spark: SparkSession, project: Path) -> None:
 
     text, values = run_notebook(NOTEBOOKS / "sync.py", spark, {**job, "dry_run": "false"})
     assert values["unchanged"] == 1
+    assert values["report_due"] is False
     text, values = run_notebook(NOTEBOOKS / "drift_report.py", spark, job)
     assert values == CALM
 
 
 def test_opened_by_hand_sync_is_a_dry_run(spark: SparkSession, project: Path) -> None:
     by_hand = {"environment": "local", "conf_dir": "conf"}
-    _, values = run_notebook(NOTEBOOKS / "sync.py", spark, by_hand)
-    assert values == {"pending": 2, "create": 1, "change": 0, "drop": 0, "schemas": 1}
+    pages: list[str] = []
+    _, values = run_notebook(NOTEBOOKS / "sync.py", spark, by_hand, pages=pages)
+    assert values == {
+        "pending": 2,
+        "create": 1,
+        "change": 0,
+        "drop": 0,
+        "schemas": 1,
+        "report_due": False,
+    }
+    (page,) = pages
+    assert "dev.silver.orders" in page
+    assert "created_ts" in page
     assert not (project / ".delta-engine" / "warehouse").exists()
 
 
