@@ -22,6 +22,7 @@ from delta_engine.models import (
     Identity,
     PrimaryKey,
     RowFilter,
+    Schema,
     Table,
 )
 from delta_engine.types import to_data_type
@@ -29,6 +30,8 @@ from delta_engine.types import to_data_type
 Item = TypeVar("Item")
 
 CATALOG, SCHEMA = "dev", "Silver"
+OTHER_SCHEMA = "Gold"
+SCHEMA_PRIVILEGES = ("USE SCHEMA", "select", "create_table")
 NEW_NAMES = {"customers": "Clients", "Orders": "sales", "items": "lines"}
 COLUMNS = ("a", "B", "c d", "é", "f`g", "h.i")
 KEYS = ("id", "Id2")
@@ -122,10 +125,12 @@ READY = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
-    """What a database is made to be, and what it is made to be next."""
+    """What a database is made to be, and what it is made to be next; schemas are not always declared."""
 
     start: tuple[Table, ...]
     goal: tuple[Table, ...]
+    start_schemas: tuple[Schema, ...] = ()
+    goal_schemas: tuple[Schema, ...] = ()
 
 
 class Choices:
@@ -173,7 +178,27 @@ def scenarios(draw: st.DrawFn) -> Scenario:
         for table in start
         if not choices.rarely(6)
     ]
-    return Scenario(_referencing(choices, start), _referencing(choices, goal))
+    return Scenario(
+        _referencing(choices, start),
+        _referencing(choices, goal),
+        declared_schemas(choices),
+        declared_schemas(choices),
+    )
+
+
+def declared_schemas(choices: Choices) -> tuple[Schema, ...]:
+    """Return schemas: that of the tables, and one that nobody made."""
+    return tuple(
+        Schema(
+            CATALOG,
+            name,
+            choices.one_of((None, *WORDS)),
+            tags=choices.one_of(TAGS),
+            owner=choices.one_of((None, *PRINCIPALS)),
+            grants={one: choices.some(SCHEMA_PRIVILEGES) for one in choices.some(PRINCIPALS)},
+        )
+        for name in choices.some((SCHEMA, OTHER_SCHEMA))
+    )
 
 
 def _table(choices: Choices, name: str, types: Mapping[str, str]) -> Table:

@@ -13,6 +13,7 @@ from delta_engine.execute.align_executor import AlignExecutor
 from delta_engine.execute.create_executor import CreateExecutor
 from delta_engine.execute.ddl import DeltaDDL
 from delta_engine.execute.recording_sql_runner import RecordingSqlRunner
+from delta_engine.execute.schema_executor import SchemaExecutor
 from delta_engine.execute.steps import Step, steps_of
 from delta_engine.sql import sql_drop_table
 from delta_engine.sql_runner import SqlRunner
@@ -25,13 +26,16 @@ def apply_in_some_order(plan: TablePlan, runner: SqlRunner, choose: Choose) -> N
     """Run a plan's statements as any number of workers may: those of steps that are under way, in any mixture.
 
     Args:
-        plan: a validated plan that changes no schema.
+        plan: a validated plan; its schemas come first.
         runner: what the statements go to.
         choose: says which of the steps that may be under way gets on by a statement.
 
     Raises:
-        StatementError: a statement was refused.
+        StatementError, InterruptedStatementsError: a statement was refused.
     """
+    for outcome in SchemaExecutor(DeltaDDL(runner), CatalogAddressing(), DATABRICKS).apply(plan):
+        if outcome.failure is not None:
+            raise outcome.failure
     steps = steps_of(plan)
     left = {position: statements_of(step) for position, step in enumerate(steps)}
     while left:

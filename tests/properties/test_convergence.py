@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 from hypothesis import given, settings
@@ -17,11 +17,11 @@ from delta_engine.compile.attempts import NO_ATTEMPTS, Attempts
 from delta_engine.compile.planner import TablePlanner
 from delta_engine.constraints.resolution import resolved
 from delta_engine.deployment.attempts import attempted_by
-from delta_engine.deployment.definitions import as_table, define
+from delta_engine.deployment.definitions import as_schema, as_table, define, define_schema
 from delta_engine.deployment.renamed_resources import last_applied_to
 from delta_engine.errors import RefusalGroup, RefusedError, StatementError
 from delta_engine.execute.action_runner import ActionRunner, ApplyFailedError
-from delta_engine.models import QualifiedName, Table
+from delta_engine.models import QualifiedName, Schema, Table
 from delta_engine.policy import Allowance, ColumnOrder, DestructiveKind, Policy, RemovedTables
 from delta_engine.sql_runner import Row
 from delta_engine.state.catalog_reader import former_name, snapshot_with_former_names
@@ -42,7 +42,19 @@ POLICY = Policy(
     allow=tuple(map(Allowance, DestructiveKind)),
     removed_tables=RemovedTables.DROP,
     column_order=ColumnOrder.ENFORCE,
+    create_schemas=True,
 )
+
+
+@dataclass(frozen=True)
+class Schemas:
+    """The schemas that are declared, and those that were applied last."""
+
+    declared: tuple[Schema, ...] = ()
+    applied: tuple[Schema, ...] = ()
+
+
+NO_SCHEMAS = Schemas()
 
 
 class DyingRunner:
@@ -65,6 +77,7 @@ def planned(
     models: Sequence[Table],
     applied: Applied = NEVER,
     attempts: Attempts = NO_ATTEMPTS,
+    schemas: Schemas = NO_SCHEMAS,
 ) -> TablePlan:
     """Return what there is to do.
 
@@ -73,12 +86,14 @@ def planned(
     """
     validator = PlanValidator(POLICY)
     validator.validate_models(models)
-    observed = snapshot_with_former_names(catalog, models)
+    observed = snapshot_with_former_names(catalog, models, schemas.declared)
     known = last_applied_to(models, with_settled_renames(models, applied, observed), observed)
     removed = removed_tables(catalog, models, applied)
     gone = [Table(name.catalog, name.schema, name.table, ()) for name in removed]
     observed = observed.with_tables(catalog.snapshot(gone))
-    plan = TablePlanner(POLICY).plan(models, observed, known, removed, attempts=attempts)
+    plan = TablePlanner(POLICY, schemas.declared).plan(
+        models, observed, known, removed, remembered_schemas(schemas.applied), attempts=attempts
+    )
     validator.validate_plan(plan)
     return plan
 
@@ -109,9 +124,10 @@ def sync(
     models: Sequence[Table],
     applied: Applied = NEVER,
     choose: Choose = min,
+    schemas: Schemas = NO_SCHEMAS,
 ) -> None:
     """Bring a catalog to models."""
-    apply_in_some_order(planned(catalog, models, applied), catalog, choose)
+    apply_in_some_order(planned(catalog, models, applied, schemas=schemas), catalog, choose)
 
 
 def interrupted_sync(
@@ -130,18 +146,29 @@ def remembered(models: Sequence[Table]) -> Applied:
     return {model.qualified_name.key: as_table(define(model)) for model in models}
 
 
+def remembered_schemas(schemas: Sequence[Schema]) -> Mapping[str, Schema]:
+    """Return schemas as the deployment state gives them back."""
+    return {schema.key: as_schema(define_schema(schema)) for schema in schemas}
+
+
 def outcome(
-    catalog: FakeUnityCatalog, models: Sequence[Table], applied: Applied, choose: Choose = min
+    catalog: FakeUnityCatalog,
+    models: Sequence[Table],
+    applied: Applied,
+    choose: Choose = min,
+    schemas: Schemas = NO_SCHEMAS,
 ) -> bool:
     """Bring a catalog to models, unless that is refused; return whether it was done."""
-    before = dict(catalog.tables)
+    before = dict(catalog.tables), dict(catalog.schemas)
     try:
-        sync(catalog, models, applied, choose)
+        sync(catalog, models, applied, choose, schemas)
     except (RefusedError, RefusalGroup):
-        assert catalog.tables == before
+        assert (catalog.tables, catalog.schemas) == before
         return False
-    assert not planned(catalog, models, remembered(models)), planned(catalog, models, remembered(models))
-    assert not planned(catalog, models)
+    done = Schemas(schemas.declared, schemas.declared)
+    left = planned(catalog, models, remembered(models), schemas=done)
+    assert not left, left
+    assert not planned(catalog, models, schemas=Schemas(schemas.declared))
     return True
 
 
@@ -154,9 +181,10 @@ def schedules(draw: st.DrawFn) -> Choose:
 @settings(max_examples=500, deadline=None)
 @given(scenarios(), schedules())
 def test_a_sync_leaves_nothing_to_do(scenario: Scenario, choose: Choose) -> None:
-    catalog = FakeUnityCatalog()
-    if outcome(catalog, scenario.start, NEVER, choose):
-        outcome(catalog, scenario.goal, remembered(scenario.start), choose)
+    catalog, start = FakeUnityCatalog(), scenario.start_schemas
+    if outcome(catalog, scenario.start, NEVER, choose, Schemas(start)):
+        goal = Schemas(scenario.goal_schemas, start)
+        outcome(catalog, scenario.goal, remembered(scenario.start), choose, goal)
 
 
 @settings(max_examples=500, deadline=None)

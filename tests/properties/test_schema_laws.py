@@ -1,0 +1,115 @@
+"""Laws of drift of schemas: what somebody did is found, and can be undone, taken in, or left alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import msgspec
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from delta_engine.actions import TablePlan
+from delta_engine.addressing import CatalogAddressing
+from delta_engine.capabilities import DATABRICKS
+from delta_engine.compile.planner import TablePlanner
+from delta_engine.deployment.document import DeploymentState
+from delta_engine.deployment.schema_resources import declared_schema, schema_key
+from delta_engine.drift.schemas import DetectedSchema, detect_schemas, restored, taken_in, tolerant, undone
+from delta_engine.drift_policy import NO_DRIFT_POLICY, DriftPolicy, IgnoreEntry
+from delta_engine.execute.action_runner import ActionRunner
+from delta_engine.models import Schema
+from delta_engine.policy import Policy
+from tests.databases import CATALOG, OTHER_SCHEMA, Choices, declared_schemas
+from tests.deployment_builders import NOON, deployment_state
+from tests.fakes.unity_catalog import FakeUnityCatalog
+
+IGNORE_ALL = DriftPolicy(ignores=(IgnoreEntry(resource="schema.*", fields=("*",), reason="why not"),))
+
+Drawn = tuple[tuple[Schema, ...], tuple[Schema, ...], bool]
+
+
+@st.composite
+def changed_schemas(draw: st.DrawFn) -> Drawn:
+    """Draw schemas, what others make of them, and whether they drop one that has no tables."""
+    choices = Choices(draw(st.binary(max_size=200)) + draw(st.binary(min_size=60, max_size=60)))
+    return declared_schemas(choices), declared_schemas(choices), choices.rarely(4)
+
+
+def made(drawn: Drawn) -> tuple[FakeUnityCatalog, DeploymentState, tuple[DetectedSchema, ...]]:
+    """Return a catalog in which schemas were applied and then changed, what is recorded, and what is found."""
+    applied, changes, is_dropped = drawn
+    catalog = FakeUnityCatalog()
+    bring(catalog, applied)
+    state = recorded(applied)
+    assert detected(catalog, state, applied) == ()
+    bring(catalog, changes)
+    if is_dropped:
+        catalog.schemas.pop(f"{CATALOG}.{OTHER_SCHEMA}".lower(), None)
+    return catalog, state, detected(catalog, state, applied)
+
+
+def planned(
+    catalog: FakeUnityCatalog, schemas: Sequence[Schema], applied: Sequence[Schema] = ()
+) -> TablePlan:
+    by_key = {schema.key: schema for schema in applied}
+    planner = TablePlanner(Policy(create_schemas=True), schemas)
+    return planner.plan([], catalog.snapshot([], schemas), applied_schemas=by_key)
+
+
+def bring(catalog: FakeUnityCatalog, schemas: Sequence[Schema]) -> None:
+    ActionRunner(catalog, CatalogAddressing(), DATABRICKS, parallelism=1).apply(planned(catalog, schemas))
+
+
+def recorded(schemas: Sequence[Schema]) -> DeploymentState:
+    resources = {
+        schema_key(one.catalog_name, one.schema_name): declared_schema(one, at=NOON, by="ana", earlier=None)
+        for one in schemas
+    }
+    return msgspec.structs.replace(deployment_state(), resources=resources)
+
+
+def detected(
+    catalog: FakeUnityCatalog,
+    state: DeploymentState,
+    schemas: Sequence[Schema],
+    policy: DriftPolicy = NO_DRIFT_POLICY,
+) -> tuple[DetectedSchema, ...]:
+    return detect_schemas(policy, state, catalog.snapshot([], schemas), now=NOON)
+
+
+@settings(max_examples=200, deadline=None)
+@given(changed_schemas())
+def test_a_revert_leaves_no_drift_and_takes_nothing_from_others(drawn: Drawn) -> None:
+    catalog, state, found = made(drawn)
+    before = {key: dict(schema.tags) for key, schema in catalog.schemas.items()}
+    assert all(undone(schema.applied, schema) == schema.details for schema in found)
+    bring(catalog, [restored(schema) for schema in found])
+    assert detected(catalog, state, drawn[0]) == ()
+    assert all(before[key].keys() <= catalog.schemas[key].tags.keys() for key in before)
+
+
+@settings(max_examples=200, deadline=None)
+@given(changed_schemas())
+def test_what_is_accepted_is_no_drift_and_leaves_nothing_to_do(drawn: Drawn) -> None:
+    catalog, _, found = made(drawn)
+    taken = {schema.name.key: taken_in(schema.applied, schema) for schema in found if schema.observed}
+    gone = {schema.name.key for schema in found if schema.observed is None}
+    models = [taken.get(model.key, model) for model in drawn[0] if model.key not in gone]
+    assert detected(catalog, recorded(models), models) == ()
+    assert not planned(catalog, models, models)
+    assert all(
+        replace(taken_in(model, schema), declared_at=None) == replace(model, declared_at=None)
+        for schema in found
+        for model in models
+        if model.key == schema.name.key
+    )
+
+
+@settings(max_examples=200, deadline=None)
+@given(changed_schemas())
+def test_what_is_ignored_is_left_alone(drawn: Drawn) -> None:
+    catalog, state, _ = made(drawn)
+    found = detected(catalog, state, drawn[0], IGNORE_ALL)
+    assert not any(schema.drift for schema in found)
+    assert not planned(catalog, tolerant(drawn[0], found), drawn[0])
