@@ -465,6 +465,24 @@ MODEL_CASES: list[tuple[ModelRule, list[Table], str]] = [
         "models.yml:7: table dev.silver.orders: its primary key has no columns. Name them, or leave the key out.",
     ),
     (
+        model_rules.FeaturesAreSwitchedOn(),
+        [model(ID, table_properties={"delta.feature.allowColumnDefaults": "disabled"})],
+        "models.yml:7: table dev.silver.orders: property 'delta.feature.allowColumnDefaults' is 'disabled'. "
+        "Write supported or enabled, or leave it out.",
+    ),
+    (
+        model_rules.FeaturesAreSwitchedOn(),
+        [model(ID, table_properties={"DELTA.columnMapping.mode": "yes"})],
+        "models.yml:7: table dev.silver.orders: property 'DELTA.columnMapping.mode' is 'yes'. "
+        "Write name or id or none, or leave it out.",
+    ),
+    (
+        model_rules.FeaturesAreSwitchedOn(),
+        [model(ID, table_properties={"delta.enableTypeWidening": "maybe"})],
+        "models.yml:7: table dev.silver.orders: property 'delta.enableTypeWidening' is 'maybe'. "
+        "Write true or false, or leave it out.",
+    ),
+    (
         model_rules.KeepsNestedClauses(),
         [model(Column("a", "array<struct<x: int NOT NULL>>"))],
         "models.yml:7: table dev.silver.orders, column a: its field x cannot have NOT NULL: NOT NULL is not kept "
@@ -507,7 +525,7 @@ FINE = [
     model(
         Column("a b.c`d", "int"),
         table="straße",
-        table_properties={"delta.columnMapping.mode": "name"},
+        table_properties={"delta.columnMapping.mode": "Name", "delta.feature.timestampNtz": "enabled"},
     ),
 ]
 
@@ -657,6 +675,13 @@ PLAN_CASES: list[tuple[PlanRule, TablePlan, str, TablePlan]] = [
         "models.yml:7: table dev.silver.orders: delta.columnMapping.mode would change from name to none, which "
         "rewrites the table. Declare delta.columnMapping.mode: name, or leave it out.",
         aligned(EnableTableFeature("delta.columnMapping.mode", "name", "none")),
+    ),
+    (
+        plan_rules.NoColumnMappingModeChange(),
+        aligned(EnableTableFeature("delta.columnMapping.mode", "id", "none")),
+        "models.yml:7: table dev.silver.orders: delta.columnMapping.mode would change to id, which only a new table "
+        "can have. Declare delta.columnMapping.mode: name.",
+        aligned(EnableTableFeature("delta.columnMapping.mode", "name", None)),
     ),
     (
         plan_rules.NoContradictedFeatures(),

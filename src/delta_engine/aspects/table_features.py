@@ -39,6 +39,9 @@ _SWITCHES = (
 )
 """Properties that upgrade the protocol when they are switched on (Delta documentation, "Table features")."""
 
+_VALUES = ("true", "false", "v2")
+"""Values that Delta reads without regard to case, as it does the mode of column mapping."""
+
 _SPELLING = {key.lower(): key for key in (*_FEATURE_KEYS, *_SWITCHES)}
 
 _FEATURES_OF_TYPES = {
@@ -97,6 +100,15 @@ def is_upgrade(key: str, value: str) -> bool:
     return is_feature_key(key) or (_spelled(key) in _SWITCHES and value.lower() in ("true", "v2"))
 
 
+def allowed_values(key: str) -> tuple[str, ...]:
+    """Return what Delta takes as the value of a property, in lower case; nothing for one that is not looked at here."""
+    if key.lower().startswith(_FEATURE_PREFIX):
+        return ("supported", "enabled")
+    return {COLUMN_MAPPING_MODE: ("name", "id", "none"), TYPE_WIDENING: ("true", "false")}.get(
+        _spelled(key), ()
+    )
+
+
 def _spelled(key: str) -> str:
     """Return a key as Delta spells it, if it is one of those that matter here."""
     return _SPELLING.get(key.lower(), key)
@@ -121,7 +133,7 @@ def _needed(
     """Yield what the changes of columns need before they can be made: keys, values and which changes those are."""
     if not comparison.desired.is_about(Part.COLUMNS):
         return
-    if _needs_column_mapping(comparison) and observed[COLUMN_MAPPING_MODE] == "none":
+    if _needs_column_mapping(comparison) and observed[COLUMN_MAPPING_MODE].lower() == "none":
         yield COLUMN_MAPPING_MODE, "name", "dropping or renaming columns or fields"
     added = _added_types(comparison)
     widenings = {widening(pair.observed, pair.desired) for pair in comparison.types}
@@ -228,7 +240,7 @@ def _is_satisfied(key: str, desired: str, observed: str | None) -> bool:
         return desired == observed
     if key in _PROTOCOL_VERSIONS and desired.isdecimal() and observed.isdecimal():
         return int(desired) <= int(observed)
-    if desired.lower() == observed.lower() and desired.lower() in ("true", "false", "v2"):
+    if desired.lower() == observed.lower() and (key == COLUMN_MAPPING_MODE or desired.lower() in _VALUES):
         return True
     return key.lower().startswith(_FEATURE_PREFIX)
 

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from delta_engine.aspects.table_features import COLUMN_MAPPING_MODE
+from delta_engine.aspects.table_features import COLUMN_MAPPING_MODE, allowed_values
 from delta_engine.constraints.naming import MAX_NAME_LENGTH
 from delta_engine.constraints.stored_keys import PROPERTY_PREFIX
 from delta_engine.errors import InvalidModelError
@@ -179,6 +179,21 @@ class ReadableProperties:
                         model,
                         f"property {key!r} {reason}",
                         "Rename or remove it. Credentials never belong into a property.",
+                    )
+
+
+class FeaturesAreSwitchedOn:
+    """A property that stands for a table feature is one that Delta can switch on."""
+
+    def check(self, models: Sequence[Table]) -> Iterator[InvalidModelError]:
+        """Refuse values that Delta refuses (measured on 4.3.1)."""
+        for model in models:
+            for key, value in model.effective_table_properties.items():
+                allowed = allowed_values(key)
+                if allowed and value.lower() not in allowed:
+                    listed = " or ".join(allowed)
+                    yield model_refusal(
+                        model, f"property {key!r} is {value!r}", f"Write {listed}, or leave it out."
                     )
 
 

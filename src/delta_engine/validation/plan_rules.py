@@ -180,13 +180,22 @@ class NoChangeOfFixedColumns:
 
 
 class NoColumnMappingModeChange:
-    """Column mapping is switched on once, and never off or over: that rewrites every data file."""
+    """Column mapping is switched on once, to `name`, and never off or over: that rewrites every data file."""
 
     def check(self, plan: TablePlan, policy: Policy) -> Iterator[UnsafePlanError]:  # noqa: ARG002
-        """Refuse leaving the modes `name` and `id`."""
+        """Refuse leaving the modes `name` and `id`, and `id` for an existing table, which Delta refuses."""
         for align in plan.align_tables:
             for feature in align.of_type(EnableTableFeature):
-                if feature.key == COLUMN_MAPPING_MODE and feature.observed != "none":
+                if feature.key != COLUMN_MAPPING_MODE:
+                    continue
+                if (feature.observed or "none").lower() == "none":
+                    if feature.desired.lower() == "id":
+                        yield plan_refusal(
+                            align,
+                            f"{COLUMN_MAPPING_MODE} would change to id, which only a new table can have",
+                            f"Declare {COLUMN_MAPPING_MODE}: name.",
+                        )
+                else:
                     yield plan_refusal(
                         align,
                         f"{COLUMN_MAPPING_MODE} would change from {feature.observed} to "
