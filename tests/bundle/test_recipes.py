@@ -1,0 +1,135 @@
+"""The recipes for CI are what their systems take, and call the command line as it is."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator, Mapping
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+
+from delta_engine.cli.app import app
+from delta_engine.config.settings import environments
+from tests.bundle.bundle_files import read, texts
+
+ROOT = Path(__file__).parents[2]
+FOLDER = ROOT / "docs" / "recipes"
+RECIPES = sorted(FOLDER.glob("*.yml"))
+COMMAND = re.compile(r"^\s*(delta-engine .*?)\s*(?:>.*)?$", re.MULTILINE)
+
+
+def steps(recipe: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Yield every step with its job's name, whichever system's they are."""
+    for name, job in recipe.get("jobs", {}).items() if isinstance(recipe.get("jobs"), dict) else ():
+        for step in job["steps"]:
+            yield name, step
+    for stage in recipe.get("stages", ()):
+        for job in stage["jobs"]:
+            found = job.get("steps") or job["strategy"]["runOnce"]["deploy"]["steps"]
+            for step in found:
+                yield stage["stage"], step
+
+
+def commands(path: Path) -> list[tuple[str, str]]:
+    """Return every call of the command line with its job's name."""
+    return [
+        (job, command)
+        for job, step in steps(read(path))
+        for command in COMMAND.findall(step.get("run", "") + step.get("script", ""))
+    ]
+
+
+def parsed(command: str) -> str:
+    """Return a command's name, once click has understood its options and arguments."""
+    _, name, *arguments = shlex.split(command.replace("$(Pipeline.Workspace)", "."))
+    group: Any = typer.main.get_command(app)
+    group.commands[name].make_context(name, arguments)
+    return name
+
+
+@pytest.mark.parametrize("path", RECIPES, ids=lambda path: str(path.name))
+def test_its_commands_exist_with_those_options(path: Path) -> None:
+    found = [(job, parsed(command)) for job, command in commands(path)]
+    assert found == [("plan", "validate"), ("plan", "plan"), ("apply", "apply")]
+
+
+def test_a_command_with_an_option_that_is_not_there_is_found_out() -> None:
+    with pytest.raises(typer.BadParameter.__base__):  # type: ignore[arg-type]
+        parsed("delta-engine plan --outt x")
+
+
+@pytest.mark.parametrize("path", RECIPES, ids=lambda path: str(path.name))
+def test_what_the_plan_writes_is_what_is_applied(path: Path) -> None:
+    found = {job: command for job, command in commands(path) if job == "apply" or " --out " in command}
+    assert "--out plan.json" in found["plan"]
+    assert "plan.json" in found["apply"]
+    assert "--yes" in found["apply"]
+
+
+@pytest.mark.parametrize("path", RECIPES, ids=lambda path: str(path.name))
+def test_it_holds_no_secret_and_names_no_workspace(path: Path) -> None:
+    text = path.read_text("utf-8")
+    for word in ("secrets.", "DATABRICKS_TOKEN", "CLIENT_SECRET", "password", "https://", "dapi"):
+        assert word not in text
+
+
+@pytest.mark.parametrize("path", RECIPES, ids=lambda path: str(path.name))
+def test_it_installs_this_version_for_an_environment_that_is_there(path: Path) -> None:
+    recipe = read(path)
+    variables = {**recipe.get("env", {}), **recipe.get("variables", {})}
+    assert variables["ENGINE"] == f"delta-engine[databricks]=={version('delta-engine')}"
+    assert variables["DELTA_ENGINE_ENV"] in environments(ROOT / "conf")
+
+
+@pytest.mark.parametrize("path", RECIPES, ids=lambda path: str(path.name))
+def test_what_it_uses_is_pinned_to_a_major_version(path: Path) -> None:
+    used = [step.get("uses") or step.get("task") for _, step in steps(read(path))]
+    named = [one for one in used if one]
+    assert named
+    for one in named:
+        assert re.fullmatch(r"(actions/[\w-]+@v\d+|\w+@\d+)", one), one
+
+
+def test_github_gives_each_job_the_least() -> None:
+    recipe = read(FOLDER / "github-actions.yml")
+    assert recipe["permissions"] == {"contents": "read"}
+    assert recipe["jobs"]["apply"]["permissions"] == {"contents": "read", "id-token": "write"}
+    assert set(recipe["on"]) == {
+        "pull_request",
+        "push",
+    }  # pull_request_target would run strangers' code with rights
+    assert recipe["on"]["push"]["branches"] == ["main"]
+    assert "github.event_name == 'push'" in recipe["jobs"]["apply"]["if"]
+    assert recipe["jobs"]["apply"]["environment"] == "prod"
+
+
+def test_azure_hands_its_token_to_those_steps_that_log_in() -> None:
+    for _, step in steps(read(FOLDER / "azure-pipelines.yml")):
+        logs_in = bool(re.search(r"delta-engine (plan|apply)", step.get("script", "")))
+        assert ("SYSTEM_ACCESSTOKEN" in step.get("env", {})) is logs_in
+
+
+def test_azure_applies_what_is_on_main_alone() -> None:
+    _, apply = read(FOLDER / "azure-pipelines.yml")["stages"]
+    assert "refs/heads/main" in apply["condition"]
+    assert apply["jobs"][0]["environment"] == "prod"
+
+
+@pytest.mark.parametrize("path", RECIPES, ids=lambda path: str(path.name))
+def test_how_it_logs_in_is_one_of_the_sdks_ways(path: Path) -> None:
+    from databricks.sdk import credentials_provider
+
+    recipe = read(path)
+    way = {**recipe.get("env", {}), **recipe.get("variables", {})}["DATABRICKS_AUTH_TYPE"]
+    assert f'"{way}"' in Path(credentials_provider.__file__).read_text("utf-8")
+
+
+@pytest.mark.parametrize("path", RECIPES, ids=lambda path: str(path.name))
+def test_its_steps_outputs_are_set(path: Path) -> None:
+    found = " ".join(text for _, text in texts(read(path)))
+    assert "pending" in found
+    assert re.search(r"(pending=\$code|variable=pending;isOutput=true\]\$code)", found)
