@@ -214,7 +214,7 @@ class TablePlan:
         create_schemas: schemas to create.
         drop_tables: tables to drop, after everything else.
         kept_tables: tables that are not declared any more, and stay: for people to know.
-        align_schemas: schemas to change, before any table.
+        align_schemas: schemas to change, before any table; what may take rights away, after all of them.
         kept_schemas: schemas that are not declared any more, and stay as they are: for people to know.
     """
 

@@ -8,10 +8,21 @@ from pathlib import Path
 
 import pytest
 
-from delta_engine.actions import AlignTable, CreateSchema, CreateTable, Phase, TablePlan
+from delta_engine.actions import (
+    AlignSchema,
+    AlignTable,
+    CreateSchema,
+    CreateTable,
+    DropTable,
+    Phase,
+    TablePlan,
+)
 from delta_engine.addressing import CatalogAddressing, PathAddressing
 from delta_engine.aspects.column_comments import ColumnComment, SetColumnComments
 from delta_engine.aspects.column_types import ColumnTypeChange
+from delta_engine.aspects.grants import GrantPrivileges, RevokePrivileges
+from delta_engine.aspects.owner import ChangeOwner
+from delta_engine.aspects.schemas import SetSchemaComment
 from delta_engine.aspects.table_comment import SetTableComment
 from delta_engine.aspects.table_features import EnableTableFeature
 from delta_engine.aspects.table_properties import PropertyChange, SetTableProperties
@@ -22,6 +33,7 @@ from delta_engine.execute.align_executor import AlignExecutor
 from delta_engine.execute.create_executor import CreateExecutor
 from delta_engine.execute.ddl import DeltaDDL, InterruptedStatementsError
 from delta_engine.execute.recording_sql_runner import RecordingSqlRunner
+from delta_engine.execute.schema_executor import SchemaOutcome
 from delta_engine.models import Column, QualifiedName, Schema, Table
 from delta_engine.orchestrate.orchestrator import Orchestrator
 from delta_engine.sql_runner import Row
@@ -182,6 +194,62 @@ def test_a_schema_that_cannot_be_created_stops_its_tables() -> None:
         run(plan, runner)
     assert runner.statements == []
     assert not caught.value.is_partial
+
+
+GIVEN_AWAY = AlignSchema(
+    "dev",
+    "silver",
+    (
+        ChangeOwner("bob", "ann"),
+        RevokePrivileges("ann", ("SELECT",)),
+        GrantPrivileges("jo", ("USE SCHEMA",)),
+        SetSchemaComment("new", ""),
+    ),
+)
+
+
+def test_schemas_are_given_away_after_all_tables() -> None:
+    runner, told = RecordingSqlRunner(), list[SchemaOutcome]()
+    plan = TablePlan(
+        (CreateTable(orders()),),
+        align_schemas=(GIVEN_AWAY,),
+        drop_tables=(DropTable(QualifiedName("dev", "silver", "old"), 0),),
+    )
+    engine = ActionRunner(runner, CatalogAddressing(), DATABRICKS)
+    engine.apply(plan, on_schema=told.append)
+    assert [sql.split(" (")[0] for sql in runner.statements] == [
+        "COMMENT ON SCHEMA `dev`.`silver` IS 'new'",
+        "GRANT USE SCHEMA ON SCHEMA `dev`.`silver` TO `jo`",
+        "CREATE TABLE `dev`.`silver`.`orders`",
+        "DROP TABLE `dev`.`silver`.`old`",
+        "REVOKE SELECT ON SCHEMA `dev`.`silver` FROM `ann`",
+        "ALTER SCHEMA `dev`.`silver` OWNER TO `bob`",
+    ]
+    assert [(one.kind, one.statements) for one in told] == [(OutcomeKind.CHANGED, 4)]
+    assert [line.sql for line in engine.script(plan)] == runner.statements
+
+
+@pytest.mark.parametrize(
+    ("refused", "statements", "message"),
+    [
+        (
+            "CREATE TABLE",
+            2,
+            "its owner changes and its privileges are revoked after all tables, and table dev.silver.orders is not "
+            "done (after 2 statements)",
+        ),
+        ("OWNER TO", 4, "no (after 3 statements, in: ALTER SCHEMA `dev`.`silver` OWNER TO `bob`)"),
+    ],
+)
+def test_a_schema_that_is_not_given_away_is_said_to_have_failed(
+    refused: str, statements: int, message: str
+) -> None:
+    runner = FailingSqlRunner(refused)
+    plan = TablePlan((CreateTable(orders()),), align_schemas=(GIVEN_AWAY,))
+    with pytest.raises(ApplyFailedError, match=r"^1 of 1 schemas") as caught:
+        run(plan, runner)
+    assert f"schema dev.silver: {message}" in str(caught.value)
+    assert len(runner.statements) == statements
 
 
 def test_tables_are_applied_at_the_same_time() -> None:

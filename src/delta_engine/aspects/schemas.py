@@ -28,6 +28,8 @@ _KINDS = {
 }
 """What the shared aspects call a schema's drift."""
 
+_TAKING_RIGHTS = (grants.RevokePrivileges, owner.ChangeOwner)
+
 _ASPECT_OF = {action_type: aspect for aspect in SHARED for action_type in aspect.action_types}
 
 
@@ -91,6 +93,16 @@ def after_create(desired: Schema, policy: Policy) -> Iterator[Action]:
     yield from diff(desired, SchemaState(comment=desired.comment or ""), None, policy)
 
 
+def before_tables(align: AlignSchema) -> AlignSchema | None:
+    """Return what is done before any table; None for nothing."""
+    return _with_actions(align, [one for one in align.actions if not isinstance(one, _TAKING_RIGHTS)])
+
+
+def after_tables(align: AlignSchema) -> AlignSchema | None:
+    """Return what is done after all tables: whoever runs it may lose the right to change them. None for nothing."""
+    return _with_actions(align, [one for one in align.actions if isinstance(one, _TAKING_RIGHTS)])
+
+
 def render(align: AlignSchema, addressing: Addressing, capabilities: Capabilities) -> Iterator[str]:
     """Yield the statements of an alignment, in execution order."""
     name = QualifiedName(align.catalog_name, align.schema_name, "")
@@ -151,6 +163,10 @@ def _comparison(
 
 def _as_state(observed: SchemaState) -> TableState:
     return TableState(tags=observed.tags, owner=observed.owner, grants=observed.grants)
+
+
+def _with_actions(align: AlignSchema, actions: Sequence[Action]) -> AlignSchema | None:
+    return replace(align, actions=tuple(actions)) if actions else None
 
 
 def _as_table(schema: Schema) -> Table:

@@ -187,10 +187,12 @@ class ActionRunner:
         work = self._work(self._runner, control, still_needed)
         progress = PlanProgress(steps_of(plan), failed_schemas=failed)
         outcomes = self._apply_steps(progress, work, control, on_outcome)
-        kinds = {outcome.kind for outcome in outcomes}
+        undone = next((outcome.table for outcome in outcomes if outcome.failure), None)
+        schemas = self._schemas.give_away(plan, schemas, undone, on_schema)
+        kinds = {*(outcome.kind for outcome in schemas), *(outcome.kind for outcome in outcomes)}
         if OutcomeKind.STOPPED in kinds:
             raise ApplyStoppedError(outcomes, schemas)
-        if failed or OutcomeKind.FAILED in kinds:
+        if OutcomeKind.FAILED in kinds:
             raise ApplyFailedError(outcomes, schemas)
         return outcomes
 
@@ -198,14 +200,16 @@ class ActionRunner:
         """Return the exact statements of a plan in a valid order, without running them."""
         recorder = RecordingSqlRunner()
         recording = ActionRunner(recorder, self._addressing, self._capabilities, parallelism=1)
-        recording._schemas.apply(plan)
+        schemas = recording._schemas.apply(plan)
         lines = [ScriptLine(table="", sql=sql) for sql in recorder.statements]
         work = self._work(recorder, ApplyControl())
         for step in steps_of(plan):
             recorder.statements.clear()
             work.do(step)
             lines += [ScriptLine(table=step.table.key, sql=sql) for sql in recorder.statements]
-        return tuple(lines)
+        recorder.statements.clear()
+        recording._schemas.give_away(plan, schemas, None)
+        return (*lines, *(ScriptLine(table="", sql=sql) for sql in recorder.statements))
 
     def _over(self, runner: SqlRunner) -> ActionRunner:
         return ActionRunner(runner, self._addressing, self._capabilities, parallelism=self._parallelism)

@@ -1,16 +1,21 @@
-"""Creates and changes schemas, before any table: each by itself, so that one that fails stops none of the others."""
+"""Creates and changes schemas before any table: each by itself, so that one that fails stops none of the others.
+
+What may take rights from whoever runs this comes after all tables, and waits for another run while one is not done.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
 from delta_engine.actions import AlignSchema, CreateSchema, TablePlan
 from delta_engine.addressing import Addressing
 from delta_engine.aspects import schemas
 from delta_engine.capabilities import Capabilities
+from delta_engine.errors import StatementError
 from delta_engine.execute.ddl import DeltaDDL, InterruptedStatementsError
 from delta_engine.execute.plan_progress import OutcomeKind
+from delta_engine.models import QualifiedName
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,23 +62,66 @@ class SchemaExecutor:
     def apply(
         self, plan: TablePlan, on_outcome: Callable[[SchemaOutcome], object] = lambda _outcome: None
     ) -> tuple[SchemaOutcome, ...]:
-        """Create schemas, then change them.
+        """Create schemas, then change them, but for what comes after all tables.
 
         Args:
             plan: the plan.
             on_outcome: called as each schema is done.
 
         Returns:
-            What became of each schema, sorted by name.
+            What became of each schema so far, sorted by name.
         """
         creates = {str(create).lower(): create for create in plan.create_schemas}
         aligns = {str(align).lower(): align for align in plan.align_schemas}
         outcomes = []
         for key in sorted({*creates, *aligns}):
-            outcome = self._outcome(creates.get(key) or aligns[key], aligns.get(key))
+            align = aligns.get(key)
+            outcome = self._outcome(creates.get(key) or aligns[key], align and schemas.before_tables(align))
             outcomes.append(outcome)
-            on_outcome(outcome)
+            if not _is_given_away(outcome, align):
+                on_outcome(outcome)
         return tuple(outcomes)
+
+    def give_away(
+        self,
+        plan: TablePlan,
+        outcomes: Sequence[SchemaOutcome],
+        undone: QualifiedName | None,
+        on_outcome: Callable[[SchemaOutcome], object] = lambda _outcome: None,
+    ) -> tuple[SchemaOutcome, ...]:
+        """Change what may take rights away, after all tables.
+
+        Args:
+            plan: the plan.
+            outcomes: what `apply` returned.
+            undone: a table that is not done, for which the rights are needed.
+            on_outcome: called as each schema is done.
+
+        Returns:
+            What became of each schema, sorted by name.
+        """
+        aligns = {str(align).lower(): align for align in plan.align_schemas}
+        final = []
+        for outcome in outcomes:
+            align = aligns.get(outcome.key)
+            if align is not None and _is_given_away(outcome, align):
+                outcome = self._given_away(outcome, align, undone)  # noqa: PLW2901
+                on_outcome(outcome)
+            final.append(outcome)
+        return tuple(final)
+
+    def _given_away(
+        self, outcome: SchemaOutcome, align: AlignSchema, undone: QualifiedName | None
+    ) -> SchemaOutcome:
+        late = schemas.after_tables(align) or align
+        try:
+            if undone is not None:
+                raise InterruptedStatementsError(_waiting_for(undone), 0)
+            done = self._ddl.run(schemas.render(late, self._addressing, self._capabilities))
+        except InterruptedStatementsError as error:
+            done = outcome.statements + error.statements_done
+            return replace(outcome, kind=OutcomeKind.FAILED, statements=done, failure=error)
+        return replace(outcome, statements=outcome.statements + done)
 
     def _outcome(self, schema: CreateSchema | AlignSchema, align: AlignSchema | None) -> SchemaOutcome:
         kind, failure = OutcomeKind.CHANGED, None
@@ -98,3 +146,15 @@ class SchemaExecutor:
         return self._ddl.run(
             [self._addressing.create_schema(create.catalog_name, create.schema_name, create.comment)]
         )
+
+
+def _is_given_away(outcome: SchemaOutcome, align: AlignSchema | None) -> bool:
+    """Whether something is left to do after all tables."""
+    return outcome.kind is not OutcomeKind.FAILED and bool(align and schemas.after_tables(align))
+
+
+def _waiting_for(table: QualifiedName) -> StatementError:
+    reason = (
+        f"its owner changes and its privileges are revoked after all tables, and table {table} is not done"
+    )
+    return StatementError(reason, sql="", error_class=None)

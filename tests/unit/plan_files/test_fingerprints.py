@@ -8,14 +8,21 @@ from datetime import datetime, timezone
 import msgspec
 import pytest
 
-from delta_engine.models import CheckConstraint, Column, ForeignKey, PrimaryKey, QualifiedName, RowFilter
+from delta_engine.models import (
+    CheckConstraint,
+    Column,
+    ForeignKey,
+    PrimaryKey,
+    QualifiedName,
+    Reference,
+    RowFilter,
+)
 from delta_engine.plan_files.document import TableFingerprint
 from delta_engine.plan_files.fingerprints import fingerprints, model_checksums
 from delta_engine.state.states import (
     ABSENT,
     Audit,
     CatalogState,
-    Reference,
     RelationKind,
     SchemaState,
     TableState,
