@@ -41,9 +41,6 @@ _CREATION_RACES: Final = (
     "TABLE_OR_VIEW_ALREADY_EXISTS",
 )
 
-WAREHOUSE_STARTING: Final = "WAREHOUSE_STARTING"
-"""Our own: a runner could not send a statement because what runs it is not up yet."""
-
 _THROTTLED: Final = frozenset(
     {
         "RESOURCE_EXHAUSTED",
@@ -78,7 +75,6 @@ _UNSUPPORTED: Final = (
 class Transience(Enum):
     """Why a refused statement may pass in a while."""
 
-    STARTING = "what runs statements is starting"
     THROTTLED = "too many requests"
     UNAVAILABLE = "the platform is unavailable"
     CONFLICT = "somebody else changed the table in the same moment"
@@ -92,8 +88,6 @@ class Transience(Enum):
 def transience(error: StatementError) -> Transience | None:
     """Return why a statement may pass in a while; None if it will not, or if nobody knows."""
     condition = (error.error_class or "").split(".")[0]
-    if condition == WAREHOUSE_STARTING:
-        return Transience.STARTING
     if condition in _THROTTLED:
         return Transience.THROTTLED
     if condition in _UNAVAILABLE:

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from databricks.sdk.errors import NotFound, TemporarilyUnavailable, TooManyRequests
-from databricks.sdk.errors.base import DatabricksError
 
 from delta_engine.error_conditions import Transience, is_conflict, transience
 from delta_engine.errors import StatementError
-from delta_engine.execute.sdk_errors import sdk_condition
 
 
 def refusal(condition: str | None) -> StatementError:
@@ -26,7 +23,6 @@ def refusal(condition: str | None) -> StatementError:
         ("RESOURCE_EXHAUSTED", Transience.THROTTLED),
         ("TEMPORARILY_UNAVAILABLE", Transience.UNAVAILABLE),
         ("SERVICE_UNDER_MAINTENANCE", Transience.UNAVAILABLE),
-        ("WAREHOUSE_STARTING", Transience.STARTING),
         ("TABLE_OR_VIEW_ALREADY_EXISTS", None),
         ("DELTA_POST_COMMIT_HOOK_FAILED", None),  # it is committed
         ("DEADLINE_EXCEEDED", None),  # nobody knows whether it is
@@ -48,16 +44,3 @@ def test_a_race_to_create_is_a_conflict_and_not_transient() -> None:
     assert is_conflict(refusal("DELTA_TABLE_ALREADY_EXISTS"))
     assert is_conflict(refusal("DELTA_METADATA_CHANGED"))
     assert not is_conflict(refusal(None))
-
-
-@pytest.mark.parametrize(
-    ("error", "condition"),
-    [
-        (DatabricksError("no", error_code="RESOURCE_EXHAUSTED"), "RESOURCE_EXHAUSTED"),
-        (TooManyRequests("no"), "TOO_MANY_REQUESTS"),
-        (TemporarilyUnavailable("no"), "TEMPORARILY_UNAVAILABLE"),
-        (NotFound("no"), "NotFound"),
-    ],
-)
-def test_the_conditions_of_databricks_sdk(error: DatabricksError, condition: str) -> None:
-    assert sdk_condition(error) == condition

@@ -12,7 +12,7 @@ from delta_engine.addressing import CatalogAddressing
 from delta_engine.aspects.column_comments import ColumnComment, SetColumnComments
 from delta_engine.aspects.table_comment import SetTableComment
 from delta_engine.capabilities import DATABRICKS
-from delta_engine.error_conditions import WAREHOUSE_STARTING, Transience
+from delta_engine.error_conditions import Transience
 from delta_engine.errors import StatementError
 from delta_engine.execute.action_runner import ActionRunner, ApplyFailedError, TableOutcome
 from delta_engine.execute.apply_control import ApplyControl
@@ -91,12 +91,6 @@ def test_what_was_turned_away_unseen_is_sent_again_without_a_look() -> None:
     assert waits.notes[0] == (
         "table dev.silver.orders: too many requests (RESOURCE_EXHAUSTED); trying again in 1 s"
     )
-
-
-def test_a_warehouse_may_take_as_long_as_it_likes_to_start() -> None:
-    runner, waits = Troubled(*[WAREHOUSE_STARTING] * 500), Waits()
-    assert apply(runner, waits).failure is None
-    assert sum(waits.seconds) > 4 * 3600
 
 
 @pytest.mark.parametrize(

@@ -104,6 +104,10 @@ def main_options(
     conf_dir: Annotated[
         Path, typer.Option("--conf-dir", metavar="DIR", help="The configuration folder.")
     ] = Path("conf"),
+    log_json: Annotated[
+        bool,
+        typer.Option("--log-json", help="Write what goes on as JSON lines on stderr, for log collectors."),
+    ] = False,
     _version: Annotated[
         bool,
         typer.Option("--version", is_eager=True, callback=print_version, help="Print the version and exit."),
@@ -114,6 +118,10 @@ def main_options(
     Declare tables in conf/models, look at `plan`, and let `sync` bring the catalog there.
     """
     ctx.obj = Context(environment=env, conf_dir=conf_dir)
+    if log_json:
+        from delta_engine.telemetry.logs import log_json_lines
+
+        log_json_lines()
 
 
 @app.command(epilog="Example: delta-engine init retail && cd retail && delta-engine -e local sync")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+
 from rich.console import Console
 from rich.text import Text
 
@@ -9,6 +11,7 @@ from delta_engine.cli.context import ExitCode
 from delta_engine.deployment.errors import LockHeld
 from delta_engine.errors import DeltaEngineError, RefusalGroup, RefusedError
 from delta_engine.execute.action_runner import ApplyFailedError, ApplyStoppedError
+from delta_engine.telemetry.logs import log, logs_json_lines
 
 
 def report_error(error: DeltaEngineError) -> ExitCode:
@@ -23,7 +26,7 @@ def report_error(error: DeltaEngineError) -> ExitCode:
             _print(console, "refused", str(error))
             return ExitCode.REFUSED
         case ApplyStoppedError():
-            console.print(Text(str(error), "bold"), soft_wrap=True)
+            _print(console, "interrupted", str(error))
             return ExitCode.INTERRUPTED
         case ApplyFailedError():
             _print(console, "failed", str(error))
@@ -36,4 +39,7 @@ def report_error(error: DeltaEngineError) -> ExitCode:
 
 
 def _print(console: Console, word: str, message: str) -> None:
+    if logs_json_lines():
+        log(logging.ERROR, word, text=message)
+        return
     console.print(Text.assemble((f"{word}: ", "bold red"), message), soft_wrap=True)

@@ -15,6 +15,7 @@ from delta_engine.cli.terminal import print_note
 from delta_engine.execute.action_runner import OnOutcome, OutcomeKind, TableOutcome
 from delta_engine.execute.apply_control import ApplyControl
 from delta_engine.report.plan_tree import counted
+from delta_engine.telemetry.logs import logs_json_lines
 
 _COLOURS = {
     OutcomeKind.CREATED: "green",
@@ -50,11 +51,13 @@ def shown(plan: TablePlan) -> Iterator[ShownApply]:
 
     def on_outcome(outcome: TableOutcome) -> None:
         board.done += 1
+        if logs_json_lines():
+            return  # the log has it
         word = Text(outcome.kind.value, _COLOURS[outcome.kind])
         count = counted(outcome.statements, "statement")
         console.print(Text.assemble(word, f" {outcome.table} ({count})"), soft_wrap=True)
 
-    if not (console.is_terminal and plan):
+    if not (console.is_terminal and plan) or logs_json_lines():
         yield ShownApply(on_outcome=on_outcome, control=control)
         return
     with Live(board, console=console, transient=True, refresh_per_second=_REFRESHES_PER_SECOND):

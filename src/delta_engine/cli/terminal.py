@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,12 +11,14 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
+from delta_engine.telemetry.logs import log, logs_json_lines
+
 
 @contextmanager
 def status(message: str) -> Iterator[None]:
     """Show that something goes on, on a terminal."""
     console = Console(stderr=True)
-    if not console.is_terminal:
+    if not console.is_terminal or logs_json_lines():
         yield
         return
     with console.status(message):
@@ -24,6 +27,9 @@ def status(message: str) -> Iterator[None]:
 
 def print_note(note: str, console: Console | None = None) -> None:
     """Say something worth knowing on stderr; where a display is live, through its console."""
+    if logs_json_lines():
+        log(logging.WARNING, "note", text=note)
+        return
     console = console or Console(stderr=True, highlight=False)
     console.print(Text.assemble(("note: ", "bold yellow"), note), soft_wrap=True)
 

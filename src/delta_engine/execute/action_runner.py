@@ -26,7 +26,7 @@ from delta_engine.execute.reviewed_sql_runner import ReviewedSqlRunner
 from delta_engine.execute.schema_executor import SchemaExecutor, SchemaOutcome
 from delta_engine.execute.steps import steps_of
 from delta_engine.execute.still_needed import Look, StillNeeded
-from delta_engine.execute.table_work import TableWork
+from delta_engine.execute.table_work import TableWork, run_part
 from delta_engine.sql_runner import SqlRunner
 
 __all__ = [
@@ -184,7 +184,7 @@ class ActionRunner:
         still_needed = StillNeeded(lambda: by_table(self.script(plan)), look) if look else None
         schemas = self._schemas.apply(plan, on_schema)
         failed = [outcome.key for outcome in schemas if outcome.kind is OutcomeKind.FAILED]
-        work = self._work(self._runner, control, still_needed)
+        work = TableWork(self._runner, self._addressing, self._capabilities, control, still_needed)
         progress = PlanProgress(steps_of(plan), failed_schemas=failed)
         outcomes = self._apply_steps(progress, work, control, on_outcome)
         undone = next((outcome.table for outcome in outcomes if outcome.failure), None)
@@ -202,10 +202,11 @@ class ActionRunner:
         recording = ActionRunner(recorder, self._addressing, self._capabilities, parallelism=1)
         schemas = recording._schemas.apply(plan)
         lines = [ScriptLine(table="", sql=sql) for sql in recorder.statements]
-        work = self._work(recorder, ApplyControl())
+        ddl = DeltaDDL(recorder)
         for step in steps_of(plan):
             recorder.statements.clear()
-            work.do(step)
+            for part in step.parts:
+                run_part(part, ddl, self._addressing, self._capabilities)
             lines += [ScriptLine(table=step.table.key, sql=sql) for sql in recorder.statements]
         recorder.statements.clear()
         recording._schemas.give_away(plan, schemas, None)
@@ -213,11 +214,6 @@ class ActionRunner:
 
     def _over(self, runner: SqlRunner) -> ActionRunner:
         return ActionRunner(runner, self._addressing, self._capabilities, parallelism=self._parallelism)
-
-    def _work(
-        self, runner: SqlRunner, control: ApplyControl, still_needed: StillNeeded | None = None
-    ) -> TableWork:
-        return TableWork(runner, self._addressing, self._capabilities, control, still_needed)
 
     def _apply_steps(
         self, progress: PlanProgress, work: TableWork, control: ApplyControl, on_outcome: OnOutcome

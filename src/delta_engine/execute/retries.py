@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from math import inf
 from typing import Final
 
 from delta_engine.error_conditions import Transience
@@ -13,7 +12,6 @@ from delta_engine.error_conditions import Transience
 _LONGEST_DELAY_SECONDS: Final = 30.0
 
 PATIENCE_SECONDS: Final[Mapping[Transience, float]] = {
-    Transience.STARTING: inf,  # it says itself that it will be there
     Transience.THROTTLED: 1200.0,
     Transience.UNAVAILABLE: 1200.0,  # so answers a cluster that starts, too
     Transience.CONFLICT: 120.0,  # whoever gets ahead for so long does not stop

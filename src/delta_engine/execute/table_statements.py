@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -12,6 +13,8 @@ from delta_engine.execute.still_needed import StaleTableError
 from delta_engine.execute.stopping import StoppedError
 from delta_engine.models import QualifiedName
 from delta_engine.sql_runner import Row, SqlRunner
+from delta_engine.telemetry.logs import log
+from delta_engine.telemetry.spans import span
 
 IsNeeded = Callable[[int, StatementError], bool]
 """Whether a statement has to be sent again, given how many of this step are done: see `StillNeeded`."""
@@ -71,12 +74,23 @@ class TableStatements:
         control.running[self._table.key] = RunningStatement(table=self._table, sql=sql, since=started)
         is_done = False
         try:
-            rows = self._attempted(sql)
+            with span("delta_engine.statement", sql=sql) as told:
+                rows = self._attempted(sql)
+                told.tell(retries=self._retries)
             is_done = True
         finally:
             del control.running[self._table.key]
             seconds = control.seconds() - started
-            self.runs.append(StatementRun(sql=sql, seconds=seconds, retries=self._retries, is_done=is_done))
+            run = StatementRun(sql=sql, seconds=seconds, retries=self._retries, is_done=is_done)
+            self.runs.append(run)
+            log(
+                logging.INFO,
+                "statement ended",
+                sql=sql,
+                seconds=round(seconds, 3),
+                retries=run.retries,
+                is_done=is_done,
+            )
         return rows
 
     def _attempted(self, sql: str) -> Sequence[Row]:
@@ -114,6 +128,9 @@ class TableStatements:
             return None
         delay = self._control.backoff.delay(reason, self._retries, waited)
         if delay is not None:
+            log(
+                logging.WARNING, "statement tried again", error_class=error.error_class, delay=round(delay, 1)
+            )
             self._control.notify(
                 f"table {self._table}: {reason.value} ({error.error_class}); trying again in {delay:.0f} s"
             )

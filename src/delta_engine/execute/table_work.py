@@ -17,6 +17,8 @@ from delta_engine.execute.table_statements import TableStatements
 from delta_engine.models import QualifiedName
 from delta_engine.sql import sql_drop_table
 from delta_engine.sql_runner import SqlRunner
+from delta_engine.telemetry.context import in_context
+from delta_engine.telemetry.spans import span
 
 
 class TableWork:
@@ -51,12 +53,21 @@ class TableWork:
             step: the step.
             done_before: how many statements of its table ran in earlier steps.
         """
+        table = str(step.table)
+        with in_context(table=table), span("delta_engine.table", table=table) as told:
+            result = self._done(step, done_before)
+            told.tell(statements=result.statements)
+            if result.failure is not None:
+                told.fail(result.failure.message)
+        return result
+
+    def _done(self, step: Step, done_before: int) -> StepResult:
         statements = self._statements(step.table, done_before)
         ddl = DeltaDDL(statements)
         done = 0
         try:
             for part in step.parts:
-                done += self._run(part, ddl)
+                done += run_part(part, ddl, self._addressing, self._capabilities)
         except InterruptedStatementsError as failure:
             done += failure.statements_done
             # what follows the failed one are questions for its message
@@ -73,11 +84,17 @@ class TableWork:
 
         return TableStatements(self._runner, table, self._control, is_needed)
 
-    def _run(self, part: TableAction, ddl: DeltaDDL) -> int:
-        match part:
-            case CreateTable():
-                return CreateExecutor(ddl, self._addressing, self._capabilities).apply(part)
-            case AlignTable():
-                return AlignExecutor(ddl, self._addressing, self._capabilities).apply(part)
-            case DropTable(table):
-                return ddl.run([sql_drop_table(self._addressing.table(table))])
+
+def run_part(part: TableAction, ddl: DeltaDDL, addressing: Addressing, capabilities: Capabilities) -> int:
+    """Run what one part of a step takes; return how many statements that were.
+
+    Raises:
+        InterruptedStatementsError: one failed.
+    """
+    match part:
+        case CreateTable():
+            return CreateExecutor(ddl, addressing, capabilities).apply(part)
+        case AlignTable():
+            return AlignExecutor(ddl, addressing, capabilities).apply(part)
+        case DropTable(table):
+            return ddl.run([sql_drop_table(addressing.table(table))])

@@ -31,8 +31,9 @@ from delta_engine.execute.apply_control import ApplyControl
 from delta_engine.execute.stopping import stopped_by_signals
 from delta_engine.models import QualifiedName, Schema, Table
 from delta_engine.orchestrate.pipeline import Pipeline, PlanBasis
+from delta_engine.orchestrate.run_reporting import RunReporting
 from delta_engine.plan_files.document import Fingerprints
-from delta_engine.report.run_report import RunFrame, RunReport, run_report
+from delta_engine.report.run_report import RunReport
 from delta_engine.state.catalog_reader import former_name, snapshot_with_former_names
 from delta_engine.state.states import CatalogState
 
@@ -66,9 +67,7 @@ class SyncRun:
         self._action_runner = pipeline.action_runner.guarded(locked.lease.check)
         self._lease = locked.lease
         self._recorder = locked.recorder
-        self._locked = locked
-        self._started_at = utc_now()
-        self._schema_outcomes: list[SchemaOutcome] = []
+        self._reporting = RunReporting(locked, pipeline.run_history)
         self._report: RunReport | None = None
         self._loaded = locked.recorder.state
         self._models: tuple[Table, ...] = ()
@@ -246,59 +245,43 @@ class SyncRun:
             StaleStateError, UnsavedStateError: what was applied could not be recorded.
         """
         control = control or ApplyControl()
-        action_runner = self._action_runner
-        if reviewed is not None:
-            self._recorder.follow(reviewed.checksum)
-            action_runner = action_runner.reviewed(reviewed.script)
-        with stopped_by_signals(control.stop):
-            if plan:
-                self._lease.check()
-                self._recorder.begin(plan, self._models, self._schemas)
-            failure: ApplyFailedError | None = None
-            try:
-                outcomes = action_runner.apply(
-                    plan,
-                    self._recording(plan, on_outcome),
-                    on_schema=self._record_schema,
-                    control=control,
-                    look=self._statements_now,
-                )
-            except ApplyFailedError as error:
-                failure, outcomes = error, error.outcomes
+        with self._reporting.telling(plan), stopped_by_signals(control.stop):
+            failure, outcomes = self._carried_out(plan, on_outcome, control, reviewed)
             self._recorder.remember_plan(is_whole=failure is None)
             verified = self._settle(plan, is_stopped=isinstance(failure, ApplyStoppedError))
             outcomes = tuple(
                 replace(outcome, is_verified=outcome.table.key in verified) for outcome in outcomes
             )
-            self._report = self._reported(plan, outcomes)
-        if failure is not None:
-            raise type(failure)(outcomes, failure.schemas)
+            self._report = self._reporting.ended(plan, outcomes, models=len(self._models))
+            if failure is not None:
+                raise type(failure)(outcomes, failure.schemas)
         return outcomes
 
     def unchanged(self) -> RunReport:
         """Return the report of a run that has nothing to do; no history keeps it."""
-        return self._report_of(TablePlan(), ())
+        return self._reporting.report(TablePlan(), models=len(self._models))
 
-    def _reported(self, plan: TablePlan, outcomes: tuple[TableOutcome, ...]) -> RunReport:
-        """Make the report, and keep it where reports are kept."""
-        report = self._report_of(plan, outcomes)
-        if self._pipeline.run_history is not None:
-            try:
-                self._pipeline.run_history.append(report)
-            except StatementError as error:  # what was applied is recorded all the same
-                self._recorder.warn(f"the run could not be added to its history: {error}")
-        return report
-
-    def _report_of(self, plan: TablePlan, outcomes: tuple[TableOutcome, ...]) -> RunReport:
-        frame = RunFrame(
-            run_id=self._recorder.run_id,
-            operation=self._locked.operation,
-            facts=self._locked.facts,
-            started_at=self._started_at,
-            models=len(self._models),
-        )
-        warnings = self._recorder.warnings
-        return run_report(frame, plan, outcomes, self._schema_outcomes, ended_at=utc_now(), warnings=warnings)
+    def _carried_out(
+        self, plan: TablePlan, on_outcome: OnOutcome, control: ApplyControl, reviewed: ReviewedPlan | None
+    ) -> tuple[ApplyFailedError | None, tuple[TableOutcome, ...]]:
+        """Apply a plan; return what failed, if anything did, and what became of each table."""
+        action_runner = self._action_runner
+        if reviewed is not None:
+            self._recorder.follow(reviewed.checksum)
+            action_runner = action_runner.reviewed(reviewed.script)
+        if plan:
+            self._lease.check()
+            self._recorder.begin(plan, self._models, self._schemas)
+        try:
+            return None, action_runner.apply(
+                plan,
+                self._recording(plan, on_outcome),
+                on_schema=self._record_schema,
+                control=control,
+                look=self._statements_now,
+            )
+        except ApplyFailedError as error:
+            return error, error.outcomes
 
     def _recording(self, plan: TablePlan, on_outcome: OnOutcome) -> OnOutcome:
         """Return what records each table as it is done."""
@@ -318,6 +301,7 @@ class SyncRun:
                 self._recorder.record_drop(outcome)
             else:
                 self._recorder.record(outcome, models.get(outcome.table.key))
+            self._reporting.table_done(outcome)
             on_outcome(outcome)
 
         return record
@@ -325,7 +309,7 @@ class SyncRun:
     def _record_schema(self, outcome: SchemaOutcome) -> None:
         declared = {schema.key: schema for schema in self._schemas}
         self._recorder.record_schema(outcome, declared.get(outcome.key))
-        self._schema_outcomes.append(outcome)
+        self._reporting.schema_done(outcome)
 
     def _settle(self, plan: TablePlan, *, is_stopped: bool) -> frozenset[str]:
         """Look at what was changed once more, unless nobody wants to wait for it, and save.

@@ -1,0 +1,97 @@
+"""Tells of a run: log records, spans, its report, and the history that keeps it. Decides nothing."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+from delta_engine.actions import TablePlan
+from delta_engine.deployment.deployment import LockedRun
+from delta_engine.deployment.repository import utc_now
+from delta_engine.errors import StatementError
+from delta_engine.execute.action_runner import TableOutcome
+from delta_engine.execute.schema_executor import SchemaOutcome
+from delta_engine.report.run_history import RunHistory
+from delta_engine.report.run_report import RunFrame, RunReport, run_report
+from delta_engine.telemetry.context import in_context
+from delta_engine.telemetry.logs import log
+from delta_engine.telemetry.spans import OpenSpan, span
+
+
+class RunReporting:
+    """Tells of one locked run.
+
+    Args:
+        locked: the run.
+        history: keeps its report; nobody does without it.
+    """
+
+    def __init__(self, locked: LockedRun, history: RunHistory | None) -> None:
+        self._locked = locked
+        self._history = history
+        self._started_at = utc_now()
+        self._schemas: list[SchemaOutcome] = []
+        self._span = OpenSpan()
+
+    @contextmanager
+    def telling(self, plan: TablePlan) -> Iterator[None]:
+        """Give everything that happens inside the run's context, in logs and traces."""
+        run = {
+            "run_id": self._locked.recorder.run_id,
+            "environment": self._locked.facts.environment.name,
+            "operation": self._locked.operation,
+        }
+        with in_context(**run), span("delta_engine.run", **run) as self._span:
+            log(logging.INFO, "run started", tables=len(tuple(plan.table_actions())))
+            yield
+
+    def schema_done(self, outcome: SchemaOutcome) -> None:
+        """Tell what became of a schema."""
+        self._schemas.append(outcome)
+        _log_outcome("schema", str(outcome), outcome)
+
+    def table_done(self, outcome: TableOutcome) -> None:
+        """Tell what became of a table."""
+        _log_outcome("table", str(outcome.table), outcome)
+
+    def ended(self, plan: TablePlan, outcomes: Sequence[TableOutcome], *, models: int) -> RunReport:
+        """Make the report of a run whose plan was applied, and keep it where reports are kept.
+
+        Args:
+            plan: what was to be done.
+            outcomes: what became of each table.
+            models: how many models there are.
+        """
+        report = self.report(plan, outcomes, models=models)
+        self._span.tell(status=report.status.value, **report.counts)
+        facts = {"status": report.status.value, "seconds": report.seconds, **report.counts}
+        log(logging.INFO, "run ended", **facts)
+        if self._history is not None:
+            try:
+                self._history.append(report)
+            except StatementError as error:  # what was applied is recorded all the same
+                self._locked.recorder.warn(f"the run could not be added to its history: {error}")
+        return report
+
+    def report(self, plan: TablePlan, outcomes: Sequence[TableOutcome] = (), *, models: int = 0) -> RunReport:
+        """Return the report of the run as it stands; nothing keeps it. Args are those of `ended`."""
+        frame = RunFrame(
+            run_id=self._locked.recorder.run_id,
+            operation=self._locked.operation,
+            facts=self._locked.facts,
+            started_at=self._started_at,
+            models=models,
+        )
+        warnings = self._locked.recorder.warnings
+        return run_report(frame, plan, outcomes, self._schemas, ended_at=utc_now(), warnings=warnings)
+
+
+def _log_outcome(what: str, name: str, outcome: TableOutcome | SchemaOutcome) -> None:
+    facts: dict[str, object] = {what: name, "status": outcome.kind.value, "statements": outcome.statements}
+    failure = outcome.failure
+    if failure is None:
+        log(logging.INFO, f"{what} done", **facts)
+    else:
+        reason = {"error": failure.message, "error_class": failure.error_class, "sql": failure.sql or None}
+        log(logging.ERROR, f"{what} not done", **facts, **reason)
