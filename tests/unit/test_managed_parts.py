@@ -18,6 +18,7 @@ from delta_engine.models import (
     Column,
     ColumnMask,
     ForeignKey,
+    Identity,
     Part,
     PrimaryKey,
     RowFilter,
@@ -84,6 +85,17 @@ def test_a_column_that_is_not_there_is_refused() -> None:
     model = replace(COMMENTS, columns=(Column("nmae", "void", comment="typo"),))
     with pytest.raises(InvalidModelError, match="column nmae: the table has no such column, and the model"):
         statements(model, THEIRS)
+
+
+def test_the_comment_of_an_identity_column_is_refused_whoever_owns_the_column() -> None:
+    counted = replace(THEIRS, columns=(Column("id", "bigint", identity=Identity()), *THEIRS.columns[1:]))
+    plan = TablePlanner().plan([COMMENTS], catalog_of([COMMENTS], counted))
+    (refusal,) = PlanValidator().plan_violations(plan)
+    assert refusal.column == "id"
+    assert refusal.reason == "it is an identity column, and ALTER COLUMN changes none"
+    as_it_is = replace(COMMENTS, columns=COMMENTS.columns[1:])
+    plan = TablePlanner().plan([as_it_is], catalog_of([as_it_is], counted))
+    assert list(PlanValidator().plan_violations(plan)) == []
 
 
 PARTS = Table(

@@ -51,20 +51,26 @@ class ChangeFixedColumn:
 
 def differences(comparison: Comparison) -> Iterator[ChangeGeneration]:
     """Yield the columns, new ones included, that get their values otherwise."""
+    if not comparison.desired.is_about(Part.COLUMNS):
+        return
     for desired, observed in comparison.with_new_columns:
         if not _is_same(_generation(desired), _generation(observed)):
             yield ChangeGeneration(observed.name, _generation(desired), _generation(observed))
 
 
 def diff(comparison: Comparison) -> Iterator[ChangeGeneration | ChangeFixedColumn]:
-    """Yield those, and the changes of columns that generation holds as they are."""
+    """Yield those, and the changes of columns that generation holds as they are.
+
+    Also of a model that is about comments alone: ALTER COLUMN changes no identity column, in whatever respect.
+    """
     yield from differences(comparison)
+    model = comparison.desired
     changed_types = {pair.path[0].lower() for pair in comparison.types}
     for desired, observed in comparison.shared:
         if observed.identity is not None and (
             observed.key in changed_types
-            or desired.is_nullable != observed.is_nullable
-            or (desired.comment != observed.comment and comparison.desired.is_about(Part.COMMENTS))
+            or (desired.is_nullable != observed.is_nullable and model.is_about(Part.COLUMNS))
+            or (desired.comment != observed.comment and model.is_about(Part.COMMENTS))
         ):
             yield ChangeFixedColumn(observed.name)
     gone = {column.key for column in comparison.dropped}
@@ -153,7 +159,7 @@ def _is_same(one: str | Identity | None, other: str | Identity | None) -> bool:
 
 ASPECT: Aspect[ChangeGeneration | ChangeFixedColumn] = Aspect(
     name="generated columns",
-    part=Part.COLUMNS,
+    part=None,
     action_types=(ChangeGeneration, ChangeFixedColumn),
     diff=diff,
     differences=differences,
