@@ -18,7 +18,7 @@ from delta_engine.drift.attribution import attribution, renames, since
 from delta_engine.drift.comparison import Deviation
 from delta_engine.drift.detector import DetectedTable, DriftDetector
 from delta_engine.drift.evidence import Evidence
-from delta_engine.drift.handling import irreversible, refusals, restored, taken_in, tolerant, undone
+from delta_engine.drift.handling import irreversible, refusals, restored, taken_in, tolerant, undone, written
 from delta_engine.drift.reporting import drift_report
 from delta_engine.drift_policy import (
     DriftHandling,
@@ -30,7 +30,7 @@ from delta_engine.drift_policy import (
 )
 from delta_engine.execute.action_runner import ActionRunner
 from delta_engine.execute.recording_sql_runner import RecordingSqlRunner
-from delta_engine.models import Column, QualifiedName, Schema, Table
+from delta_engine.models import Column, ForeignKey, QualifiedName, Schema, Table
 from delta_engine.orchestrate.pipeline import Pipeline
 from delta_engine.state.states import ABSENT, NO_AUDIT, Audit, CatalogState, TableState
 from delta_engine.state.table_history import Commit
@@ -306,6 +306,25 @@ def test_what_the_model_has_taken_in_already_is_not_put_in_twice() -> None:
     (found,) = detect(more)
     followed = orders(*MODEL.columns, Column("X", "bigint"), comment="a table")
     assert taken_in(followed, found).columns == (*MODEL.columns, Column("x", "int"))
+
+
+def test_accepted_foreign_keys_are_written_as_shortly_as_they_can_be() -> None:
+    kept = ForeignKey(["id"], "silver.others", ["id"], "kept")
+    model = Table("dev", "silver", "orders", MODEL.columns, foreign_keys=[kept])
+    keys = [
+        ForeignKey(["id"], "dev.silver.others", ["id"], "kept"),
+        ForeignKey(["id"], "dev.silver.customers", ["id"], "by_hand"),
+        ForeignKey(["id"], "dev.gold.mails", ["id"], "other_schema"),
+    ]
+    snapshot = CatalogState(tables={ORDERS.key: replace(observed(*MODEL.columns), foreign_keys=tuple(keys))})
+    recorded_keys = replace(model, foreign_keys=(keys[0],))
+    (found,) = DriftDetector(DriftPolicy()).detect(deployment_state(recorded_keys), snapshot, now=LATER)
+    assert written(model, found).foreign_keys == (
+        kept,
+        ForeignKey(["id"], "customers", ["id"], "by_hand"),
+        ForeignKey(["id"], "gold.mails", ["id"], "other_schema"),
+    )
+    assert taken_in(model, found).foreign_keys == (kept, *keys[1:])
 
 
 def test_each_field_of_a_struct_is_accepted_by_itself() -> None:

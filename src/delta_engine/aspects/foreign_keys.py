@@ -139,6 +139,12 @@ def is_same_key(one: ForeignKey, other: ForeignKey) -> bool:
     return _identity(one) == _identity(other)
 
 
+def as_declared(table: QualifiedName, key: ForeignKey) -> ForeignKey:
+    """Return a key of a table as people write it: the other table by its short name, and no name that is derived."""
+    referenced = table.shortened(table.resolve(key.references))
+    return replace(without_derived_name(table, key), references=referenced)
+
+
 def without_derived_name(table: QualifiedName, key: ForeignKey) -> ForeignKey:
     """Return a key of a table as a model has it: without its name, if that is the derived one."""
     derived = _named(table, replace(key, name=None)).name

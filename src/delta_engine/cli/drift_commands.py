@@ -23,7 +23,7 @@ from delta_engine.config.model_edits import edit_models, is_editable
 from delta_engine.drift import schemas
 from delta_engine.drift.detector import DetectedTable
 from delta_engine.drift.drift_report import DriftReport
-from delta_engine.drift.handling import renames_of, taken_in, undone
+from delta_engine.drift.handling import renames_of, undone, written
 from delta_engine.drift.schemas import DetectedSchema
 from delta_engine.drift_policy import DriftKind, Severity
 from delta_engine.errors import raise_all
@@ -150,7 +150,7 @@ def _edit_models(
 def _edit(model: Table, table: DetectedTable) -> ModelEdit:
     if not table.observed.exists:
         return ModelEdit(before=model, after=None)
-    after = taken_in(model, table)
+    after = written(model, table)
     _tell_what_stays(after, table)
     return ModelEdit(before=model, after=after, renames=renames_of(table))
 

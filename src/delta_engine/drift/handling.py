@@ -8,6 +8,7 @@ from dataclasses import replace
 from delta_engine import aspects
 from delta_engine.aspects.aspect import Comparison
 from delta_engine.aspects.columns import ColumnAdd, ColumnDrop
+from delta_engine.aspects.foreign_keys import as_declared
 from delta_engine.drift import schemas
 from delta_engine.drift.comparison import Deviation, accepted, unfinished
 from delta_engine.drift.detector import DetectedTable
@@ -157,6 +158,16 @@ def restored(table: DetectedTable) -> Table:
 def taken_in(model: Table, table: DetectedTable) -> Table:
     """Return a model with all of a table's drift in it, but for what the policy ignores."""
     return accepted(model, table.observed, [detail.deviation for detail in table.drift])
+
+
+def written(model: Table, table: DetectedTable) -> Table:
+    """Return the same as people write it: keys that are new in it name other tables as shortly as they can."""
+    found = taken_in(model, table)
+    keys = (
+        key if key in model.foreign_keys else as_declared(found.qualified_name, key)
+        for key in found.foreign_keys
+    )
+    return replace(found, foreign_keys=tuple(keys))
 
 
 def renames_of(table: DetectedTable) -> Mapping[str, str]:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from delta_engine.aspects.foreign_keys import without_derived_name
+from delta_engine.aspects.foreign_keys import as_declared
 from delta_engine.aspects.primary_key import named_primary_key
 from delta_engine.aspects.table_properties import is_set_by_platform
 from delta_engine.backends import Backend
 from delta_engine.compile.manageability import PARTS_OF_STREAMING_TABLES
 from delta_engine.errors import ConfigError, RefusedError
-from delta_engine.models import AUTO, Column, ForeignKey, PrimaryKey, QualifiedName, Schema, SchemaName, Table
+from delta_engine.models import AUTO, Column, PrimaryKey, QualifiedName, Schema, SchemaName, Table
 from delta_engine.state.catalog_reader import readable_snapshot
 from delta_engine.state.states import ABSENT, REDACTED, CatalogState, RelationKind, SchemaState, TableState
 from delta_engine.validation.validator import PlanValidator
@@ -76,7 +76,7 @@ def as_model(name: QualifiedName, state: TableState) -> Table:
         state.table_comment,
         properties,
         state.primary_key.columns if state.primary_key else None,
-        foreign_keys=[_as_declared(name, key) for key in state.foreign_keys],
+        foreign_keys=[as_declared(name, key) for key in state.foreign_keys],
         checks=state.checks,
         cluster_by=AUTO if state.clusters_automatically else state.cluster_by,
         partitioned_by=state.partitioned_by,
@@ -110,13 +110,6 @@ def _as_model_of_parts(name: QualifiedName, state: TableState) -> Table:
         state.table_comment,
         tags=state.tags,
         manages=PARTS_OF_STREAMING_TABLES,
-    )
-
-
-def _as_declared(table: QualifiedName, key: ForeignKey) -> ForeignKey:
-    """Return a foreign key as people write it: the other table by its short name, and no name that is derived."""
-    return replace(
-        without_derived_name(table, key), references=table.shortened(table.resolve(key.references))
     )
 
 
