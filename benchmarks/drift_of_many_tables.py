@@ -15,7 +15,6 @@ from typing import TypeVar
 from rich.console import Console
 from rich.table import Table as Printed
 
-from delta_engine.addressing import CatalogAddressing
 from delta_engine.deployment.codec import decode_state, encode_state
 from delta_engine.deployment.resources import last_applied
 from delta_engine.drift.detector import DriftDetector
@@ -88,7 +87,6 @@ def main() -> int:
                 unreadable=(),
                 unmanaged=(),
                 policy=policy,
-                addressing=CatalogAddressing(),
             )
         )
     )

@@ -79,9 +79,7 @@ class Warehouse:
         )
 
     def report(self, models: list[Table], policy: DriftPolicy | None = None) -> DriftReport:
-        return self.engine(policy).drift_report(
-            models, environment="test", addressing=self.backend.addressing
-        )
+        return self.engine(policy).drift_report(models, environment="test")
 
     def by_hand(self, statement: str, name: str) -> None:
         address = self.backend.addressing.table(QualifiedName("dev", "silver", name))
@@ -301,13 +299,12 @@ def test_a_revert_creates_deleted_tables_again_and_keeps_to_the_guard(warehouse:
     warehouse.by_hand("ALTER TABLE {t} RENAME COLUMN name TO full_name", "t02")
     with warehouse.engine().run("revert") as run:
         refusals = [str(refusal) for refusal in run.refusals(run.plan_revert(MODELS[:3]))]
-    assert any("somebody renamed it to 'full_name'" in refusal for refusal in refusals)
     assert any("extra" in refusal and "drop_column" in refusal for refusal in refusals)
     with warehouse.engine(None, "drop_column").run("revert") as run:
-        plan = run.plan_revert(MODELS[:2], is_partial=True)
+        plan = run.plan_revert(MODELS[:3])
         assert not run.refusals(plan)
         run.apply(plan)
-    assert {table for table, *_ in found(warehouse.report(MODELS[:3]))} == {"t02"}
+    assert not found(warehouse.report(MODELS[:3]))
 
 
 def test_accepted_drift_is_what_was_applied_from_then_on(warehouse: Warehouse) -> None:

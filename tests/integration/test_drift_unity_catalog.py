@@ -34,7 +34,7 @@ def test_drift_is_found_with_few_statements_and_put_down_to_whom_the_catalog_nam
     engine.sync_tables(models)
 
     def findings() -> dict[str, tuple[str, str | None]]:
-        report = engine.drift_report(models, environment="test", addressing=backend.addressing)
+        report = engine.drift_report(models, environment="test")
         return {
             f"{resource.rsplit('.', 1)[1]} {one.field}": (
                 one.severity.value,

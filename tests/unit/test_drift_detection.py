@@ -11,6 +11,7 @@ import pytest
 
 from delta_engine.addressing import CatalogAddressing
 from delta_engine.capabilities import DATABRICKS
+from delta_engine.compile.planner import TablePlanner
 from delta_engine.deployment.document import DeploymentState, Difference, Status
 from delta_engine.deployment.resources import table_key
 from delta_engine.deployment.synchronizer import synchronize
@@ -32,10 +33,11 @@ from delta_engine.execute.action_runner import ActionRunner
 from delta_engine.execute.recording_sql_runner import RecordingSqlRunner
 from delta_engine.models import Column, ForeignKey, QualifiedName, Schema, Table
 from delta_engine.orchestrate.pipeline import Pipeline
+from delta_engine.policy import ColumnOrder, Policy
 from delta_engine.state.states import ABSENT, NO_AUDIT, Audit, CatalogState, TableState
 from delta_engine.state.table_history import Commit
 from delta_engine.state.table_versions import TableVersion
-from tests.builders import ORDERS, observed, orders
+from tests.builders import ORDERS, catalog_of, observed, orders
 from tests.deployment_builders import NOON, applied, deployment_state
 
 LATER = NOON + timedelta(hours=3)
@@ -265,6 +267,22 @@ def test_an_ignored_rename_is_tolerated_and_not_taken_for_a_drop() -> None:
             assert "full_name" in str(refusal)
 
 
+def test_what_somebody_renamed_is_renamed_back_with_its_data() -> None:
+    rename = commit(4, "RENAME COLUMN", oldColumnPath="name", newColumnPath="full_name")
+    columns = (Column("id", "bigint"), Column("full_name", "string", comment="x"))
+    moved = observed(*columns, comment="a table", properties={"delta.columnMapping.mode": "name"})
+    (found,) = detect(moved, history=FakeHistory(commit(3, "OPTIMIZE"), rename))
+    wanted = restored(found)
+    plan = TablePlanner().plan([wanted], catalog_of([MODEL], moved))
+    assert [type(action).__name__ for align in plan.align_tables for action in align.actions] == [
+        "ColumnRename",
+        "SetColumnComments",
+    ]
+    assert list(irreversible([wanted], [found])) == []
+    (refusal,) = irreversible([MODEL], [found])
+    assert "Rename it back with `drift --revert`, take it in" in str(refusal)
+
+
 class FixedReader:
     """Reads the same state for every table."""
 
@@ -414,6 +432,49 @@ def test_the_order_is_compared_with_the_one_after_the_apply_and_not_with_the_def
     assert kinds(detect(more, state=state())) == ["column_added"]
 
 
+def test_an_order_that_is_enforced_is_undone_and_one_that_is_ignored_left_alone() -> None:
+    reversed_columns = observed(*reversed(MODEL.columns), comment="a table")
+    enforced, state = Policy(column_order=ColumnOrder.ENFORCE), recorded(column_order=())
+    (found,) = detect(reversed_columns, state=state)
+    assert undone(MODEL, found) == ()
+    assert undone(MODEL, found, enforced) == found.details
+    assert undone(replace(MODEL, columns=MODEL.columns[::-1]), found, enforced) == ()
+    ignore = IgnoreEntry(resource="orders", fields=("column_order",), reason="known")
+    (ignored,) = detect(reversed_columns, state=state, policy=DriftPolicy(ignores=(ignore,)))
+    (wanted,) = tolerant([MODEL], [ignored], enforced)
+    assert not TablePlanner(enforced).plan([wanted], catalog_of([MODEL], reversed_columns))
+    assert TablePlanner(enforced).plan([MODEL], catalog_of([MODEL], reversed_columns))
+    severe = DriftPolicy(severities=(SeverityRule(severity=Severity.HIGH),))
+    (found,) = detect(reversed_columns, state=state, policy=severe)
+    assert list(refusals([MODEL], [found])) == []
+    assert "column order was applied as (id, name)" in str(next(refusals([MODEL], [found], enforced)))
+
+
+@pytest.mark.parametrize("state", [recorded(column_order=()), recorded(column_order=("name", "id"))])
+def test_moves_that_a_policy_enforces_are_drift_undone_or_pending(state: DeploymentState) -> None:
+    found = observed(*reversed(MODEL.columns), comment="a table")
+    detected = detect(found, state=state)
+    evidence = Evidence(
+        environment="test",
+        checked_at=LATER,
+        models=[MODEL],
+        is_partial=False,
+        state=state,
+        observed=CatalogState(tables={ORDERS.key: found}),
+        applied={ORDERS.key: MODEL},
+        detected=detected,
+        unreadable=(),
+        unmanaged=(),
+        policy=DriftPolicy(),
+        plan_policy=Policy(column_order=ColumnOrder.ENFORCE),
+    )
+    report = drift_report(evidence)
+    pending = [change.field for table in report.pending for change in table.changes]
+    assert pending == ([] if detected else ["column id place"])
+    assert any("--revert" in one.command for one in report.recommendations) == bool(detected)
+    assert drift_report(replace(evidence, plan_policy=Policy())).pending == ()
+
+
 def test_of_entries_that_overlap_the_first_that_has_not_expired_counts_and_none_is_called_idle() -> None:
     long_ago = IgnoreEntry(resource="*", fields=("*",), reason="old", expires=date(2026, 1, 1))
     narrow = IgnoreEntry(resource="table.dev.silver.orders", fields=("table_comment",), reason="narrow")
@@ -435,7 +496,6 @@ def test_of_entries_that_overlap_the_first_that_has_not_expired_counts_and_none_
             unreadable=(),
             unmanaged=(),
             policy=policy,
-            addressing=CatalogAddressing(),
         )
     )
     assert report.drifted == ()

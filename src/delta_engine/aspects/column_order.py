@@ -1,6 +1,7 @@
 """The order of columns: changed only where the policy says so. Moving one touches no data and recreates nothing.
 
-Drift of the order is found in `drift.comparison`: it needs the order after the last apply, not the model's.
+Drift of the order is found in `drift.comparison`: it needs the order after the last apply, not the model's, and no
+policy that enforces one.
 """
 
 from __future__ import annotations
@@ -131,7 +132,6 @@ ASPECT: Aspect[MoveColumn] = Aspect(
     part=Part.COLUMNS,
     action_types=(MoveColumn,),
     diff=diff,
-    differences=lambda _comparison: (),
     render=render,
     explain=explain,
     accept=_unchanged,

@@ -64,13 +64,16 @@ def diff(
 
 
 def differences(
-    desired: Schema, observed: SchemaState, last_applied: Schema | None = None
+    desired: Schema,
+    observed: SchemaState,
+    last_applied: Schema | None = None,
+    policy: Policy = NO_POLICY,
 ) -> Iterator[Difference]:
-    """Yield how a schema differs from its model, one by one; what neither side of ours names is nobody's business."""
+    """Yield how a schema differs from its model, one by one; the policy says whose is what nobody names."""
     comment = _comment(desired, observed)
     if comment is not None:
         yield from _described(DriftKind.SCHEMA_COMMENT, comment)
-    comparison = _comparison(desired, observed, last_applied, NO_POLICY, ())
+    comparison = _comparison(desired, observed, last_applied, policy, ())
     for aspect in SHARED:
         for action in (aspect.differences or aspect.diff)(comparison):
             yield from _described(_KINDS[aspect.drift_kind(action)], action)

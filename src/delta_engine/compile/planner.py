@@ -30,17 +30,17 @@ class TablePlanner:
     """
 
     def __init__(self, policy: Policy = NO_POLICY, schemas: Sequence[Schema] = ()) -> None:
-        self._policy = policy
+        self.policy = policy
         self.schemas = tuple(sorted(schemas, key=lambda schema: schema.key))
 
     def with_schemas(self, schemas: Sequence[Schema]) -> TablePlanner:
         """Return this planner with other schemas."""
-        return TablePlanner(self._policy, schemas)
+        return TablePlanner(self.policy, schemas)
 
     @property
     def drops_tables(self) -> bool:
         """Whether tables that are not declared any more are to be dropped."""
-        return self._policy.removed_tables is RemovedTables.DROP
+        return self.policy.removed_tables is RemovedTables.DROP
 
     def plan(
         self,
@@ -80,7 +80,7 @@ class TablePlanner:
                         model,
                         state.tables[key],
                         last_applied.get(key),
-                        self._policy,
+                        self.policy,
                         attempts.tables.get(key, ()),
                     )
                 )
@@ -139,10 +139,10 @@ class TablePlanner:
             if observed is not None:
                 attempted = attempts.schemas.get(schema.key, ())
                 actions = tuple(
-                    schemas.diff(schema, observed, applied.get(schema.key), self._policy, attempted)
+                    schemas.diff(schema, observed, applied.get(schema.key), self.policy, attempted)
                 )
             elif _is_absent(schema.key, state):
-                actions = tuple(schemas.after_create(schema, self._policy))
+                actions = tuple(schemas.after_create(schema, self.policy))
             else:
                 actions = ()  # nothing is known of it
             if actions:

@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from delta_engine.addressing import Addressing
 from delta_engine.deployment.document import DeploymentState
 from delta_engine.drift.detector import DetectedTable
 from delta_engine.drift.judgement import Detected
 from delta_engine.drift.schemas import DetectedSchema
 from delta_engine.drift_policy import DriftPolicy
 from delta_engine.models import QualifiedName, Schema, Table
+from delta_engine.policy import NO_POLICY, Policy
 from delta_engine.state.states import CatalogState
 
 
@@ -35,7 +35,7 @@ class Evidence:
         applied_schemas: the schemas as they were applied last, by `Schema.key`.
         detected_schemas: the schemas that are not as they were applied.
         policy: what is ignored.
-        addressing: how SQL addresses tables, for suggested statements.
+        plan_policy: what plans do about things that no model names, and about the order of columns.
     """
 
     environment: str
@@ -52,4 +52,4 @@ class Evidence:
     applied_schemas: Mapping[str, Schema] = field(default_factory=dict)
     detected_schemas: Sequence[DetectedSchema] = ()
     policy: DriftPolicy
-    addressing: Addressing
+    plan_policy: Policy = NO_POLICY

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from delta_engine import aspects
+from delta_engine.aspects import column_order
 from delta_engine.aspects.aspect import Comparison
 from delta_engine.aspects.columns import ColumnAdd, ColumnDrop
 from delta_engine.aspects.foreign_keys import as_declared
@@ -17,6 +18,7 @@ from delta_engine.drift.schemas import DetectedSchema
 from delta_engine.drift_policy import DriftKind, Severity
 from delta_engine.errors import RefusedError
 from delta_engine.models import Schema, Table
+from delta_engine.policy import NO_POLICY, Policy
 from delta_engine.types import is_same_type
 
 _BEYOND_MODELS = (DriftKind.TABLE_DELETED, DriftKind.TABLE_REPLACED)
@@ -33,15 +35,17 @@ class DriftRefusal(RefusedError):
     """A sync would undo what somebody changed by hand."""
 
 
-def undone(model: Table, table: DetectedTable) -> tuple[Detected, ...]:
+def undone(model: Table, table: DetectedTable, policy: Policy = NO_POLICY) -> tuple[Detected, ...]:
     """Return the deviations that bringing the table to its model would undo.
 
-    What the model has taken in by now is not among them.
+    What the model has taken in by now is not among them, nor the order of columns, unless the policy enforces it.
     """
-    return tuple(detail for detail in table.details if _is_undone(detail.deviation, model, table))
+    return tuple(detail for detail in table.details if _is_undone(detail.deviation, model, table, policy))
 
 
-def tolerant(models: Sequence[Table], detected: Iterable[DetectedTable]) -> tuple[Table, ...]:
+def tolerant(
+    models: Sequence[Table], detected: Iterable[DetectedTable], policy: Policy = NO_POLICY
+) -> tuple[Table, ...]:
     """Return the models as a plan should take them: with the observed side of what the policy ignores.
 
     A table whose deletion the policy ignores is left out.
@@ -49,27 +53,33 @@ def tolerant(models: Sequence[Table], detected: Iterable[DetectedTable]) -> tupl
     Args:
         models: the declared tables.
         detected: the tables that are not as they were applied.
+        policy: what a plan does about the order of columns.
     """
     tables = {table.name.key: table for table in detected}
     pairs = ((model, tables.get(model.qualified_name.key)) for model in models)
     return tuple(
-        _tolerant(model, table) for model, table in pairs if table is None or not _is_left_deleted(table)
+        _tolerant(model, table, policy)
+        for model, table in pairs
+        if table is None or not _is_left_deleted(table)
     )
 
 
-def refusals(models: Sequence[Table], detected: Iterable[DetectedTable]) -> Iterator[DriftRefusal]:
+def refusals(
+    models: Sequence[Table], detected: Iterable[DetectedTable], policy: Policy = NO_POLICY
+) -> Iterator[DriftRefusal]:
     """Yield why a sync must not run: severe drift that it would undo, a refusal per finding.
 
     Args:
         models: the declared tables.
         detected: the tables that are not as they were applied.
+        policy: what a plan does about the order of columns.
     """
     by_key = {model.qualified_name.key: model for model in models}
     for table in detected:
         model = by_key.get(table.name.key)
         if model is None:
             continue
-        for detail in undone(model, table):
+        for detail in undone(model, table, policy):
             if detail.ignored_by is None and detail.finding.severity is Severity.HIGH:
                 yield _refusal(detail, table, model)
 
@@ -111,12 +121,13 @@ def irreversible(models: Sequence[Table], detected: Iterable[DetectedTable]) -> 
             is_declared = declared.get(old.lower()) == new.lower()
             if old.lower() in declared and new.lower() not in declared and not is_declared:
                 what = "somebody renamed it to" if old in sure else "somebody may have renamed it to"
+                back = "`drift --revert`" if old in sure else "ALTER TABLE … RENAME COLUMN"
                 yield DriftRefusal(
                     f"{what} {new!r}, and a plan could only drop that and add an empty {old!r}",
                     table=str(table.name),
                     column=old,
-                    way_out="Rename it back with ALTER TABLE … RENAME COLUMN (`delta-engine drift` has the statement "
-                    "where the history is sure), take it in with `drift --accept`, or leave this table out with -t.",
+                    way_out=f"Rename it back with {back}, take it in with `drift --accept`, or leave this table out "
+                    "with -t.",
                 )
 
 
@@ -149,10 +160,18 @@ def possible_renames(table: DetectedTable) -> Iterator[tuple[str, str]]:
 
 
 def restored(table: DetectedTable) -> Table:
-    """Return what a revert brings a table back to: as applied, but for what the policy ignores, and what runs left."""
+    """Return what a revert brings a table back to: as applied, but for what the policy ignores, and what runs left.
+
+    What somebody renamed is renamed back, and keeps its data.
+    """
     ignored = [detail.deviation for detail in table.details if detail.ignored_by is not None]
     left = unfinished(table.applied, table.observed) if table.applied.attempted else ()
-    return accepted(table.applied.table, table.observed, [*ignored, *left])
+    model = accepted(table.applied.table, table.observed, [*ignored, *left])
+    former = {old.lower(): new for old, new in renames_of(table).items()}
+    columns = (
+        replace(column, renamed_from=former.get(column.key, column.renamed_from)) for column in model.columns
+    )
+    return replace(model, columns=tuple(columns))
 
 
 def taken_in(model: Table, table: DetectedTable) -> Table:
@@ -183,18 +202,20 @@ def _is_left_deleted(table: DetectedTable) -> bool:
     return not table.observed.exists and not table.drift
 
 
-def _tolerant(model: Table, table: DetectedTable | None) -> Table:
+def _tolerant(model: Table, table: DetectedTable | None, policy: Policy) -> Table:
     if table is None or not table.observed.exists:
         return model
-    ignored = [detail.deviation for detail in undone(model, table) if detail.ignored_by is not None]
+    ignored = [detail.deviation for detail in undone(model, table, policy) if detail.ignored_by is not None]
     return (
         replace(accepted(model, table.observed, ignored), declared_at=model.declared_at) if ignored else model
     )
 
 
-def _is_undone(deviation: Deviation, model: Table, table: DetectedTable) -> bool:
+def _is_undone(deviation: Deviation, model: Table, table: DetectedTable, policy: Policy) -> bool:
     if deviation.kind in _BEYOND_MODELS:
         return True
+    if deviation.kind is DriftKind.COLUMN_ORDER:
+        return any(column_order.diff(Comparison.of(model, table.observed, policy=policy)))
     declared = {column.key for column in model.columns}
     if deviation.kind is DriftKind.COLUMN_RENAMED:
         return str(deviation.expected).lower() in declared

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from delta_engine import aspects
-from delta_engine.aspects.aspect import Comparison
+from delta_engine.aspects.aspect import Change, Comparison
 from delta_engine.aspects.schemas import differences as schema_differences
 from delta_engine.aspects.table_properties import is_set_by_platform
 from delta_engine.deployment.resources import resource_key, table_key
 from delta_engine.drift import schemas
+from delta_engine.drift.comparison import Deviation
 from delta_engine.drift.detector import DetectedTable
 from delta_engine.drift.drift_report import ForeignProperty, PendingChange, PendingResource
 from delta_engine.drift.evidence import Evidence
 from delta_engine.drift.handling import undone
+from delta_engine.drift_policy import DriftKind
 from delta_engine.models import Table
 
 
@@ -27,15 +29,12 @@ def pending_tables(evidence: Evidence) -> Iterator[PendingResource]:
             if drifted is None:
                 yield PendingResource(resource=table_key(name), changes=())
             continue
-        repairs = {
-            (detail.deviation.field, detail.deviation.expected)
-            for detail in (undone(model, drifted) if drifted else ())
-        }
-        comparison = Comparison.of(model, observed, evidence.applied.get(name.key))
+        policy, applied = evidence.plan_policy, evidence.applied.get(name.key)
+        repairs = [detail.deviation for detail in (undone(model, drifted, policy) if drifted else ())]
         changes = tuple(
-            PendingChange(field=change.subject, observed=change.observed, desired=change.desired)
-            for change in (difference.change for difference in aspects.differences(comparison))
-            if (change.subject, change.desired) not in repairs and not _is_rename(change.subject, drifted)
+            _pending(difference.change)
+            for difference in aspects.differences(Comparison.of(model, observed, applied, policy))
+            if not _is_repair(difference, repairs) and not _is_rename(difference.change.subject, drifted)
         )
         if changes:
             yield PendingResource(resource=table_key(name), changes=changes)
@@ -52,15 +51,12 @@ def pending_schemas(evidence: Evidence) -> Iterator[PendingResource]:
             if model.key in missing and drifted is None:
                 yield PendingResource(resource=resource, changes=())
             continue
-        repairs = {
-            (detail.deviation.field, detail.deviation.expected)
-            for detail in (schemas.undone(model, drifted) if drifted else ())
-        }
+        repairs = [detail.deviation for detail in (schemas.undone(model, drifted) if drifted else ())]
         applied = evidence.applied_schemas.get(model.key)
         changes = tuple(
-            PendingChange(field=change.subject, observed=change.observed, desired=change.desired)
-            for change in (one.change for one in schema_differences(model, observed, applied))
-            if (change.subject, change.desired) not in repairs
+            _pending(difference.change)
+            for difference in schema_differences(model, observed, applied, evidence.plan_policy)
+            if not _is_repair(difference, repairs)
         )
         if changes:
             yield PendingResource(resource=resource, changes=changes)
@@ -83,6 +79,18 @@ def left_alone(evidence: Evidence) -> Iterator[ForeignProperty]:
 def _readable_models(evidence: Evidence) -> list[Table]:
     readable = (model for model in evidence.models if model.qualified_name.key in evidence.observed.tables)
     return sorted(readable, key=lambda model: model.qualified_name.key)
+
+
+def _pending(change: Change) -> PendingChange:
+    return PendingChange(field=change.subject, observed=change.observed, desired=change.desired)
+
+
+def _is_repair(difference: aspects.Difference, repairs: Sequence[Deviation]) -> bool:
+    """Whether a change undoes drift. Moves of columns all do, or none: drift is of the whole order."""
+    if difference.kind is DriftKind.COLUMN_ORDER:
+        return any(deviation.kind is DriftKind.COLUMN_ORDER for deviation in repairs)
+    change = difference.change
+    return any((one.field, one.expected) == (change.subject, change.desired) for one in repairs)
 
 
 def _is_rename(subject: str, drifted: DetectedTable | None) -> bool:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterable, Iterator, Sequence
 
-from delta_engine.addressing import Addressing
 from delta_engine.deployment.resources import resource_key, table_key
 from delta_engine.deployment.synchronizer import is_half_done
 from delta_engine.drift.detector import DetectedTable
@@ -23,11 +22,9 @@ from delta_engine.drift.pending import left_alone, pending_schemas, pending_tabl
 from delta_engine.drift.schemas import DetectedSchema
 from delta_engine.drift_policy import DriftKind
 from delta_engine.models import QualifiedName, SchemaName
-from delta_engine.sql import sql_rename_column
+from delta_engine.policy import ColumnOrder, Policy
 
 _MOST_COMMANDS = 20
-
-_NO_PLAN_UNDOES = (DriftKind.COLUMN_ORDER, DriftKind.COLUMN_RENAMED, DriftKind.TABLE_REPLACED)
 
 
 def drift_report(evidence: Evidence) -> DriftReport:
@@ -147,7 +144,6 @@ def _recommendations(
     unmanaged: Sequence[ResourceDrift],
 ) -> Iterator[Recommendation]:
     command = f"delta-engine -e {shlex.quote(evidence.environment)}"
-    yield from _renames_undone(existing, evidence.addressing)
     if existing or drifted_schemas:
         drops = any(
             detail.deviation.kind is DriftKind.COLUMN_ADDED
@@ -156,8 +152,7 @@ def _recommendations(
             if not any(possible_renames(table))
         )
         allowed = " --allow drop_column" if drops else ""
-        details = (detail for table in existing for detail in table.drift)
-        if drifted_schemas or any(detail.deviation.kind not in _NO_PLAN_UNDOES for detail in details):
+        if drifted_schemas or any(_can_be_undone(table, evidence.plan_policy) for table in existing):
             yield Recommendation(
                 text="Undo the drift in the catalog", command=f"{command} drift --revert{allowed}"
             )
@@ -182,13 +177,9 @@ def _recommendations(
         )
 
 
-def _renames_undone(tables: Iterable[DetectedTable], addressing: Addressing) -> Iterator[Recommendation]:
-    """Yield statements: a plan would drop the column and add an empty one, and the guard refuses that."""
-    for table in tables:
-        for detail in table.drift:
-            if detail.deviation.kind is DriftKind.COLUMN_RENAMED:
-                old, new = str(detail.deviation.expected), str(detail.deviation.actual)
-                yield Recommendation(
-                    text=f"Rename {table.name}'s column {new} back, with its data",
-                    command=sql_rename_column(addressing.table(table.name), (new,), old) + ";",
-                )
+def _can_be_undone(table: DetectedTable, policy: Policy) -> bool:
+    """Whether a plan undoes any of a table's drift: never that it is another one, and seldom the order of columns."""
+    beyond = {DriftKind.TABLE_REPLACED}
+    if policy.column_order is not ColumnOrder.ENFORCE:
+        beyond.add(DriftKind.COLUMN_ORDER)
+    return any(detail.deviation.kind not in beyond for detail in table.drift)

@@ -35,7 +35,6 @@ class DriftReporting:
         return self._engine.drift_report(
             self._project.models,
             environment=settings.environment,
-            addressing=self._backend.addressing,
             is_partial=self._project.is_partial,
             not_ours=[table for table in (settings.drift_history, settings.run_history) if table is not None],
         )

@@ -7,7 +7,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from delta_engine.actions import TablePlan
-from delta_engine.addressing import Addressing
 from delta_engine.compile.planner import TablePlanner
 from delta_engine.constraints.resolution import resolved
 from delta_engine.deployment.deployment import Deployment
@@ -182,7 +181,6 @@ class Orchestrator:
         tables: Sequence[Table],
         *,
         environment: str,
-        addressing: Addressing,
         is_partial: bool = False,
         not_ours: Sequence[QualifiedName] = (),
     ) -> DriftReport:
@@ -191,7 +189,6 @@ class Orchestrator:
         Args:
             tables: the models.
             environment: the environment's name.
-            addressing: how SQL addresses tables, for suggested statements.
             is_partial: whether other models were left out; then only these tables are looked at.
             not_ours: tables in managed schemas that need no model, such as the report's own history.
 
@@ -207,7 +204,6 @@ class Orchestrator:
                 tables,
                 state,
                 environment=environment,
-                addressing=addressing,
                 is_partial=is_partial,
                 not_ours=not_ours,
             )
@@ -223,7 +219,6 @@ class Orchestrator:
         state: DeploymentState | None,
         *,
         environment: str,
-        addressing: Addressing,
         is_partial: bool,
         not_ours: Sequence[QualifiedName],
     ) -> Evidence:
@@ -252,7 +247,7 @@ class Orchestrator:
             applied_schemas=applied_schemas,
             detected_schemas=detector.schemas(state, observed, now=now) if state and not is_partial else (),
             policy=self._pipeline.drift_policy,
-            addressing=addressing,
+            plan_policy=self._pipeline.planner.policy,
         )
 
     def _snapshot(

@@ -155,16 +155,16 @@ class Pipeline:
         now = utc_now()
         detector = DriftDetector(self.drift_policy, versions=self.versions, is_thorough=False)
         detected = detector.detect(state, observed, now=now)
-        if any(map(may_be_renamed, detected)) or any(refusals(models, detected)):
+        if any(map(may_be_renamed, detected)) or any(refusals(models, detected, self.planner.policy)):
             # worth a statement per table: renames are told from drops, and people want to know who
             detected = self.thorough_detector().detect(state, observed, now=now)
         detected_schemas = detector.schemas(state, observed, now=now)
-        wanted = tolerant(models, detected)
+        wanted = tolerant(models, detected, self.planner.policy)
         refused = {str(refusal): refusal for refusal in irreversible(wanted, detected)}
         if self.drift_policy.handling is DriftHandling.REFUSE:
             found = (
                 *schema_refusals(self.planner.schemas, detected_schemas),
-                *refusals(models, detected),
+                *refusals(models, detected, self.planner.policy),
             )
             refused |= {str(refusal): refusal for refusal in found}
         planner = self.planner.with_schemas(schemas.tolerant(self.planner.schemas, detected_schemas))

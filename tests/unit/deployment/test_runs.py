@@ -141,7 +141,7 @@ def test_what_an_interrupted_run_did_is_nobodys_drift_to_a_report_without_a_lock
     interrupted_sync(platform, deployment, *CHANGED, after=1)
     platform.states["dev.silver.b"] = created(CreateTable(orders(name="b", comment="second")))
     engine = engine_over(platform, deployment)
-    report = engine.drift_report(CHANGED, environment="test", addressing=CatalogAddressing())
+    report = engine.drift_report(CHANGED, environment="test")
     assert report.drifted == ()
     assert report.unfinished == ("table.dev.silver.b", "table.dev.silver.c")
     assert engine.preview(CHANGED).refusals == ()
@@ -174,7 +174,7 @@ def test_a_run_that_ends_while_a_report_is_made_is_nobodys_drift(
         action_runner=ActionRunner(platform, CatalogAddressing(), DATABRICKS, parallelism=1),
         deployment=deployment,
     )
-    report = engine.drift_report(CHANGED, environment="test", addressing=CatalogAddressing())
+    report = engine.drift_report(CHANGED, environment="test")
     assert report.drifted == ()
     assert reader.times == 2
 
@@ -186,7 +186,7 @@ def test_a_table_that_was_retired_is_neither_drift_nor_made_again(
     del platform.states["dev.silver.b"]
     left = (TABLES[0], TABLES[2])
     engine = engine_over(platform, deployment)
-    report = engine.drift_report(left, environment="test", addressing=CatalogAddressing())
+    report = engine.drift_report(left, environment="test")
     assert report.deleted == ()
     with engine.run("revert") as run:
         assert not run.plan_revert(left)

@@ -207,9 +207,7 @@ def test_a_table_keeps_its_record_when_a_killed_run_renamed_it(
 def drift_of(
     catalog: FakeUnityCatalog, deployment: Deployment, *models: Table
 ) -> list[tuple[str, str | None]]:
-    report = engine_over(catalog, deployment).drift_report(
-        models, environment="test", addressing=CatalogAddressing()
-    )
+    report = engine_over(catalog, deployment).drift_report(models, environment="test")
     return [(one.field, one.actual) for table in report.drifted for one in table.findings]
 
 
