@@ -133,7 +133,7 @@ class RunReport:
         lineage: the deployed commit, `git:…`, or `unknown`.
         engine_version: of this engine.
         platform_version: of what it deployed to.
-        counts: tables by what became of them, and statements, retries, verified.
+        counts: tables by what became of them; statements, retries, verified; schemas that were made, changed or failed.
         schemas: every schema of the plan, sorted by name.
         tables: every table of the plan, sorted by name.
         warnings: what people should know.
@@ -284,4 +284,5 @@ def _counts(tables: Sequence[TableRun], schemas: Sequence[SchemaOutcome], models
         "statements": sum(one.is_done for one in statements) + sum(one.statements for one in schemas),
         "retries": sum(one.retries for one in statements),
         "verified": sum(table.is_verified for table in tables),
+        "schemas": len(schemas),
     }

@@ -1,0 +1,59 @@
+"""Ctrl-C on the real command, with real Spark: what runs is finished and recorded, and the next run does the rest."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.faults.killed_sync import CONFIG, TABLES, models
+
+pytestmark = pytest.mark.integration
+
+PATIENCE_SECONDS = 240
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "conf" / "models").mkdir(parents=True)
+    (tmp_path / "conf" / "local.yml").write_text(CONFIG)
+    (tmp_path / "conf" / "models" / "tables.yml").write_text(models(0))
+    return tmp_path
+
+
+def command(folder: Path, *arguments: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [str(Path(sys.executable).with_name("delta-engine")), "-e", "local", *arguments],
+        cwd=folder,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,  # as a terminal's foreground group: Ctrl-C goes to the JVM too
+    )
+
+
+def test_ctrl_c_in_the_middle(folder: Path) -> None:
+    journal = folder / ".delta-engine" / "state" / "local.journal"
+    sync = command(folder, "sync", "--yes")
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while not any(journal.glob("*")):
+        assert sync.poll() is None
+        assert time.monotonic() < deadline
+        time.sleep(0.005)
+    os.killpg(sync.pid, signal.SIGINT)
+    _, errors = sync.communicate(timeout=PATIENCE_SECONDS)
+    assert sync.returncode == 130, errors
+    assert "stopped: " in errors
+    assert "not begun. Run again to go on from there." in errors
+    assert not any(journal.glob("*"))
+    done = errors.count("created dev.silver.")
+    assert done < TABLES
+    rest = command(folder, "sync", "--yes")
+    output, errors = rest.communicate(timeout=PATIENCE_SECONDS)
+    assert rest.returncode == 0, errors
+    assert f"applied: {TABLES - done} tables, " in output
