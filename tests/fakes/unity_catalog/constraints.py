@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 import sqlglot
+from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
 from delta_engine.models import CheckConstraint, ForeignKey, PrimaryKey, QualifiedName
@@ -70,13 +71,31 @@ def _with_check(stored: Stored, check: CheckConstraint) -> Stored:
     name = check.name.lower()
     taken = {one.name for one in stored.state.checks}
     require(name not in taken, "DELTA_CONSTRAINT_ALREADY_EXISTS", f"{stored.name} has {name} already")
-    try:
-        sqlglot.parse_one(check.expression, dialect="databricks")
-    except SqlglotError as error:
-        raise Refusal("PARSE_SYNTAX_ERROR", f"{check.expression!r} is no expression") from error
+    _check_condition(check.expression)
     for column in columns_in(check.expression):
         stored.column(column)
     return stored.with_state(checks=(*stored.state.checks, CheckConstraint(name, check.expression)))
+
+
+def _check_condition(text: str) -> None:
+    """Refuse what is no condition on single rows; subqueries Delta takes, and then fails every write."""
+    try:
+        tree = sqlglot.parse_one(text, dialect="databricks")
+    except SqlglotError as error:
+        raise Refusal("PARSE_SYNTAX_ERROR", f"{text!r} is no expression") from error
+    refused: dict[str | None, type[exp.Expr] | tuple[type[exp.Expr], ...]] = {
+        "UNBOUND_SQL_PARAMETER": exp.Placeholder,
+        "UNSUPPORTED_GENERATOR.OUTSIDE_SELECT": exp.UDTF,
+        "INVALID_WHERE_CONDITION": (exp.AggFunc, exp.Window),
+        "INVALID_USAGE_OF_STAR_OR_REGEX": exp.Star,
+        None: exp.Query,
+    }
+    for error_class, kinds in refused.items():
+        found = [node for node in tree.walk() if isinstance(node, kinds)]
+        require(not found, error_class, f"{text!r} is no condition on single rows")
+    require(
+        not isinstance(tree, exp.Literal), "DELTA_NON_BOOLEAN_CHECK_CONSTRAINT", f"{text} is no condition"
+    )
 
 
 def without_constraint(stored: Stored, change: DropConstraint) -> Stored:
