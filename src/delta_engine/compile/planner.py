@@ -13,6 +13,7 @@ from delta_engine.compile.attempts import NO_ATTEMPTS, Attempts
 from delta_engine.compile.coexistence import incompatible
 from delta_engine.compile.dropped_tables import dropped_tables
 from delta_engine.compile.manageability import unmanageable
+from delta_engine.compile.parents import unfit_parents
 from delta_engine.compile.referenced_keys import with_referencing_keys
 from delta_engine.constraints.resolution import resolved
 from delta_engine.errors import raise_all
@@ -105,6 +106,7 @@ class TablePlanner:
             for key, model in existing.items()
             if actions[key]
         )
+        raise_all(unfit_parents((*created, *aligned), by_key, state))
         return TablePlan(
             create_tables=created,
             align_tables=aligned,

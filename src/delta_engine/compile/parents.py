@@ -1,0 +1,79 @@
+"""Tables that foreign keys come to point at and no model of the run declares: judged as they are. Pure.
+
+Rules of models compare foreign keys with declared tables; here are those that were not selected, or are somebody's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from delta_engine.compile.key_names import Part, added_foreign_keys
+from delta_engine.errors import InvalidModelError
+from delta_engine.models import Column, ForeignKey, Table
+from delta_engine.sql import sql_data_type
+from delta_engine.state.states import CatalogState, TableState
+from delta_engine.types import is_same_type
+
+
+def unfit_parents(
+    parts: Iterable[Part], models: Mapping[str, Table], state: CatalogState
+) -> Iterator[InvalidModelError]:
+    """Yield why foreign keys cannot be added.
+
+    Args:
+        parts: what is done to tables.
+        models: the declared tables, resolved, by `QualifiedName.key`.
+        state: the snapshot; a parent that it does not cover is not judged.
+    """
+    for part, key in added_foreign_keys(parts):
+        parent = state.tables.get(key.references.lower())
+        if parent is None or key.references.lower() in models:
+            continue
+        model = models[part.table.key]
+        for reason, column, way_out in _problems(key, parent, _columns(model, state)):
+            yield InvalidModelError(
+                f"foreign key ({', '.join(key.columns)}) {reason}",
+                table=str(model.qualified_name),
+                column=column,
+                location=model.declared_at,
+                way_out=way_out,
+            )
+
+
+def _columns(model: Table, state: CatalogState) -> Mapping[str, Column]:
+    """Return the columns that a table will have, as far as the model and the snapshot tell."""
+    observed = {column.key: column for column in state.tables[model.qualified_name.key].columns}
+    return observed | {column.key: column for column in model.columns}
+
+
+def _problems(
+    key: ForeignKey, parent: TableState, own: Mapping[str, Column]
+) -> Iterator[tuple[str, str | None, str]]:
+    """Yield the reason, the column and the way out."""
+    if not parent.exists:
+        yield (
+            f"references {key.references}, which does not exist (or is not visible to you) and is not in this run",
+            None,
+            "Select that table as well, declare it, or create it first.",
+        )
+        return
+    there = parent.primary_key
+    if there is None or [*map(str.lower, there.columns)] != [*map(str.lower, key.referenced_columns)]:
+        found = f"the primary key ({', '.join(there.columns)})" if there else "no primary key"
+        yield (
+            f"references ({', '.join(key.referenced_columns)}) of {key.references}, which is not in this run and has "
+            f"{found}",
+            None,
+            "Select that table as well if its model has another key, or reference the key that it has.",
+        )
+        return
+    others = {column.key: column for column in parent.columns}
+    for name, referenced in zip(key.columns, key.referenced_columns, strict=True):
+        column, other = own[name.lower()], others[referenced.lower()]
+        if not is_same_type(column.data_type, other.data_type):
+            yield (
+                f"has {name} of type {sql_data_type(column.data_type)}, and {key.references}.{other.name}, which is "
+                f"not in this run, is {sql_data_type(other.data_type)}",
+                name,
+                "Select that table as well if its model has the same type, or give both the same type.",
+            )
