@@ -13,7 +13,7 @@ from delta_engine.execute.align_executor import AlignExecutor
 from delta_engine.execute.create_executor import CreateExecutor
 from delta_engine.execute.ddl import DeltaDDL
 from delta_engine.execute.recording_sql_runner import RecordingSqlRunner
-from delta_engine.execute.schema_executor import SchemaExecutor
+from delta_engine.execute.schema_executor import SchemaExecutor, SchemaOutcome
 from delta_engine.execute.steps import Step, steps_of
 from delta_engine.sql import sql_drop_table
 from delta_engine.sql_runner import SqlRunner
@@ -26,16 +26,27 @@ def apply_in_some_order(plan: TablePlan, runner: SqlRunner, choose: Choose) -> N
     """Run a plan's statements as any number of workers may: those of steps that are under way, in any mixture.
 
     Args:
-        plan: a validated plan; its schemas come first.
+        plan: a validated plan; its schemas come first, and are given away last.
         runner: what the statements go to.
         choose: says which of the steps that may be under way gets on by a statement.
 
     Raises:
         StatementError, InterruptedStatementsError: a statement was refused.
     """
-    for outcome in SchemaExecutor(DeltaDDL(runner), CatalogAddressing(), DATABRICKS).apply(plan):
+    schemas = SchemaExecutor(DeltaDDL(runner), CatalogAddressing(), DATABRICKS)
+    prepared = _done(schemas.apply(plan))
+    _apply_tables(plan, runner, choose)
+    _done(schemas.give_away(plan, prepared, None))
+
+
+def _done(outcomes: tuple[SchemaOutcome, ...]) -> tuple[SchemaOutcome, ...]:
+    for outcome in outcomes:
         if outcome.failure is not None:
             raise outcome.failure
+    return outcomes
+
+
+def _apply_tables(plan: TablePlan, runner: SqlRunner, choose: Choose) -> None:
     steps = steps_of(plan)
     left = {position: statements_of(step) for position, step in enumerate(steps)}
     while left:
