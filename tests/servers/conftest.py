@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.fakes.unity_catalog import FakeUnityCatalog
+from tests.servers.fake_workspace import FakeWorkspace, serving
 from tests.servers.places import (
     ACCESS_KEY,
     REGION,
@@ -20,6 +22,7 @@ from tests.servers.places import (
     new_lock_table,
 )
 from tests.servers.processes import free_port, running, versitygw
+from tests.servers.warehouse_sql import WarehouseSql
 
 
 @pytest.fixture(scope="session")
@@ -45,6 +48,19 @@ def versity(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     keys = {"ROOT_ACCESS_KEY": ACCESS_KEY, "ROOT_SECRET_KEY": SECRET_KEY}
     with running(command, port, log=folder / "log", environment=_plain_environment() | keys):
         yield Server("versitygw", port)
+
+
+@pytest.fixture
+def sql() -> WarehouseSql:
+    """Return what runs the statements of a SQL warehouse."""
+    return WarehouseSql(FakeUnityCatalog(schemas=["dev.bronze", "dev.delta_engine"]))
+
+
+@pytest.fixture
+def workspace(sql: WarehouseSql) -> Iterator[FakeWorkspace]:
+    """Run a Databricks workspace."""
+    with serving(FakeWorkspace(run=sql)) as running:
+        yield running
 
 
 @pytest.fixture(params=["moto", "versity"])

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -14,23 +12,11 @@ import pytest
 from delta_engine.errors import StatementError
 from tests.commandline import CommandLine
 from tests.conftest import ORDERS
-from tests.fakes.unity_catalog import FakeUnityCatalog
-from tests.servers.fake_workspace import TOKEN, WAREHOUSE, Answer, FakeWorkspace, serving
+from tests.servers.fake_workspace import WAREHOUSE, Answer, FakeWorkspace
+from tests.servers.warehouse_project import DATABRICKS_STATE, LOCAL_STATE, make_project
 from tests.servers.warehouse_sql import USER, WarehouseSql
 
 pytestmark = pytest.mark.servers
-
-LOCAL_STATE = "{type: local, local: {path: state}}"
-DATABRICKS_STATE = '{type: databricks, databricks: {schema: "dev.delta_engine"}}'
-
-CONFIG = """\
-environment: dev
-backend: {{type: databricks-warehouse, warehouse_id: {warehouse}, profile: ci}}
-variables: {{catalog: dev}}
-models: {{yaml: ["conf/models/*.yml"]}}
-state_backend: {state}
-policy: {{create_schemas: true}}
-"""
 
 WITHOUT_SPARK = """\
 import sys
@@ -52,17 +38,6 @@ for command in ("plan", "sync --yes", "drift", "import dev.silver", "state show"
 """
 
 
-@pytest.fixture
-def sql() -> WarehouseSql:
-    return WarehouseSql(FakeUnityCatalog(schemas=["dev.bronze", "dev.delta_engine"]))
-
-
-@pytest.fixture
-def workspace(sql: WarehouseSql) -> Iterator[FakeWorkspace]:
-    with serving(FakeWorkspace(run=sql)) as running:
-        yield running
-
-
 @pytest.fixture(params=[LOCAL_STATE, DATABRICKS_STATE], ids=["local", "databricks"])
 def project(
     request: pytest.FixtureRequest,
@@ -70,18 +45,7 @@ def project(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> Path:
-    """Work in a project whose login is a profile: nothing else of the environment's may count."""
-    for name in [*os.environ]:
-        if name.startswith("DATABRICKS_"):
-            monkeypatch.delenv(name)
-    (tmp_path / "databrickscfg").write_text(f"[ci]\nhost = {workspace.host}\ntoken = {TOKEN}\n")
-    monkeypatch.setenv("DATABRICKS_CONFIG_FILE", str(tmp_path / "databrickscfg"))
-    folder = tmp_path / "project"
-    (folder / "conf" / "models").mkdir(parents=True)
-    (folder / "conf" / "dev.yml").write_text(CONFIG.format(warehouse=WAREHOUSE, state=request.param))
-    (folder / "conf" / "models" / "orders.yml").write_text(ORDERS)
-    monkeypatch.chdir(folder)
-    return folder
+    return make_project(workspace, tmp_path, monkeypatch, state=request.param)
 
 
 def test_a_table_is_planned_made_changed_and_watched(

@@ -1,0 +1,90 @@
+"""The recipes' own shell, step by step, against a workspace: what a pull request and a merge do."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.bundle.bundle_files import read
+from tests.bundle.test_recipes import RECIPES, steps
+from tests.conftest import ORDERS
+from tests.servers.fake_workspace import FakeWorkspace
+from tests.servers.warehouse_project import make_project
+from tests.servers.warehouse_sql import WarehouseSql
+
+pytestmark = pytest.mark.servers
+
+
+class Runner:
+    """Runs the steps of a recipe's job as its system's shell does.
+
+    Args:
+        recipe: the recipe.
+        folder: for what the system keeps between steps.
+    """
+
+    def __init__(self, recipe: Path, folder: Path) -> None:
+        self._recipe = recipe
+        self.output = folder / "output"
+        self._variables = os.environ | {
+            "PATH": f"{_command_line(folder)}{os.pathsep}{os.environ['PATH']}",
+            "DELTA_ENGINE_ENV": "prod",
+            "GITHUB_STEP_SUMMARY": str(folder / "summary"),
+            "GITHUB_OUTPUT": str(self.output),
+        }
+
+    def __call__(self, job: str) -> list[int]:
+        """Run what calls the command line in a job; return how each step ended, up to the first that failed."""
+        codes: list[int] = []
+        for name, step in steps(read(self._recipe)):
+            script = step.get("run") or step.get("script") or ""
+            if name == job and "delta-engine " in script and not any(codes):
+                codes.append(self._run(script.replace("$(Pipeline.Workspace)/plan/", "")))
+        return codes
+
+    def _run(self, script: str) -> int:
+        command = ["bash", "--noprofile", "--norc", "-e", "-o", "pipefail", "-c", script]
+        done = subprocess.run(command, env=self._variables, capture_output=True, text=True, check=False)
+        with self.output.open("a") as file:
+            file.write(done.stdout)
+        return done.returncode
+
+    def pending(self) -> str:
+        """Return what the plan's step handed on last."""
+        return self.output.read_text().split("pending")[-1].strip().rsplit("=")[-1].rsplit("]")[-1]
+
+
+def _command_line(folder: Path) -> Path:
+    command = folder / "bin" / "delta-engine"
+    command.parent.mkdir()
+    command.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m delta_engine.cli.app "$@"\n')
+    command.chmod(0o755)
+    return command.parent
+
+
+@pytest.mark.parametrize("recipe", RECIPES, ids=lambda path: str(path.name))
+def test_a_merge_applies_what_was_planned(
+    recipe: Path,
+    workspace: FakeWorkspace,
+    sql: WarehouseSql,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    project = make_project(workspace, tmp_path, monkeypatch, environment="prod")
+    run = Runner(recipe, tmp_path)
+    assert run("plan") == [0, 0]
+    assert run.pending() == "2"
+    assert "dev.silver.orders" in (project / "plan.md").read_text()
+    assert sql.catalog.tables == {}
+    assert run("apply") == [0]
+    assert list(sql.catalog.tables) == ["dev.silver.orders"]
+
+    models = project / "conf" / "models" / "orders.yml"
+    models.write_text(ORDERS.replace("Order total", "Total"))
+    assert run("plan") == [0, 0]
+    sql.catalog.run("COMMENT ON TABLE `dev`.`silver`.`orders` IS 'somebody was here'")
+    assert run("apply") == [3]  # the plan is stale
