@@ -1,0 +1,153 @@
+"""Plan files on real Delta: made, reviewed and applied from files; and everything that happens in between."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.builders import address_of_orders
+from tests.commandline import CommandLine
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.integration
+
+STALE = "refused: plan.json: the plan is stale. Since it was made:\n"
+
+
+@pytest.fixture
+def orders(spark: SparkSession, project: Path) -> str:
+    """Return the address of dev.silver.orders in the project's warehouse."""
+    return address_of_orders(project)
+
+
+def edit(project: Path, old: str, new: str) -> None:
+    """Change the model."""
+    path = project / "conf" / "models" / "orders.yml"
+    text = path.read_text()
+    assert old in text
+    path.write_text(text.replace(old, new))
+
+
+def test_a_plan_is_made_reviewed_and_applied(
+    spark: SparkSession, delta_engine: CommandLine, project: Path, orders: str
+) -> None:
+    made = delta_engine("-e", "local", "plan", "--out", "plan.json", "--markdown")
+    assert (made.code, "Order's" in made.stdout) == (0, False)
+    assert made.stdout.startswith(
+        "<!-- delta-engine plan -->\n### Plan for `local`\n\n**1 schema to create, "
+    )
+    assert not (project / ".delta-engine" / "warehouse").exists()
+    document = json.loads((project / "plan.json").read_text())
+    assert [one["table"] for one in document["statements"]] == ["dev.silver.orders"]
+    assert document["fingerprints"]["tables"] == {
+        "dev.silver.orders": {"state": None, "table_id": None, "created_at": None}
+    }
+
+    assert delta_engine("-e", "local", "apply", "plan.json").code == 0
+    edit(project, "comment: Orders table", 'comment: "Orders `table` | <b>"')
+    edit(project, "comment: Order total}", "comment: Order total}\n      - {name: extra, type: int}")
+    delta_engine("-e", "local", "plan", "--out", "plan.json")
+    (fingerprint,) = json.loads((project / "plan.json").read_text())["fingerprints"]["tables"].values()
+    assert fingerprint["table_id"]
+    spark.sql(f"INSERT INTO {orders} VALUES (1, now(), 2)")  # data is none of a plan's business
+    applied = delta_engine("-e", "local", "apply", "plan.json", "--json")
+    report = json.loads(applied.stdout)
+    assert (applied.code, report["operation"], report["status"]) == (0, "apply", "done")
+    sent = [one["sql"] for one in report["tables"][0]["statements"]]
+    assert sent == [one["sql"] for one in json.loads((project / "plan.json").read_text())["statements"]]
+    assert spark.table(orders).columns[-1] == "extra"
+    assert delta_engine("-e", "local", "plan", "--detailed-exitcode").code == 0
+
+    again = delta_engine("-e", "local", "apply", "plan.json")
+    assert (again.code, "this plan was already applied" in again.stdout) == (0, True)
+
+
+Fault = Callable[["SparkSession", str, Path], object]
+
+
+def recreate(spark: SparkSession, orders: str, project: Path) -> None:
+    """Make the table anew, as it was: with another id."""
+    created = spark.sql(f"SHOW TBLPROPERTIES {orders}").collect()
+    fields = spark.table(orders).schema
+    shutil.rmtree(project / ".delta-engine" / "warehouse" / "dev" / "silver" / "orders")
+    columns = ", ".join(
+        f"{field.name} {field.dataType.simpleString()}{'' if field.nullable else ' NOT NULL'} "
+        f"COMMENT '{field.metadata['comment']}'"
+        for field in fields
+    )
+    properties = ", ".join(
+        f"'{row['key']}' = '{row['value']}'" for row in created if not row["key"].startswith("delta.min")
+    )
+    spark.sql(
+        f"CREATE TABLE {orders} ({columns}) USING delta COMMENT 'Orders table' TBLPROPERTIES ({properties})"
+    )
+
+
+@pytest.mark.parametrize(
+    ("fault", "move"),
+    [
+        (
+            lambda spark, orders, _project: spark.sql(f"COMMENT ON TABLE {orders} IS 'by hand'"),
+            "table dev.silver.orders was altered\n",
+        ),
+        (
+            lambda _spark, _orders, project: shutil.rmtree(project / ".delta-engine" / "warehouse"),
+            "table dev.silver.orders was dropped\n",
+        ),
+        (recreate, "table dev.silver.orders was dropped and created again (id "),
+    ],
+    ids=["altered", "dropped", "re-created"],
+)
+def test_a_table_that_moved(
+    spark: SparkSession, delta_engine: CommandLine, project: Path, orders: str, fault: Fault, move: str
+) -> None:
+    delta_engine("-e", "local", "sync")
+    edit(project, "comment: Order total", "comment: changed")
+    assert delta_engine("-e", "local", "plan", "--out", "plan.json").code == 0
+    fault(spark, orders, project)
+    refused = delta_engine("-e", "local", "apply", "plan.json")
+    assert refused.code == 3
+    assert refused.stderr.startswith(f"{STALE}  {move}")
+    assert "Make it anew and review it: `delta-engine -e local plan --out plan.json`." in refused.stderr
+
+
+def test_an_apply_that_was_killed(
+    spark: SparkSession, delta_engine: CommandLine, project: Path, orders: str
+) -> None:
+    """The plan is stale then, names what is done, and another one goes on from there."""
+    text = (project / "conf" / "models" / "orders.yml").read_text()
+    names = [f"t{number}" for number in range(12)]
+    more = "".join(text.removeprefix("tables:\n").replace("name: orders", f"name: {name}") for name in names)
+    (project / "conf" / "models" / "orders.yml").write_text(text + more)
+    assert delta_engine("-e", "local", "plan", "--out", "plan.json").code == 0
+    command = str(Path(sys.executable).with_name("delta-engine"))
+    apply = subprocess.Popen(
+        [command, "-e", "local", "apply", "plan.json"], stderr=subprocess.PIPE, text=True
+    )
+    assert apply.stderr is not None
+    first = apply.stderr.readline()
+    apply.send_signal(signal.SIGKILL)
+    apply.communicate()
+    assert apply.returncode == -signal.SIGKILL
+    assert first.startswith("created dev.silver.")
+    done = first.split()[1]
+
+    refused = delta_engine("-e", "local", "apply", "plan.json")
+    assert refused.code == 3
+    assert "refused: plan.json: the plan is stale: an apply of it by " in refused.stderr
+    assert "did not get through, and what it did is kept. Since it was made:" in refused.stderr
+    assert f"\n  table {done} has appeared\n" in refused.stderr
+
+    assert delta_engine("-e", "local", "plan", "--out", "plan.json").code == 0
+    assert delta_engine("-e", "local", "apply", "plan.json").code == 0
+    assert delta_engine("-e", "local", "plan", "--detailed-exitcode").code == 0
