@@ -35,6 +35,7 @@ if TYPE_CHECKING:
         Table,
     )
     from delta_engine.orchestrate.orchestrator import Orchestrator
+    from delta_engine.plan_files.errors import StalePlanError
     from delta_engine.policy import Policy
     from delta_engine.sql import sql_data_type
     from delta_engine.state.catalog_reader import CatalogReader
@@ -68,6 +69,7 @@ __all__ = [
     "PrimaryKey",
     "RowFilter",
     "Schema",
+    "StalePlanError",
     "StaleStateError",
     "Table",
     "TablePlan",
@@ -102,6 +104,7 @@ _HOMES = {
     "PrimaryKey": "delta_engine.models",
     "RowFilter": "delta_engine.models",
     "Schema": "delta_engine.models",
+    "StalePlanError": "delta_engine.plan_files.errors",
     "StaleStateError": "delta_engine.deployment.errors",
     "Table": "delta_engine.models",
     "TablePlan": "delta_engine.actions",

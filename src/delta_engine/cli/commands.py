@@ -35,8 +35,9 @@ from delta_engine.orchestrate.project import (
     orchestrator,
     rendered_script,
 )
-from delta_engine.orchestrate.sync_run import ReviewedPlan, SyncRun
+from delta_engine.orchestrate.sync_run import SyncRun
 from delta_engine.plan_files.document import Options
+from delta_engine.plan_files.reviewed_plan import ReviewedPlan
 from delta_engine.report.plan_document import plan_document
 from delta_engine.report.plan_markdown import plan_markdown
 from delta_engine.report.plan_tree import counted, plan_summary

@@ -41,7 +41,10 @@ _COLUMNS: Final = {
     "medium": ("bigint", "Runs: findings of severity medium."),
     "low": ("bigint", "Runs: findings of severity low."),
     "max_severity": ("string", "Runs: the worst severity; null without findings."),
-    "resource": ("string", "Findings: the key, table.<catalog>.<schema>.<table> or schema.<catalog>.<schema>."),
+    "resource": (
+        "string",
+        "Findings: the key, table.<catalog>.<schema>.<table> or schema.<catalog>.<schema>.",
+    ),
     "kind": ("string", "Findings: what was done, such as column_dropped."),
     "field": ("string", "Findings: what it was done to."),
     "expected": ("string", "Findings: as it was applied last; null for what was not there."),

@@ -12,7 +12,7 @@ from delta_engine.deployment.repository import utc_now
 from delta_engine.execute.action_runner import ScriptLine
 from delta_engine.orchestrate.orchestrator import Orchestrator, Preview
 from delta_engine.orchestrate.project import Project, rendered_script
-from delta_engine.orchestrate.sync_run import ReviewedPlan, SyncRun
+from delta_engine.orchestrate.sync_run import SyncRun
 from delta_engine.plan_files.codec import encode_plan_file, plan_again, sealed
 from delta_engine.plan_files.document import (
     SCHEMA_URI,
@@ -26,6 +26,7 @@ from delta_engine.plan_files.document import (
 )
 from delta_engine.plan_files.errors import PlanFileError, StalePlanError
 from delta_engine.plan_files.fingerprints import model_checksums, schema_checksums
+from delta_engine.plan_files.reviewed_plan import ReviewedPlan
 from delta_engine.plan_files.staleness import moves
 from delta_engine.policy import Allowance
 from delta_engine.report.plan_document import plan_content

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from delta_engine.actions import TablePlan
 from delta_engine.aspects.table_names import RenameTable
@@ -24,7 +24,6 @@ from delta_engine.execute.action_runner import (
     OnOutcome,
     OutcomeKind,
     SchemaOutcome,
-    ScriptLine,
     TableOutcome,
 )
 from delta_engine.execute.apply_control import ApplyControl
@@ -33,23 +32,10 @@ from delta_engine.models import QualifiedName, Schema, Table
 from delta_engine.orchestrate.pipeline import Pipeline, PlanBasis
 from delta_engine.orchestrate.run_reporting import RunReporting
 from delta_engine.plan_files.document import Fingerprints
+from delta_engine.plan_files.reviewed_plan import ReviewedPlan
 from delta_engine.report.run_report import RunReport
 from delta_engine.state.catalog_reader import former_name, snapshot_with_former_names
 from delta_engine.state.states import CatalogState
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReviewedPlan:
-    """A plan file that was reviewed.
-
-    Args:
-        checksum: its checksum, by which it is remembered.
-        script: its statements.
-    """
-
-    checksum: str
-    script: tuple[ScriptLine, ...]
-
 
 _UNREADABLE = (RefusedError, RefusalGroup, StatementError)
 
