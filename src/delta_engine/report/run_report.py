@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Final
 
-from delta_engine.actions import TableAction, TablePlan
+from delta_engine.actions import CreateTable, TableAction, TablePlan
 from delta_engine.deployment.lock_record import Moment
 from delta_engine.deployment.run_facts import RunFacts
 from delta_engine.execute.action_runner import OutcomeKind, TableOutcome
 from delta_engine.execute.schema_executor import SchemaOutcome
-from delta_engine.report.plan_tree import table_branch
+from delta_engine.report.plan_tree import counted, table_branch
 from delta_engine.telemetry.redaction import redacted
 
 FORMAT: Final = "delta-engine/run-report"
@@ -239,10 +239,17 @@ def _table_run(outcome: TableOutcome, action: TableAction) -> TableRun:
         status=_table_status(outcome),
         seconds=round(sum(run.seconds for run in outcome.runs), 3),
         is_verified=outcome.is_verified,
-        actions=tuple(f"{leaf.sign.value} {leaf.text}" for leaf in table_branch(action).leaves),
+        actions=_lines(action),
         statements=statements,
         error=_error(outcome),
     )
+
+
+def _lines(action: TableAction) -> tuple[str, ...]:
+    """Return what is to be done in a line each; a table that is created is in its statement whole."""
+    if isinstance(action, CreateTable):
+        return (f"+ table with {counted(len(action.desired.columns), 'column')}",)
+    return tuple(f"{leaf.sign.value} {leaf.text}" for leaf in table_branch(action).leaves)
 
 
 def _error(outcome: TableOutcome | SchemaOutcome) -> RunError | None:
