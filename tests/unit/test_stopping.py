@@ -54,7 +54,7 @@ def test_what_runs_goes_on_to_its_end_and_nothing_else_starts() -> None:
     assert kinds == [OutcomeKind.CREATED] * 2 + [OutcomeKind.STOPPED] * 3
     assert len(runner.statements) == 2
     assert str(stopped.value) == (
-        "stopped: 2 of 5 tables were done, 0 in part, 3 not begun. Run again to go on from there."
+        "2 of 5 tables were done, 0 in part, 3 not begun. Run again to go on from there."
     )
 
 

@@ -26,7 +26,7 @@ def report_error(error: DeltaEngineError) -> ExitCode:
             _print(console, "refused", str(error))
             return ExitCode.REFUSED
         case ApplyStoppedError():
-            _print(console, "interrupted", str(error))
+            _print(console, "stopped", str(error))
             return ExitCode.INTERRUPTED
         case ApplyFailedError():
             _print(console, "failed", str(error))

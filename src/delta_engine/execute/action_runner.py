@@ -84,7 +84,7 @@ class ApplyStoppedError(ApplyFailedError):
         stopped = [outcome for outcome in self.outcomes if outcome.kind is OutcomeKind.STOPPED]
         begun = [outcome for outcome in stopped if outcome.statements]
         lines = [
-            f"stopped: {len(self.outcomes) - len(stopped)} of {len(self.outcomes)} tables were done, {len(begun)} in "
+            f"{len(self.outcomes) - len(stopped)} of {len(self.outcomes)} tables were done, {len(begun)} in "
             f"part, {len(stopped) - len(begun)} not begun. Run again to go on from there."
         ]
         lines += [f"table {one.table}: stopped after {one.statements} statements" for one in begun]
