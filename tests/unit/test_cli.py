@@ -32,7 +32,7 @@ PLAN = TablePlan(
 )
 
 
-@pytest.mark.parametrize("command", [[], ["init"], ["validate"], ["plan"], ["sync"]])
+@pytest.mark.parametrize("command", [[], ["init"], ["validate"], ["plan"], ["apply"], ["sync"]])
 def test_help_teaches(delta_engine: CommandLine, command: list[str]) -> None:
     result = delta_engine(*command, "--help")
     assert result.code == 0
