@@ -111,7 +111,7 @@ def _with_comment(model: Table, comment: ColumnComment, text: str) -> Table:
 
 
 def _differing(comparison: Comparison) -> Iterable[ColumnComment]:
-    for desired, observed in comparison.shared:
+    for desired, observed in comparison.differing:
         if desired.comment != observed.comment:
             yield ColumnComment(observed.name, desired.comment, observed.comment)
     for pair in comparison.fields:
@@ -129,4 +129,5 @@ ASPECT: Aspect[SetColumnComments] = Aspect(
     explain=explain,
     accept=accept,
     drift_kind=lambda _action: DriftKind.COLUMN_COMMENT,
+    is_of_columns=True,
 )

@@ -155,6 +155,8 @@ def _pairs(comparison: Comparison) -> Iterator[tuple[ForeignKey | None, ForeignK
     """Yield (observed, desired) keys of one name that are not the same; a key that stays is left out."""
     observed = {(key.name or "").lower(): key for key in comparison.observed.foreign_keys}
     model = comparison.desired
+    if not model.foreign_keys and not observed:
+        return
     wanted_keys = resolved_keys(model, {model.qualified_name.key: model})
     desired = {(key.name or "").lower(): key for key in wanted_keys}
     for name in sorted({*observed, *desired}):
