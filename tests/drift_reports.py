@@ -8,7 +8,7 @@ from delta_engine.drift.drift_report import (
     Attribution,
     DriftReport,
     Finding,
-    ForeignProperty,
+    ForeignPart,
     IgnoredFinding,
     PastRun,
     PendingChange,
@@ -221,7 +221,7 @@ def full_report() -> DriftReport:
             PendingResource(resource="table.prod.gold.churn", changes=()),
         ),
         left_alone=(
-            ForeignProperty(resource="table.prod.silver.orders", key="pipelines.owner", value="ingestion"),
+            ForeignPart(resource="table.prod.silver.orders", key="pipelines.owner", value="ingestion"),
         ),
         unfinished=("table.prod.silver.lineitem",),
         recommendations=(
@@ -335,7 +335,7 @@ def report_saying(text: str) -> DriftReport:
             PendingResource(resource=text, changes=(PendingChange(field=text, observed=text, desired=None),)),
             PendingResource(resource=text, changes=()),
         ),
-        left_alone=(ForeignProperty(resource=text, key=text, value=text),),
+        left_alone=(ForeignPart(resource=text, key=text, value=text),),
         unfinished=(text,),
         recommendations=(Recommendation(text=text, command=text),),
         format=text,

@@ -17,6 +17,7 @@ class DestructiveKind(Enum):
     DROP_TABLE = "drop_table"
     DROP_ROW_FILTER = "drop_row_filter"  # everybody sees all rows from then on
     DROP_COLUMN_MASK = "drop_column_mask"  # everybody sees what the column holds from then on
+    DROP_CONSTRAINT = "drop_constraint"  # one that somebody else made
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +42,7 @@ class Allowance:
 
 
 class Ownership(Enum):
-    """Whose the keys are that a model does not name: tags, and privileges of principals."""
+    """Whose the things are that a model does not name: tags, privileges of principals, definitions."""
 
     ADDITIVE = "additive"  # somebody else's, unless the engine applied them once
     FULL = "full"  # nobody's: they are removed
@@ -70,6 +71,8 @@ class Policy:
         create_schemas: whether it creates schemas that models need.
         tags: whose the tags are that no model names.
         grants: whose the privileges are that no model names.
+        definitions: whose the constraints, clustering and comments are that no model names. Only what was applied is
+            held against tables as `FULL`: what is beside it then is drift.
         column_order: what to do about columns in another order.
         removed_tables: what to do with tables that are not declared any more.
         rules: further rules, as `module:attribute`.
@@ -79,6 +82,7 @@ class Policy:
     create_schemas: bool = False
     tags: Ownership = Ownership.ADDITIVE
     grants: Ownership = Ownership.ADDITIVE
+    definitions: Ownership = Ownership.ADDITIVE
     column_order: ColumnOrder = ColumnOrder.REPORT
     removed_tables: RemovedTables = RemovedTables.KEEP
     rules: tuple[str, ...] = ()
@@ -92,6 +96,10 @@ class Policy:
 
 NO_POLICY = Policy()
 """What holds where nobody says otherwise: nothing destructive, and what no model names is somebody else's."""
+
+
+AS_APPLIED = Policy(definitions=Ownership.FULL)
+"""How a table is held against what was applied to it: what defines it beside that is a difference, too."""
 
 
 def matches_any(name: QualifiedName | SchemaName, globs: Iterable[str]) -> bool:

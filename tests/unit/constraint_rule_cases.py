@@ -194,6 +194,17 @@ PLAN_CASES: list[tuple[PlanRule, TablePlan, str, TablePlan]] = [
         TablePlan(align_tables=(AlignTable(ORDERS, (WIDER_ID,)),)),
     ),
     (
+        constraint_rules.NoUnallowedConstraintDrops(),
+        TablePlan(align_tables=(AlignTable(ORDERS, (PrimaryKeyDrop("pk", ("id",), is_ours=False),), HERE),)),
+        f"{SUBJECT}: primary key pk (id) would be dropped, which somebody else made. Declare it, or allow it: "
+        "--allow drop_constraint:dev.silver.orders for one run, policy.allow: [drop_constraint] for the target.",
+        TablePlan(
+            align_tables=(
+                AlignTable(ORDERS, (PrimaryKeyDrop("pk", ("id",), is_remade=True, is_ours=False),)),
+            )
+        ),
+    ),
+    (
         constraint_rules.NoDropOfReferencedTables(),
         TablePlan(drop_tables=(DropTable(ORDERS, 1, referenced_by=(FK_OF_BILLS,)),)),
         "table dev.silver.orders: it is not declared any more and would be dropped, and foreign key fk of table "

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -32,7 +32,7 @@ PLAN = TablePlan(
 )
 
 
-@pytest.mark.parametrize("command", [[], ["init"], ["validate"], ["plan"], ["apply"], ["sync"]])
+@pytest.mark.parametrize("command", [[], ["init"], ["validate"], ["plan"], ["sync"]])
 def test_help_teaches(delta_engine: CommandLine, command: list[str]) -> None:
     result = delta_engine(*command, "--help")
     assert result.code == 0
@@ -42,22 +42,16 @@ def test_help_teaches(delta_engine: CommandLine, command: list[str]) -> None:
 def test_help_is_quick() -> None:
     """It takes little more than the smallest command line that the same library makes, on any machine."""
     smallest = "import typer; app = typer.Typer(); app.command()(lambda: None); app()"
-    ours = _least_work_of_five([sys.executable, "-m", "delta_engine.cli.app", "--help"])
-    assert ours < 1.7 * _least_work_of_five([sys.executable, "-c", smallest, "--help"])
+    ours = _best_of_five([sys.executable, "-m", "delta_engine.cli.app", "--help"])
+    assert ours < 1.7 * _best_of_five([sys.executable, "-c", smallest, "--help"])
 
 
-def _least_work_of_five(command: list[str]) -> float:
-    """Return the seconds of processor time that a command takes: they do not grow with what else is running."""
+def _best_of_five(command: list[str]) -> float:
     seconds = []
     for _ in range(5):
-        before = os.times()
+        start = time.perf_counter()
         subprocess.run(command, check=True, capture_output=True)
-        after = os.times()
-        children = (
-            after.children_user - before.children_user,
-            after.children_system - before.children_system,
-        )
-        seconds.append(sum(children))
+        seconds.append(time.perf_counter() - start)
     return min(seconds)
 
 
@@ -97,7 +91,8 @@ def test_the_environment_may_come_from_outside(
         ),
         (
             ["-e", "local", "plan", "--allow", "x"],
-            "refused: --allow: 'x' is not one of: drop_column, drop_table, drop_row_filter, drop_column_mask.",
+            "refused: --allow: 'x' is not one of: drop_column, drop_table, drop_row_filter, drop_column_mask, "
+            "drop_constraint.",
         ),
     ],
 )

@@ -182,7 +182,7 @@ def test_the_settings_of_a_sql_warehouse(write: Write, tmp_path: Path) -> None:
             "variables: {catalog: dev, n: 7}",
             "policy:\n  allow:\n    - drop_column\n    - drop_everything:*",
             "conf/dev.yml:6: 'drop_everything' is not one of: drop_column, drop_table, drop_row_filter, "
-            "drop_column_mask.",
+            "drop_column_mask, drop_constraint.",
         ),
         (
             "variables: {catalog: dev, n: 7}",

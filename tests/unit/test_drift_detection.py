@@ -273,7 +273,7 @@ def test_what_somebody_renamed_is_renamed_back_with_its_data() -> None:
     moved = observed(*columns, comment="a table", properties={"delta.columnMapping.mode": "name"})
     (found,) = detect(moved, history=FakeHistory(commit(3, "OPTIMIZE"), rename))
     wanted = restored(found)
-    plan = TablePlanner().plan([wanted], catalog_of([MODEL], moved))
+    plan = TablePlanner().restoring().plan([wanted], catalog_of([MODEL], moved))
     assert [type(action).__name__ for align in plan.align_tables for action in align.actions] == [
         "ColumnRename",
         "SetColumnComments",

@@ -1,13 +1,15 @@
 """Check constraints: conditions that the platform enforces. Compared by name, and by expression in normal form.
 
-A check blocks changes to the columns that it reads (`DELTA_CONSTRAINT_DEPENDENT_COLUMN_CHANGE`): it is dropped
-before them and added again after them.
+A check that somebody else added, and that no model ever named, is left alone. A check blocks changes to the columns
+that it reads (`DELTA_CONSTRAINT_DEPENDENT_COLUMN_CHANGE`): it is dropped before them and added again after them,
+whosesoever it is; one that would not fit any more is dropped for good, and a rule wants consent to that.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import ClassVar
 
 from typing_extensions import assert_never
@@ -39,11 +41,23 @@ class CheckAdd:
 
 @dataclass(frozen=True, slots=True)
 class CheckDrop:
-    """Drop a check, by the name that the catalog has."""
+    """Drop a check, by the name that the catalog has.
+
+    Args:
+        observed: the check.
+        is_remade: whether the plan adds one of that name again.
+        is_ours: whether this engine added it once.
+    """
 
     phase: ClassVar[Phase] = Phase.DROP_CHECKS
-    hazards: ClassVar[tuple[Hazard, ...]] = SAFE
     observed: CheckConstraint
+    is_remade: bool = False
+    is_ours: bool = True
+
+    @property
+    def hazards(self) -> tuple[Hazard, ...]:
+        """Rows are not judged any more, and whoever reads them may rely on it."""
+        return SAFE if self.is_remade else (Hazard.BREAKS_READERS,)
 
 
 def diff(comparison: Comparison) -> Iterable[CheckAdd | CheckDrop]:
@@ -53,9 +67,11 @@ def diff(comparison: Comparison) -> Iterable[CheckAdd | CheckDrop]:
         is_different = _differ(observed, desired)
         is_in_the_way = desired is not None and bool(referenced_columns(desired.expression) & changed)
         if observed and (is_different or is_in_the_way):
-            yield CheckDrop(observed)
+            is_ours = comparison.is_ours(partial(_names, name=observed.name))
+            yield CheckDrop(observed, is_remade=desired is not None, is_ours=is_ours)
         if desired and (is_different or is_in_the_way):
             yield CheckAdd(desired)
+    yield from _others_in_the_way(comparison, changed)
 
 
 def differences(comparison: Comparison) -> Iterable[CheckAdd | CheckDrop]:
@@ -66,7 +82,8 @@ def differences(comparison: Comparison) -> Iterable[CheckAdd | CheckDrop]:
         if desired:
             yield CheckAdd(desired, replaced=observed.expression if observed else None)
         elif observed:
-            yield CheckDrop(observed)
+            is_ours = comparison.is_ours(partial(_names, name=observed.name))
+            yield CheckDrop(observed, is_ours=is_ours)
 
 
 def render(actions: Sequence[CheckAdd | CheckDrop], context: RenderContext) -> Iterable[str]:
@@ -106,11 +123,36 @@ def accept(model: Table, observed: TableState, action: CheckAdd | CheckDrop) -> 
 
 
 def _pairs(comparison: Comparison) -> Iterator[tuple[CheckConstraint | None, CheckConstraint | None]]:
-    """Yield (observed, desired) checks of one name, sorted by it."""
+    """Yield (observed, desired) checks of one name, sorted by it; what is somebody else's is left out."""
     observed = {check.name.lower(): check for check in comparison.observed.checks}
     desired = {check.name.lower(): check for check in comparison.desired.checks}
     for name in sorted({*observed, *desired}):
-        yield observed.get(name), desired.get(name)
+        if name in desired or comparison.may_remove(partial(_names, name=name)):
+            yield observed.get(name), desired.get(name)
+
+
+def _others_in_the_way(comparison: Comparison, changed: Set[str]) -> Iterator[CheckAdd | CheckDrop]:
+    """Yield what becomes of others' checks that read columns which the plan changes or drops.
+
+    They name columns as these are called now.
+    """
+    handled = {observed.name.lower() for observed, _ in _pairs(comparison) if observed}
+    former = {old.lower() for old, _ in comparison.renames.columns}
+    gone = former | {column.key for column in comparison.dropped}
+    gone |= {rename.path[0].lower() for rename in comparison.renames.fields}
+    gone |= {pair.path[0].lower() for pair in comparison.fields if pair.desired is None}
+    for check in comparison.observed.checks:
+        read = referenced_columns(check.expression)
+        if check.name.lower() in handled or not read & (changed | gone):
+            continue
+        is_fit = not read & gone
+        yield CheckDrop(check, is_remade=is_fit, is_ours=False)
+        if is_fit:
+            yield CheckAdd(check)
+
+
+def _names(model: Table, name: str) -> bool:
+    return any(check.name.lower() == name.lower() for check in model.checks)
 
 
 def _differ(observed: CheckConstraint | None, desired: CheckConstraint | None) -> bool:

@@ -1,4 +1,7 @@
-"""Liquid clustering: the columns by which the platform lays out the data. Changing them rewrites nothing."""
+"""Liquid clustering: the columns by which the platform lays out the data. Changing them rewrites nothing.
+
+Clustering that somebody else chose, while no model ever named any, is left alone, but for columns that are dropped.
+"""
 
 from __future__ import annotations
 
@@ -50,6 +53,9 @@ def diff(comparison: Comparison) -> Iterable[ChangeClustering]:
     desired, observed = comparison.desired, comparison.observed
     if desired.clusters_automatically and observed.clusters_automatically:
         return  # the columns are the platform's
+    if not _names_any(desired) and not comparison.may_remove(_names_any):
+        yield from _without_dropped(comparison)
+        return
     if desired.clusters_automatically != observed.clusters_automatically or _keys(desired) != _keys(observed):
         yield ChangeClustering(
             desired.cluster_by,
@@ -57,6 +63,18 @@ def diff(comparison: Comparison) -> Iterable[ChangeClustering]:
             desired.clusters_automatically,
             observed.clusters_automatically,
         )
+
+
+def _without_dropped(comparison: Comparison) -> Iterable[ChangeClustering]:
+    """Yield what takes dropped columns out of others' clustering: Delta refuses to drop them before."""
+    observed, dropped = comparison.observed, {column.key for column in comparison.dropped}
+    left = tuple(name for name in observed.cluster_by if name.lower() not in dropped)
+    if not observed.clusters_automatically and left != observed.cluster_by:
+        yield ChangeClustering(left, observed.cluster_by)
+
+
+def _names_any(model: Table) -> bool:
+    return model.clusters_automatically or bool(model.cluster_by)
 
 
 def create(desired: Table, _context: RenderContext) -> CreateClauses:

@@ -1,9 +1,13 @@
-"""Column comments. The empty string means no comment; all of a table's are set in one statement."""
+"""Column comments: all of a table's are set in one statement.
+
+The empty string means no comment, and leaves alone one that somebody else wrote.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import ClassVar
 
 from delta_engine.actions import SAFE, Hazard, Phase
@@ -18,9 +22,10 @@ from delta_engine.aspects.aspect import (
 )
 from delta_engine.drift_policy import DriftKind
 from delta_engine.models import Part, Table
-from delta_engine.nested_types import Path, apart, with_field_at
+from delta_engine.nested_types import Path, apart, type_at, with_field_at
 from delta_engine.sql import sql_set_column_comments
 from delta_engine.state.states import TableState
+from delta_engine.types import StructType
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +116,24 @@ def _with_comment(model: Table, comment: ColumnComment, text: str) -> Table:
 
 
 def _differing(comparison: Comparison) -> Iterable[ColumnComment]:
-    for desired, observed in comparison.differing:
+    """Yield the comments that differ, but for those that no model ever named."""
+    for comment in _different(comparison):
+        if comment.desired or comparison.may_remove(partial(_names, place=comment.place)):
+            yield comment
+
+
+def _names(model: Table, place: Path) -> bool:
+    """Whether a model has a comment at a place."""
+    column = next((one for one in model.columns if one.key == place[0].lower()), None)
+    if column is None or len(place) == 1:
+        return column is not None and bool(column.comment)
+    inside = type_at(column.data_type, place[1:-1])
+    fields = inside.fields if isinstance(inside, StructType) else ()
+    return any(field.name.lower() == place[-1].lower() and field.comment for field in fields)
+
+
+def _different(comparison: Comparison) -> Iterator[ColumnComment]:
+    for desired, observed in comparison.shared:
         if desired.comment != observed.comment:
             yield ColumnComment(observed.name, desired.comment, observed.comment)
     for pair in comparison.fields:
@@ -129,5 +151,4 @@ ASPECT: Aspect[SetColumnComments] = Aspect(
     explain=explain,
     accept=accept,
     drift_kind=lambda _action: DriftKind.COLUMN_COMMENT,
-    is_of_columns=True,
 )

@@ -99,6 +99,5 @@ ASPECT: Aspect[SetColumnDefault | DropColumnDefault] = Aspect(
     explain=explain,
     accept=accept,
     drift_kind=lambda _action: DriftKind.COLUMN_DEFAULT,
-    is_of_columns=True,
     create=create,
 )

@@ -79,5 +79,4 @@ ASPECT: Aspect[ColumnRename] = Aspect(
     explain=explain,
     accept=accept,
     drift_kind=lambda _action: DriftKind.COLUMN_RENAMED,
-    is_of_columns=True,
 )

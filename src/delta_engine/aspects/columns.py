@@ -241,6 +241,5 @@ ASPECT: Aspect[ColumnAction] = Aspect(
     explain=explain,
     accept=accept,
     drift_kind=drift_kind,
-    is_of_columns=True,
     create=create,
 )

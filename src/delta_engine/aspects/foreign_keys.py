@@ -2,12 +2,16 @@
 
 The models of a plan are resolved (`constraints.resolution`): every key has its name, the whole name of the
 table it references, and that table's columns.
+
+A key that somebody else made, and that no model ever named, is left alone, unless its columns are renamed or dropped;
+a rule wants consent to that.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import ClassVar
 
 from typing_extensions import assert_never
@@ -54,17 +58,32 @@ class ForeignKeyAdd:
 
 @dataclass(frozen=True, slots=True)
 class ForeignKeyDrop:
-    """Drop a foreign key, by the name that the catalog has."""
+    """Drop a foreign key, by the name that the catalog has.
+
+    Args:
+        observed: the key.
+        is_remade: whether the plan adds one of that name again.
+        is_ours: whether this engine added it once.
+    """
 
     phase: ClassVar[Phase] = Phase.DROP_FOREIGN_KEYS
-    hazards: ClassVar[tuple[Hazard, ...]] = SAFE
     observed: ForeignKey
+    is_remade: bool = False
+    is_ours: bool = True
+
+    @property
+    def hazards(self) -> tuple[Hazard, ...]:
+        """Who joins by it, or lets the optimizer trust it, does without."""
+        return SAFE if self.is_remade else (Hazard.BREAKS_READERS,)
 
 
 def diff(comparison: Comparison) -> Iterable[ForeignKeyAdd | ForeignKeyDrop]:
     """Yield a drop per key that is not wanted as it is, and an add per key that is not there as wanted."""
-    yield from (ForeignKeyDrop(observed) for observed, _ in _pairs(comparison) if observed)
-    yield from (ForeignKeyAdd(desired) for _, desired in _pairs(comparison) if desired)
+    pairs = tuple(_pairs(comparison))
+    for observed, desired in (*pairs, *_others_in_the_way(comparison)):
+        if observed:
+            yield _drop(comparison, observed, is_remade=desired is not None)
+    yield from (ForeignKeyAdd(desired) for _, desired in pairs if desired)
 
 
 def differences(comparison: Comparison) -> Iterable[ForeignKeyAdd | ForeignKeyDrop]:
@@ -73,7 +92,7 @@ def differences(comparison: Comparison) -> Iterable[ForeignKeyAdd | ForeignKeyDr
         if desired:
             yield ForeignKeyAdd(desired, replaced=observed)
         elif observed:
-            yield ForeignKeyDrop(observed)
+            yield _drop(comparison, observed, is_remade=False)
 
 
 def create(desired: Table, context: RenderContext) -> CreateClauses:
@@ -152,11 +171,12 @@ def without_derived_name(table: QualifiedName, key: ForeignKey) -> ForeignKey:
 
 
 def _pairs(comparison: Comparison) -> Iterator[tuple[ForeignKey | None, ForeignKey | None]]:
-    """Yield (observed, desired) keys of one name that are not the same; a key that stays is left out."""
+    """Yield (observed, desired) keys of one name that are not the same.
+
+    A key that stays is left out, and so is what is somebody else's.
+    """
     observed = {(key.name or "").lower(): key for key in comparison.observed.foreign_keys}
     model = comparison.desired
-    if not model.foreign_keys and not observed:
-        return
     wanted_keys = resolved_keys(model, {model.qualified_name.key: model})
     desired = {(key.name or "").lower(): key for key in wanted_keys}
     for name in sorted({*observed, *desired}):
@@ -165,7 +185,30 @@ def _pairs(comparison: Comparison) -> Iterator[tuple[ForeignKey | None, ForeignK
             if all(key.rely == wanted.rely for key in _applied(comparison, wanted)):
                 continue
             there = replace(there, rely=not wanted.rely)
-        yield there, wanted
+        if wanted or comparison.may_remove(partial(_names, name=name)):
+            yield there, wanted
+
+
+def _others_in_the_way(comparison: Comparison) -> Iterator[tuple[ForeignKey, None]]:
+    """Yield others' keys whose columns are renamed or dropped; keys have their former names."""
+    gone = {old.lower() for old, _ in comparison.renames.columns}
+    gone |= {column.key for column in comparison.dropped}
+    for key in comparison.observed.foreign_keys:
+        is_named = _names(comparison.desired, (key.name or "").lower())
+        if is_named or comparison.may_remove(partial(_names, name=(key.name or "").lower())):
+            continue
+        if not gone.isdisjoint(map(str.lower, key.columns)):
+            yield key, None
+
+
+def _drop(comparison: Comparison, observed: ForeignKey, *, is_remade: bool) -> ForeignKeyDrop:
+    is_ours = comparison.is_ours(partial(_names, name=(observed.name or "").lower()))
+    return ForeignKeyDrop(observed, is_remade=is_remade, is_ours=is_ours)
+
+
+def _names(model: Table, name: str) -> bool:
+    keys = resolved_keys(model, {model.qualified_name.key: model})
+    return any((key.name or "").lower() == name for key in keys)
 
 
 def _applied(comparison: Comparison, key: ForeignKey) -> Iterator[ForeignKey]:

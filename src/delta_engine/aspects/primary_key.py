@@ -1,4 +1,8 @@
-"""The primary key. Equal means: same name and same columns in the same order."""
+"""The primary key. Equal means: same name and same columns in the same order.
+
+A key that somebody else made, while no model ever named one, is left alone, unless its columns change under it. A
+declared key takes its place, for a table has just one; a rule wants consent to either.
+"""
 
 from __future__ import annotations
 
@@ -61,13 +65,21 @@ class PrimaryKeyDrop:
         name: as the catalog has it.
         columns: the columns, in key order.
         referenced_by: the foreign keys that point here and that this plan does not drop.
+        is_remade: whether the plan adds one of that name again.
+        is_ours: whether this engine added one once.
     """
 
     phase: ClassVar[Phase] = Phase.DROP_PRIMARY_KEY
-    hazards: ClassVar[tuple[Hazard, ...]] = SAFE
     name: str
     columns: tuple[str, ...]
     referenced_by: tuple[Reference, ...] = ()
+    is_remade: bool = False
+    is_ours: bool = True
+
+    @property
+    def hazards(self) -> tuple[Hazard, ...]:
+        """Who joins by it, or lets the optimizer trust it, does without."""
+        return SAFE if self.is_remade else (Hazard.BREAKS_READERS,)
 
 
 def diff(comparison: Comparison) -> Iterable[PrimaryKeyAdd | PrimaryKeyDrop]:
@@ -76,8 +88,17 @@ def diff(comparison: Comparison) -> Iterable[PrimaryKeyAdd | PrimaryKeyDrop]:
     observed = _remembered(comparison, desired)
     if _identity(desired) == _identity(observed) and _rely(desired) == _rely(observed):
         return
+    is_left_alone = desired is None and not comparison.may_remove(_names_one)
+    if observed is not None and is_left_alone and not _is_in_the_way(observed, comparison):
+        return
     if observed is not None:
-        yield PrimaryKeyDrop(observed.name or "", observed.columns)
+        is_remade = desired is not None and _name(desired) == _name(observed)
+        yield PrimaryKeyDrop(
+            observed.name or "",
+            observed.columns,
+            is_remade=is_remade,
+            is_ours=comparison.is_ours(_names_one),
+        )
     if desired is not None:
         not_null = {column.key for column in comparison.observed.columns if not column.is_nullable}
         yield PrimaryKeyAdd(
@@ -164,7 +185,11 @@ def _identity(key: PrimaryKey | None) -> tuple[str, tuple[str, ...]] | None:
     """Return what makes two keys equal, as far as platforms let it be read back: all but RELY."""
     if key is None:
         return None
-    return (key.name or "").lower(), tuple(map(str.lower, key.columns))
+    return _name(key), tuple(column.lower() for column in key.columns)
+
+
+def _name(key: PrimaryKey) -> str:
+    return (key.name or "").lower()
 
 
 def _remembered(comparison: Comparison, desired: PrimaryKey | None) -> PrimaryKey | None:
@@ -176,12 +201,26 @@ def _remembered(comparison: Comparison, desired: PrimaryKey | None) -> PrimaryKe
     observed = comparison.observed.primary_key
     if observed is None:
         return None
-    identity = _identity(observed)
     applied = (named_primary_key(model) for model in comparison.ours)
-    known = {key.rely for key in applied if key is not None and _identity(key) == identity}
-    wanted = desired.rely if desired is not None and _identity(desired) == identity else False
-    rely = (not wanted) if (not wanted) in known else wanted
-    return observed if observed.rely == rely else replace(observed, rely=rely)
+    known = {key.rely for key in applied if key is not None and _identity(key) == _identity(observed)}
+    wanted = desired.rely if desired is not None and _identity(desired) == _identity(observed) else False
+    return replace(observed, rely=(not wanted) if (not wanted) in known else wanted)
+
+
+def _names_one(model: Table) -> bool:
+    return model.primary_key is not None
+
+
+def _is_in_the_way(key: PrimaryKey, comparison: Comparison) -> bool:
+    """Whether a key's columns are renamed, dropped or become nullable; keys have their former names."""
+    changed = {old.lower() for old, _ in comparison.renames.columns}
+    changed |= {column.key for column in comparison.dropped}
+    changed |= {
+        observed.key
+        for desired, observed in comparison.shared
+        if desired.is_nullable and not observed.is_nullable and comparison.desired.is_about(Part.COLUMNS)
+    }
+    return not changed.isdisjoint(map(str.lower, key.columns))
 
 
 def _rely(key: PrimaryKey | None) -> bool:

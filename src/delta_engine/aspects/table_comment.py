@@ -1,4 +1,4 @@
-"""The table's comment. The empty string means no comment."""
+"""The table's comment. The empty string means no comment, and leaves alone one that somebody else wrote."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class SetTableComment:
 def diff(comparison: Comparison) -> Iterable[SetTableComment]:
     """Yield an action when the comments differ."""
     desired, observed = comparison.desired.comment, comparison.observed.table_comment
-    if desired != observed:
+    if desired != observed and (desired or comparison.may_remove(lambda model: model.comment)):
         yield SetTableComment(desired, observed)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from types import MappingProxyType
 
 from delta_engine import aspects
@@ -18,7 +19,7 @@ from delta_engine.compile.referenced_keys import with_referencing_keys
 from delta_engine.constraints.resolution import resolved
 from delta_engine.errors import raise_all
 from delta_engine.models import QualifiedName, Schema, SchemaName, Table
-from delta_engine.policy import NO_POLICY, Policy, RemovedTables
+from delta_engine.policy import NO_POLICY, Ownership, Policy, RemovedTables
 from delta_engine.state.states import CatalogState, RelationKind
 
 
@@ -37,6 +38,10 @@ class TablePlanner:
     def with_schemas(self, schemas: Sequence[Schema]) -> TablePlanner:
         """Return this planner with other schemas."""
         return TablePlanner(self.policy, schemas)
+
+    def restoring(self) -> TablePlanner:
+        """Return this planner for models that are what was applied: what defines tables beside them goes."""
+        return TablePlanner(replace(self.policy, definitions=Ownership.FULL), self.schemas)
 
     @property
     def drops_tables(self) -> bool:

@@ -123,7 +123,7 @@ def _remade(
     desired = [key for key in model.foreign_keys if _lower(key) == reference.name.lower()]
     if not observed or not desired:
         return ()
-    return ForeignKeyDrop(observed[0]), ForeignKeyAdd(desired[0])
+    return ForeignKeyDrop(observed[0], is_remade=True), ForeignKeyAdd(desired[0])
 
 
 def _with_what_is_left(action: Action, in_the_way: Iterable[Reference], done: set[tuple[str, str]]) -> Action:

@@ -24,6 +24,7 @@ from delta_engine.deployment.resources import table_key
 from delta_engine.deployment.schema_resources import schema_key
 from delta_engine.drift_policy import DriftKind
 from delta_engine.models import Schema, Table
+from delta_engine.policy import AS_APPLIED
 from delta_engine.state.states import CatalogState, TableState
 
 
@@ -111,7 +112,7 @@ def not_of_runs(
     """
     left = tuple(found)
     for model in attempted:
-        others = aspects.differences(Comparison.of(model, observed))
+        others = aspects.differences(Comparison.of(model, observed, policy=AS_APPLIED))
         seen = {(one.change.subject, one.change.observed) for one in others}
         left = tuple(
             one

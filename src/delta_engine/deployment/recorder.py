@@ -13,12 +13,13 @@ import msgspec
 
 from delta_engine.actions import TablePlan
 from delta_engine.deployment.attempts import NOTHING_ATTEMPTED, attempted_by
-from delta_engine.deployment.definitions import define, definition_checksum
+from delta_engine.deployment.definitions import as_table, define, definition_checksum
 from delta_engine.deployment.document import (
     AppliedPlan,
     Checkpoint,
     Checksum,
     DeploymentState,
+    Difference,
     Resource,
     Status,
 )
@@ -43,10 +44,10 @@ from delta_engine.deployment.schema_resources import (
     failed_schema,
     schema_key,
 )
-from delta_engine.deployment.synchronizer import differences, synchronize
+from delta_engine.deployment.synchronizer import beside, differences, synchronize
 from delta_engine.execute.action_runner import OutcomeKind, SchemaOutcome, TableOutcome
 from delta_engine.models import QualifiedName, Schema, SchemaName, Table
-from delta_engine.state.states import CatalogState, TableState
+from delta_engine.state.states import ABSENT, CatalogState, TableState
 from delta_engine.state.table_versions import TableVersion, TableVersionReader
 
 Notify = Callable[[str], None]
@@ -90,6 +91,7 @@ class RunRecorder:
         self._checkpoints: list[Checkpoint] = []
         self._outcomes: list[TableOutcome | SchemaOutcome] = []
         self._attempted = NOTHING_ATTEMPTED
+        self._observed = CatalogState(tables={})
         self._settles_attempts = True
         self._warnings: list[str] = []
         self._plan_file: Checksum | None = None
@@ -120,6 +122,7 @@ class RunRecorder:
 
     def synchronize(self, observed: CatalogState, *, managed: Collection[str] | None) -> None:
         """Take in what the catalog shows; see `synchronizer.synchronize`."""
+        self._observed = self._observed.with_tables(observed)
         self._state = synchronize(self.state, observed, managed=managed, now=self._now())
         self._resources = dict(self._state.resources)
 
@@ -277,7 +280,8 @@ class RunRecorder:
                 continue
             resource = self._resources[checkpoint.resource]
             table = observed.table(model.qualified_name)
-            drift = tuple(differences(define(model), table))
+            left_alone = resource.metadata.left_alone
+            drift = tuple(one for one in differences(define(model), table) if one not in left_alone)
             if not drift:
                 self._resources[checkpoint.resource] = noted(resource, table)
                 verified.add(model.qualified_name.key)
@@ -361,8 +365,18 @@ class RunRecorder:
             by=self._facts.who,
             version=version,
             earlier=earlier,
+            left_alone=self._left_alone(model, earlier),
             settles=self._settles_attempts,
         )
+
+    def _left_alone(self, model: Table, earlier: Resource | None) -> tuple[Difference, ...]:
+        """Return what is beside a model and no drift: what was there when the table was first applied."""
+        definition = earlier.metadata.definition if earlier else None
+        if earlier and definition and as_table(definition).manages == model.manages:
+            return earlier.metadata.left_alone
+        attempted = earlier.metadata.attempted if earlier else ()
+        observed = self._observed.tables.get(model.qualified_name.key, ABSENT)
+        return beside(model, observed, tuple(map(as_table, attempted)))
 
     def save(self, plan: TablePlan) -> LoadedState | None:
         """Save what this run found and did, if that is anything; then let go of the journals.

@@ -5,7 +5,7 @@ Only statuses and findings change here. What was applied last stays as it is: on
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from datetime import datetime
 
 import msgspec
@@ -24,7 +24,8 @@ from delta_engine.deployment.definitions import (
 from delta_engine.deployment.document import DeploymentState, Difference, Resource, Status
 from delta_engine.deployment.resources import table_key, unmanaged_table
 from delta_engine.deployment.schema_resources import schema_key
-from delta_engine.models import QualifiedName
+from delta_engine.models import QualifiedName, Table
+from delta_engine.policy import AS_APPLIED
 from delta_engine.state.states import CatalogState, TableState
 
 HALF_DONE = (Status.DEGRADED, Status.UNKNOWN)
@@ -67,7 +68,30 @@ def is_half_done(resource: Resource) -> bool:
 
 def differences(definition: TableDefinition, observed: TableState) -> Iterator[Difference]:
     """Yield how a table differs from its definition, in the words of a plan that would bring it back."""
-    yield from map(_difference, aspects.differences(Comparison.of(as_table(definition), observed)))
+    yield from map(_difference, _exact_differences(as_table(definition), observed))
+
+
+def beside(model: Table, observed: TableState, ours: Sequence[Table] = ()) -> tuple[Difference, ...]:
+    """Return what defines a table beside its model, and a sync leaves alone: it is somebody else's.
+
+    Args:
+        model: the model.
+        observed: the table.
+        ours: what this engine applied or attempted so far.
+    """
+    if not observed.exists:
+        return ()
+    undone = aspects.differences(Comparison.of(model, observed, attempted=ours))
+    subjects = {difference.change.subject for difference in undone}
+    return tuple(
+        _difference(difference)
+        for difference in _exact_differences(model, observed)
+        if difference.change.subject not in subjects
+    )
+
+
+def _exact_differences(model: Table, observed: TableState) -> Iterator[aspects.Difference]:
+    return aspects.differences(Comparison.of(model, observed, policy=AS_APPLIED))
 
 
 def _difference(found: aspects.Difference) -> Difference:
@@ -85,7 +109,9 @@ def _synchronized(key: str, resource: Resource, observed: CatalogState) -> Resou
     if not table.exists:
         return _found(resource, Status.MISSING, sync_error="the table is not in the catalog")
     checksum = schema_checksum(define_columns(table.columns))
-    found = tuple(aspects.differences(Comparison.of(as_table(definition), table)))
+    left_alone = resource.metadata.left_alone
+    exact = _exact_differences(as_table(definition), table)
+    found = tuple(one for one in exact if _difference(one) not in left_alone)
     attempted = tuple(map(as_table, resource.metadata.attempted))
     others = not_of_runs(found, attempted, table) if attempted else ()
     if others:

@@ -11,6 +11,7 @@ from delta_engine.aspects.renames import with_renames, without_declared_renames
 from delta_engine.deployment.attempts import not_of_runs
 from delta_engine.drift_policy import DriftKind
 from delta_engine.models import Table
+from delta_engine.policy import AS_APPLIED
 from delta_engine.state.states import TableState
 
 
@@ -42,16 +43,21 @@ class Applied:
         column_order: the names in the table's order after that; None where nobody looked.
         renames: what was renamed since, new names by old ones.
         attempted: what runs attempted since and did not bring to an end.
+        left_alone: the field, the side applied and the actual side of what was there beside it from the beginning.
     """
 
     table: Table
     column_order: tuple[str, ...] | None = None
     renames: Mapping[str, str]
     attempted: tuple[Table, ...] = ()
+    left_alone: frozenset[tuple[str, str | None, str | None]] = frozenset()
 
 
 def deviations(applied: Applied, observed: TableState) -> tuple[Deviation, ...]:
-    """Return how an existing table differs from what was applied, but for what unfinished runs can have done."""
+    """Return how an existing table differs from what was applied, but for what is nobody's drift.
+
+    That is what unfinished runs can have done, and what was left alone from the beginning.
+    """
     renamed = tuple(
         Deviation(kind=DriftKind.COLUMN_RENAMED, field=f"column {old}", expected=old, actual=new)
         for old, new in applied.renames.items()
@@ -67,19 +73,22 @@ def deviations(applied: Applied, observed: TableState) -> tuple[Deviation, ...]:
             difference=difference,
         )
         for difference in not_of_runs(
-            aspects.differences(Comparison.of(expected, observed)),
+            aspects.differences(Comparison.of(expected, observed, policy=AS_APPLIED)),
             [with_renames(model, applied.renames) for model in applied.attempted],
             observed,
         )
     )
-    return (*renamed, *found, *_reordered(applied, observed))
+    drifted = (one for one in found if (one.field, one.expected, one.actual) not in applied.left_alone)
+    return (*renamed, *drifted, *_reordered(applied, observed))
 
 
-def unfinished(applied: Applied, observed: TableState) -> tuple[Deviation, ...]:
-    """Return how an existing table differs from what was applied by what unfinished runs can have done."""
-    others = {(one.kind, one.field, one.actual) for one in deviations(applied, observed)}
-    everything = deviations(replace(applied, attempted=()), observed)
-    return tuple(one for one in everything if (one.kind, one.field, one.actual) not in others)
+def excused(applied: Applied, observed: TableState) -> tuple[Deviation, ...]:
+    """Return how an existing table differs from what was applied without being anybody's drift."""
+    if not applied.attempted and not applied.left_alone:
+        return ()
+    drift = {(one.kind, one.field, one.actual) for one in deviations(applied, observed)}
+    everything = deviations(replace(applied, attempted=(), left_alone=frozenset()), observed)
+    return tuple(one for one in everything if (one.kind, one.field, one.actual) not in drift)
 
 
 def accepted(model: Table, observed: TableState, taken: Sequence[Deviation]) -> Table:

@@ -135,13 +135,13 @@ class PendingResource:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ForeignProperty:
-    """A table property that nobody declared. The engine never applied it, and leaves it alone.
+class ForeignPart:
+    """A part of a table that nobody declared. The engine never applied it, and leaves it alone.
 
     Args:
         resource: the table's key.
-        key: the property.
-        value: its value.
+        key: the property; or another part, such as `check positive`.
+        value: its value, or what it is.
     """
 
     resource: str
@@ -199,7 +199,7 @@ class DriftReport:
         ignored: findings that the drift policy ignores; they count nowhere else.
         policy_notes: entries of the drift policy that do nothing.
         pending: what the models want and nobody has applied yet; no drift.
-        left_alone: properties that nobody declared; no drift.
+        left_alone: parts of tables that nobody declared; no drift.
         unfinished: tables that a run of the engine left half done; no drift either.
         recommendations: what to do now.
         format: what this document is.
@@ -220,7 +220,7 @@ class DriftReport:
     ignored: tuple[IgnoredFinding, ...] = ()
     policy_notes: tuple[PolicyNote, ...] = ()
     pending: tuple[PendingResource, ...] = ()
-    left_alone: tuple[ForeignProperty, ...] = ()
+    left_alone: tuple[ForeignPart, ...] = ()
     unfinished: tuple[str, ...] = ()
     recommendations: tuple[Recommendation, ...] = ()
     format: str = field(default=FORMAT)

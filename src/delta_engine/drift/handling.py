@@ -11,7 +11,7 @@ from delta_engine.aspects.aspect import Comparison
 from delta_engine.aspects.columns import ColumnAdd, ColumnDrop
 from delta_engine.aspects.foreign_keys import as_declared
 from delta_engine.drift import schemas
-from delta_engine.drift.comparison import Deviation, accepted, unfinished
+from delta_engine.drift.comparison import Deviation, accepted, excused
 from delta_engine.drift.detector import DetectedTable
 from delta_engine.drift.judgement import Detected
 from delta_engine.drift.schemas import DetectedSchema
@@ -160,13 +160,13 @@ def possible_renames(table: DetectedTable) -> Iterator[tuple[str, str]]:
 
 
 def restored(table: DetectedTable) -> Table:
-    """Return what a revert brings a table back to: as applied, but for what the policy ignores, and what runs left.
+    """Return what a revert brings a table back to: as applied, but for what is ignored, or no drift.
 
     What somebody renamed is renamed back, and keeps its data.
     """
     ignored = [detail.deviation for detail in table.details if detail.ignored_by is not None]
-    left = unfinished(table.applied, table.observed) if table.applied.attempted else ()
-    model = accepted(table.applied.table, table.observed, [*ignored, *left])
+    kept = [*ignored, *excused(table.applied, table.observed)]
+    model = accepted(table.applied.table, table.observed, kept)
     former = {old.lower(): new for old, new in renames_of(table).items()}
     columns = (
         replace(column, renamed_from=former.get(column.key, column.renamed_from)) for column in model.columns

@@ -9,10 +9,11 @@ from delta_engine.aspects.aspect import Change, Comparison
 from delta_engine.aspects.schemas import differences as schema_differences
 from delta_engine.aspects.table_properties import is_set_by_platform
 from delta_engine.deployment.resources import resource_key, table_key
+from delta_engine.deployment.synchronizer import beside
 from delta_engine.drift import schemas
 from delta_engine.drift.comparison import Deviation
 from delta_engine.drift.detector import DetectedTable
-from delta_engine.drift.drift_report import ForeignProperty, PendingChange, PendingResource
+from delta_engine.drift.drift_report import ForeignPart, PendingChange, PendingResource
 from delta_engine.drift.evidence import Evidence
 from delta_engine.drift.handling import undone
 from delta_engine.drift_policy import DriftKind
@@ -62,18 +63,26 @@ def pending_schemas(evidence: Evidence) -> Iterator[PendingResource]:
             yield PendingResource(resource=resource, changes=changes)
 
 
-def left_alone(evidence: Evidence) -> Iterator[ForeignProperty]:
-    """Yield properties that are in no model and were never applied (the platform's own aside)."""
+def left_alone(evidence: Evidence) -> Iterator[ForeignPart]:
+    """Yield what is in no model and was never applied (the platform's own properties aside), and is no drift."""
+    drifted = {
+        (table.name.key, detail.deviation.field) for table in evidence.detected for detail in table.details
+    }
     for model in _readable_models(evidence):
         key = model.qualified_name.key
         applied = evidence.applied.get(key)
+        resource = table_key(model.qualified_name)
+        observed = evidence.observed.table(model.qualified_name)
+        for one in beside(model, observed, (applied,) if applied else ()):
+            if (key, one.field) not in drifted:
+                yield ForeignPart(resource=resource, key=one.field, value=one.actual or "")
         known = {
             *model.effective_table_properties,
             *(applied.effective_table_properties if applied else ()),
         }
-        for name, value in evidence.observed.table(model.qualified_name).table_properties.items():
+        for name, value in observed.table_properties.items():
             if name not in known and not is_set_by_platform(name):
-                yield ForeignProperty(resource=table_key(model.qualified_name), key=name, value=value)
+                yield ForeignPart(resource=resource, key=name, value=value)
 
 
 def _readable_models(evidence: Evidence) -> list[Table]:

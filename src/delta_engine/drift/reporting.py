@@ -22,9 +22,11 @@ from delta_engine.drift.pending import left_alone, pending_schemas, pending_tabl
 from delta_engine.drift.schemas import DetectedSchema
 from delta_engine.drift_policy import DriftKind
 from delta_engine.models import QualifiedName, SchemaName
-from delta_engine.policy import ColumnOrder, Policy
+from delta_engine.policy import ColumnOrder, DestructiveKind, Policy
 
 _MOST_COMMANDS = 20
+
+_CONSTRAINTS = (DriftKind.PRIMARY_KEY, DriftKind.FOREIGN_KEY, DriftKind.CHECK)
 
 
 def drift_report(evidence: Evidence) -> DriftReport:
@@ -145,13 +147,7 @@ def _recommendations(
 ) -> Iterator[Recommendation]:
     command = f"delta-engine -e {shlex.quote(evidence.environment)}"
     if existing or drifted_schemas:
-        drops = any(
-            detail.deviation.kind is DriftKind.COLUMN_ADDED
-            for table in existing
-            for detail in table.drift
-            if not any(possible_renames(table))
-        )
-        allowed = " --allow drop_column" if drops else ""
+        allowed = "".join(f" --allow {kind.value}" for kind in _consents(existing))
         if drifted_schemas or any(_can_be_undone(table, evidence.plan_policy) for table in existing):
             yield Recommendation(
                 text="Undo the drift in the catalog", command=f"{command} drift --revert{allowed}"
@@ -175,6 +171,23 @@ def _recommendations(
         yield Recommendation(
             text=f"Declare {name}", command=f"{command} import {shlex.quote(name)} --to {target}"
         )
+
+
+def _consents(tables: Sequence[DetectedTable]) -> Iterator[DestructiveKind]:
+    """Yield what a revert has to be allowed."""
+    if any(
+        detail.deviation.kind is DriftKind.COLUMN_ADDED
+        for table in tables
+        for detail in table.drift
+        if not any(possible_renames(table))
+    ):
+        yield DestructiveKind.DROP_COLUMN
+    if any(
+        detail.deviation.kind in _CONSTRAINTS and detail.deviation.expected is None
+        for table in tables
+        for detail in table.drift
+    ):
+        yield DestructiveKind.DROP_CONSTRAINT
 
 
 def _can_be_undone(table: DetectedTable, policy: Policy) -> bool:

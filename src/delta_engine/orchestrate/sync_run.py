@@ -125,7 +125,7 @@ class SyncRun:
         known = {schema.key for schema in self._pipeline.planner.schemas}
         drifted = [schema for schema in self.detect_schemas() if schema.drift and schema.name.key in known]
         self._schemas = tuple(schema.applied for schema in drifted)
-        planner = self._pipeline.planner.with_schemas(tuple(map(schemas.restored, drifted)))
+        planner = self._pipeline.planner.restoring().with_schemas(tuple(map(schemas.restored, drifted)))
         return planner.plan(self._wanted, self._observed)
 
     def detect(self, tables: Sequence[Table], *, is_partial: bool = False) -> tuple[DetectedTable, ...]:

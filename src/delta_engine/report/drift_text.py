@@ -62,7 +62,7 @@ def _lines(report: DriftReport) -> Iterator[Line]:
             yield Line(f"      {_shown(note.location)}: {_shown(note.reason)}")
     yield from _pending(report.pending)
     if report.left_alone:
-        yield from _heading(f"Properties that nobody declared, left alone: {len(report.left_alone)}")
+        yield from _heading(f"Nobody declared it, left alone: {len(report.left_alone)}")
         for one in report.left_alone:
             yield Line(f"  · {one.resource}: {_shown(one.key)} = {_shown(repr(one.value))}")
     if report.unfinished:

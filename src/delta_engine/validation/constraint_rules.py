@@ -6,13 +6,15 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
 from delta_engine.actions import TablePlan
+from delta_engine.aspects.check_constraints import CheckDrop
 from delta_engine.aspects.column_types import ColumnTypeChange
+from delta_engine.aspects.foreign_keys import ForeignKeyDrop
 from delta_engine.aspects.primary_key import PrimaryKeyDrop, named_primary_key
 from delta_engine.constraints.naming import MAX_NAME_LENGTH, RESERVED_CHECK_PREFIX
 from delta_engine.constraints.resolution import referenced_table, resolved_keys
 from delta_engine.errors import InvalidModelError, UnsafePlanError
 from delta_engine.models import ForeignKey, Part, Table
-from delta_engine.policy import Policy
+from delta_engine.policy import DestructiveKind, Policy
 from delta_engine.sql import sql_data_type
 from delta_engine.sql_expressions import condition_problem, referenced_columns
 from delta_engine.state.states import SECRET_KEY
@@ -201,6 +203,39 @@ class NoDropOfReferencedTables:
                     "table's model; a key in no model is dropped by hand: "
                     f"ALTER TABLE {reference.table} DROP CONSTRAINT {reference.name}.",
                 )
+
+
+class NoUnallowedConstraintDrops:
+    """Constraints that somebody else made are dropped only where the policy, or the command, allows it."""
+
+    def check(self, plan: TablePlan, policy: Policy) -> Iterator[UnsafePlanError]:
+        """Refuse drops of what this engine never applied, unless one of that name takes its place."""
+        kind = DestructiveKind.DROP_CONSTRAINT
+        for align in plan.align_tables:
+            drops: list[PrimaryKeyDrop | ForeignKeyDrop | CheckDrop] = [
+                *align.of_type(PrimaryKeyDrop),
+                *align.of_type(ForeignKeyDrop),
+                *align.of_type(CheckDrop),
+            ]
+            for drop in drops:
+                if drop.is_ours or drop.is_remade or policy.allows(kind, align.table):
+                    continue
+                yield plan_refusal(
+                    align,
+                    f"{_described(drop)} would be dropped, which somebody else made",
+                    f"Declare it, or allow it: --allow {kind.value}:{align.table} for one run, "
+                    f"policy.allow: [{kind.value}] for the target.",
+                )
+
+
+def _described(drop: PrimaryKeyDrop | ForeignKeyDrop | CheckDrop) -> str:
+    match drop:
+        case PrimaryKeyDrop(name, columns):
+            return f"primary key {name} ({', '.join(columns)})"
+        case ForeignKeyDrop(key):
+            return f"foreign key {key.name} to {key.references}"
+        case CheckDrop(check):
+            return f"check {check.name} ({check.expression})"
 
 
 class NoTypeChangeUnderForeignKeys:

@@ -87,6 +87,7 @@ DEFAULT_PLAN_RULES: tuple[PlanRule, ...] = (
     constraint_rules.NoDropOfReferencedPrimaryKeys(),
     constraint_rules.NoTypeChangeUnderForeignKeys(),
     constraint_rules.NoDropOfReferencedTables(),
+    constraint_rules.NoUnallowedConstraintDrops(),
     plan_rules.NoUnallowedColumnDrops(),
     plan_rules.NoUnallowedTableDrops(),
     plan_rules.NoUnallowedSchemas(),

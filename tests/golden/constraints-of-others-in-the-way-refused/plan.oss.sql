@@ -1,0 +1,6 @@
+ALTER TABLE `dev`.`silver`.`orders` UNSET TBLPROPERTIES IF EXISTS ('delta_engine.constraint.theirs_too');
+ALTER TABLE `dev`.`silver`.`orders` UNSET TBLPROPERTIES IF EXISTS ('delta_engine.constraint.theirs');
+ALTER TABLE `dev`.`silver`.`orders` DROP CONSTRAINT `positive`;
+ALTER TABLE `dev`.`silver`.`orders` RENAME COLUMN `id` TO `number`;
+ALTER TABLE `dev`.`silver`.`orders` CLUSTER BY (`number`);
+ALTER TABLE `dev`.`silver`.`orders` DROP COLUMNS (`amount`);

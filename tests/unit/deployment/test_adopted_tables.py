@@ -1,0 +1,157 @@
+"""Tables that existed before: what somebody else made of them stays, is no drift, and is told."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from delta_engine.addressing import CatalogAddressing
+from delta_engine.capabilities import DATABRICKS
+from delta_engine.compile.planner import TablePlanner
+from delta_engine.deployment.deployment import Deployment
+from delta_engine.deployment.document import Status
+from delta_engine.drift.drift_report import DriftReport
+from delta_engine.errors import UnsafePlanError
+from delta_engine.execute.action_runner import ActionRunner
+from delta_engine.models import CheckConstraint, Column, PrimaryKey, Table
+from delta_engine.orchestrate.orchestrator import Orchestrator
+from delta_engine.policy import NO_POLICY, Allowance, DestructiveKind, Policy
+from delta_engine.validation.validator import PlanValidator
+from tests.deployment_builders import deployment_over
+from tests.fake_platform import recorded
+from tests.fakes.unity_catalog import FakeUnityCatalog
+
+THEIRS = Table(
+    "dev",
+    "silver",
+    "orders",
+    [Column("id", "bigint", is_nullable=False, comment="Theirs"), Column("amount", "int")],
+    "Theirs",
+    primary_key=PrimaryKey(("id",), "theirs"),
+    checks=(CheckConstraint("positive", "amount > 0"),),
+    cluster_by=("id",),
+)
+OURS = Table(
+    "dev", "silver", "orders", [Column("id", "bigint", is_nullable=False), Column("amount", "int")], tags={}
+)
+CHANGED = replace(OURS, table_properties={"ours": "1"})
+CONSENT = Policy(allow=(Allowance(DestructiveKind.DROP_CONSTRAINT),))
+TABLE = "`dev`.`silver`.`orders`"
+
+
+@pytest.fixture
+def catalog() -> FakeUnityCatalog:
+    """A catalog that has somebody else's table."""
+    catalog = FakeUnityCatalog(schemas=("dev.silver",))
+    engine_over(catalog, None).sync_tables([THEIRS])
+    return catalog
+
+
+@pytest.fixture
+def deployment(tmp_path: Path) -> Deployment:
+    return deployment_over(tmp_path)
+
+
+def engine_over(
+    catalog: FakeUnityCatalog, deployment: Deployment | None, policy: Policy = NO_POLICY
+) -> Orchestrator:
+    return Orchestrator(
+        reader=catalog,
+        action_runner=ActionRunner(catalog, CatalogAddressing(), DATABRICKS, parallelism=1),
+        planner=TablePlanner(policy),
+        validator=PlanValidator(policy),
+        deployment=deployment,
+    )
+
+
+def report(catalog: FakeUnityCatalog, deployment: Deployment, model: Table) -> DriftReport:
+    return engine_over(catalog, deployment).drift_report([model], environment="test")
+
+
+def parts(catalog: FakeUnityCatalog) -> tuple[object, ...]:
+    """Return what is theirs."""
+    state = catalog.snapshot([OURS]).table(OURS.qualified_name)
+    key = state.primary_key
+    return (
+        key and key.name,
+        [check.name for check in state.checks],
+        state.cluster_by,
+        state.table_comment,
+        state.columns[0].comment,
+    )
+
+
+THEIR_PARTS = ("theirs", ["positive"], ("id",), "Theirs", "Theirs")
+
+
+@pytest.mark.parametrize("model", [OURS, CHANGED], ids=["nothing to do", "something to do"])
+def test_what_others_made_of_a_table_stays_and_is_told(
+    catalog: FakeUnityCatalog, deployment: Deployment, model: Table
+) -> None:
+    engine_over(catalog, deployment).sync_tables([model])
+    assert parts(catalog) == THEIR_PARTS
+    assert not engine_over(catalog, deployment).plan_tables([model])
+    found = report(catalog, deployment, model)
+    assert found.drifted == ()
+    assert [(one.key, one.value) for one in found.left_alone] == [
+        ("clustering", "(id)"),
+        ("column id comment", "'Theirs'"),
+        ("table comment", "'Theirs'"),
+        ("check positive", "( amount > 0 )"),
+        ("primary key theirs", "(id)"),
+    ]
+    with engine_over(catalog, deployment).run("state sync") as run:
+        run.synchronize([model])
+    assert recorded(deployment).resources["table.dev.silver.orders"].status is Status.HEALTHY
+
+
+def test_what_others_add_later_is_drift_and_a_sync_leaves_it(
+    catalog: FakeUnityCatalog, deployment: Deployment
+) -> None:
+    engine_over(catalog, deployment).sync_tables([OURS])
+    catalog.run(f"ALTER TABLE {TABLE} ADD CONSTRAINT later CHECK (id > 0)")
+    catalog.run(f"COMMENT ON TABLE {TABLE} IS 'Later'")
+    engine_over(catalog, deployment).sync_tables([CHANGED])
+    (drifted,) = report(catalog, deployment, CHANGED).drifted
+    assert {one.field for one in drifted.findings} == {"check later", "table comment"}
+    assert "drift --revert --allow drop_constraint" in "".join(
+        one.command for one in report(catalog, deployment, CHANGED).recommendations
+    )
+    engine = engine_over(catalog, deployment, CONSENT)
+    with engine.run("revert") as run:
+        plan = run.plan_revert([CHANGED])
+        assert not run.refusals(plan)
+        run.apply(plan)
+    key, checks, clustering, comment, _ = parts(catalog)
+    assert (key, checks, clustering, comment) == ("theirs", ["positive"], ("id",), "")
+
+
+def test_a_revert_asks_before_it_drops_what_others_made(
+    catalog: FakeUnityCatalog, deployment: Deployment
+) -> None:
+    engine_over(catalog, deployment).sync_tables([OURS])
+    catalog.run(f"ALTER TABLE {TABLE} ADD CONSTRAINT later CHECK (id > 0)")
+    with engine_over(catalog, deployment).run("revert") as run:
+        (refusal,) = run.refusals(run.plan_revert([OURS]))
+    assert "--allow drop_constraint:dev.silver.orders" in str(refusal)
+
+
+def test_what_this_engine_made_is_dropped_without_asking(
+    catalog: FakeUnityCatalog, deployment: Deployment
+) -> None:
+    engine_over(catalog, deployment).sync_tables([THEIRS])
+    engine_over(catalog, deployment).sync_tables([OURS])
+    assert parts(catalog) == (None, [], (), "", "")
+
+
+def test_a_declared_key_takes_the_place_of_theirs_with_consent(
+    catalog: FakeUnityCatalog, deployment: Deployment
+) -> None:
+    model = replace(OURS, primary_key=PrimaryKey(("id",)))
+    with pytest.raises(UnsafePlanError, match="primary key theirs"):
+        engine_over(catalog, deployment).sync_tables([model])
+    engine_over(catalog, deployment, CONSENT).sync_tables([model])
+    assert parts(catalog)[0] == "pk_dev_silver_orders__id"
+    assert not engine_over(catalog, deployment).plan_tables([model])
