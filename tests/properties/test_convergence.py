@@ -247,6 +247,21 @@ def test_what_a_run_that_died_anywhere_did_goes_with_its_models(scenario: Scenar
         assert "a.b" not in state_now.table_properties or "a.b" in table.table_properties
 
 
+@settings(max_examples=200, deadline=None)
+@given(scenarios() | key_scenarios(), schedules())
+def test_columns_are_changed_or_held_whoever_owns_the_rest(scenario: Scenario, choose: Choose) -> None:
+    catalog = FakeUnityCatalog()
+    if outcome(catalog, scenario.start, NEVER, choose):
+        present = {table.table_name for table in scenario.start}
+        columns_alone = [
+            Table(table.catalog_name, table.schema_name, table.table_name, columns, manages=["columns"])
+            for table in scenario.goal
+            if table.table_name in present
+            for columns in [[replace(one, comment="", tags={}, mask=None) for one in table.columns]]
+        ]
+        outcome(catalog, columns_alone, NEVER, choose)
+
+
 @settings(max_examples=60, deadline=None)
 @given(scenarios())
 def test_the_reader_finds_everything_that_is_there(scenario: Scenario) -> None:

@@ -160,5 +160,77 @@ def test_a_plan_is_not_made_for_keys_over_columns_that_do_not_fit() -> None:
         engine.preview([model])
 
 
+HELD = TableState(
+    columns=(
+        Column("id", "int", is_nullable=False),
+        Column("Other", "int"),
+        Column("s", "struct<x: int, y: int>"),
+        Column("m", "string"),
+    ),
+    table_properties={"delta.columnMapping.mode": "name", "delta.enableTypeWidening": "true"},
+)
+WANTED: dict[str, Column | None] = {column.name: column for column in HELD.columns}
+ID = Column("id", "int")
+WIDER = Column("Other", "bigint")
+RENAMED = Column("another", "int", renamed_from="Other")
+ONLY_Y = Column("s", "struct<y: int>")
+KEYED = replace(HELD, primary_key=PrimaryKey(["id"], "pk"))
+REFERENCING = replace(HELD, foreign_keys=(ForeignKey(["Other"], "dev.silver.p", ["id"], "fk"),))
+CHECKED = replace(HELD, checks=(CheckConstraint("small", "other < 7 AND s.x > 0"),))
+CLUSTERED = replace(HELD, cluster_by=("Other",))
+FILTERED = replace(HELD, row_filter=RowFilter("f", ["ID"]))
+MASKED = replace(HELD, columns=(*HELD.columns[:-1], Column("m", "string", mask=ColumnMask("f", ["Other"]))))
+
+
+@pytest.mark.parametrize(
+    ("state", "column", "wanted", "change", "holder", "part", "statement"),
+    [
+        (KEYED, "id", None, "dropped", "primary key pk", "constraints", "DROP CONSTRAINT `pk`"),
+        (KEYED, "id", ID, "made nullable", "primary key pk", "constraints", "DROP CONSTRAINT `pk`"),
+        (REFERENCING, "Other", None, "dropped", "foreign key fk", "constraints", "DROP CONSTRAINT `fk`"),
+        (CHECKED, "Other", None, "dropped", "check small", "constraints", "DROP CONSTRAINT `small`"),
+        (
+            CHECKED,
+            "Other",
+            WIDER,
+            "given another type",
+            "check small",
+            "constraints",
+            "DROP CONSTRAINT `small`",
+        ),
+        (CHECKED, "Other", RENAMED, "renamed", "check small", "constraints", "DROP CONSTRAINT `small`"),
+        (CHECKED, "s.x", ONLY_Y, "dropped", "check small", "constraints", "DROP CONSTRAINT `small`"),
+        (CLUSTERED, "Other", None, "dropped", "the clustering by (Other)", "clustering", "CLUSTER BY NONE"),
+        (FILTERED, "id", None, "dropped", "the row filter", "row_filters", "DROP ROW FILTER"),
+        (MASKED, "Other", None, "dropped", "the mask of m", "row_filters", "ALTER COLUMN `m` DROP MASK"),
+    ],
+)
+def test_what_holds_a_column_and_is_somebody_else_s_is_missed_before_anything_is_done(
+    state: TableState,
+    column: str,
+    wanted: Column | None,
+    change: str,
+    holder: str,
+    part: str,
+    statement: str,
+) -> None:
+    columns = WANTED | {column.split(".")[0]: wanted}
+    model = Table("dev", "silver", "orders", list(filter(None, columns.values())), manages=["columns"])
+    with pytest.raises(InvalidModelError) as refusal:
+        TablePlanner().plan([model], catalog_of([model], state))
+    assert str(refusal.value).partition("dev.silver.orders, ")[2] == (
+        f"column {column}: it would be {change}, which the platform refuses because of {holder}, and the model does "
+        f"not manage {part}. Leave the column as it is, or add {part} to manages and declare what shall stay, or have "
+        f"its owner take that away first: ALTER TABLE `dev`.`silver`.`orders` {statement}."
+    )
+
+
+def test_what_holds_other_columns_is_nobody_s_concern() -> None:
+    columns = WANTED | {"s": Column("s", "struct<x: int>"), "m": None}
+    model = Table("dev", "silver", "orders", list(filter(None, columns.values())), manages=["columns"])
+    for state in (KEYED, REFERENCING, CHECKED, CLUSTERED, FILTERED):
+        assert TablePlanner().plan([model], catalog_of([model], state))
+
+
 def test_every_part_has_an_aspect() -> None:
     assert {aspect.part for aspect in ASPECTS} == {None, *Part}

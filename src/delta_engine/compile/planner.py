@@ -13,6 +13,7 @@ from delta_engine.aspects.aspect import Comparison
 from delta_engine.compile.attempts import NO_ATTEMPTS, Attempts
 from delta_engine.compile.coexistence import incompatible
 from delta_engine.compile.dropped_tables import dropped_tables
+from delta_engine.compile.holders import held_columns
 from delta_engine.compile.manageability import unmanageable
 from delta_engine.compile.parents import unfit_parents
 from delta_engine.compile.referenced_keys import with_referencing_keys
@@ -96,7 +97,8 @@ class TablePlanner:
         raise_all(
             refusal
             for key, model in existing.items()
-            for refusal in incompatible(model, state.tables[key], changes[key])
+            for judge in (incompatible, held_columns)
+            for refusal in judge(model, state.tables[key], changes[key])
         )
         gone = {name: rows for name, rows in removed.items() if rows is not None}
         actions = with_referencing_keys(changes, by_key, state, {name.key for name in gone})
