@@ -79,7 +79,7 @@ class TableStatements:
                 told.tell(retries=self._retries)
             is_done = True
         finally:
-            del control.running[self._table.key]
+            control.running.pop(self._table.key, None)
             seconds = control.seconds() - started
             run = StatementRun(sql=sql, seconds=seconds, retries=self._retries, is_done=is_done)
             self.runs.append(run)

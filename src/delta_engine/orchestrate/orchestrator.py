@@ -286,4 +286,6 @@ class Orchestrator:
             StoreError, RefusedError: the deployment state cannot be used.
         """
         with self._deployment.locked(operation, notify) as locked:
-            yield SyncRun(self._pipeline, locked)
+            run = SyncRun(self._pipeline, locked)
+            with run.in_context():
+                yield run

@@ -35,7 +35,7 @@ class RunReporting:
         self._span = OpenSpan()
 
     @contextmanager
-    def telling(self, plan: TablePlan) -> Iterator[None]:
+    def telling(self) -> Iterator[None]:
         """Give everything that happens inside the run's context, in logs and traces."""
         run = {
             "run_id": self._locked.recorder.run_id,
@@ -43,8 +43,12 @@ class RunReporting:
             "operation": self._locked.operation,
         }
         with in_context(**run), span("delta_engine.run", **run) as self._span:
-            log(logging.INFO, "run started", tables=len(tuple(plan.table_actions())))
+            log(logging.INFO, "run started")
             yield
+
+    def apply_started(self, plan: TablePlan) -> None:
+        """Tell that a plan is about to be applied."""
+        log(logging.INFO, "apply started", tables=len(tuple(plan.table_actions())))
 
     def schema_done(self, outcome: SchemaOutcome) -> None:
         """Tell what became of a schema."""

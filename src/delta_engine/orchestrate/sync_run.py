@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import replace
 
 from delta_engine.actions import TablePlan
@@ -63,6 +64,10 @@ class SyncRun:
         self._applied: Mapping[str, Table] = {}
         self._drift: tuple[DriftRefusal, ...] = ()
         self._replaced: tuple[DetectedTable, ...] = ()
+
+    def in_context(self) -> AbstractContextManager[None]:
+        """Return what gives everything that happens inside the run's context, in logs and traces."""
+        return self._reporting.telling()
 
     @property
     def report(self) -> RunReport:
@@ -231,7 +236,8 @@ class SyncRun:
             StaleStateError, UnsavedStateError: what was applied could not be recorded.
         """
         control = control or ApplyControl()
-        with self._reporting.telling(plan), stopped_by_signals(control.stop):
+        self._reporting.apply_started(plan)
+        with stopped_by_signals(control.stop):
             failure, outcomes = self._carried_out(plan, on_outcome, control, reviewed)
             self._recorder.remember_plan(is_whole=failure is None)
             verified = self._settle(plan, is_stopped=isinstance(failure, ApplyStoppedError))
