@@ -247,6 +247,8 @@ class Table:
     @property
     def effective_table_properties(self) -> Mapping[str, str]:
         """The defaults merged with the table's own properties, read-only, sorted by key."""
+        if not self.default_table_properties:
+            return self.table_properties
         return read_only({**self.default_table_properties, **self.table_properties})
 
     def is_about(self, part: Part) -> bool:

@@ -14,7 +14,8 @@ from databricks.sdk.service.jobs import JobPermissionLevel
 
 from delta_engine.config.settings import environments, load_settings
 from delta_engine.config.state_backend import DatabricksState
-from delta_engine.drift.history import HISTORY_TABLE
+from delta_engine.drift import history as drift_history
+from delta_engine.report import run_history
 from tests.bundle.bundle_files import REFERENCE, USER, deployed, load, read, texts
 from tests.bundle.jobs_api import dashboard_problems, field_problems, volume_problems
 from tests.bundle.quartz import is_quartz
@@ -233,10 +234,16 @@ def _dashboard_problems(root: Path, dashboard: Mapping[str, Any], target: str) -
         yield "everybody who may look would see what the publisher may see"
     if target not in environments(root / "conf"):
         return
-    history = load_settings(root / "conf", target).drift_history
-    declared = f"{dashboard.get('dataset_catalog')}.{dashboard.get('dataset_schema')}.{HISTORY_TABLE}"
-    if history is not None and history.key != declared.lower():
-        yield f"it shows {declared}, and conf/{target}.yml says {history.key}"
+    settings = load_settings(root / "conf", target)
+    schema = f"{dashboard.get('dataset_catalog')}.{dashboard.get('dataset_schema')}"
+    for history, name in (
+        (settings.drift_history, drift_history.HISTORY_TABLE),
+        (settings.run_history, run_history.HISTORY_TABLE),
+    ):
+        if history is None:
+            yield f"it shows {schema}.{name}, which conf/{target}.yml does not keep"
+        elif history.key != f"{schema}.{name}".lower():
+            yield f"it shows {schema}.{name}, and conf/{target}.yml says {history.key}"
 
 
 def _task_problems(root: Path, job: Mapping[str, Any]) -> Iterator[str]:

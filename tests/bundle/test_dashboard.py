@@ -12,7 +12,8 @@ import pytest
 import sqlglot
 from sqlglot import exp
 
-from delta_engine.drift.history import HISTORY_TABLE
+from delta_engine.drift import history as drift_history
+from delta_engine.report import run_history
 from tests.bundle.bundle_checks import problems
 from tests.bundle.bundle_files import deployed, load
 from tests.bundle.dashboard_files import (
@@ -72,7 +73,7 @@ def test_a_bundle_with_the_dashboard_has_no_problems(copy: Path) -> None:
 @pytest.mark.parametrize("target", ["dev", "stage", "prod"])
 def test_the_dashboard_looks_into_the_targets_own_catalog(copy: Path, target: str) -> None:
     dashboard = deployed(load(copy), target)["resources"]["dashboards"]["drift"]
-    assert dashboard["display_name"] == f"Drift of {target}"
+    assert dashboard["display_name"] == f"Drift and runs of {target}"
     assert (dashboard["dataset_catalog"], dashboard["dataset_schema"]) == (target, "delta_engine")
     assert dashboard["warehouse_id"] == "0123456789abcdef"
     assert (FOLDER / dashboard["file_path"]).is_file()
@@ -119,11 +120,12 @@ def test_a_broken_dashboard_is_found_out(copy: Path, replace: str, by: str, prob
 
 def test_a_history_table_elsewhere_is_found_out(copy: Path) -> None:
     path = copy / "conf" / "dev.yml"
-    text = path.read_text("utf-8").split("\ndrift:")[0]
-    path.write_text(text + "\ndrift: {history_table: dev.other.drift_history}\n", "utf-8")
+    text = path.read_text("utf-8").replace("delta_engine.drift_history", "other.drift_history")
+    path.write_text("".join(line for line in text.splitlines(True) if "run_history" not in line), "utf-8")
     found = [problem for problem in problems(copy) if "dashboard" in problem]
     assert found == [
-        "dev: dashboard drift: it shows dev.delta_engine.drift_history, and conf/dev.yml says dev.other.drift_history"
+        "dev: dashboard drift: it shows dev.delta_engine.drift_history, and conf/dev.yml says dev.other.drift_history",
+        "dev: dashboard drift: it shows dev.delta_engine.run_history, which conf/dev.yml does not keep",
     ]
 
 
@@ -138,10 +140,9 @@ def test_names_are_there_once() -> None:
 def test_every_dataset_asks_the_history_table_by_its_name_alone(name: str) -> None:
     (parsed,) = sqlglot.parse(QUERIES[name], dialect="databricks")
     assert isinstance(parsed, exp.Select)
-    assert {table.sql() for table in parsed.find_all(exp.Table)} - {"counts"} <= {
-        HISTORY_TABLE,
-        f"{HISTORY_TABLE} AS found",
-    }
+    asked = {table.sql().removesuffix(" AS found") for table in parsed.find_all(exp.Table)} - {"counts"}
+    assert len(asked) == 1
+    assert asked <= {drift_history.HISTORY_TABLE, run_history.HISTORY_TABLE}
     # the lines are put together as they are
     assert all(line.endswith("\n") for dataset in DASHBOARD["datasets"] for line in dataset["queryLines"])
 

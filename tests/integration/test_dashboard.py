@@ -13,6 +13,9 @@ from delta_engine.drift.drift_report import Attribution, DriftReport, Finding, R
 from delta_engine.drift.history import HISTORY_TABLE, DriftHistory
 from delta_engine.drift_policy import DriftKind, Severity
 from delta_engine.execute.spark_sql_runner import SparkSqlRunner
+from delta_engine.report import run_history
+from delta_engine.report.run_history import RunHistory
+from delta_engine.report.run_report import RunError, RunReport, RunStatus, TableRun, TableStatus
 from delta_engine.sql_runner import Row
 from tests.bundle.dashboard_files import QUERIES, columns, widget_queries
 
@@ -48,6 +51,30 @@ def report(environment: str, *findings: Finding, hours_ago: int) -> DriftReport:
     return DriftReport(environment=environment, checked_at=NOW - timedelta(hours=hours_ago), drifted=drifted)
 
 
+def run(run_id: str, *, hours_ago: int, failed: bool) -> RunReport:
+    """Return a run that changed one table, and maybe failed with another."""
+    error = RunError(message="ask ann", error_class="INSUFFICIENT_PERMISSIONS", sql="ALTER TABLE b")
+    broken = TableRun(table="dev.silver.b", status=TableStatus.FAILED, seconds=0.5, error=error)
+    done = TableRun(table="dev.silver.a", status=TableStatus.CHANGED, seconds=1.5, is_verified=True)
+    started = NOW - timedelta(hours=hours_ago)
+    return RunReport(
+        run_id=run_id,
+        operation="sync",
+        environment="prod",
+        status=RunStatus.PARTIAL if failed else RunStatus.DONE,
+        started_at=started,
+        ended_at=started + timedelta(seconds=3),
+        seconds=3.0,
+        run_by="ci",
+        run_url="",
+        lineage="git:0123abc",
+        engine_version="0.1.0",
+        platform_version="databricks sql",
+        counts={"statements": 1, "retries": 0, "failed": int(failed), "skipped": 0},
+        tables=(done, broken) if failed else (done,),
+    )
+
+
 class LosingRunner:
     """Loses the connection before a run's own row is written."""
 
@@ -71,7 +98,12 @@ def history(spark: SparkSession, tmp_path: Path) -> SparkSqlRunner:
     broken = report("dev", *(FOUND[:1] * 500), hours_ago=0)
     with pytest.raises(ConnectionError):
         DriftHistory(LosingRunner(runner), table).append(broken, "run-4")
-    runner.run(f"CREATE OR REPLACE TEMPORARY VIEW {HISTORY_TABLE} AS SELECT * FROM {table}")
+    runs = f"delta.`{tmp_path / run_history.HISTORY_TABLE}`"
+    RunHistory(runner, runs).append(run("run-5", hours_ago=30, failed=True))
+    RunHistory(runner, runs).append(run("run-6", hours_ago=1, failed=True))
+    RunHistory(runner, runs).append(run("run-7", hours_ago=24 * 120, failed=False))
+    for name, kept_in in ((HISTORY_TABLE, table), (run_history.HISTORY_TABLE, runs)):
+        runner.run(f"CREATE OR REPLACE TEMPORARY VIEW {name} AS SELECT * FROM {kept_in}")
     return runner
 
 
@@ -108,6 +140,12 @@ def test_the_dashboard_shows_what_the_history_has(history: SparkSqlRunner) -> No
     assert len({row["day"] for row in bars}) >= 2
     changes = {row["changed_by"]: row["first_reported"] == row["last_reported"] for row in shown["changes"]}
     assert changes == {"ana": False, "ben": True}
+    runs = [(row["status"], row["tables"], row["failed"], row["run_by"]) for row in shown["runs"]]
+    assert runs == [("partial", 2, 1, "ci"), ("partial", 2, 1, "ci")]
+    unfinished = [
+        (row["table_name"], row["error_class"], row["statement"]) for row in shown["unfinished-tables"]
+    ]
+    assert unfinished == [("dev.silver.b", "INSUFFICIENT_PERMISSIONS", "ALTER TABLE b")]
 
 
 @pytest.mark.parametrize("name", QUERIES)

@@ -57,6 +57,7 @@ def test_the_job(spark: SparkSession, project: Path) -> None:
         "statements": 1,
         "retries": 0,
         "verified": 1,
+        "schemas": 1,
         "report_due": True,
     }
     report = json.loads(text)
@@ -107,6 +108,29 @@ def test_a_failed_table_fails_the_task(spark: SparkSession, project: Path) -> No
     models.write_text(f"{text}    checks: {{known: id IS NOT NULL}}\n")
     with pytest.raises(ApplyFailedError, match="DELTA_NEW_CHECK_CONSTRAINT_VIOLATION"):
         run_notebook(NOTEBOOKS / "sync.py", spark, job)
+
+
+def test_the_sync_task_keeps_its_runs(spark: SparkSession, project: Path) -> None:
+    configuration = project / "conf" / "local.yml"
+    configuration.write_text(
+        configuration.read_text() + "\napply: {parallelism: 2, history_table: dev.ops.run_history}\n"
+    )
+    (project / ".delta-engine" / "warehouse" / "dev" / "ops").mkdir(parents=True)
+    job = {"environment": "local", "conf_dir": str(project / "conf"), "dry_run": "false"}
+    run_ids = [json.loads(run_notebook(NOTEBOOKS / "sync.py", spark, job)[0])["run_id"] for _ in range(2)]
+    history = address_of(project, QualifiedName("dev", "ops", "run_history"))
+    rows = spark.sql(f"SELECT * FROM {history} ORDER BY started_at, row_type DESC").collect()
+    assert [(row["row_type"], row["status"], row["run_id"]) for row in rows] == [
+        ("table", "created", run_ids[0]),
+        ("run", "done", run_ids[0]),
+        ("run", "unchanged", run_ids[1]),
+    ]
+    assert (rows[0]["table_name"], rows[0]["is_verified"], rows[0]["error"]) == (
+        "dev.silver.orders",
+        True,
+        None,
+    )
+    assert rows[1]["seconds"] >= rows[0]["seconds"] > 0
 
 
 def test_widgets_hold_lists_of_words() -> None:

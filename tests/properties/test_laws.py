@@ -10,6 +10,8 @@ from sqlglot import exp
 
 from delta_engine.actions import CreateTable, TablePlan
 from delta_engine.addressing import CatalogAddressing
+from delta_engine.aspects import ASPECTS
+from delta_engine.aspects.aspect import Comparison
 from delta_engine.aspects.column_types import ColumnTypeChange
 from delta_engine.aspects.columns import ColumnAdd, ColumnDrop
 from delta_engine.aspects.functions import full_function_name
@@ -132,6 +134,15 @@ def test_what_the_rules_let_pass_loses_nothing(a: Table, b: Table) -> None:
         assert not align.of_type(ColumnDrop)
         assert all(change.widening is not Widening.IMPOSSIBLE for change in align.of_type(ColumnTypeChange))
         assert all(add.desired.is_nullable for add in align.of_type(ColumnAdd))
+
+
+@given(models(), models())
+def test_aspects_of_columns_have_nothing_to_say_where_all_columns_are_equal(a: Table, b: Table) -> None:
+    checked = tuple(column.name for column in a.columns)
+    comparison = Comparison.of(a, TableState(columns=a.columns, not_null_checks=checked), following(a, b))
+    assert comparison.has_equal_columns
+    found = [action for one in ASPECTS if one.is_of_columns for action in one.diff(comparison)]
+    assert found == []
 
 
 @given(models())

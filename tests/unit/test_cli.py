@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -32,7 +32,7 @@ PLAN = TablePlan(
 )
 
 
-@pytest.mark.parametrize("command", [[], ["init"], ["validate"], ["plan"], ["sync"]])
+@pytest.mark.parametrize("command", [[], ["init"], ["validate"], ["plan"], ["apply"], ["sync"]])
 def test_help_teaches(delta_engine: CommandLine, command: list[str]) -> None:
     result = delta_engine(*command, "--help")
     assert result.code == 0
@@ -42,16 +42,22 @@ def test_help_teaches(delta_engine: CommandLine, command: list[str]) -> None:
 def test_help_is_quick() -> None:
     """It takes little more than the smallest command line that the same library makes, on any machine."""
     smallest = "import typer; app = typer.Typer(); app.command()(lambda: None); app()"
-    ours = _best_of_five([sys.executable, "-m", "delta_engine.cli.app", "--help"])
-    assert ours < 1.7 * _best_of_five([sys.executable, "-c", smallest, "--help"])
+    ours = _least_work_of_five([sys.executable, "-m", "delta_engine.cli.app", "--help"])
+    assert ours < 1.7 * _least_work_of_five([sys.executable, "-c", smallest, "--help"])
 
 
-def _best_of_five(command: list[str]) -> float:
+def _least_work_of_five(command: list[str]) -> float:
+    """Return the seconds of processor time that a command takes: they do not grow with what else is running."""
     seconds = []
     for _ in range(5):
-        start = time.perf_counter()
+        before = os.times()
         subprocess.run(command, check=True, capture_output=True)
-        seconds.append(time.perf_counter() - start)
+        after = os.times()
+        children = (
+            after.children_user - before.children_user,
+            after.children_system - before.children_system,
+        )
+        seconds.append(sum(children))
     return min(seconds)
 
 

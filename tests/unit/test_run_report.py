@@ -16,10 +16,11 @@ from jsonschema import Draft202012Validator
 from delta_engine.addressing import CatalogAddressing
 from delta_engine.capabilities import DATABRICKS
 from delta_engine.cli.results import Results
-from delta_engine.errors import StatementError
+from delta_engine.config.settings import load_settings
+from delta_engine.errors import ConfigError, StatementError
 from delta_engine.execute.action_runner import ActionRunner, ApplyFailedError
 from delta_engine.execute.apply_control import ApplyControl
-from delta_engine.models import Column, ForeignKey, Table
+from delta_engine.models import Column, ForeignKey, QualifiedName, Table
 from delta_engine.orchestrate.orchestrator import Orchestrator
 from delta_engine.report.run_history import RunHistory
 from delta_engine.report.run_json import run_json, run_schema, short_run_json
@@ -199,6 +200,18 @@ def test_moments_of_the_history_are_utc(report: RunReport) -> None:
     runner = Statements()
     RunHistory(runner, HISTORY).append(replace(report, started_at=elsewhere))
     assert "TIMESTAMP '2026-03-01 13:00:00.000000 UTC'" in runner.sql
+
+
+def test_the_configuration_names_the_history(project: Path) -> None:
+    assert load_settings(project / "conf", "local").run_history is None
+    path = project / "conf" / "local.yml"
+    text = path.read_text()
+    path.write_text(text + "apply: {history_table: '${catalog}.ops.run_history'}\n")
+    found = load_settings(project / "conf", "local").run_history
+    assert found == QualifiedName("dev", "ops", "run_history")
+    path.write_text(text + "apply: {history_table: run_history}\n")
+    with pytest.raises(ConfigError, match="history_table is a table's full name"):
+        load_settings(project / "conf", "local")
 
 
 def test_timings_show_the_slowest_first(report: RunReport, capsys: pytest.CaptureFixture[str]) -> None:

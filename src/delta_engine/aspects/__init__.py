@@ -107,6 +107,8 @@ def beyond_columns(desired: Table) -> Iterator[Action]:
 
 
 def _is_asked(aspect: Aspect[Any], comparison: Comparison) -> bool:
+    if aspect.is_of_columns and comparison.has_equal_columns:
+        return False
     return aspect.part is None or comparison.desired.is_about(aspect.part)
 
 

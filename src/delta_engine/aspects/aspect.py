@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
-from typing import Generic
+from typing import Generic, NamedTuple, TypeAlias
 
 from delta_engine.actions import SomeAction
 from delta_engine.addressing import Addressing
@@ -18,6 +18,9 @@ from delta_engine.policy import NO_POLICY, Ownership, Policy
 from delta_engine.sql import sql_schema
 from delta_engine.state.states import TableState
 from delta_engine.types import DataType
+
+ColumnPair: TypeAlias = tuple[Column, Column]
+"""A column on both sides, desired and observed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,7 +36,7 @@ class Comparison:
         last_applied: the model that this engine applied last, if it ever did.
         attempted: the models that later runs failed to apply: some of it may be there.
         policy: whose the things are that the model does not name.
-        shared: the columns of both sides, desired and observed.
+        differing: the columns of both sides that differ in anything, desired and observed.
         added: the model's columns that the table lacks.
         dropped: the table's columns that the model lacks.
         renames: the columns and fields that get another name.
@@ -46,7 +49,7 @@ class Comparison:
     last_applied: Table | None
     attempted: tuple[Table, ...]
     policy: Policy
-    shared: tuple[tuple[Column, Column], ...]
+    differing: tuple[ColumnPair, ...]
     added: tuple[Column, ...]
     dropped: tuple[Column, ...]
     renames: Renames
@@ -66,27 +69,27 @@ class Comparison:
         renames = Renames.of(desired, observed)
         observed = renames.applied_to(observed)
         last_applied = last_applied and with_all_renames(last_applied, desired, renames)
-        by_key = {column.key: column for column in observed.columns}
-        shared = [(column, by_key[column.key]) for column in desired.columns if column.key in by_key]
-        found = tuple(_inside(shared))
-        owns_columns = desired.is_about(Part.COLUMNS)
-        known = {column.key for column in desired.columns} | renames.contested
+        is_about_columns = desired.is_about(Part.COLUMNS)
+        pairs = _paired(desired.columns, observed.columns)
+        found = tuple(_inside(pairs.differing))
         return cls(
             desired=desired,
             observed=observed,
             last_applied=last_applied,
             attempted=tuple(with_all_renames(model, desired, renames) for model in attempted),
             policy=policy,
-            shared=tuple(shared),
-            added=tuple(column for column in desired.columns if owns_columns and column.key not in by_key),
-            dropped=tuple(column for column in observed.columns if owns_columns and column.key not in known),
+            differing=pairs.differing,
+            added=pairs.added if is_about_columns else (),
+            dropped=tuple(
+                column for column in pairs.dropped if is_about_columns and column.key not in renames.contested
+            ),
             renames=renames,
             fields=tuple(
                 pair
                 for pair in found
-                if isinstance(pair, FieldPair) and (owns_columns or (pair.desired and pair.observed))
+                if isinstance(pair, FieldPair) and (is_about_columns or (pair.desired and pair.observed))
             ),
-            types=tuple(pair for pair in found if isinstance(pair, TypePair) and owns_columns),
+            types=tuple(pair for pair in found if isinstance(pair, TypePair) and is_about_columns),
         )
 
     @property
@@ -112,9 +115,20 @@ class Comparison:
         return self.renames.columns
 
     @property
-    def with_new_columns(self) -> tuple[tuple[Column, Column], ...]:
-        """The shared columns, and those to add beside what adding them leaves: nothing but name, type and comment."""
-        return (*self.shared, *((column, bare_column(column)) for column in self.added))
+    def shared(self) -> tuple[ColumnPair, ...]:
+        """The columns of both sides, desired and observed, whether they differ or not."""
+        there = {column.key: column for column in self.observed.columns}
+        return tuple((column, there[column.key]) for column in self.desired.columns if column.key in there)
+
+    @property
+    def has_equal_columns(self) -> bool:
+        """Whether nothing is to be done about columns: none is renamed either, for that is a difference too."""
+        return not (self.differing or self.added or self.dropped)
+
+    @property
+    def differing_or_new(self) -> tuple[ColumnPair, ...]:
+        """The shared columns that differ, and those to add beside what adding leaves: name, type and comment."""
+        return (*self.differing, *((column, bare_column(column)) for column in self.added))
 
 
 def bare_column(column: Column) -> Column:
@@ -122,9 +136,33 @@ def bare_column(column: Column) -> Column:
     return Column(column.name, column.data_type, column.is_nullable, column.comment)
 
 
-def _inside(shared: Iterable[tuple[Column, Column]]) -> Iterator[FieldPair | TypePair]:
+class _Paired(NamedTuple):
+    """How the columns of two sides differ, paired by name."""
+
+    differing: tuple[ColumnPair, ...] = ()
+    added: tuple[Column, ...] = ()
+    dropped: tuple[Column, ...] = ()
+
+
+def _paired(desired: tuple[Column, ...], observed: tuple[Column, ...]) -> _Paired:
+    if desired == observed:  # most tables, most of the time: nothing has to be looked up
+        return _Paired()
+    there = {column.key: column for column in observed}
+    wanted = [(column.key, column) for column in desired]
+    known = dict(wanted)
+    shared = ((column, there[key]) for key, column in wanted if key in there)
+    return _Paired(
+        tuple(pair for pair in shared if pair[0] != pair[1]),
+        tuple(column for key, column in wanted if key not in there),
+        tuple(column for key, column in there.items() if key not in known),
+    )
+
+
+def _inside(pairs: Iterable[ColumnPair]) -> Iterator[FieldPair | TypePair]:
     """Yield where the types of columns differ."""
-    for desired, observed in shared:
+    for desired, observed in pairs:
+        if desired.data_type == observed.data_type:
+            continue
         for pair in type_differences(observed.data_type, desired.data_type):
             yield replace(pair, path=(observed.name, *pair.path))
 
@@ -226,6 +264,8 @@ class Aspect(Generic[SomeAction]):
         explain: turns one action into lines for people.
         accept: returns a model with the observed side of what an action would change.
         drift_kind: what somebody did if an action would bring a table back to what was applied.
+        is_of_columns: whether it looks at columns one by one, and at nothing else: it is not asked about a table
+            whose columns are all as the model has them.
         create: the aspect's part of CREATE TABLE.
         completes_create: whether its part of a new table takes statements after CREATE TABLE: its diff against a
             table that has nothing of it.
@@ -241,6 +281,7 @@ class Aspect(Generic[SomeAction]):
     explain: Callable[[SomeAction], Iterable[Change]]
     accept: Callable[[Table, TableState, SomeAction], Table]
     drift_kind: Callable[[SomeAction], DriftKind]
+    is_of_columns: bool = False
     create: Callable[[Table, RenderContext], CreateClauses] = no_create_clauses
     completes_create: bool = False
     differences: Callable[[Comparison], Iterable[SomeAction]] | None = None

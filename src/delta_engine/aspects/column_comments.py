@@ -133,7 +133,7 @@ def _names(model: Table, place: Path) -> bool:
 
 
 def _different(comparison: Comparison) -> Iterator[ColumnComment]:
-    for desired, observed in comparison.shared:
+    for desired, observed in comparison.differing:
         if desired.comment != observed.comment:
             yield ColumnComment(observed.name, desired.comment, observed.comment)
     for pair in comparison.fields:
@@ -151,4 +151,5 @@ ASPECT: Aspect[SetColumnComments] = Aspect(
     explain=explain,
     accept=accept,
     drift_kind=lambda _action: DriftKind.COLUMN_COMMENT,
+    is_of_columns=True,
 )

@@ -99,5 +99,6 @@ ASPECT: Aspect[SetColumnDefault | DropColumnDefault] = Aspect(
     explain=explain,
     accept=accept,
     drift_kind=lambda _action: DriftKind.COLUMN_DEFAULT,
+    is_of_columns=True,
     create=create,
 )

@@ -55,7 +55,7 @@ def diff(comparison: Comparison) -> Iterable[SetColumnMask | DropColumnMask]:
     changes = tuple(differences(comparison))
     yield from changes
     changed = {change.column for change in changes}
-    for _, present in comparison.shared:
+    for _, present in comparison.shared if comparison.dropped else ():
         mask = _normal(present.mask, comparison.desired.qualified_name)
         if mask and present.name not in changed and takes_dropped(mask.using_columns, comparison):
             yield DropColumnMask(present.name, mask)
@@ -64,9 +64,12 @@ def diff(comparison: Comparison) -> Iterable[SetColumnMask | DropColumnMask]:
 
 def differences(comparison: Comparison) -> Iterable[SetColumnMask | DropColumnMask]:
     """Yield an action per shared column whose function or further columns differ."""
+    masked = [pair for pair in comparison.differing if pair[0].mask != pair[1].mask]
+    if not masked:
+        return
     name = comparison.desired.qualified_name
     known = {column.key for model in comparison.ours for column in model.columns if column.mask is not None}
-    for column, present in comparison.shared:
+    for column, present in masked:
         desired, observed = _normal(column.mask, name), _normal(present.mask, name)
         if desired is None:
             if observed is not None and present.key in known:
@@ -164,4 +167,5 @@ ASPECT: Aspect[SetColumnMask | DropColumnMask] = Aspect(
     explain=explain,
     accept=accept,
     drift_kind=lambda _action: DriftKind.COLUMN_MASK,
+    is_of_columns=True,
 )

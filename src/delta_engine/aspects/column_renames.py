@@ -79,4 +79,5 @@ ASPECT: Aspect[ColumnRename] = Aspect(
     explain=explain,
     accept=accept,
     drift_kind=lambda _action: DriftKind.COLUMN_RENAMED,
+    is_of_columns=True,
 )

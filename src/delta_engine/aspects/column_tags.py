@@ -124,18 +124,21 @@ def accept(model: Table, observed: TableState, action: SetColumnTags | UnsetColu
 
 
 def _changes(comparison: Comparison) -> Iterable[tuple[str, tuple[TagChange, ...]]]:
-    for desired, observed in comparison.with_new_columns:
+    for desired, observed in comparison.differing_or_new:
         changes = changed_tags(desired.tags, observed.tags)
         if changes:
             yield observed.name, changes
 
 
 def _unwanted(comparison: Comparison) -> Iterable[tuple[str, tuple[tuple[str, str], ...]]]:
+    tagged = [pair for pair in comparison.differing if pair[1].tags]
+    if not tagged:
+        return
     ours: dict[str, set[str]] = defaultdict(set)
     for model in comparison.ours:
         for column in model.columns:
             ours[column.key] |= column.tags.keys()
-    for desired, observed in comparison.shared:
+    for desired, observed in tagged:
         unwanted = unwanted_tags(desired.tags, observed.tags, ours[observed.key], comparison.policy.tags)
         if unwanted:
             yield observed.name, unwanted
@@ -151,5 +154,6 @@ ASPECT: Aspect[SetColumnTags | UnsetColumnTags] = Aspect(
     explain=explain,
     accept=accept,
     drift_kind=lambda _action: DriftKind.COLUMN_TAG,
+    is_of_columns=True,
     completes_create=True,
 )

@@ -87,4 +87,5 @@ ASPECT: Aspect[ColumnTypeChange] = Aspect(
     explain=explain,
     accept=accept,
     drift_kind=lambda _action: DriftKind.COLUMN_TYPE,
+    is_of_columns=True,
 )

@@ -241,5 +241,6 @@ ASPECT: Aspect[ColumnAction] = Aspect(
     explain=explain,
     accept=accept,
     drift_kind=drift_kind,
+    is_of_columns=True,
     create=create,
 )

@@ -177,6 +177,8 @@ def _pairs(comparison: Comparison) -> Iterator[tuple[ForeignKey | None, ForeignK
     """
     observed = {(key.name or "").lower(): key for key in comparison.observed.foreign_keys}
     model = comparison.desired
+    if not model.foreign_keys and not observed:
+        return
     wanted_keys = resolved_keys(model, {model.qualified_name.key: model})
     desired = {(key.name or "").lower(): key for key in wanted_keys}
     for name in sorted({*observed, *desired}):

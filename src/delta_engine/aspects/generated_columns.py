@@ -53,7 +53,9 @@ def differences(comparison: Comparison) -> Iterator[ChangeGeneration]:
     """Yield the columns, new ones included, that get their values otherwise."""
     if not comparison.desired.is_about(Part.COLUMNS):
         return
-    for desired, observed in comparison.with_new_columns:
+    for desired, observed in comparison.differing_or_new:
+        if desired.identity == observed.identity and desired.generated_as == observed.generated_as:
+            continue
         if not _is_same(_generation(desired), _generation(observed)):
             yield ChangeGeneration(observed.name, _generation(desired), _generation(observed))
 
@@ -66,15 +68,17 @@ def diff(comparison: Comparison) -> Iterator[ChangeGeneration | ChangeFixedColum
     yield from differences(comparison)
     model = comparison.desired
     changed_types = {pair.path[0].lower() for pair in comparison.types}
-    for desired, observed in comparison.shared:
+    for desired, observed in comparison.differing:
         if observed.identity is not None and (
             observed.key in changed_types
             or (desired.is_nullable != observed.is_nullable and model.is_about(Part.COLUMNS))
             or (desired.comment != observed.comment and model.is_about(Part.COMMENTS))
         ):
             yield ChangeFixedColumn(observed.name)
-    gone = {column.key for column in comparison.dropped}
     touched = sorted(set(_touched(comparison)))
+    if not touched:
+        return
+    gone = {column.key for column in comparison.dropped}
     for column in comparison.observed.columns:
         if column.generated_as is None or column.key in gone:
             continue
@@ -129,13 +133,16 @@ def _touched(comparison: Comparison) -> Iterator[Path]:
     """Yield what is dropped, renamed or gets another type, by the names so far, as far as SQL says it with dots."""
     yield from ((former,) for former, _ in comparison.renames.columns)
     yield from ((column.name,) for column in comparison.dropped)
-    former = {name.lower(): former for former, name in comparison.renames.columns}
-    types = {column.key: column.data_type for _, column in comparison.shared}
-    for name, *inside in (
+    places = (
         *((*rename.path, rename.observed) for rename in comparison.renames.fields),
         *(pair.path for pair in comparison.fields if pair.desired is None),
         *(pair.path for pair in comparison.types),
-    ):
+    )
+    if not places:
+        return
+    former = {name.lower(): former for former, name in comparison.renames.columns}
+    types = {column.key: column.data_type for _, column in comparison.shared}
+    for name, *inside in places:
         yield (former.get(name.lower(), name), *within_structs(types[name.lower()], tuple(inside)))
 
 
@@ -167,4 +174,5 @@ ASPECT: Aspect[ChangeGeneration | ChangeFixedColumn] = Aspect(
     explain=explain,
     accept=accept,
     drift_kind=lambda _action: DriftKind.COLUMN_GENERATION,
+    is_of_columns=True,
 )

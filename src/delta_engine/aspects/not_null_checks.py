@@ -38,11 +38,12 @@ class AddNotNullCheck:
 
 def diff(comparison: Comparison) -> Iterable[DropNotNullCheck | AddNotNullCheck]:
     """Yield both for a column that changes otherwise, the drop alone for one that becomes nullable as well."""
-    changed = set(changed_columns(comparison))
+    in_the_way = {*changed_columns(comparison)} & {*map(str.lower, comparison.observed.not_null_checks)}
+    if not in_the_way:
+        return
     former = {name.lower(): former for former, name in comparison.renames.columns}
-    checked = set(map(str.lower, comparison.observed.not_null_checks))
     for desired, observed in comparison.shared:
-        if observed.key in changed & checked:
+        if observed.key in in_the_way:
             yield DropNotNullCheck(former.get(observed.key, observed.name))
             if not desired.is_nullable:
                 yield AddNotNullCheck(desired.name)
@@ -91,4 +92,5 @@ ASPECT: Aspect[DropNotNullCheck | AddNotNullCheck] = Aspect(
     explain=explain,
     accept=_unchanged,
     drift_kind=lambda _action: DriftKind.COLUMN_NULLABILITY,
+    is_of_columns=True,
 )

@@ -55,7 +55,7 @@ class ColumnNullabilityChange:
 
 def diff(comparison: Comparison) -> Iterable[ColumnNullabilityChange]:
     """Yield a change per shared column or field whose nullability differs."""
-    for desired, observed in comparison.shared:
+    for desired, observed in comparison.differing:
         if desired.is_nullable != observed.is_nullable:
             yield ColumnNullabilityChange(observed.name, make_nullable=desired.is_nullable)
     for pair in comparison.fields:
@@ -119,4 +119,5 @@ ASPECT: Aspect[ColumnNullabilityChange] = Aspect(
     explain=explain,
     accept=accept,
     drift_kind=lambda _action: DriftKind.COLUMN_NULLABILITY,
+    is_of_columns=True,
 )

@@ -185,7 +185,7 @@ def _identity(key: PrimaryKey | None) -> tuple[str, tuple[str, ...]] | None:
     """Return what makes two keys equal, as far as platforms let it be read back: all but RELY."""
     if key is None:
         return None
-    return _name(key), tuple(column.lower() for column in key.columns)
+    return _name(key), tuple(map(str.lower, key.columns))
 
 
 def _name(key: PrimaryKey) -> str:
@@ -201,10 +201,12 @@ def _remembered(comparison: Comparison, desired: PrimaryKey | None) -> PrimaryKe
     observed = comparison.observed.primary_key
     if observed is None:
         return None
+    identity = _identity(observed)
     applied = (named_primary_key(model) for model in comparison.ours)
-    known = {key.rely for key in applied if key is not None and _identity(key) == _identity(observed)}
-    wanted = desired.rely if desired is not None and _identity(desired) == _identity(observed) else False
-    return replace(observed, rely=(not wanted) if (not wanted) in known else wanted)
+    known = {key.rely for key in applied if key is not None and _identity(key) == identity}
+    wanted = desired.rely if desired is not None and _identity(desired) == identity else False
+    rely = (not wanted) if (not wanted) in known else wanted
+    return observed if observed.rely == rely else replace(observed, rely=rely)
 
 
 def _names_one(model: Table) -> bool:

@@ -57,6 +57,8 @@ def privilege_changes(
         ownership: whose the others are.
         owner: who owns the thing in the end; its rights are not revoked.
     """
+    if not desired and not observed:
+        return
     wanted, found, granted = _by_key(desired), _by_key(observed), [_by_key(grants) for grants in ours]
     names = {name.lower(): name for name in (*desired, *observed)}
     for key in sorted(names):

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from operator import attrgetter
 
 from delta_engine.models import Column, Part, PrimaryKey, Table
 from delta_engine.nested_types import FieldRename, field_renames, with_field_renamed
 from delta_engine.state.states import TableState
+
+_FORMER_NAME = attrgetter("renamed_from")
+_FORMER_FIELD_NAMES = attrgetter("renamed_fields")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,9 +31,7 @@ class Renames:
     @classmethod
     def of(cls, desired: Table, observed: TableState) -> Renames:
         """Find what a table still has by its former name; nothing for a model that is not about columns."""
-        if not desired.is_about(Part.COLUMNS) or not any(
-            column.renamed_from or column.renamed_fields for column in desired.columns
-        ):
+        if not desired.is_about(Part.COLUMNS) or not _declares_renames(desired):
             return NO_RENAMES
         present = {column.key: column for column in observed.columns}
         wanted = {column.key for column in desired.columns}
@@ -126,6 +128,8 @@ def with_all_renames(applied: Table, desired: Table, pending: Renames) -> Table:
             it, or by hand.
         pending: the renames that are not done yet.
     """
+    if not _declares_renames(desired):
+        return applied
     known, wanted = {column.key for column in applied.columns}, {column.key for column in desired.columns}
     done = {
         column.renamed_from: column.name
@@ -137,10 +141,14 @@ def with_all_renames(applied: Table, desired: Table, pending: Renames) -> Table:
 
 def without_declared_renames(model: Table) -> Table:
     """Return a model that names things as they are now, and says nothing of former names."""
-    if not any(column.renamed_from or column.renamed_fields for column in model.columns):
+    if not _declares_renames(model):
         return model
     columns = (replace(column, renamed_from=None, renamed_fields={}) for column in model.columns)
     return replace(model, columns=tuple(columns))
+
+
+def _declares_renames(model: Table) -> bool:
+    return any(map(_FORMER_NAME, model.columns)) or any(map(_FORMER_FIELD_NAMES, model.columns))
 
 
 def _fields(desired: Table, observed: Iterable[Column]) -> Iterator[FieldRename]:

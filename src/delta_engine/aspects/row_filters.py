@@ -49,6 +49,8 @@ def diff(comparison: Comparison) -> Iterable[SetRowFilter | DropRowFilter]:
     No platform drops a column that a filter takes, so that the filter goes before, whosesoever it is; a rule wants
     consent to that.
     """
+    if comparison.desired.row_filter is None and comparison.observed.row_filter is None:
+        return
     changes = tuple(differences(comparison))
     yield from changes
     observed = _normal(comparison.observed.row_filter, comparison.desired.qualified_name)

@@ -116,8 +116,10 @@ def _spelled(key: str) -> str:
 
 def diff(comparison: Comparison) -> Iterable[EnableTableFeature | ContradictFeature]:
     """Yield what the model asks for, and what the changes of its columns need."""
-    observed = _observed(comparison)
     wanted = _declared(comparison)
+    if not wanted and comparison.has_equal_columns:
+        return
+    observed = _observed(comparison)
     for key, value, reason in _needed(comparison, observed, wanted):
         declared = wanted.get(key)
         if declared is None or _is_satisfied(key, value, declared):
@@ -157,7 +159,7 @@ def differences(comparison: Comparison) -> Iterable[EnableTableFeature]:
 
 def changed_defaults(comparison: Comparison) -> Iterator[tuple[Column, Column]]:
     """Yield the columns, desired and observed, whose defaults differ by more than spelling."""
-    for desired, observed in comparison.with_new_columns:
+    for desired, observed in comparison.differing_or_new:
         one, other = desired.default, observed.default
         if one != other and (one is None or other is None or not is_same_expression(one, other)):
             yield desired, observed

@@ -171,9 +171,10 @@ def is_set_by_platform(key: str) -> bool:
 
 
 def _differing(comparison: Comparison) -> Iterable[PropertyChange]:
+    properties = comparison.observed.table_properties
     for key, value in comparison.desired.effective_table_properties.items():
-        observed = _value(comparison.observed.table_properties, key)
-        if not is_upgrade(key, value) and not _is_same_value(key, value, observed):
+        observed = _value(properties, key)
+        if observed != value and not is_upgrade(key, value) and not _is_same_value(key, value, observed):
             yield PropertyChange(key, value, observed)
 
 

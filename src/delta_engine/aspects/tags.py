@@ -31,6 +31,8 @@ class TagChange:
 
 def changed_tags(desired: Tags, observed: Tags) -> tuple[TagChange, ...]:
     """Return the tags that a model names and that are missing or have another value, sorted by key."""
+    if desired == observed:
+        return ()
     return tuple(
         TagChange(key, value, observed.get(key))
         for key, value in sorted(desired.items())

@@ -32,6 +32,8 @@ def incompatible(
         observed: the table as it is.
         actions: what the plan does to it.
     """
+    if not observed.checks and not any(isinstance(action, CheckAdd) for action in actions):
+        return
     table = ".".join(map(quote_ident, str(model.qualified_name).split(".")))
     present = Renames.of(model, observed).applied_to(observed)
     checks, protections = _checks(present, actions), _protections(present, actions, table)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from delta_engine.aspects.renames import Renames
+from delta_engine.aspects.renames import NO_RENAMES, Renames
 from delta_engine.errors import InvalidModelError
 from delta_engine.models import ForeignKey, Part, PrimaryKey, Table
 from delta_engine.state.catalog_reader import former_name
@@ -32,9 +32,11 @@ def unmanageable(model: Table, state: CatalogState) -> Iterator[InvalidModelErro
             location=model.declared_at,
             way_out="Move or drop one of them by hand, or leave renamed_from out.",
         )
-    yield from _clashes(model, observed)
-    yield from _lost_keys(model, observed)
-    yield from _protecting(model, observed)
+    renames = Renames.of(model, observed)
+    if renames != NO_RENAMES:
+        yield from _clashes(model, renames)
+        yield from _lost_keys(model, observed, renames)
+        yield from _protecting(model, observed, renames)
     if observed.relation is RelationKind.STREAMING_TABLE and not _is_about_at_most(
         model, PARTS_OF_STREAMING_TABLES
     ):
@@ -58,9 +60,8 @@ def unmanageable(model: Table, state: CatalogState) -> Iterator[InvalidModelErro
             )
 
 
-def _clashes(model: Table, observed: TableState) -> Iterator[InvalidModelError]:
+def _clashes(model: Table, renames: Renames) -> Iterator[InvalidModelError]:
     """Yield the renames for which something else would have to go."""
-    renames = Renames.of(model, observed)
     pairs = [(former, name, name) for former, name in renames.clashes]
     pairs += [
         (".".join((*rename.path, rename.observed)), ".".join((*rename.path, rename.desired)), rename.path[0])
@@ -79,7 +80,7 @@ def _clashes(model: Table, observed: TableState) -> Iterator[InvalidModelError]:
         )
 
 
-def _protecting(model: Table, observed: TableState) -> Iterator[InvalidModelError]:
+def _protecting(model: Table, observed: TableState, renames: Renames) -> Iterator[InvalidModelError]:
     """Yield the renames of columns that the row filter or a mask reads.
 
     Databricks refuses them (error conditions `ROW_LEVEL_SECURITY_INCOMPATIBLE_SCHEMA_CHANGE`,
@@ -91,7 +92,7 @@ def _protecting(model: Table, observed: TableState) -> Iterator[InvalidModelErro
     for column in observed.columns:
         for name in column.mask.using_columns if column.mask else ():
             readers[name.lower()] = f"mask of {column.name}"
-    for former, name in Renames.of(model, observed).columns:
+    for former, name in renames.columns:
         if former.lower() in readers:
             reader = readers[former.lower()]
             yield InvalidModelError(
@@ -104,14 +105,14 @@ def _protecting(model: Table, observed: TableState) -> Iterator[InvalidModelErro
             )
 
 
-def _lost_keys(model: Table, observed: TableState) -> Iterator[InvalidModelError]:
+def _lost_keys(model: Table, observed: TableState, renames: Renames) -> Iterator[InvalidModelError]:
     """Yield the renames that would drop a key nobody here makes anew: Databricks drops the keys of such columns."""
     if model.is_about(Part.CONSTRAINTS):
         return
     keys: list[PrimaryKey | ForeignKey] = list(observed.foreign_keys)
     if observed.primary_key is not None:
         keys.append(observed.primary_key)
-    for former, name in Renames.of(model, observed).columns:
+    for former, name in renames.columns:
         for key in keys:
             if former.lower() in map(str.lower, key.columns):
                 yield InvalidModelError(

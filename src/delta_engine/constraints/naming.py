@@ -16,6 +16,8 @@ RESERVED_CHECK_PREFIX = "delta_engine_not_null_"
 
 _HASH_LENGTH = 12
 
+_IS_SAFE = re.compile(r"[a-z0-9_]*").fullmatch
+
 
 def build_primary_key_name(table: QualifiedName, columns: Sequence[str]) -> str:
     """Return the derived name of a primary key, such as `pk_dev_silver_orders__id`.
@@ -24,8 +26,7 @@ def build_primary_key_name(table: QualifiedName, columns: Sequence[str]) -> str:
     replaced, or the name would pass 255 characters, a hash of the exact names keeps it unique.
     """
     parts = [part.lower() for part in (table.catalog, table.schema, table.table)]
-    exact = "\x1f".join((*parts, *(column.lower() for column in columns)))
-    return _name(f"pk_{'_'.join(parts)}__{'_'.join(columns).lower()}", exact)
+    return _name(f"pk_{'_'.join(parts)}__{'_'.join(columns).lower()}", *parts, *map(str.lower, columns))
 
 
 def build_foreign_key_name(table: QualifiedName, columns: Sequence[str], references: QualifiedName) -> str:
@@ -36,9 +37,9 @@ def build_foreign_key_name(table: QualifiedName, columns: Sequence[str], referen
     """
     parts = [part.lower() for part in (table.catalog, table.schema, table.table)]
     is_near = (references.catalog.lower(), references.schema.lower()) == (parts[0], parts[1])
-    exact = "\x1f".join((*parts, *(column.lower() for column in columns), references.key))
     parent = references.table if is_near else f"{references.schema}.{references.table}"
-    return _name(f"fk_{'_'.join(parts)}__{'_'.join(columns)}__{parent}".lower(), exact)
+    readable = f"fk_{'_'.join(parts)}__{'_'.join(columns)}__{parent}".lower()
+    return _name(readable, *parts, *map(str.lower, columns), references.key)
 
 
 def build_not_null_check_name(column: str) -> str:
@@ -46,9 +47,9 @@ def build_not_null_check_name(column: str) -> str:
     return _name(f"{RESERVED_CHECK_PREFIX}{column.lower()}", column.lower())
 
 
-def _name(readable: str, exact: str) -> str:
+def _name(readable: str, *exact: str) -> str:
+    if _IS_SAFE(readable) and len(readable) <= MAX_NAME_LENGTH:
+        return readable
     safe = re.sub(r"[^a-z0-9_]", "_", readable)
-    if safe == readable and len(safe) <= MAX_NAME_LENGTH:
-        return safe
-    digest = hashlib.sha256(exact.encode()).hexdigest()[:_HASH_LENGTH]
+    digest = hashlib.sha256("\x1f".join(exact).encode()).hexdigest()[:_HASH_LENGTH]
     return f"{safe[: MAX_NAME_LENGTH - _HASH_LENGTH - 1]}_{digest}"

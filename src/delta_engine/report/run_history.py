@@ -12,6 +12,9 @@ from delta_engine.execute.history_table import HistoryTable, Value
 from delta_engine.report.run_report import RunError, RunReport, TableRun
 from delta_engine.sql_runner import SqlRunner
 
+HISTORY_TABLE: Final = "run_history"
+"""The table's name, in the schema of the deployment state: the bundle's dashboard asks for it."""
+
 _COMMENT: Final = (
     "Delta Engine: what every run did. A run's row is written after those of its tables; such without one belong to a "
     "run that broke off."

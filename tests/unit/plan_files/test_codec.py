@@ -5,10 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
+from tempfile import NamedTemporaryFile
 from typing import Any
 
 import msgspec
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 from delta_engine.plan_files.codec import encode_plan_file, read_plan_file, sealed
@@ -72,6 +75,20 @@ def test_every_truncation_is_refused(path: Path) -> None:
     for length in range(0, len(data), 7):
         with pytest.raises(PlanFileError, match=r"is empty|is no JSON, or not all of it"):
             read(path, data[:length])
+
+
+@given(
+    place=st.integers(0, len(encode_plan_file(PLAN)) - 1), byte=st.integers(0, 255), is_added=st.booleans()
+)
+def test_no_changed_byte_gets_through(place: int, byte: int, is_added: bool) -> None:
+    data = bytearray(encode_plan_file(PLAN))
+    data[place : place if is_added else place + 1] = bytes([byte])
+    with NamedTemporaryFile() as file:
+        try:
+            found = read(Path(file.name), bytes(data))
+        except PlanFileError:
+            return
+    assert found == PLAN  # a blank between two tokens
 
 
 @pytest.mark.parametrize(
