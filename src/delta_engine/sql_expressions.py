@@ -32,6 +32,13 @@ _GENERATORS: Final = frozenset(
 
 _UNSTEADY: Final = frozenset({"rand", "random", "randn", "randstr", "shuffle", "uniform", "uuid"})
 
+_OF_THE_MOMENT: Final = frozenset(
+    {
+        *("current_catalog", "current_date", "current_schema", "current_time", "current_timestamp"),
+        *("current_timezone", "current_user", "localtimestamp", "session_user", "user"),
+    }
+)
+
 _CASTING: Final = frozenset(("cast", "as"))
 _TYPES: Final = {"integer": "int", "long": "bigint", "short": "smallint", "byte": "tinyint", "dec": "decimal"}
 """Words for types that are the same for Spark; `a::int` is a cast as well."""
@@ -73,8 +80,9 @@ def reads(expression: str, path: Sequence[str]) -> bool:
 def expression_problem(expression: str) -> str | None:
     """Return why an expression cannot give a value for a single row; None if it can.
 
-    No subqueries, no aggregates, window functions and generators, no parameters (Databricks documentation, "ADD
-    CONSTRAINT clause" and "CREATE TABLE"; Delta takes some of them, and fails when rows are written).
+    No subqueries, no aggregates, window functions and generators, no parameters, nothing that draws lots (Databricks
+    documentation, "ADD CONSTRAINT clause" and "CREATE TABLE"). Delta 4.3.1 takes a CHECK with a subquery or `rand()`,
+    and then fails every write.
     """
     from sqlglot import exp
 
@@ -94,17 +102,19 @@ def expression_problem(expression: str) -> str | None:
         return "looks at more than one row"
     if functions & _GENERATORS:
         return "makes several rows of one"
+    if functions & _UNSTEADY:
+        return "gives another value each time"
     return "holds a *" if tree.find(exp.Star) else None
 
 
-def steady_problem(expression: str) -> str | None:
-    """Return why an expression cannot give one value for a row, whenever it is asked; None if it can.
+def generation_problem(expression: str) -> str | None:
+    """Return why the values of a column cannot be computed by an expression; None if they can.
 
-    Delta takes such a CHECK, and then fails every write (measured on 4.3.1); generated columns it refuses.
+    Delta takes functions alone that give the same at any time, for anybody (measured on 4.3.1).
     """
     problem = expression_problem(expression)
-    if problem is None and set(_functions(_parsed(expression))) & _UNSTEADY:
-        return "gives another value each time"
+    if problem is None and set(_functions(_parsed(expression))) & _OF_THE_MOMENT:
+        return "depends on when it is computed, or for whom"
     return problem
 
 
@@ -115,8 +125,8 @@ def condition_problem(expression: str) -> str | None:
     tree = _parsed(expression)
     plain = tree.unnest() if tree else None
     if isinstance(plain, (exp.Literal, exp.Null, exp.Neg, exp.Add, exp.Sub, exp.Mul, exp.Div, exp.Mod)):
-        return steady_problem(expression) or "is no condition"
-    return steady_problem(expression)
+        return expression_problem(expression) or "is no condition"
+    return expression_problem(expression)
 
 
 @lru_cache(_MANY)

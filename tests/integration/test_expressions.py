@@ -62,7 +62,7 @@ EXPRESSIONS = [
     "interval '1' day + d",
     "1e0 + a",
     "2L * a",
-    "arr[0] + 2",
+    "get(arr, 0) + 2",
 ]
 
 REPLACED = [
@@ -98,7 +98,7 @@ REPLACED = [
     ("'A", "'a"),
     ('""', "''"),
     ("'1' day", "1 day"),
-    ("arr[0]", "element_at(arr, 1)"),
+    ("get(arr, 0)", "element_at(arr, 1)"),
     ("x", "y"),
     ("a", "`A`"),
     ("a", "b"),

@@ -7,10 +7,10 @@ import pytest
 from delta_engine.sql_expressions import (
     condition_problem,
     expression_problem,
+    generation_problem,
     is_same_expression,
     reads,
     referenced_columns,
-    steady_problem,
 )
 
 
@@ -96,10 +96,13 @@ def test_conditions_are_about_one_row(expression: str, problem: str | None) -> N
 
 
 def test_values_may_be_anything_that_one_row_gives() -> None:
-    assert expression_problem("uuid()") is None
-    assert steady_problem("uuid()") == "gives another value each time"
-    assert steady_problem("a + 1") is None
-    assert steady_problem("max(a)") == "looks at more than one row"
+    assert expression_problem("a + 1") is None
+    assert expression_problem("uuid()") == "gives another value each time"
+    assert expression_problem("current_timestamp()") is None
+    assert generation_problem("a + 1") is None
+    assert generation_problem("max(a)") == "looks at more than one row"
+    for now in ("current_timestamp()", "now()", "current_user", "session_user() = a", "current_timezone()"):
+        assert generation_problem(now) == "depends on when it is computed, or for whom"
 
 
 def test_columns_are_found_by_their_first_name() -> None:

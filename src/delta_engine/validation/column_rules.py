@@ -9,7 +9,7 @@ from delta_engine.errors import InvalidModelError
 from delta_engine.models import Column, Part, Table
 from delta_engine.nested_types import place_of, type_at
 from delta_engine.sql import sql_data_type
-from delta_engine.sql_expressions import expression_problem, referenced_columns, steady_problem
+from delta_engine.sql_expressions import expression_problem, generation_problem, referenced_columns
 from delta_engine.types import AtomicType, StructType
 from delta_engine.validation.refusals import model_refusal
 
@@ -167,7 +167,7 @@ class GeneratedColumnsFit:
             return "reads the column itself"
         if generated:
             return f"reads generated columns ({', '.join(generated)})"
-        return steady_problem(expression)
+        return generation_problem(expression)
 
 
 class IdentityColumnsCount:
