@@ -21,7 +21,7 @@ if TYPE_CHECKING:
         InvalidModelError,
         UnsafePlanError,
     )
-    from delta_engine.execute.action_runner import ActionRunner, ApplyFailedError
+    from delta_engine.execute.action_runner import ActionRunner, ApplyFailedError, ApplyStoppedError
     from delta_engine.models import (
         AUTO,
         CheckConstraint,
@@ -49,6 +49,7 @@ __all__ = [
     "ActionRunner",
     "AlignTable",
     "ApplyFailedError",
+    "ApplyStoppedError",
     "CatalogReadError",
     "CatalogReader",
     "CatalogState",
@@ -84,6 +85,7 @@ _HOMES = {
     "ActionRunner": "delta_engine.execute.action_runner",
     "AlignTable": "delta_engine.actions",
     "ApplyFailedError": "delta_engine.execute.action_runner",
+    "ApplyStoppedError": "delta_engine.execute.action_runner",
     "CatalogReadError": "delta_engine.errors",
     "CatalogReader": "delta_engine.state.catalog_reader",
     "CatalogState": "delta_engine.state.states",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from types import FrameType
 
 from delta_engine.errors import StatementError
@@ -61,12 +61,10 @@ def stopped_by_signals(stop: Stop) -> Iterator[None]:
     def request(_number: int, _frame: FrameType | None) -> None:
         stop.request()
 
-    earlier = {number: signal.signal(number, request) for number in _SIGNALS}
-    try:
+    with ExitStack() as handlers:
+        for number in _SIGNALS:
+            handlers.enter_context(_handled(number, request))
         yield
-    finally:
-        for number, handler in earlier.items():
-            signal.signal(number, handler)
 
 
 @contextmanager
@@ -75,11 +73,18 @@ def terminated_as_interrupted() -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    earlier = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    with _handled(signal.SIGTERM, signal.default_int_handler):
+        yield
+
+
+@contextmanager
+def _handled(number: signal.Signals, handler: Callable[[int, FrameType | None], object]) -> Iterator[None]:
+    earlier = signal.signal(number, handler)
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, earlier)
+        # None is a handler that Python did not set, and cannot set again
+        signal.signal(number, signal.SIG_DFL if earlier is None else earlier)
 
 
 def _nothing() -> None:

@@ -118,6 +118,7 @@ class Orchestrator:
             CatalogReadError: a table cannot be read; nothing was changed.
             DriftRefusal: it would undo what somebody changed by hand; nothing was changed.
             UnsafePlanError: the plan breaks a rule; nothing was changed. First violation wins.
+            ApplyStoppedError: Ctrl-C or SIGTERM ended it; what was done is recorded.
             ApplyFailedError: some tables failed; all others were applied.
         """
         self._pipeline.validator.validate_models(tables)
