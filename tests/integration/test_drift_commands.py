@@ -158,6 +158,25 @@ def test_a_reverted_rename_keeps_the_data(
     assert delta_engine("-e", "local", "sync").stdout.endswith("no changes (1 model)\n")
 
 
+def test_a_renamed_field_is_renamed_back_with_its_data(
+    spark: SparkSession, project: Path, delta_engine: CommandLine
+) -> None:
+    (project / "conf" / "models" / "orders.yml").write_text(
+        "tables:\n  - catalog: ${catalog}\n    schema: silver\n    name: orders\n"
+        "    columns: [{name: st, type: 'struct<x: int, z: string>'}]\n"
+        "    properties: {delta.columnMapping.mode: name}\n"
+    )
+    assert delta_engine("-e", "local", "sync").code == 0
+    address = address_of_orders(project)
+    spark.sql(f"INSERT INTO {address} VALUES (named_struct('x', 7, 'z', 'a'))")
+    spark.sql(f"ALTER TABLE {address} RENAME COLUMN st.x TO y")
+    refused = delta_engine("-e", "local", "sync", "--allow", "drop_column")
+    assert "somebody renamed it to 'st.y'" in refused.stderr
+    assert delta_engine("-e", "local", "drift", "--revert", "--yes").code == 0
+    assert spark.table(address).select("st.x").collect()[0]["x"] == 7
+    assert delta_engine("-e", "local", "drift", "--fail-on", "low").code == 0
+
+
 def test_an_accepted_rename_renames_in_the_model(
     orders: str, project: Path, spark: SparkSession, delta_engine: CommandLine
 ) -> None:

@@ -283,6 +283,34 @@ def test_what_somebody_renamed_is_renamed_back_with_its_data() -> None:
     assert "Rename it back with `drift --revert`, take it in" in str(refusal)
 
 
+NESTED = orders(Column("st", "struct<x: int, z: string>"))
+
+
+def test_a_field_that_somebody_renamed_is_renamed_back_and_never_dropped_for_an_empty_one() -> None:
+    moved = observed(
+        Column("st", "struct<y: int, z: string>"), properties={"delta.columnMapping.mode": "name"}
+    )
+    rename = commit(4, "RENAME COLUMN", oldColumnPath="st.x", newColumnPath="st.`y`")
+    state = deployment_state(NESTED)
+    (sure,) = detect(moved, state=state, history=FakeHistory(commit(3, "OPTIMIZE"), rename))
+    assert kinds([sure]) == ["column_dropped", "column_added"]
+    wanted = restored(sure)
+    assert list(irreversible([wanted], [sure])) == []
+    (align,) = TablePlanner().plan([wanted], catalog_of([NESTED], moved)).align_tables
+    assert [type(action).__name__ for action in align.actions] == ["ColumnRename"]
+    (refusal,) = irreversible([NESTED], [sure])
+    assert "column st.x: somebody renamed it to 'st.y'" in str(refusal)
+    (short,) = detect(moved, state=state, history=FakeHistory(commit(5000, "WRITE")))
+    (refusal,) = irreversible([restored(short)], [short])
+    assert "column st.x: somebody may have renamed it to 'st.y'" in str(refusal)
+    others = FakeHistory(commit(4, "ADD COLUMNS"), commit(5, "DROP COLUMNS"))
+    (whole,) = detect(moved, state=state, history=others)
+    assert list(irreversible([restored(whole)], [whole])) == []
+    followed = orders(Column("st", "struct<y: int, z: string>"))
+    assert list(irreversible([followed], [sure, short])) == []
+    assert not TablePlanner().plan([taken_in(NESTED, sure)], catalog_of([NESTED], moved))
+
+
 class FixedReader:
     """Reads the same state for every table."""
 

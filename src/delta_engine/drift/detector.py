@@ -6,7 +6,7 @@ Statements are spent on changed tables alone: a clean run costs nothing beyond i
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from types import MappingProxyType
 
@@ -37,6 +37,7 @@ class DetectedTable:
         observed: the table as it is; absent for a deleted one.
         version: where the table stands, if that was asked.
         is_history_whole: whether every commit since the apply was looked at: renames are known then.
+        field_renames: what commits renamed inside columns, new paths by old ones, dotted and in lower case.
         details: what is different.
     """
 
@@ -45,6 +46,7 @@ class DetectedTable:
     observed: TableState
     version: TableVersion | None
     is_history_whole: bool
+    field_renames: Mapping[str, str] = field(default_factory=dict)
     details: tuple[Detected, ...]
 
     @property
@@ -186,6 +188,7 @@ class DriftDetector:
             observed=suspect.observed,
             version=suspect.version,
             is_history_whole=suspect.is_history_whole,
+            field_renames={_plain(old): _plain(new) for old, new in renames(suspect.commits).items()},
             details=tuple(
                 judged(self._policy, suspect.name, deviation, _author(suspect, deviation), now)
                 for deviation in _deviations(suspect)
@@ -247,6 +250,11 @@ def _with_history(suspect: _Suspect, version: TableVersion | None, commits: tupl
         is_history_whole=is_whole,
         applied=replace(suspect.applied, renames=renamed),
     )
+
+
+def _plain(path: str) -> str:
+    """Return a path as Delta logs it without the backticks around odd names."""
+    return path.replace("`", "").lower()
 
 
 def _deviations(suspect: _Suspect) -> tuple[Deviation, ...]:

@@ -8,11 +8,17 @@ from dataclasses import replace
 from delta_engine import aspects
 from delta_engine.aspects import column_order
 from delta_engine.aspects.aspect import Comparison
-from delta_engine.aspects.columns import ColumnAdd, ColumnDrop
+from delta_engine.aspects.columns import ColumnAdd, ColumnDrop, FieldAdd, FieldDrop
 from delta_engine.aspects.foreign_keys import as_declared
 from delta_engine.drift import schemas
 from delta_engine.drift.comparison import Deviation, accepted, excused
 from delta_engine.drift.detector import DetectedTable
+from delta_engine.drift.field_renames import (
+    possibly_renamed_fields,
+    renamed_fields,
+    with_former_fields,
+    would_be_lost,
+)
 from delta_engine.drift.judgement import Detected
 from delta_engine.drift.schemas import DetectedSchema
 from delta_engine.drift_policy import DriftKind, Severity
@@ -120,25 +126,31 @@ def irreversible(models: Sequence[Table], detected: Iterable[DetectedTable]) -> 
         for old, new in (*sure.items(), *possible_renames(table)):
             is_declared = declared.get(old.lower()) == new.lower()
             if old.lower() in declared and new.lower() not in declared and not is_declared:
-                what = "somebody renamed it to" if old in sure else "somebody may have renamed it to"
-                back = "`drift --revert`" if old in sure else "ALTER TABLE … RENAME COLUMN"
-                yield DriftRefusal(
-                    f"{what} {new!r}, and a plan could only drop that and add an empty {old!r}",
-                    table=str(table.name),
-                    column=old,
-                    way_out=f"Rename it back with {back}, take it in with `drift --accept`, or leave this table out "
-                    "with -t.",
-                )
+                yield _lossy(table, old, new, is_sure=old in sure)
+        sure_fields = set(renamed_fields(table))
+        for pair in sorted({*sure_fields, *possibly_renamed_fields(table)}):
+            if would_be_lost(model, table, *pair):
+                yield _lossy(table, ".".join(pair[0]), ".".join(pair[1]), is_sure=pair in sure_fields)
+
+
+def _lossy(table: DetectedTable, old: str, new: str, *, is_sure: bool) -> DriftRefusal:
+    what = "somebody renamed it to" if is_sure else "somebody may have renamed it to"
+    back = "`drift --revert`" if is_sure else "ALTER TABLE … RENAME COLUMN"
+    return DriftRefusal(
+        f"{what} {new!r}, and a plan could only drop that and add an empty {old!r}",
+        table=str(table.name),
+        column=old,
+        way_out=f"Rename it back with {back}, take it in with `drift --accept`, or leave this table out with -t.",
+    )
 
 
 def may_be_renamed(table: DetectedTable) -> bool:
-    """Whether a column is missing while another one has come: only the history tells what that was."""
+    """Whether a column or field is missing while another one has come: only the history tells what that was."""
     actions = [
         one.deviation.difference.action for one in table.details if one.deviation.difference is not None
     ]
-    return any(isinstance(one, ColumnAdd) for one in actions) and any(
-        isinstance(one, ColumnDrop) for one in actions
-    )
+    kinds = {type(one) for one in actions}
+    return {ColumnAdd, ColumnDrop} <= kinds or {FieldAdd, FieldDrop} <= kinds
 
 
 def is_replaced(table: DetectedTable) -> bool:
@@ -171,7 +183,7 @@ def restored(table: DetectedTable) -> Table:
     columns = (
         replace(column, renamed_from=former.get(column.key, column.renamed_from)) for column in model.columns
     )
-    return replace(model, columns=tuple(columns))
+    return with_former_fields(replace(model, columns=tuple(columns)), table)
 
 
 def taken_in(model: Table, table: DetectedTable) -> Table:

@@ -16,6 +16,7 @@ from delta_engine.drift.drift_report import (
     ResourceDrift,
 )
 from delta_engine.drift.evidence import Evidence
+from delta_engine.drift.field_renames import renamed_fields
 from delta_engine.drift.handling import possible_renames
 from delta_engine.drift.judgement import Detected
 from delta_engine.drift.pending import left_alone, pending_schemas, pending_tables
@@ -179,7 +180,7 @@ def _consents(tables: Sequence[DetectedTable]) -> Iterator[DestructiveKind]:
         detail.deviation.kind is DriftKind.COLUMN_ADDED
         for table in tables
         for detail in table.drift
-        if not any(possible_renames(table))
+        if not any(possible_renames(table)) and not any(renamed_fields(table))
     ):
         yield DestructiveKind.DROP_COLUMN
     if any(
