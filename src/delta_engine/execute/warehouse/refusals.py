@@ -19,15 +19,20 @@ _WITHOUT_CONDITION: Final = ("BAD_REQUEST", "RESOURCE_EXHAUSTED")
 _CONDITION: Final = re.compile(r"(?:[\w.$]+: )*\[([A-Z][A-Z0-9_]*(?:\.[A-Z0-9_]+)*)\]")
 """An error condition, where messages begin with one; the name of an exception may stand before it."""
 
+_SQL_STATE: Final = re.compile(r"\bSQLSTATE: ([0-9A-Z]{5})\b")
+
 
 def failed(status: StatementStatus, sql: str) -> StatementError:
     """Return the error of a statement that the warehouse gave up: its condition, or else the service's error code."""
     error = status.error
     message = (error and error.message) or "the warehouse gave no reason"
     code = error.error_code.value if error and error.error_code else None
-    found = _CONDITION.match(message)
+    condition, state = _CONDITION.match(message), _SQL_STATE.search(message)
     return StatementError(
-        message, sql=sql, error_class=found[1] if found else code, sql_state=status.sql_state
+        message,
+        sql=sql,
+        error_class=condition[1] if condition else code,
+        sql_state=getattr(status, "sql_state", None) or (state and state[1]),  # older SDKs have no field for it
     )
 
 
