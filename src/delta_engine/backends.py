@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING
 from delta_engine.addressing import Addressing, CatalogAddressing, PathAddressing
 from delta_engine.capabilities import DATABRICKS, OPEN_SOURCE, Capabilities
 from delta_engine.config.settings import SqlWarehouse
+from delta_engine.databricks_workspace import open_workspace
+from delta_engine.errors import ConfigError, MissingDependencyError
 from delta_engine.execute.spark_sql_runner import SparkSqlRunner
-from delta_engine.execute.warehouse.client import open_workspace
+from delta_engine.execute.warehouse.calls import SINGLE_ATTEMPT_SECONDS
 from delta_engine.execute.warehouse_sql_runner import WarehouseSqlRunner
 from delta_engine.sql_runner import SqlRunner
 from delta_engine.state.catalog_reader import CatalogReader, TableLister
@@ -31,6 +33,7 @@ from delta_engine.state.unity_catalog.listed_details import (
 from delta_engine.state.unity_catalog_reader import UnityCatalogReader
 
 if TYPE_CHECKING:
+    from databricks.sdk import WorkspaceClient
     from pyspark.sql import SparkSession
 
 
@@ -105,7 +108,7 @@ def open_warehouse_backend(
         MissingDependencyError: databricks-sdk is not installed.
         ConfigError: there is no login to its workspace.
     """
-    workspace = open_workspace(warehouse.profile)
+    workspace = _workspace(warehouse)
     runner = WarehouseSqlRunner(
         workspace.statement_execution,
         warehouse.warehouse_id,
@@ -129,6 +132,21 @@ def embedded_backend(spark: SparkSession, warehouse: Path, *, parallelism: int =
 def catalog_backend(spark: SparkSession, *, parallelism: int = 4) -> Backend:
     """Return plain Spark and Delta with names as Spark's own catalogs resolve them."""
     return _oss_backend(spark, CatalogAddressing(), parallelism)
+
+
+def _workspace(warehouse: SqlWarehouse) -> WorkspaceClient:
+    try:
+        return open_workspace(warehouse.profile, retry_seconds=SINGLE_ATTEMPT_SECONDS)
+    except ImportError:
+        raise MissingDependencyError(
+            "the databricks-warehouse backend needs databricks-sdk: pip install 'delta-engine[databricks]'"
+        ) from None
+    except ValueError as error:
+        raise ConfigError(
+            f"no workspace to send SQL to: {str(error).rstrip('.')}",
+            way_out="Log in with `databricks auth login`, set DATABRICKS_HOST and what your login needs, or name a "
+            "profile in backend.profile.",
+        ) from error
 
 
 def _warehouse_version(runner: SqlRunner) -> str:

@@ -20,8 +20,7 @@ from databricks.sdk import WorkspaceClient
 from databricks.sdk.config import Config
 
 from delta_engine.errors import StatementError
-from delta_engine.execute.warehouse.calls import Calls
-from delta_engine.execute.warehouse.client import SINGLE_ATTEMPT_SECONDS
+from delta_engine.execute.warehouse.calls import SINGLE_ATTEMPT_SECONDS, Calls
 from delta_engine.execute.warehouse_sql_runner import WarehouseSqlRunner
 from delta_engine.sql_runner import Row
 from tests.integration.fake_files_api import FakeFilesApi, FilesHandler

@@ -212,8 +212,14 @@ class WarehouseSqlRunner:
         self._notify(f"waiting for SQL warehouse {self._warehouse_id}: it starts, or has a queue …")
 
     def _unusable(self, error: CallError) -> ConfigError:
+        reason = str(error).rstrip(".")
+        if error.failure is Failure.UNREACHED:
+            return ConfigError(
+                f"nobody answers where SQL warehouse {self._warehouse_id!r} should be: {reason}",
+                way_out="Correct DATABRICKS_HOST or the profile's host, or look at the network.",
+            )
         return ConfigError(
-            f"SQL warehouse {self._warehouse_id!r} cannot be used: {str(error).rstrip('.')}",
+            f"SQL warehouse {self._warehouse_id!r} cannot be used: {reason}",
             way_out="Correct backend.warehouse_id (`databricks warehouses list` shows it), log in to its workspace, "
             "or ask for CAN USE on it.",
         )

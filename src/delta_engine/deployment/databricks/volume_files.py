@@ -13,6 +13,7 @@ from datetime import datetime, timezone
 from io import BytesIO
 from typing import TYPE_CHECKING, Protocol
 
+from delta_engine.databricks_workspace import open_workspace
 from delta_engine.deployment.errors import ConflictError, StoreError, UncertainWriteError
 from delta_engine.errors import MissingDependencyError
 
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     from databricks.sdk import WorkspaceClient
 
 _RETRY_SECONDS = 60
-_ANSWER_SECONDS = 60
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,17 +84,11 @@ def open_volume_files(profile: str | None = None) -> VolumeFiles:
         StoreError: there are no credentials.
     """
     try:
-        from databricks.sdk import WorkspaceClient
-        from databricks.sdk.config import Config
+        return SdkVolumeFiles(open_workspace(profile, retry_seconds=_RETRY_SECONDS))
     except ImportError:
         raise MissingDependencyError(
             "this state_backend needs databricks-sdk: pip install 'delta-engine[databricks]'"
         ) from None
-    try:
-        config = Config(
-            profile=profile, retry_timeout_seconds=_RETRY_SECONDS, http_timeout_seconds=_ANSWER_SECONDS
-        )
-        return SdkVolumeFiles(WorkspaceClient(config=config))
     except ValueError as error:
         raise StoreError(
             f"no workspace to keep the deployment state in: {error}. Log in with `databricks auth login`, or set "

@@ -1,7 +1,7 @@
 """Single calls of databricks-sdk, made again where that is safe, with growing waits up to a bound.
 
 The SDK itself makes every call again after a lost answer, submissions included: a statement would run twice.
-So its client is opened with no patience of its own (`client.SINGLE_ATTEMPT_SECONDS`), and what may be repeated is
+So its client is opened with no patience of its own (`SINGLE_ATTEMPT_SECONDS`), and what may be repeated is
 decided here.
 """
 
@@ -15,6 +15,9 @@ from typing import Final, TypeVar
 from delta_engine.errors import DeltaEngineError
 
 Answer = TypeVar("Answer")
+
+SINGLE_ATTEMPT_SECONDS: Final = 1
+"""The SDK waits for at least a second before it would make a call again, and then finds that its time is over."""
 
 _PATIENCE_SECONDS: Final = 300.0
 _FIRST_PATIENCE_SECONDS: Final = 15.0

@@ -32,7 +32,8 @@ def failed(status: StatementStatus, sql: str) -> StatementError:
         message,
         sql=sql,
         error_class=condition[1] if condition else code,
-        sql_state=getattr(status, "sql_state", None) or (state and state[1]),  # older SDKs have no field for it
+        sql_state=getattr(status, "sql_state", None)
+        or (state and state[1]),  # older SDKs have no field for it
     )
 
 

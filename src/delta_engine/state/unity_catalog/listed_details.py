@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
+from delta_engine.databricks_workspace import open_workspace
 from delta_engine.errors import CatalogReadError
 from delta_engine.models import Column, QualifiedName
 from delta_engine.state.unity_catalog.column_metadata import column_from_type_json
@@ -26,8 +27,6 @@ if TYPE_CHECKING:
 
 _RETRY_SECONDS = 20
 """How long to try again: whoever cannot be asked is done without, so there is no use in patience."""
-
-_ANSWER_SECONDS = 60
 
 
 class TableListing(Protocol):
@@ -104,16 +103,8 @@ def open_table_listing(profile: str | None = None) -> TableListing | None:
     host for its metadata.
     """
     try:
-        from databricks.sdk import WorkspaceClient
-        from databricks.sdk.config import Config
-    except ImportError:
-        return None
-    try:
-        config = Config(
-            profile=profile, retry_timeout_seconds=_RETRY_SECONDS, http_timeout_seconds=_ANSWER_SECONDS
-        )
-        return WorkspaceClient(config=config).tables
-    except ValueError:  # no credentials
+        return open_workspace(profile, retry_seconds=_RETRY_SECONDS).tables
+    except (ImportError, ValueError):  # no SDK, no login
         return None
 
 
