@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -100,6 +102,21 @@ def test_a_warehouse_that_starts_is_waited_for_aloud(
     planned = delta_engine("-e", "dev", "plan")
     assert planned.code == 0
     assert f"waiting for SQL warehouse {WAREHOUSE}" in planned.stderr
+
+
+def test_an_interrupt_while_the_warehouse_starts_cancels_the_statement(
+    project: Path, workspace: FakeWorkspace, delta_engine: CommandLine
+) -> None:
+    workspace.states = [["PENDING", "forever"]]
+    interrupts = iter([signal.SIGINT])
+
+    def interrupt() -> None:
+        for number in interrupts:
+            os.kill(os.getpid(), number)
+
+    workspace.on_ask = interrupt
+    assert delta_engine("-e", "dev", "plan").code == 130
+    assert workspace.cancelled == ["statement-1"]
 
 
 def test_a_statement_that_is_refused_fails_its_table(
