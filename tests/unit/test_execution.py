@@ -22,6 +22,7 @@ from delta_engine.aspects.column_comments import ColumnComment, SetColumnComment
 from delta_engine.aspects.column_types import ColumnTypeChange
 from delta_engine.aspects.grants import GrantPrivileges, RevokePrivileges
 from delta_engine.aspects.owner import ChangeOwner
+from delta_engine.aspects.primary_key import PrimaryKeyAdd, PrimaryKeyDrop
 from delta_engine.aspects.schemas import SetSchemaComment
 from delta_engine.aspects.table_comment import SetTableComment
 from delta_engine.aspects.table_features import EnableTableFeature
@@ -194,6 +195,23 @@ def test_a_schema_that_cannot_be_created_stops_its_tables() -> None:
         run(plan, runner)
     assert runner.statements == []
     assert not caught.value.is_partial
+
+
+def test_a_key_that_cannot_be_dropped_says_what_may_not_have_been_seen() -> None:
+    align = AlignTable(ORDERS, (PrimaryKeyDrop("pk", ("id",)), PrimaryKeyAdd("pk_2", ("id",))))
+    with pytest.raises(ApplyFailedError) as caught:
+        run(TablePlan(align_tables=(align,)), FailingSqlRunner("DROP CONSTRAINT"))
+    (outcome,) = caught.value.outcomes
+    assert outcome.failure is not None
+    assert outcome.failure.message == (
+        "no If it is that a foreign key references primary key pk: none was seen when the catalog was read. It belongs "
+        "to a table of another catalog, or to one that whoever runs this may not see; SELECT constraint_catalog, "
+        "constraint_schema, constraint_name FROM system.information_schema.referential_constraints "
+        "WHERE unique_constraint_name = 'pk' shows those of all catalogs that you may see. Drop it first, or leave the "
+        "primary key as it is."
+    )
+    with pytest.raises(ApplyFailedError, match=r"dev.silver.orders: no \(after 1 statements"):
+        run(TablePlan(align_tables=(align,)), FailingSqlRunner("ADD CONSTRAINT"))
 
 
 GIVEN_AWAY = AlignSchema(

@@ -6,9 +6,11 @@ from delta_engine import aspects
 from delta_engine.actions import AlignTable
 from delta_engine.addressing import Addressing
 from delta_engine.aspects.aspect import RenderContext
+from delta_engine.aspects.primary_key import PrimaryKeyDrop
 from delta_engine.capabilities import Capabilities
-from delta_engine.execute.ddl import DeltaDDL
-from delta_engine.sql import sql_on_streaming_table
+from delta_engine.errors import StatementError
+from delta_engine.execute.ddl import DeltaDDL, InterruptedStatementsError
+from delta_engine.sql import sql_drop_constraint, sql_on_streaming_table, sql_references_to
 
 
 class AlignExecutor:
@@ -26,7 +28,32 @@ class AlignExecutor:
         self._capabilities = capabilities
 
     def apply(self, action: AlignTable) -> int:
-        """Run the table's statements one after the other; return how many ran."""
+        """Run the table's statements one after the other; return how many ran.
+
+        Raises:
+            InterruptedStatementsError: a statement failed.
+        """
         context = RenderContext(action.table, self._addressing, self._capabilities, action.is_streaming)
         statements = aspects.render(action, context)
-        return self._ddl.run(map(sql_on_streaming_table, statements) if action.is_streaming else statements)
+        try:
+            return self._ddl.run(
+                map(sql_on_streaming_table, statements) if action.is_streaming else statements
+            )
+        except InterruptedStatementsError as failure:
+            for drop in action.of_type(PrimaryKeyDrop):
+                if failure.error_class and failure.sql == sql_drop_constraint(context.table, drop.name):
+                    raise self._referenced(drop, failure) from failure
+            raise
+
+    def _referenced(
+        self, drop: PrimaryKeyDrop, failure: InterruptedStatementsError
+    ) -> InterruptedStatementsError:
+        """Return the refusal of a drop for which the plan knows no reason: readers see one catalog at a time."""
+        message = (
+            f"{failure.message} If it is that a foreign key references primary key {drop.name}: none was seen when the "
+            f"catalog was read. It belongs to a table of another catalog, or to one that "
+            f"{self._ddl.current_user()} may not see; {sql_references_to(drop.name)} shows those of all catalogs "
+            "that you may see. Drop it first, or leave the primary key as it is."
+        )
+        cause = StatementError(message, sql=failure.sql, error_class=failure.error_class)
+        return InterruptedStatementsError(cause, failure.statements_done)

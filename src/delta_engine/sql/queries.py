@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from delta_engine.sql.text import quote_ident
+from delta_engine.sql.text import quote_ident, sql_literal
 
 
 def sql_count_rows(table: str) -> str:
@@ -80,3 +80,11 @@ def sql_describe_history(table: str, limit: int) -> str:
 def sql_describe_detail(table: str) -> str:
     """Return a row about a Delta table, with its `id`; it replays the log, so never for many tables."""
     return f"DESCRIBE DETAIL {table}"
+
+
+def sql_references_to(primary_key: str) -> str:
+    """Return a question for people: which foreign keys of any catalog reference a key (docs: "Information schema")."""
+    return (
+        "SELECT constraint_catalog, constraint_schema, constraint_name FROM "
+        f"system.information_schema.referential_constraints WHERE unique_constraint_name = {sql_literal(primary_key)}"
+    )
