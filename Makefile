@@ -39,8 +39,8 @@ screenshot: demo ## make the README's picture of the demo's drift report
 	@sh scripts/browser.sh
 	@$(BIN)/python scripts/screenshot.py .delta-engine/drift.html docs/images/drift-report.png
 
-bench: setup ## time the engine against the bare SQL statements
-	@$(BIN)/python benchmarks/sync_against_bare_sql.py
+bench: setup ## measure the engine: planning, reading, applying, starting; beside bare work, and its targets
+	@$(BIN)/python -m benchmarks
 
 wheel: setup ## build the wheel into dist/
 	@$(BIN)/python -m build --wheel --no-isolation

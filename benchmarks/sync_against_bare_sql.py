@@ -3,8 +3,6 @@
 40 tables × 21 commented columns: created, read when nothing is to do, and all comments changed. Both
 sides run in the same Spark session at the same parallelism, in turn, and the medians are compared. The
 no-op is read cold: each reading is a new process that has seen none of the tables.
-
-    python benchmarks/sync_against_bare_sql.py
 """
 
 from __future__ import annotations
@@ -15,15 +13,13 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rich.console import Console
-from rich.table import Table as Grid
-
+from benchmarks.measurement import Measurement
 from delta_engine.addressing import PathAddressing
 from delta_engine.backends import embedded_backend
 from delta_engine.capabilities import OPEN_SOURCE
@@ -40,26 +36,21 @@ if TYPE_CHECKING:
 
 TABLES, COLUMNS, PARALLELISM = 40, 21, 4
 WARM_UPS, ROUNDS = 2, 5
-TARGET = 1.3
 
 
-def main() -> None:
-    """Measure everything and print a table of seconds and ratios."""
-    if len(sys.argv) == 4:
-        print(json.dumps(_cold_reading(sys.argv[1], Path(sys.argv[2]), Path(sys.argv[3]))))
-        return
+def measure() -> Iterator[Measurement]:
+    """Yield the medians of both sides."""
     with tempfile.TemporaryDirectory() as folder:
-        results = measure(Path(folder))
-    grid = Grid(
-        "work", "engine, s", "bare SQL, s", "ratio", "at most", title=f"{TABLES} tables × {COLUMNS} columns"
-    )
+        results = _seconds(Path(folder))
     for work, (engine, bare) in results.items():
-        ratio = statistics.median(engine) / statistics.median(bare)
-        grid.add_row(work, _spread(engine), _spread(bare), f"{ratio:.2f}", str(TARGET))
-    Console().print(grid)
+        yield Measurement(
+            work=f"local Delta, {TABLES} × {COLUMNS}: {work}",
+            value=statistics.median(engine),
+            bare=statistics.median(bare),
+        )
 
 
-def measure(folder: Path) -> dict[str, tuple[list[float], list[float]]]:
+def _seconds(folder: Path) -> dict[str, tuple[list[float], list[float]]]:
     """Return the seconds of (engine, bare SQL) by kind of work, warm-ups left out."""
     spark = open_local_session({}, scratch=folder / "scratch")
     create: tuple[list[float], list[float]] = ([], [])
@@ -126,7 +117,7 @@ def _statements(desired: list[Table], observed: list[Table] | None, warehouse: P
 
 
 def _cold_process(side: str, warehouse: Path, other: Path) -> float:
-    command = [sys.executable, __file__, side, str(warehouse), str(other)]
+    command = [sys.executable, "-m", "benchmarks.sync_against_bare_sql", side, str(warehouse), str(other)]
     done = subprocess.run(command, check=True, capture_output=True, text=True)
     return float(json.loads(done.stdout))
 
@@ -174,9 +165,5 @@ def _warehouse(folder: Path) -> Path:
     return folder
 
 
-def _spread(seconds: list[float]) -> str:
-    return f"{statistics.median(seconds):.2f} ({min(seconds):.2f}-{max(seconds):.2f})"
-
-
 if __name__ == "__main__":
-    main()
+    print(json.dumps(_cold_reading(sys.argv[1], Path(sys.argv[2]), Path(sys.argv[3]))))

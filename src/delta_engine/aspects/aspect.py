@@ -9,7 +9,7 @@ from typing import Generic, NamedTuple, TypeAlias
 
 from delta_engine.actions import SomeAction
 from delta_engine.addressing import Addressing
-from delta_engine.aspects.renames import Renames, with_all_renames
+from delta_engine.aspects.renames import NO_RENAMES, Renames, with_all_renames
 from delta_engine.capabilities import Capabilities
 from delta_engine.drift_policy import DriftKind
 from delta_engine.models import Column, Part, QualifiedName, Table
@@ -66,11 +66,12 @@ class Comparison:
         attempted: Sequence[Table] = (),
     ) -> Comparison:
         """Pair the columns of both sides, without regard to case, in the model's order."""
-        renames = Renames.of(desired, observed)
+        is_equal = desired.columns == observed.columns  # most tables, most of the time: nothing to look up
+        renames = NO_RENAMES if is_equal else Renames.of(desired, observed)
         observed = renames.applied_to(observed)
         last_applied = last_applied and with_all_renames(last_applied, desired, renames)
         is_about_columns = desired.is_about(Part.COLUMNS)
-        pairs = _paired(desired.columns, observed.columns)
+        pairs = _Paired() if is_equal else _paired(desired.columns, observed.columns)
         found = tuple(_inside(pairs.differing))
         return cls(
             desired=desired,
@@ -145,8 +146,6 @@ class _Paired(NamedTuple):
 
 
 def _paired(desired: tuple[Column, ...], observed: tuple[Column, ...]) -> _Paired:
-    if desired == observed:  # most tables, most of the time: nothing has to be looked up
-        return _Paired()
     there = {column.key: column for column in observed}
     wanted = [(column.key, column) for column in desired]
     known = dict(wanted)

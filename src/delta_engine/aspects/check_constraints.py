@@ -124,6 +124,8 @@ def accept(model: Table, observed: TableState, action: CheckAdd | CheckDrop) -> 
 
 def _pairs(comparison: Comparison) -> Iterator[tuple[CheckConstraint | None, CheckConstraint | None]]:
     """Yield (observed, desired) checks of one name, sorted by it; what is somebody else's is left out."""
+    if not comparison.observed.checks and not comparison.desired.checks:
+        return
     observed = {check.name.lower(): check for check in comparison.observed.checks}
     desired = {check.name.lower(): check for check in comparison.desired.checks}
     for name in sorted({*observed, *desired}):

@@ -14,12 +14,13 @@ PARTS_OF_STREAMING_TABLES = frozenset({Part.COMMENTS, Part.TAGS})
 """What is not the pipeline's (Databricks documentation, "ALTER STREAMING TABLE")."""
 
 
-def unmanageable(model: Table, state: CatalogState) -> Iterator[InvalidModelError]:
+def unmanageable(model: Table, state: CatalogState, renames: Renames) -> Iterator[InvalidModelError]:
     """Yield why a model cannot be about what is there.
 
     Args:
         model: the model.
         state: a snapshot that covers it.
+        renames: the renames of columns and fields that the table lacks.
     """
     observed = state.table(model.qualified_name)
     if not observed.exists:
@@ -32,7 +33,6 @@ def unmanageable(model: Table, state: CatalogState) -> Iterator[InvalidModelErro
             location=model.declared_at,
             way_out="Move or drop one of them by hand, or leave renamed_from out.",
         )
-    renames = Renames.of(model, observed)
     if renames != NO_RENAMES:
         yield from _clashes(model, renames)
         yield from _lost_keys(model, observed, renames)

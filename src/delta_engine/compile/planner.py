@@ -77,23 +77,21 @@ class TablePlanner:
             RefusalGroup: several such models, or reasons.
             KeyError: the snapshot does not cover a model.
         """
-        raise_all(refusal for model in models for refusal in unmanageable(model, state))
         by_key = {model.qualified_name.key: model for model in resolved(models)}
         existing = {key: model for key, model in sorted(by_key.items()) if state.tables[key].exists}
-        changes = {
-            key: tuple(
-                aspects.diff(
-                    Comparison.of(
-                        model,
-                        state.tables[key],
-                        last_applied.get(key),
-                        self.policy,
-                        attempts.tables.get(key, ()),
-                    )
-                )
+        comparisons = {
+            key: Comparison.of(
+                model, state.tables[key], last_applied.get(key), self.policy, attempts.tables.get(key, ())
             )
             for key, model in existing.items()
         }
+        raise_all(
+            refusal
+            for model in models
+            if (comparison := comparisons.get(model.qualified_name.key))
+            for refusal in unmanageable(model, state, comparison.renames)
+        )
+        changes = {key: tuple(aspects.diff(comparison)) for key, comparison in comparisons.items()}
         raise_all(
             refusal
             for key, model in existing.items()

@@ -1,0 +1,35 @@
+"""What is asked of the figures, by what was measured: at most so much, in the unit of the figure, or of its ratio."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Target:
+    """At most this much; None where nothing is asked."""
+
+    value: float | None = None
+    ratio: float | None = None
+
+
+TARGETS: Mapping[str, Target] = MappingProxyType(
+    {
+        "plan 10,000 × 50: nothing to do": Target(value=0.6),
+        "plan 10,000 × 50: memory": Target(value=500),
+        "plan 10,000 × 50: a column of every table changed": Target(value=3.0),
+        "plan 10,000 × 50: every column changed": Target(value=3.0),
+        "growth of planning: 1,000 to 10,000 tables": Target(value=11),
+        "growth of planning: 5,000 to 50,000 tables": Target(value=11),
+        "snapshot of 1,000 tables: round trips": Target(value=60),
+        "snapshot of 1,000 tables at 50 ms a round trip": Target(value=1.0),
+        "apply 1,000 statements of 50 ms by 16 workers": Target(ratio=1.15),
+        "local Delta, 40 × 21: create": Target(ratio=1.3),
+        "local Delta, 40 × 21: change all comments": Target(ratio=1.3),
+        "local Delta, 40 × 21: no-op, cold": Target(ratio=1.3),
+        "import delta_engine": Target(value=0.2),
+        "start of the command line": Target(),
+    }
+)
