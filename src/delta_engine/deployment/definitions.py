@@ -173,8 +173,13 @@ def define(model: Table) -> TableDefinition:
         owner=model.owner,
         grants=dict(model.grants),
         location=model.location,
-        manages=None if model.manages is None else tuple(sorted(part.value for part in model.manages)),
+        manages=define_parts(model),
     )
+
+
+def define_parts(model: Table) -> tuple[str, ...] | None:
+    """Return the parts that a model is about as documents keep them."""
+    return None if model.manages is None else tuple(sorted(part.value for part in model.manages))
 
 
 def define_columns(columns: Iterable[Column]) -> tuple[ColumnDefinition, ...]:

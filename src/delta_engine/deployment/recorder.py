@@ -13,7 +13,7 @@ import msgspec
 
 from delta_engine.actions import TablePlan
 from delta_engine.deployment.attempts import NOTHING_ATTEMPTED, attempted_by
-from delta_engine.deployment.definitions import as_table, define, definition_checksum
+from delta_engine.deployment.definitions import as_table, define, define_parts, definition_checksum
 from delta_engine.deployment.document import (
     AppliedPlan,
     Checkpoint,
@@ -372,7 +372,7 @@ class RunRecorder:
     def _left_alone(self, model: Table, earlier: Resource | None) -> tuple[Difference, ...]:
         """Return what is beside a model and no drift: what was there when the table was first applied."""
         definition = earlier.metadata.definition if earlier else None
-        if earlier and definition and as_table(definition).manages == model.manages:
+        if earlier and definition and definition.manages == define_parts(model):
             return earlier.metadata.left_alone
         attempted = earlier.metadata.attempted if earlier else ()
         observed = self._observed.tables.get(model.qualified_name.key, ABSENT)
