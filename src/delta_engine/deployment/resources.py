@@ -165,11 +165,19 @@ def last_applied(state: DeploymentState) -> Mapping[str, Table]:
     return {model.qualified_name.key: model for model in models}
 
 
-def unmanaged_table(name: QualifiedName) -> Resource:
-    """Return the record of a table that nobody declared."""
+def unmanaged_table(name: QualifiedName, earlier: Resource | None = None) -> Resource:
+    """Return the record of a table that nobody declared.
+
+    Args:
+        name: the table.
+        earlier: its record so far, if a run attempted to apply something to it.
+    """
     return msgspec.structs.replace(
         _unapplied(name, Status.UNMANAGED),
-        metadata=ResourceMetadata(sync_warning="it stands in a managed schema and is in no model"),
+        metadata=ResourceMetadata(
+            sync_warning="it stands in a managed schema and is in no model",
+            attempted=earlier.metadata.attempted if earlier else (),
+        ),
     )
 
 

@@ -21,7 +21,7 @@ from delta_engine.deployment.definitions import (
     define_columns,
     schema_checksum,
 )
-from delta_engine.deployment.document import DeploymentState, Difference, Resource, Status
+from delta_engine.deployment.document import DeploymentState, Difference, Resource, ResourceType, Status
 from delta_engine.deployment.resources import table_key, unmanaged_table
 from delta_engine.deployment.schema_resources import schema_key
 from delta_engine.models import QualifiedName, Table
@@ -180,10 +180,30 @@ def _found(
 def _with_unmanaged(
     resources: dict[str, Resource], observed: CatalogState, managed: Collection[str]
 ) -> dict[str, Resource]:
-    """Replace the unmanaged tables known so far by those that are there."""
-    kept = {key: found for key, found in resources.items() if found.status is not Status.UNMANAGED}
-    present = {table_key(name): name for name in observed.unasked}
-    for key, name in present.items():
+    """Replace the unmanaged tables known so far by those that are there.
+
+    A table that a run only attempted, and that is not declared any more, is one of them, or was never made.
+    """
+    given_up = {key for key, found in resources.items() if _is_given_up(key, found, observed, managed)}
+    kept = {
+        key: found
+        for key, found in resources.items()
+        if key not in given_up
+        and (found.status is not Status.UNMANAGED or (key in managed and found.metadata.attempted))
+    }
+    for name in observed.unasked:
+        key = table_key(name)
         if key not in kept and key not in managed:
-            kept[key] = resources.get(key) or unmanaged_table(name)
+            known = resources.get(key)
+            kept[key] = known if known and key not in given_up else unmanaged_table(name, known)
     return kept
+
+
+def _is_given_up(key: str, resource: Resource, observed: CatalogState, managed: Collection[str]) -> bool:
+    """Whether nothing was ever applied to a table, and no model wants it any more."""
+    if resource.type is not ResourceType.TABLE or resource.metadata.definition is not None or key in managed:
+        return False
+    catalog, schema = key.split(".")[1:3]
+    formers = {table_key(table.former_name) for table in observed.tables.values() if table.former_name}
+    is_listed = (catalog, schema) in observed.schemas | observed.missing_schemas
+    return is_listed and resource.status is not Status.UNMANAGED and key not in formers

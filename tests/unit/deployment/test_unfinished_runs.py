@@ -137,6 +137,24 @@ def test_that_holds_for_a_table_that_was_created_but_not_recorded(
     assert has_nothing_of(RICH, catalog)
 
 
+def test_a_table_that_was_only_attempted_is_forgotten_or_unmanaged_when_no_model_wants_it(
+    catalog: FakeUnityCatalog, deployment: Deployment
+) -> None:
+    other = replace(BARE, table_name="other")
+    with pytest.raises(ApplyFailedError):
+        sync(catalog, deployment, other, RICH, at="CREATE TABLE `dev`.`silver`.`orders`")
+    assert record(deployment).status is Status.FAILED
+    sync(catalog, deployment, other)
+    assert RECORD not in recorded(deployment).resources
+
+    with pytest.raises(ApplyFailedError):
+        sync(catalog, deployment, other, RICH, at="GRANT")
+    sync(catalog, deployment, other)
+    assert record(deployment).status is Status.UNMANAGED
+    sync(catalog, deployment, other, BARE)  # wanted again, with less
+    assert has_nothing_of(RICH, catalog)
+
+
 def test_attempts_add_up_until_a_run_succeeds(catalog: FakeUnityCatalog, deployment: Deployment) -> None:
     sync(catalog, deployment, BARE)
     with pytest.raises(ApplyFailedError):
