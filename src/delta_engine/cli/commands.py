@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from enum import Enum
 from pathlib import Path
@@ -87,7 +88,8 @@ def show_plan(
     raise_all(preview.refusals)
     if out is not None:
         write_plan_file(make_plan_file(project, backend, engine, preview, options), out)
-        print_note(f"the plan is in {out}: `delta-engine -e {project.settings.environment} apply {out}`")
+        command = shlex.join(["delta-engine", "-e", project.settings.environment, "apply", str(out)])
+        print_note(f"the plan is in {out}: `{command}`")
     if detailed and plan:
         raise typer.Exit(ExitCode.PENDING)
 
