@@ -72,6 +72,21 @@ class DyingRunner:
         return self._catalog.run(sql)
 
 
+class StumblingRunner:
+    """Runs the statements of a catalog, but for one."""
+
+    def __init__(self, catalog: FakeUnityCatalog, place: int) -> None:
+        self._catalog = catalog
+        self._left = place
+
+    def run(self, sql: str) -> Sequence[Row]:
+        """Run a statement."""
+        self._left -= 1
+        if self._left == -1:
+            raise StatementError("not this time", sql=sql, error_class=None)
+        return self._catalog.run(sql)
+
+
 def planned(
     catalog: FakeUnityCatalog,
     models: Sequence[Table],
@@ -235,6 +250,24 @@ def test_a_run_that_died_anywhere_can_be_followed_by_another(scenario: Scenario,
         interrupted_sync(catalog, scenario.goal, applied, statements)
     except (RefusedError, RefusalGroup):
         return
+    sync(catalog, scenario.goal, applied)
+    assert not planned(catalog, scenario.goal, remembered(scenario.goal))
+
+
+@settings(max_examples=200, deadline=None)
+@given(key_scenarios(), st.integers(0, 30))
+def test_what_depends_on_a_failed_statement_waits_with_the_rights_that_it_needs(
+    scenario: Scenario, place: int
+) -> None:
+    """All else is done; nothing is given away that another run has to change or reference."""
+    catalog = FakeUnityCatalog(checks_owners=True)
+    if not outcome(catalog, scenario.start, NEVER):
+        return
+    applied = remembered(scenario.start)
+    plan = planned(catalog, scenario.goal, applied)
+    runner = StumblingRunner(catalog, place)
+    with contextlib.suppress(ApplyFailedError):
+        ActionRunner(runner, CatalogAddressing(), DATABRICKS, parallelism=1).apply(plan)
     sync(catalog, scenario.goal, applied)
     assert not planned(catalog, scenario.goal, remembered(scenario.goal))
 
