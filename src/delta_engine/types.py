@@ -192,6 +192,8 @@ def parts(data_type: DataType) -> Iterator[DataType]:
 
 def first_unsupported(data_type: DataType) -> UnsupportedType | None:
     """Return the first part of a type that Delta cannot store, or None."""
+    if isinstance(data_type, (AtomicType, DecimalType, CharacterType)):
+        return None  # most columns: nothing inside to look at
     return next((part for part in parts(data_type) if isinstance(part, UnsupportedType)), None)
 
 

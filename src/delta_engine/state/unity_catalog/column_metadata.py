@@ -5,9 +5,10 @@ The keys are those of Delta's protocol ("Generated columns", "Identity columns",
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import TypeGuard
+
+import msgspec
 
 from delta_engine.models import Column, Identity, QualifiedName
 from delta_engine.state.catalog_reader import readable_column
@@ -27,7 +28,7 @@ def column_from_type_json(table: QualifiedName, text: str, *, comment: str) -> C
         CatalogReadError: its type is one that the engine does not know.
         ValueError: it is no JSON.
     """
-    field = json.loads(text)
+    field = msgspec.json.decode(text)
     if not _is_mapping(field) or "name" not in field:
         return None
     metadata = field.get("metadata") or {}
@@ -57,4 +58,4 @@ def _identity(metadata: Mapping[str, object]) -> Identity | None:
 
 
 def _is_mapping(value: object) -> TypeGuard[Mapping[str, object]]:
-    return isinstance(value, Mapping)
+    return isinstance(value, dict)
