@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
+from delta_engine import error_conditions
 from delta_engine.error_conditions import Transience, is_conflict, transience
 from delta_engine.errors import StatementError
+from delta_engine.execute.retries import PATIENCE_SECONDS
 
 
 def refusal(condition: str | None) -> StatementError:
@@ -44,3 +48,15 @@ def test_a_race_to_create_is_a_conflict_and_not_transient() -> None:
     assert is_conflict(refusal("DELTA_TABLE_ALREADY_EXISTS"))
     assert is_conflict(refusal("DELTA_METADATA_CHANGED"))
     assert not is_conflict(refusal(None))
+
+
+def test_the_documentation_names_what_is_tried_again_and_for_how_long() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "running.md").read_text("utf-8")
+    conditions = (
+        *error_conditions._COMMIT_CONFLICTS,
+        *error_conditions._THROTTLED,
+        *error_conditions._UNAVAILABLE,
+    )
+    assert [condition for condition in conditions if f"`{condition}" not in page] == []
+    for seconds in PATIENCE_SECONDS.values():
+        assert f"{seconds / 60:.0f} minutes" in page
