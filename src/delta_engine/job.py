@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from delta_engine.errors import DeltaEngineError, raise_all
+from delta_engine.execute.action_runner import ApplyFailedError
 from delta_engine.execute.apply_control import ApplyControl
 from delta_engine.orchestrate.deployments import (
     UNKNOWN_ORIGIN,
@@ -96,7 +97,11 @@ def run_sync(
         plan = run.plan(project.models, is_partial=project.is_partial)
         show(plan_html(plan, environment=environment))
         raise_all(run.refusals(plan))
-        run.apply(plan, control=ApplyControl(notify=print))
+        try:
+            run.apply(plan, control=ApplyControl(notify=print))
+        except ApplyFailedError:
+            print(short_run_json(run.report))  # for a notebook that fails exits with nothing
+            raise
         return SyncTaskResult(
             values=run.report.counts,
             exit_value=short_run_json(run.report),

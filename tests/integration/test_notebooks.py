@@ -95,7 +95,9 @@ def test_opened_by_hand_sync_is_a_dry_run(spark: SparkSession, project: Path) ->
     assert not (project / ".delta-engine" / "warehouse").exists()
 
 
-def test_a_failed_table_fails_the_task(spark: SparkSession, project: Path) -> None:
+def test_a_failed_table_fails_the_task(
+    spark: SparkSession, project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     job = {"environment": "local", "conf_dir": str(project / "conf"), "dry_run": "false"}
     run_notebook(NOTEBOOKS / "sync.py", spark, job)
     orders = address_of_orders(project)
@@ -108,6 +110,10 @@ def test_a_failed_table_fails_the_task(spark: SparkSession, project: Path) -> No
     models.write_text(f"{text}    checks: {{known: id IS NOT NULL}}\n")
     with pytest.raises(ApplyFailedError, match="DELTA_NEW_CHECK_CONSTRAINT_VIOLATION"):
         run_notebook(NOTEBOOKS / "sync.py", spark, job)
+    report = json.loads(capsys.readouterr().out.splitlines()[-1])
+    (table,) = report["tables"]
+    assert table["error"]["error_class"] == "DELTA_NEW_CHECK_CONSTRAINT_VIOLATION"
+    assert (table["status"], table["statements"][-1]["is_done"]) == ("failed", False)
 
 
 def test_the_sync_task_keeps_its_runs(spark: SparkSession, project: Path) -> None:
