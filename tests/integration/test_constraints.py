@@ -11,6 +11,7 @@ import pytest
 
 from delta_engine.backends import Backend, embedded_backend
 from delta_engine.cli.context import ExitCode
+from delta_engine.deployment.deployment import Deployment
 from delta_engine.errors import StatementError, UnsafePlanError
 from delta_engine.execute.action_runner import ActionRunner
 from delta_engine.models import CheckConstraint, Column, ForeignKey, PrimaryKey, QualifiedName, Table
@@ -18,6 +19,7 @@ from delta_engine.orchestrate.orchestrator import Orchestrator
 from delta_engine.validation.preflight import Preflight
 from tests.builders import address_of_orders
 from tests.commandline import CommandLine
+from tests.deployment_builders import deployment_over
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -52,16 +54,19 @@ def backend(spark: SparkSession, tmp_path: Path) -> Backend:
     return embedded_backend(spark, tmp_path)
 
 
-def engine_over(backend: Backend, *, counts_checks: bool = False) -> Orchestrator:
+def engine_over(
+    backend: Backend, deployment: Deployment | None = None, *, counts_checks: bool = False
+) -> Orchestrator:
     return Orchestrator(
         reader=backend.reader,
+        deployment=deployment,
         action_runner=ActionRunner(backend.runner, backend.addressing, backend.capabilities),
         preflight=Preflight(backend.runner, backend.addressing, counts_checks=counts_checks),
     )
 
 
-def test_keys_are_recorded_read_back_and_remade_with_their_parents(backend: Backend) -> None:
-    engine = engine_over(backend)
+def test_keys_are_recorded_read_back_and_remade_with_their_parents(backend: Backend, tmp_path: Path) -> None:
+    engine = engine_over(backend, deployment_over(tmp_path))
     engine.sync_tables([orders(), customers()])
     state = backend.reader.snapshot([orders(), customers()])
     found = state.table(orders().qualified_name)
@@ -94,8 +99,8 @@ def test_keys_are_read_back_whatever_their_names_look_like(backend: Backend) -> 
     assert not engine_over(backend).plan_tables([tokens])
 
 
-def test_checks_are_enforced_read_back_and_step_aside_for_changes(backend: Backend) -> None:
-    engine = engine_over(backend)
+def test_checks_are_enforced_read_back_and_step_aside_for_changes(backend: Backend, tmp_path: Path) -> None:
+    engine = engine_over(backend, deployment_over(tmp_path))
     amount = Column("amount", "int", is_nullable=False)
     checks = [
         CheckConstraint("Positive", "amount > 0 and `AMOUNT` != 13"),

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.integration
 
 ANYTHING = Policy(
-    allow=(Allowance(DestructiveKind.DROP_COLUMN),),
+    allow=(Allowance(DestructiveKind.DROP_COLUMN), Allowance(DestructiveKind.DROP_CONSTRAINT)),
     column_order=ColumnOrder.ENFORCE,
 )
 
