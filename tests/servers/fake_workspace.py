@@ -61,6 +61,7 @@ class FakeWorkspace:
 
     Args:
         run: runs a statement.
+        files: the files of its volumes.
         faults: kind of request (`submit`, `ask`, `chunk`, `cancel`, `download`) and what becomes of the next ones:
             a status such as `429`, `lost` (done, and not answered), `cut` (half of the answer), `html`, `ok`.
         states: for the next statements, the states that they show before they run; where the last one is `forever`,
@@ -69,7 +70,9 @@ class FakeWorkspace:
         inline_rows: how many rows a result may have inline.
         tampers: changes the next answers that carry a result.
         requests: the kinds of all requests.
+        submitted: the requests that submitted statements.
         cancelled: the statements that were cancelled.
+        on_ask: is called whenever somebody asks after a statement.
     """
 
     run: Callable[[str], Answer]
