@@ -7,7 +7,7 @@ from dataclasses import replace
 from types import MappingProxyType
 
 from delta_engine import aspects
-from delta_engine.actions import AlignSchema, AlignTable, CreateSchema, CreateTable, TablePlan
+from delta_engine.actions import Action, AlignSchema, AlignTable, CreateSchema, CreateTable, TablePlan
 from delta_engine.aspects import schemas
 from delta_engine.aspects.aspect import Comparison
 from delta_engine.compile.attempts import NO_ATTEMPTS, Attempts
@@ -18,7 +18,7 @@ from delta_engine.compile.manageability import unmanageable
 from delta_engine.compile.parents import unfit_parents
 from delta_engine.compile.referenced_keys import with_referencing_keys
 from delta_engine.constraints.resolution import resolved
-from delta_engine.errors import raise_all
+from delta_engine.errors import InvalidModelError, raise_all
 from delta_engine.models import QualifiedName, Schema, SchemaName, Table
 from delta_engine.policy import NO_POLICY, Ownership, Policy, RemovedTables
 from delta_engine.state.states import CatalogState, RelationKind
@@ -79,19 +79,7 @@ class TablePlanner:
         """
         by_key = {model.qualified_name.key: model for model in resolved(models)}
         existing = {key: model for key, model in sorted(by_key.items()) if state.tables[key].exists}
-        comparisons = {
-            key: Comparison.of(
-                model, state.tables[key], last_applied.get(key), self.policy, attempts.tables.get(key, ())
-            )
-            for key, model in existing.items()
-        }
-        raise_all(
-            refusal
-            for model in models
-            if (comparison := comparisons.get(model.qualified_name.key))
-            for refusal in unmanageable(model, state, comparison.renames)
-        )
-        changes = {key: tuple(aspects.diff(comparison)) for key, comparison in comparisons.items()}
+        changes = self._changes(existing, state, last_applied, attempts)
         raise_all(
             refusal
             for key, model in existing.items()
@@ -121,6 +109,25 @@ class TablePlanner:
             kept_tables=tuple(sorted(removed.keys() - gone.keys(), key=lambda name: name.key)),
             kept_schemas=tuple(self._kept_schemas(state, applied_schemas)),
         )
+
+    def _changes(
+        self,
+        existing: Mapping[str, Table],
+        state: CatalogState,
+        last_applied: Mapping[str, Table],
+        attempts: Attempts,
+    ) -> dict[str, tuple[Action, ...]]:
+        """Return what existing tables need; no comparison is kept: thousands of them would cost time and memory."""
+        refusals: list[InvalidModelError] = []
+        changes = {}
+        for key, model in existing.items():
+            observed, applied = state.tables[key], last_applied.get(key)
+            comparison = Comparison.of(model, observed, applied, self.policy, attempts.tables.get(key, ()))
+            found = tuple(unmanageable(model, state, comparison.renames))
+            refusals += found
+            changes[key] = () if found else tuple(aspects.diff(comparison))
+        raise_all(refusals)
+        return changes
 
     def _missing_schemas(self, models: Sequence[Table], state: CatalogState) -> Iterator[CreateSchema]:
         """Yield the schemas that models need, or that are declared, and that are not there."""
