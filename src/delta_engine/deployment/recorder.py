@@ -35,6 +35,7 @@ from delta_engine.deployment.resources import (
     recorded_version,
     resource_key,
     table_key,
+    with_version,
 )
 from delta_engine.deployment.run_document import apply_record, described, first_document
 from delta_engine.deployment.run_facts import RunFacts
@@ -44,7 +45,7 @@ from delta_engine.deployment.schema_resources import (
     failed_schema,
     schema_key,
 )
-from delta_engine.deployment.synchronizer import beside, differences, synchronize
+from delta_engine.deployment.synchronizer import beside, confirmed, synchronize
 from delta_engine.execute.action_runner import OutcomeKind, SchemaOutcome, TableOutcome
 from delta_engine.models import QualifiedName, Schema, SchemaName, Table
 from delta_engine.state.states import ABSENT, CatalogState, TableState
@@ -191,7 +192,7 @@ class RunRecorder:
         """
         key = table_key(outcome.table)
         earlier = self._resources.get(key)
-        if model is not None:
+        if model is not None and outcome.failure is None:
             self._record_schema(model)
         if model is None or outcome.failure is not None:
             attempted = self._attempted.tables.get(key, ())
@@ -252,13 +253,9 @@ class RunRecorder:
         for outcome in done:
             version = found.get(outcome.table.key)
             if version is not None:
-                key = table_key(outcome.table)
-                metadata = msgspec.structs.replace(
-                    self._resources[key].metadata,
-                    delta_table_id=version.table_id or ids[outcome.table.key],
-                    delta_version=version.version,
-                )
-                self._resources[key] = msgspec.structs.replace(self._resources[key], metadata=metadata)
+                key, table_id = table_key(outcome.table), version.table_id or ids[outcome.table.key]
+                known = TableVersion(table_id=table_id, version=version.version)
+                self._resources[key] = with_version(self._resources[key], known)
 
     def confirm(self, wanted: Sequence[Table], observed: CatalogState) -> frozenset[str]:
         """Compare what was just applied with what the catalog shows.
@@ -278,21 +275,12 @@ class RunRecorder:
             model = tables.get(checkpoint.resource)
             if model is None or checkpoint.status is not Status.HEALTHY:
                 continue
-            resource = self._resources[checkpoint.resource]
-            table = observed.table(model.qualified_name)
-            left_alone = resource.metadata.left_alone
-            drift = tuple(one for one in differences(define(model), table) if one not in left_alone)
-            if not drift:
-                self._resources[checkpoint.resource] = noted(resource, table)
+            found = confirmed(
+                self._resources[checkpoint.resource], define(model), observed.table(model.qualified_name)
+            )
+            self._resources[checkpoint.resource] = found
+            if found.status is Status.HEALTHY:
                 verified.add(model.qualified_name.key)
-            else:
-                error = "right after the apply the catalog did not show all of it yet"
-                metadata = msgspec.structs.replace(
-                    resource.metadata, drift=drift, lag=drift, sync_error=error
-                )
-                self._resources[checkpoint.resource] = msgspec.structs.replace(
-                    resource, status=Status.UNKNOWN, metadata=metadata
-                )
         return frozenset(verified)
 
     def adopt(self, models: Sequence[Table], observed: CatalogState) -> None:
@@ -305,8 +293,8 @@ class RunRecorder:
             if earlier and is_known and not earlier.metadata.attempted:
                 continue
             version = recorded_version(earlier.metadata) if earlier else None
-            self._resources[key] = self._applied(model, earlier, version=version)
-            self._resources[key] = noted(self._resources[key], observed.table(model.qualified_name))
+            resource = self._applied(model, earlier, version=version)
+            self._resources[key] = noted(resource, observed.table(model.qualified_name))
 
     def accept(
         self,
@@ -328,22 +316,18 @@ class RunRecorder:
         earlier = self._resources[key]
         known = earlier.metadata
         self.keep_attempts()
-        self._resources[key] = self._applied(model, earlier, version=version or recorded_version(known))
-        self._resources[key] = noted(self._resources[key], observed)
+        resource = self._applied(model, earlier, version=version or recorded_version(known))
+        resource = noted(resource, observed)
         if has_other_order:
-            metadata = msgspec.structs.replace(self._resources[key].metadata, column_order=known.column_order)
-            self._resources[key] = msgspec.structs.replace(self._resources[key], metadata=metadata)
+            metadata = msgspec.structs.replace(resource.metadata, column_order=known.column_order)
+            resource = msgspec.structs.replace(resource, metadata=metadata)
+        self._resources[key] = resource
 
     def renew(self, table: QualifiedName, version: TableVersion, observed: TableState) -> None:
         """Record that a table of the same name is another one, and the engine's by now."""
         key = table_key(table)
-        resource = self._resources[key]
-        metadata = msgspec.structs.replace(
-            resource.metadata,
-            delta_table_id=version.table_id,
-            delta_version=version.version,
-            created_at=observed.audit.created_at,
-        )
+        resource = with_version(self._resources[key], version)
+        metadata = msgspec.structs.replace(resource.metadata, created_at=observed.audit.created_at)
         self._resources[key] = msgspec.structs.replace(resource, metadata=metadata)
 
     def rename(self, former: QualifiedName, table: QualifiedName) -> None:
@@ -429,7 +413,13 @@ class RunRecorder:
 
     def _record_schema(self, model: Table) -> None:
         key = schema_key(model.catalog_name, model.schema_name)
-        if key not in self._resources or self._resources[key].status is Status.MISSING:
+        known = self._resources.get(key)
+        is_declared = known is not None and known.metadata.schema_definition is not None
+        if (
+            known is None
+            or known.status is Status.MISSING
+            or not (is_declared or known.metadata.attempted_schemas or known.status is Status.HEALTHY)
+        ):
             self._resources[key] = applied_schema(
                 model.catalog_name, model.schema_name, at=self._now(), by=self._facts.who
             )

@@ -103,6 +103,14 @@ def noted(resource: Resource, observed: TableState) -> Resource:
     return msgspec.structs.replace(resource, metadata=metadata)
 
 
+def with_version(resource: Resource, version: TableVersion) -> Resource:
+    """Return a table's record with Delta's id and version of it."""
+    metadata = msgspec.structs.replace(
+        resource.metadata, delta_table_id=version.table_id, delta_version=version.version
+    )
+    return msgspec.structs.replace(resource, metadata=metadata)
+
+
 def recorded_version(metadata: ResourceMetadata) -> TableVersion | None:
     """Return the version that is on record."""
     if metadata.delta_version is None:

@@ -22,7 +22,7 @@ from delta_engine.deployment.definitions import (
     schema_checksum,
 )
 from delta_engine.deployment.document import DeploymentState, Difference, Resource, ResourceType, Status
-from delta_engine.deployment.resources import table_key, unmanaged_table
+from delta_engine.deployment.resources import noted, table_key, unmanaged_table
 from delta_engine.deployment.schema_resources import schema_key
 from delta_engine.models import QualifiedName, Table
 from delta_engine.policy import AS_APPLIED
@@ -69,6 +69,20 @@ def is_half_done(resource: Resource) -> bool:
 def differences(definition: TableDefinition, observed: TableState) -> Iterator[Difference]:
     """Yield how a table differs from its definition, in the words of a plan that would bring it back."""
     yield from map(_difference, _exact_differences(as_table(definition), observed))
+
+
+def confirmed(resource: Resource, definition: TableDefinition, observed: TableState) -> Resource:
+    """Return the record of a table that was just applied, after another look at it.
+
+    A difference is no drift: the catalog may be late to show it.
+    """
+    left_alone = resource.metadata.left_alone
+    drift = tuple(one for one in differences(definition, observed) if one not in left_alone)
+    if not drift:
+        return noted(resource, observed)
+    error = "right after the apply the catalog did not show all of it yet"
+    metadata = msgspec.structs.replace(resource.metadata, drift=drift, lag=drift, sync_error=error)
+    return msgspec.structs.replace(resource, status=Status.UNKNOWN, metadata=metadata)
 
 
 def beside(model: Table, observed: TableState, ours: Sequence[Table] = ()) -> tuple[Difference, ...]:
