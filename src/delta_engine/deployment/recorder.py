@@ -13,42 +13,38 @@ import msgspec
 
 from delta_engine.actions import TablePlan
 from delta_engine.deployment.attempts import NOTHING_ATTEMPTED, attempted_by
-from delta_engine.deployment.definitions import as_table, define, define_parts, definition_checksum
+from delta_engine.deployment.definitions import define
 from delta_engine.deployment.document import (
     AppliedPlan,
     Checkpoint,
     Checksum,
     DeploymentState,
-    Difference,
     Resource,
     Status,
 )
 from delta_engine.deployment.errors import StoreError
 from delta_engine.deployment.journal import Journal, JournalEntry, JournalStart, replay
 from delta_engine.deployment.ports import JournalStore
-from delta_engine.deployment.renamed_resources import with_renamed, with_settled_renames
+from delta_engine.deployment.renamed_resources import with_settled_renames
 from delta_engine.deployment.repository import LoadedState, StateRepository, new_id, utc_now
 from delta_engine.deployment.resources import (
-    applied_table,
     failed_table,
-    noted,
-    recorded_version,
-    resource_key,
     table_key,
     with_version,
 )
 from delta_engine.deployment.run_document import apply_record, described, first_document
 from delta_engine.deployment.run_facts import RunFacts
+from delta_engine.deployment.run_records import RunRecords
 from delta_engine.deployment.schema_resources import (
     applied_schema,
     declared_schema,
     failed_schema,
     schema_key,
 )
-from delta_engine.deployment.synchronizer import beside, confirmed, synchronize
+from delta_engine.deployment.synchronizer import confirmed, synchronize
 from delta_engine.execute.action_runner import OutcomeKind, SchemaOutcome, TableOutcome
-from delta_engine.models import QualifiedName, Schema, SchemaName, Table
-from delta_engine.state.states import ABSENT, CatalogState, TableState
+from delta_engine.models import QualifiedName, Schema, Table
+from delta_engine.state.states import CatalogState
 from delta_engine.state.table_versions import TableVersion, TableVersionReader
 
 Notify = Callable[[str], None]
@@ -66,6 +62,8 @@ class RunRecorder:
         notify: is told what people should know.
         now: the clock, UTC.
         seconds: a monotonic clock.
+
+    What becomes of single records is the business of `records`; here is when they are journaled and saved.
     """
 
     def __init__(
@@ -92,8 +90,6 @@ class RunRecorder:
         self._checkpoints: list[Checkpoint] = []
         self._outcomes: list[TableOutcome | SchemaOutcome] = []
         self._attempted = NOTHING_ATTEMPTED
-        self._observed = CatalogState(tables={})
-        self._settles_attempts = True
         self._warnings: list[str] = []
         self._plan_file: Checksum | None = None
         self._base: LoadedState | None = repository.load()
@@ -101,7 +97,7 @@ class RunRecorder:
             self._base.state if self._base else first_document(facts, now=now()), journals.read()
         )
         self._obsolete_journals = replayed.run_ids
-        self._resources = dict(replayed.state.resources)
+        self.records = RunRecords(replayed.state.resources, facts.who, now)
         self._state = replayed.state
         for note in replayed.notes:
             self.warn(note)
@@ -119,13 +115,13 @@ class RunRecorder:
     @property
     def state(self) -> DeploymentState:
         """The document as it stands in this run."""
-        return msgspec.structs.replace(self._state, resources=self._resources)
+        return msgspec.structs.replace(self._state, resources=self.records.resources)
 
     def synchronize(self, observed: CatalogState, *, managed: Collection[str] | None) -> None:
         """Take in what the catalog shows; see `synchronizer.synchronize`."""
-        self._observed = self._observed.with_tables(observed)
+        self.records.look_at(observed)
         self._state = synchronize(self.state, observed, managed=managed, now=self._now())
-        self._resources = dict(self._state.resources)
+        self.records.resources = dict(self._state.resources)
 
     def follow(self, plan_file: Checksum) -> None:
         """Say that this run applies a plan file, by its checksum."""
@@ -156,7 +152,7 @@ class RunRecorder:
         self._began_at = self._seconds()
         if self._base is None:
             self._base = self._repository.save(described(self.state, self._facts), None)
-        self._attempted = attempted_by(plan, models, schemas, self._resources)
+        self._attempted = attempted_by(plan, models, schemas, self.records.resources)
         self._journal.start(
             JournalStart(
                 state_id=self._base.state.state_id,
@@ -171,14 +167,10 @@ class RunRecorder:
             )
         )
 
-    def keep_attempts(self) -> None:
-        """Let what unfinished runs attempted stand in this run's records: it brings tables to no model."""
-        self._settles_attempts = False
-
     def record_drop(self, outcome: TableOutcome) -> None:
         """Take in a dropped table. The journal has nothing of it: the next run sees that it is gone."""
         self._outcomes.append(outcome)
-        self.forget(outcome.table)
+        self.records.forget(outcome.table)
 
     def record(self, outcome: TableOutcome, model: Table | None) -> None:
         """Take in a finished table, and write it into the journal.
@@ -191,14 +183,14 @@ class RunRecorder:
         end records them all.
         """
         key = table_key(outcome.table)
-        earlier = self._resources.get(key)
+        earlier = self.records.resources.get(key)
         if model is not None and outcome.failure is None:
-            self._record_schema(model)
+            self.records.note_schema(model)
         if model is None or outcome.failure is not None:
             attempted = self._attempted.tables.get(key, ())
             resource = failed_table(outcome, attempted=attempted, earlier=earlier)
         else:
-            resource = self._applied(model, earlier, version=None)
+            resource = self.records.applied(model, earlier)
         self._take_in(key, resource, outcome)
 
     def record_schema(self, outcome: SchemaOutcome, schema: Schema | None) -> None:
@@ -209,7 +201,7 @@ class RunRecorder:
             schema: its model; None for one that is not declared, and that tables need.
         """
         key = schema_key(outcome.catalog_name, outcome.schema_name)
-        earlier = self._resources.get(key)
+        earlier = self.records.resources.get(key)
         if outcome.kind is OutcomeKind.FAILED:
             attempted = self._attempted.schemas.get(key)
             resource = failed_schema(outcome, attempted=attempted, earlier=earlier)
@@ -229,7 +221,7 @@ class RunRecorder:
             statement=(outcome.failure.sql or None) if outcome.failure else None,
             error=outcome.failure.message if outcome.failure else None,
         )
-        self._resources[key] = resource
+        self.records.resources[key] = resource
         self._checkpoints.append(checkpoint)
         self._outcomes.append(outcome)
         try:
@@ -255,7 +247,7 @@ class RunRecorder:
             if version is not None:
                 key, table_id = table_key(outcome.table), version.table_id or ids[outcome.table.key]
                 known = TableVersion(table_id=table_id, version=version.version)
-                self._resources[key] = with_version(self._resources[key], known)
+                self.records.resources[key] = with_version(self.records.resources[key], known)
 
     def confirm(self, wanted: Sequence[Table], observed: CatalogState) -> frozenset[str]:
         """Compare what was just applied with what the catalog shows.
@@ -276,91 +268,18 @@ class RunRecorder:
             if model is None or checkpoint.status is not Status.HEALTHY:
                 continue
             found = confirmed(
-                self._resources[checkpoint.resource], define(model), observed.table(model.qualified_name)
+                self.records.resources[checkpoint.resource],
+                define(model),
+                observed.table(model.qualified_name),
             )
-            self._resources[checkpoint.resource] = found
+            self.records.resources[checkpoint.resource] = found
             if found.status is Status.HEALTHY:
                 verified.add(model.qualified_name.key)
         return frozenset(verified)
 
-    def adopt(self, models: Sequence[Table], observed: CatalogState) -> None:
-        """Record tables that are as their models say without any statement of this run."""
-        for model in models:
-            self._record_schema(model)
-            key = table_key(model.qualified_name)
-            earlier = self._resources.get(key)
-            is_known = earlier and earlier.config_checksum == definition_checksum(define(model))
-            if earlier and is_known and not earlier.metadata.attempted:
-                continue
-            version = recorded_version(earlier.metadata) if earlier else None
-            resource = self._applied(model, earlier, version=version)
-            self._resources[key] = noted(resource, observed.table(model.qualified_name))
-
-    def accept(
-        self,
-        model: Table,
-        observed: TableState,
-        version: TableVersion | None,
-        *,
-        has_other_order: bool = False,
-    ) -> None:
-        """Record a table as it is now, with what somebody changed by hand.
-
-        Args:
-            model: the table's definition with that in it.
-            observed: the table as it is.
-            version: its id and version, if they are known.
-            has_other_order: whether its columns stand in an order that was not accepted.
-        """
-        key = table_key(model.qualified_name)
-        earlier = self._resources[key]
-        known = earlier.metadata
-        self.keep_attempts()
-        resource = self._applied(model, earlier, version=version or recorded_version(known))
-        resource = noted(resource, observed)
-        if has_other_order:
-            metadata = msgspec.structs.replace(resource.metadata, column_order=known.column_order)
-            resource = msgspec.structs.replace(resource, metadata=metadata)
-        self._resources[key] = resource
-
-    def renew(self, table: QualifiedName, version: TableVersion, observed: TableState) -> None:
-        """Record that a table of the same name is another one, and the engine's by now."""
-        key = table_key(table)
-        resource = with_version(self._resources[key], version)
-        metadata = msgspec.structs.replace(resource.metadata, created_at=observed.audit.created_at)
-        self._resources[key] = msgspec.structs.replace(resource, metadata=metadata)
-
-    def rename(self, former: QualifiedName, table: QualifiedName) -> None:
-        """Take a table's record along to the name that the table has now; nothing where there is none."""
-        self._resources = with_renamed(self._resources, former, table)
-
     def settle_renames(self, models: Sequence[Table], observed: CatalogState) -> None:
         """Take records along to new names where tables have them by now; see `with_settled_renames`."""
-        self._resources = dict(with_settled_renames(self.state, models, observed).resources)
-
-    def forget(self, name: QualifiedName | SchemaName) -> None:
-        """Drop the record of a table or schema."""
-        self._resources.pop(resource_key(name), None)
-
-    def _applied(self, model: Table, earlier: Resource | None, *, version: TableVersion | None) -> Resource:
-        return applied_table(
-            model,
-            at=self._now(),
-            by=self._facts.who,
-            version=version,
-            earlier=earlier,
-            left_alone=self._left_alone(model, earlier),
-            settles=self._settles_attempts,
-        )
-
-    def _left_alone(self, model: Table, earlier: Resource | None) -> tuple[Difference, ...]:
-        """Return what is beside a model and no drift: what was there when the table was first applied."""
-        definition = earlier.metadata.definition if earlier else None
-        if earlier and definition and definition.manages == define_parts(model):
-            return earlier.metadata.left_alone
-        attempted = earlier.metadata.attempted if earlier else ()
-        observed = self._observed.tables.get(model.qualified_name.key, ABSENT)
-        return beside(model, observed, tuple(map(as_table, attempted)))
+        self.records.resources = dict(with_settled_renames(self.state, models, observed).resources)
 
     def save(self, plan: TablePlan) -> LoadedState | None:
         """Save what this run found and did, if that is anything; then let go of the journals.
@@ -403,30 +322,9 @@ class RunRecorder:
             self._warnings.append(warning)
             self._notify(warning)
 
-    def adopt_schemas(self, schemas: Sequence[Schema]) -> None:
-        """Record declared schemas that are as their models say without any statement of this run."""
-        for schema in schemas:
-            key = schema_key(schema.catalog_name, schema.schema_name)
-            self._resources[key] = declared_schema(
-                schema, at=self._now(), by=self._facts.who, earlier=self._resources.get(key)
-            )
-
-    def _record_schema(self, model: Table) -> None:
-        key = schema_key(model.catalog_name, model.schema_name)
-        known = self._resources.get(key)
-        is_declared = known is not None and known.metadata.schema_definition is not None
-        if (
-            known is None
-            or known.status is Status.MISSING
-            or not (is_declared or known.metadata.attempted_schemas or known.status is Status.HEALTHY)
-        ):
-            self._resources[key] = applied_schema(
-                model.catalog_name, model.schema_name, at=self._now(), by=self._facts.who
-            )
-
     def _is_as_saved(self, saved: DeploymentState) -> bool:
         plans = self._state.applied_plans
-        return self._resources == saved.resources and plans == saved.applied_plans
+        return self.records.resources == saved.resources and plans == saved.applied_plans
 
     def _known_id(self, table: QualifiedName) -> str | None:
         """Return the id that was recorded before this run."""

@@ -116,7 +116,7 @@ class SyncRun:
         Raises:
             CatalogReadError, RefusalGroup: as `plan`.
         """
-        self._recorder.keep_attempts()
+        self._recorder.records.keep_attempts()
         declared = {model.qualified_name.key for model in tables}
         detected = [
             table
@@ -179,7 +179,7 @@ class SyncRun:
         )
         for table in detected:
             if table.observed.exists:
-                self._recorder.accept(
+                self._recorder.records.accept(
                     taken_in(table.applied.table, table),
                     table.observed,
                     found.get(table.name.key) or table.version,
@@ -189,12 +189,12 @@ class SyncRun:
                     ),
                 )
             else:
-                self._recorder.forget(table.name)
+                self._recorder.records.forget(table.name)
         for schema in detected_schemas:
             if schema.observed is None:
-                self._recorder.forget(schema.name)
+                self._recorder.records.forget(schema.name)
             else:
-                self._recorder.adopt_schemas([schemas.taken_in(schema.applied, schema)])
+                self._recorder.records.adopt_schemas([schemas.taken_in(schema.applied, schema)])
         self._recorder.save(TablePlan())
 
     def synchronize(self, tables: Sequence[Table], *, is_partial: bool = False) -> DeploymentState:
@@ -288,7 +288,7 @@ class SyncRun:
             if outcome.kind is OutcomeKind.STOPPED and not outcome.statements:
                 return  # it is as it was
             if outcome.table.key in renamed and outcome.statements:  # it is the first statement
-                self._recorder.rename(renamed[outcome.table.key], outcome.table)
+                self._recorder.records.rename(renamed[outcome.table.key], outcome.table)
             if outcome.kind is OutcomeKind.DROPPED:
                 self._recorder.record_drop(outcome)
             else:
@@ -311,12 +311,14 @@ class SyncRun:
         """
         planned = {action.table.key for action in plan.table_actions()}
         touched = {str(schema).lower() for schema in (*plan.create_schemas, *plan.align_schemas)}
-        self._recorder.adopt_schemas([schema for schema in self._schemas if schema.key not in touched])
+        self._recorder.records.adopt_schemas(
+            [schema for schema in self._schemas if schema.key not in touched]
+        )
         verified = frozenset[str]()
         if not is_stopped:
             verified = self._confirm([model for model in self._wanted if model.qualified_name.key in planned])
         looked_at = {model.qualified_name.key for model in self._wanted} - planned
-        self._recorder.adopt(
+        self._recorder.records.adopt(
             [model for model in self._models if model.qualified_name.key in looked_at], self._observed
         )
         if not is_stopped:
@@ -358,7 +360,7 @@ class SyncRun:
         for key, table in applied.items():
             is_gone = key in self._observed.tables and not self._observed.tables[key].exists
             if key not in declared and is_gone:
-                self._recorder.forget(table.qualified_name)
+                self._recorder.records.forget(table.qualified_name)
 
     def _look_after(self, undeclared: Sequence[Table]) -> None:
         """Take in what became of tables that were applied once and are not declared any more.
@@ -386,7 +388,7 @@ class SyncRun:
         found = self._pipeline.versions.read(names, with_id={name.key for name in names})
         for table in replaced:
             if table.name.key in found:
-                self._recorder.renew(table.name, found[table.name.key], table.observed)
+                self._recorder.records.renew(table.name, found[table.name.key], table.observed)
 
     def _confirm(self, changed: Sequence[Table]) -> frozenset[str]:
         """Look at the changed tables once more: what became of them, and at which version.

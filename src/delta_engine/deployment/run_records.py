@@ -1,0 +1,150 @@
+"""The records of tables and schemas as one run finds and leaves them. Writes nothing anywhere."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+
+import msgspec
+
+from delta_engine.deployment.definitions import as_table, define, define_parts, definition_checksum
+from delta_engine.deployment.document import Difference, Resource, Status
+from delta_engine.deployment.renamed_resources import with_renamed
+from delta_engine.deployment.resources import (
+    applied_table,
+    noted,
+    recorded_version,
+    resource_key,
+    table_key,
+    with_version,
+)
+from delta_engine.deployment.schema_resources import applied_schema, declared_schema, schema_key
+from delta_engine.deployment.synchronizer import beside
+from delta_engine.models import QualifiedName, Schema, SchemaName, Table
+from delta_engine.state.states import ABSENT, CatalogState, TableState
+from delta_engine.state.table_versions import TableVersion
+
+
+class RunRecords:
+    """The records of one run.
+
+    Args:
+        resources: those of the document that the run began with, by their keys.
+        who: who runs.
+        now: the clock, UTC.
+    """
+
+    def __init__(self, resources: Mapping[str, Resource], who: str, now: Callable[[], datetime]) -> None:
+        self.resources = dict(resources)
+        self._who = who
+        self._now = now
+        self._observed = CatalogState(tables={})
+        self._settles_attempts = True
+
+    def look_at(self, observed: CatalogState) -> None:
+        """Take note of what was there before the run changed anything."""
+        self._observed = self._observed.with_tables(observed)
+
+    def keep_attempts(self) -> None:
+        """Let what unfinished runs attempted stand in this run's records: it brings tables to no model."""
+        self._settles_attempts = False
+
+    def applied(
+        self, model: Table, earlier: Resource | None, *, version: TableVersion | None = None
+    ) -> Resource:
+        """Return the record of a table that is as its model says, beside its record so far."""
+        return applied_table(
+            model,
+            at=self._now(),
+            by=self._who,
+            version=version,
+            earlier=earlier,
+            left_alone=self._left_alone(model, earlier),
+            settles=self._settles_attempts,
+        )
+
+    def adopt(self, models: Sequence[Table], observed: CatalogState) -> None:
+        """Record tables that are as their models say without any statement of this run."""
+        for model in models:
+            self.note_schema(model)
+            key = table_key(model.qualified_name)
+            earlier = self.resources.get(key)
+            is_known = earlier and earlier.config_checksum == definition_checksum(define(model))
+            if earlier and is_known and not earlier.metadata.attempted:
+                continue
+            version = recorded_version(earlier.metadata) if earlier else None
+            resource = self.applied(model, earlier, version=version)
+            self.resources[key] = noted(resource, observed.table(model.qualified_name))
+
+    def accept(
+        self,
+        model: Table,
+        observed: TableState,
+        version: TableVersion | None,
+        *,
+        has_other_order: bool = False,
+    ) -> None:
+        """Record a table as it is now, with what somebody changed by hand.
+
+        Args:
+            model: the table's definition with that in it.
+            observed: the table as it is.
+            version: its id and version, if they are known.
+            has_other_order: whether its columns stand in an order that was not accepted.
+        """
+        key = table_key(model.qualified_name)
+        earlier = self.resources[key]
+        known = earlier.metadata
+        self.keep_attempts()
+        resource = self.applied(model, earlier, version=version or recorded_version(known))
+        resource = noted(resource, observed)
+        if has_other_order:
+            metadata = msgspec.structs.replace(resource.metadata, column_order=known.column_order)
+            resource = msgspec.structs.replace(resource, metadata=metadata)
+        self.resources[key] = resource
+
+    def renew(self, table: QualifiedName, version: TableVersion, observed: TableState) -> None:
+        """Record that a table of the same name is another one, and the engine's by now."""
+        key = table_key(table)
+        resource = with_version(self.resources[key], version)
+        metadata = msgspec.structs.replace(resource.metadata, created_at=observed.audit.created_at)
+        self.resources[key] = msgspec.structs.replace(resource, metadata=metadata)
+
+    def rename(self, former: QualifiedName, table: QualifiedName) -> None:
+        """Take a table's record along to the name that the table has now; nothing where there is none."""
+        self.resources = with_renamed(self.resources, former, table)
+
+    def forget(self, name: QualifiedName | SchemaName) -> None:
+        """Drop the record of a table or schema."""
+        self.resources.pop(resource_key(name), None)
+
+    def adopt_schemas(self, schemas: Sequence[Schema]) -> None:
+        """Record declared schemas that are as their models say without any statement of this run."""
+        for schema in schemas:
+            key = schema_key(schema.catalog_name, schema.schema_name)
+            self.resources[key] = declared_schema(
+                schema, at=self._now(), by=self._who, earlier=self.resources.get(key)
+            )
+
+    def note_schema(self, model: Table) -> None:
+        """Record that a table's schema is there."""
+        key = schema_key(model.catalog_name, model.schema_name)
+        known = self.resources.get(key)
+        is_declared = known is not None and known.metadata.schema_definition is not None
+        if (
+            known is None
+            or known.status is Status.MISSING
+            or not (is_declared or known.metadata.attempted_schemas or known.status is Status.HEALTHY)
+        ):
+            self.resources[key] = applied_schema(
+                model.catalog_name, model.schema_name, at=self._now(), by=self._who
+            )
+
+    def _left_alone(self, model: Table, earlier: Resource | None) -> tuple[Difference, ...]:
+        """Return what is beside a model and no drift: what was there when the table was first applied."""
+        definition = earlier.metadata.definition if earlier else None
+        if earlier and definition and definition.manages == define_parts(model):
+            return earlier.metadata.left_alone
+        attempted = earlier.metadata.attempted if earlier else ()
+        observed = self._observed.tables.get(model.qualified_name.key, ABSENT)
+        return beside(model, observed, tuple(map(as_table, attempted)))
