@@ -245,6 +245,11 @@ class Table:
         return QualifiedName(self.catalog_name, self.schema_name, self.table_name)
 
     @property
+    def key(self) -> str:
+        """The name by which two spellings of the same table meet: `QualifiedName.key`, without making one."""
+        return f"{self.catalog_name}.{self.schema_name}.{self.table_name}".lower()
+
+    @property
     def effective_table_properties(self) -> Mapping[str, str]:
         """The defaults merged with the table's own properties, read-only, sorted by key."""
         if not self.default_table_properties:

@@ -6,7 +6,7 @@ state, and its golden cases. Nothing registers itself.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Any
@@ -79,6 +79,8 @@ ASPECTS: tuple[Aspect[Any], ...] = (
     owner.ASPECT,
 )
 
+_BEYOND_COLUMNS = tuple(aspect for aspect in ASPECTS if not aspect.is_of_columns)
+
 _ASPECT_OF: dict[type[Action], Aspect[Any]] = {
     action_type: aspect for aspect in ASPECTS for action_type in aspect.action_types
 }
@@ -86,9 +88,8 @@ _ASPECT_OF: dict[type[Action], Aspect[Any]] = {
 
 def diff(comparison: Comparison) -> Iterator[Action]:
     """Yield every action that the table needs, aspect by aspect."""
-    for aspect in ASPECTS:
-        if _is_asked(aspect, comparison):
-            yield from aspect.diff(comparison)
+    for aspect in _asked(comparison):
+        yield from aspect.diff(comparison)
 
 
 def after_create(desired: Table) -> Iterator[Action]:
@@ -106,10 +107,12 @@ def beyond_columns(desired: Table) -> Iterator[Action]:
     yield from diff(Comparison.of(desired, made))
 
 
-def _is_asked(aspect: Aspect[Any], comparison: Comparison) -> bool:
-    if aspect.is_of_columns and comparison.has_equal_columns:
-        return False
-    return aspect.part is None or comparison.desired.is_about(aspect.part)
+def _asked(comparison: Comparison) -> Sequence[Aspect[Any]]:
+    """Return the aspects that may have something to say."""
+    asked = _BEYOND_COLUMNS if comparison.has_equal_columns else ASPECTS
+    if comparison.desired.manages is None:
+        return asked
+    return [aspect for aspect in asked if aspect.part is None or comparison.desired.is_about(aspect.part)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,9 +132,7 @@ class Difference:
 
 def differences(comparison: Comparison) -> Iterator[Difference]:
     """Yield how the two sides differ: the diff without what only makes other changes possible."""
-    for aspect in ASPECTS:
-        if not _is_asked(aspect, comparison):
-            continue
+    for aspect in _asked(comparison):
         for action in (aspect.differences or aspect.diff)(comparison):
             for change in aspect.explain(action):
                 yield Difference(kind=aspect.drift_kind(action), change=change, action=action)

@@ -49,12 +49,12 @@ class Comparison:
     last_applied: Table | None
     attempted: tuple[Table, ...]
     policy: Policy
-    differing: tuple[ColumnPair, ...]
-    added: tuple[Column, ...]
-    dropped: tuple[Column, ...]
-    renames: Renames
-    fields: tuple[FieldPair, ...]
-    types: tuple[TypePair, ...]
+    differing: tuple[ColumnPair, ...] = ()
+    added: tuple[Column, ...] = ()
+    dropped: tuple[Column, ...] = ()
+    renames: Renames = NO_RENAMES
+    fields: tuple[FieldPair, ...] = ()
+    types: tuple[TypePair, ...] = ()
 
     @classmethod
     def of(
@@ -66,12 +66,19 @@ class Comparison:
         attempted: Sequence[Table] = (),
     ) -> Comparison:
         """Pair the columns of both sides, without regard to case, in the model's order."""
-        is_equal = desired.columns == observed.columns  # most tables, most of the time: nothing to look up
-        renames = NO_RENAMES if is_equal else Renames.of(desired, observed)
+        if desired.columns == observed.columns:  # most tables, most of the time: nothing to pair or to rename
+            return cls(
+                desired=desired,
+                observed=observed,
+                last_applied=last_applied,
+                attempted=tuple(attempted),
+                policy=policy,
+            )
+        renames = Renames.of(desired, observed)
         observed = renames.applied_to(observed)
         last_applied = last_applied and with_all_renames(last_applied, desired, renames)
         is_about_columns = desired.is_about(Part.COLUMNS)
-        pairs = _Paired() if is_equal else _paired(desired.columns, observed.columns)
+        pairs = _paired(desired.columns, observed.columns)
         found = tuple(_inside(pairs.differing))
         return cls(
             desired=desired,
@@ -140,9 +147,9 @@ def bare_column(column: Column) -> Column:
 class _Paired(NamedTuple):
     """How the columns of two sides differ, paired by name."""
 
-    differing: tuple[ColumnPair, ...] = ()
-    added: tuple[Column, ...] = ()
-    dropped: tuple[Column, ...] = ()
+    differing: tuple[ColumnPair, ...]
+    added: tuple[Column, ...]
+    dropped: tuple[Column, ...]
 
 
 def _paired(desired: tuple[Column, ...], observed: tuple[Column, ...]) -> _Paired:

@@ -62,6 +62,8 @@ class CheckDrop:
 
 def diff(comparison: Comparison) -> Iterable[CheckAdd | CheckDrop]:
     """Yield what has to go, what has to come, and what stands in the way of changed columns."""
+    if not comparison.observed.checks and not comparison.desired.checks:
+        return
     changed = set(changed_columns(comparison))
     for observed, desired in _pairs(comparison):
         is_different = _differ(observed, desired)
@@ -124,8 +126,6 @@ def accept(model: Table, observed: TableState, action: CheckAdd | CheckDrop) -> 
 
 def _pairs(comparison: Comparison) -> Iterator[tuple[CheckConstraint | None, CheckConstraint | None]]:
     """Yield (observed, desired) checks of one name, sorted by it; what is somebody else's is left out."""
-    if not comparison.observed.checks and not comparison.desired.checks:
-        return
     observed = {check.name.lower(): check for check in comparison.observed.checks}
     desired = {check.name.lower(): check for check in comparison.desired.checks}
     for name in sorted({*observed, *desired}):

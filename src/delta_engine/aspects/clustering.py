@@ -53,6 +53,8 @@ def diff(comparison: Comparison) -> Iterable[ChangeClustering]:
     desired, observed = comparison.desired, comparison.observed
     if desired.clusters_automatically and observed.clusters_automatically:
         return  # the columns are the platform's
+    if not _names_any(desired) and not observed.cluster_by and not observed.clusters_automatically:
+        return
     if not _names_any(desired) and not comparison.may_remove(_names_any):
         yield from _without_dropped(comparison)
         return

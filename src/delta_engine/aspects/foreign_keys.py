@@ -79,6 +79,8 @@ class ForeignKeyDrop:
 
 def diff(comparison: Comparison) -> Iterable[ForeignKeyAdd | ForeignKeyDrop]:
     """Yield a drop per key that is not wanted as it is, and an add per key that is not there as wanted."""
+    if not comparison.desired.foreign_keys and not comparison.observed.foreign_keys:
+        return
     pairs = tuple(_pairs(comparison))
     for observed, desired in (*pairs, *_others_in_the_way(comparison)):
         if observed:
@@ -177,8 +179,6 @@ def _pairs(comparison: Comparison) -> Iterator[tuple[ForeignKey | None, ForeignK
     """
     observed = {(key.name or "").lower(): key for key in comparison.observed.foreign_keys}
     model = comparison.desired
-    if not model.foreign_keys and not observed:
-        return
     wanted_keys = resolved_keys(model, {model.qualified_name.key: model})
     desired = {(key.name or "").lower(): key for key in wanted_keys}
     for name in sorted({*observed, *desired}):

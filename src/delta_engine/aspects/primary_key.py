@@ -86,7 +86,7 @@ def diff(comparison: Comparison) -> Iterable[PrimaryKeyAdd | PrimaryKeyDrop]:
     """Yield a drop, an add, both, or nothing."""
     desired = named_primary_key(comparison.desired)
     observed = _remembered(comparison, desired)
-    if _identity(desired) == _identity(observed) and _rely(desired) == _rely(observed):
+    if _is_same(desired, observed) and _rely(desired) == _rely(observed):
         return
     is_left_alone = desired is None and not comparison.may_remove(_names_one)
     if observed is not None and is_left_alone and not _is_in_the_way(observed, comparison):
@@ -124,10 +124,9 @@ def differences(comparison: Comparison) -> Iterable[PrimaryKeyAdd | PrimaryKeyDr
 def named_primary_key(table: Table) -> PrimaryKey | None:
     """Return a model's key with its name: the declared one, or the derived one."""
     key = table.primary_key
-    if key is None:
-        return None
-    name = key.name or build_primary_key_name(table.qualified_name, key.columns)
-    return PrimaryKey(key.columns, name, key.rely)
+    if key is None or key.name:
+        return key
+    return PrimaryKey(key.columns, build_primary_key_name(table.qualified_name, key.columns), key.rely)
 
 
 def create(desired: Table, context: RenderContext) -> CreateClauses:
@@ -181,11 +180,11 @@ def accept(model: Table, observed: TableState, _action: PrimaryKeyAdd | PrimaryK
     return replace(model, primary_key=key)
 
 
-def _identity(key: PrimaryKey | None) -> tuple[str, tuple[str, ...]] | None:
-    """Return what makes two keys equal, as far as platforms let it be read back: all but RELY."""
-    if key is None:
-        return None
-    return _name(key), tuple(map(str.lower, key.columns))
+def _is_same(one: PrimaryKey | None, other: PrimaryKey | None) -> bool:
+    """Whether two keys are one, as far as platforms let that be read back: all but RELY."""
+    if one is None or other is None:
+        return one is other
+    return _name(one) == _name(other) and [*map(str.lower, one.columns)] == [*map(str.lower, other.columns)]
 
 
 def _name(key: PrimaryKey) -> str:
@@ -201,11 +200,10 @@ def _remembered(comparison: Comparison, desired: PrimaryKey | None) -> PrimaryKe
     observed = comparison.observed.primary_key
     if observed is None:
         return None
-    identity = _identity(observed)
-    applied = (named_primary_key(model) for model in comparison.ours)
-    known = {key.rely for key in applied if key is not None and _identity(key) == identity}
-    wanted = desired.rely if desired is not None and _identity(desired) == identity else False
-    rely = (not wanted) if (not wanted) in known else wanted
+    wanted = desired.rely if desired is not None and _is_same(desired, observed) else False
+    others = [model for model in comparison.ours if model.primary_key and model.primary_key.rely != wanted]
+    is_unwanted = any(_is_same(named_primary_key(model), observed) for model in others)
+    rely = (not wanted) if is_unwanted else wanted
     return observed if observed.rely == rely else replace(observed, rely=rely)
 
 

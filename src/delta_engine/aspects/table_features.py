@@ -97,7 +97,10 @@ def is_feature_key(key: str) -> bool:
 
 def is_upgrade(key: str, value: str) -> bool:
     """Whether setting a property upgrades the protocol."""
-    return is_feature_key(key) or (_spelled(key) in _SWITCHES and value.lower() in ("true", "v2"))
+    spelled = _SPELLING.get(key.lower())
+    if spelled is None:
+        return key.lower().startswith(_FEATURE_PREFIX)
+    return spelled in _FEATURE_KEYS or value.lower() in ("true", "v2")
 
 
 def allowed_values(key: str) -> tuple[str, ...]:

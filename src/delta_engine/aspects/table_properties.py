@@ -173,6 +173,8 @@ def is_set_by_platform(key: str) -> bool:
 def _differing(comparison: Comparison) -> Iterable[PropertyChange]:
     properties = comparison.observed.table_properties
     for key, value in comparison.desired.effective_table_properties.items():
+        if properties.get(key) == value:
+            continue
         observed = _value(properties, key)
         if observed != value and not is_upgrade(key, value) and not _is_same_value(key, value, observed):
             yield PropertyChange(key, value, observed)
@@ -191,9 +193,12 @@ def _no_longer_wanted(comparison: Comparison) -> Iterable[tuple[str, str]]:
     Table features stay: they cannot be taken back by unsetting a property.
     """
     wanted = comparison.desired.effective_table_properties
-    for key in dict.fromkeys(key for model in comparison.ours for key in model.effective_table_properties):
+    ours = dict.fromkeys(key for model in comparison.ours for key in model.effective_table_properties)
+    for key in ours:
+        if key in wanted or is_feature_key(key):
+            continue
         value = comparison.observed.table_properties.get(key)
-        if key not in wanted and value is not None and not is_feature_key(key):
+        if value is not None:
             yield key, value
 
 

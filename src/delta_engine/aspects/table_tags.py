@@ -108,6 +108,8 @@ def _changes(comparison: Comparison) -> tuple[TagChange, ...]:
 
 
 def _unwanted(comparison: Comparison) -> tuple[tuple[str, str], ...]:
+    if not comparison.observed.tags:
+        return ()
     return unwanted_tags(
         comparison.desired.tags,
         comparison.observed.tags,

@@ -22,7 +22,7 @@ def unmanageable(model: Table, state: CatalogState, renames: Renames) -> Iterato
         state: a snapshot that covers it.
         renames: the renames of columns and fields that the table lacks.
     """
-    observed = state.table(model.qualified_name)
+    observed = state.tables[model.key]
     if not observed.exists:
         return
     former = former_name(model)

@@ -77,12 +77,13 @@ class TablePlanner:
             RefusalGroup: several such models, or reasons.
             KeyError: the snapshot does not cover a model.
         """
-        by_key = {model.qualified_name.key: model for model in resolved(models)}
+        by_key = {model.key: model for model in resolved(models)}
         existing = {key: model for key, model in sorted(by_key.items()) if state.tables[key].exists}
         changes = self._changes(existing, state, last_applied, attempts)
         raise_all(
             refusal
             for key, model in existing.items()
+            if changes[key]
             for judge in (incompatible, held_columns)
             for refusal in judge(model, state.tables[key], changes[key])
         )

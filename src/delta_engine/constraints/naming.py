@@ -25,8 +25,8 @@ def build_primary_key_name(table: QualifiedName, columns: Sequence[str]) -> str:
     Lower case, because that is how Unity Catalog stores constraint names. Where letters had to be
     replaced, or the name would pass 255 characters, a hash of the exact names keeps it unique.
     """
-    parts = [part.lower() for part in (table.catalog, table.schema, table.table)]
-    return _name(f"pk_{'_'.join(parts)}__{'_'.join(columns).lower()}", *parts, *map(str.lower, columns))
+    parts = (table.catalog, table.schema, table.table)
+    return _name(f"pk_{'_'.join(parts)}__{'_'.join(columns)}".lower(), *parts, *columns)
 
 
 def build_foreign_key_name(table: QualifiedName, columns: Sequence[str], references: QualifiedName) -> str:
@@ -35,21 +35,21 @@ def build_foreign_key_name(table: QualifiedName, columns: Sequence[str], referen
     The same rules hold as for primary keys. The referenced table's name keeps two keys over the same columns
     apart; that of another schema stands with its schema and a hash.
     """
-    parts = [part.lower() for part in (table.catalog, table.schema, table.table)]
-    is_near = (references.catalog.lower(), references.schema.lower()) == (parts[0], parts[1])
+    parts = (table.catalog, table.schema, table.table)
+    is_near = references.catalog.lower() == parts[0].lower() and references.schema.lower() == parts[1].lower()
     parent = references.table if is_near else f"{references.schema}.{references.table}"
     readable = f"fk_{'_'.join(parts)}__{'_'.join(columns)}__{parent}".lower()
-    return _name(readable, *parts, *map(str.lower, columns), references.key)
+    return _name(readable, *parts, *columns, references.key)
 
 
 def build_not_null_check_name(column: str) -> str:
     """Return the reserved name of the CHECK that stands for NOT NULL where a column cannot be tightened."""
-    return _name(f"{RESERVED_CHECK_PREFIX}{column.lower()}", column.lower())
+    return _name(f"{RESERVED_CHECK_PREFIX}{column}".lower(), column)
 
 
 def _name(readable: str, *exact: str) -> str:
     if _IS_SAFE(readable) and len(readable) <= MAX_NAME_LENGTH:
         return readable
     safe = re.sub(r"[^a-z0-9_]", "_", readable)
-    digest = hashlib.sha256("\x1f".join(exact).encode()).hexdigest()[:_HASH_LENGTH]
+    digest = hashlib.sha256("\x1f".join(exact).lower().encode()).hexdigest()[:_HASH_LENGTH]
     return f"{safe[: MAX_NAME_LENGTH - _HASH_LENGTH - 1]}_{digest}"

@@ -15,7 +15,7 @@ def resolved(models: Sequence[Table]) -> tuple[Table, ...]:
     Args:
         models: all that are declared. Those that are resolved already stay as they are.
     """
-    parents = {model.qualified_name.key: model for model in models}
+    parents = {model.key: model for model in models}
     return tuple(
         replace(model, foreign_keys=resolved_keys(model, parents), declared_at=model.declared_at)
         if model.foreign_keys
