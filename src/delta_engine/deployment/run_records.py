@@ -7,8 +7,9 @@ from datetime import datetime
 
 import msgspec
 
-from delta_engine.deployment.definitions import as_table, define, define_parts, definition_checksum
-from delta_engine.deployment.document import Difference, Resource, Status
+from delta_engine.deployment.definitions import define, definition_checksum
+from delta_engine.deployment.document import Resource, Status
+from delta_engine.deployment.left_alone import left_alone
 from delta_engine.deployment.renamed_resources import with_renamed
 from delta_engine.deployment.resources import (
     applied_table,
@@ -19,7 +20,6 @@ from delta_engine.deployment.resources import (
     with_version,
 )
 from delta_engine.deployment.schema_resources import applied_schema, declared_schema, schema_key
-from delta_engine.deployment.synchronizer import beside
 from delta_engine.models import QualifiedName, Schema, SchemaName, Table
 from delta_engine.state.states import ABSENT, CatalogState, TableState
 from delta_engine.state.table_versions import TableVersion
@@ -59,7 +59,11 @@ class RunRecords:
             by=self._who,
             version=version,
             earlier=earlier,
-            left_alone=self._left_alone(model, earlier),
+            left_alone=left_alone(
+                model,
+                self._observed.tables.get(model.qualified_name.key, ABSENT),
+                earlier.metadata if earlier else None,
+            ),
             settles=self._settles_attempts,
         )
 
@@ -139,12 +143,3 @@ class RunRecords:
             self.resources[key] = applied_schema(
                 model.catalog_name, model.schema_name, at=self._now(), by=self._who
             )
-
-    def _left_alone(self, model: Table, earlier: Resource | None) -> tuple[Difference, ...]:
-        """Return what is beside a model and no drift: what was there when the table was first applied."""
-        definition = earlier.metadata.definition if earlier else None
-        if earlier and definition and definition.manages == define_parts(model):
-            return earlier.metadata.left_alone
-        attempted = earlier.metadata.attempted if earlier else ()
-        observed = self._observed.tables.get(model.qualified_name.key, ABSENT)
-        return beside(model, observed, tuple(map(as_table, attempted)))

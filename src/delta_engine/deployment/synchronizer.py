@@ -5,14 +5,12 @@ Only statuses and findings change here. What was applied last stays as it is: on
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator
 from datetime import datetime
 
 import msgspec
 
-from delta_engine import aspects
 from delta_engine.aspects import schemas
-from delta_engine.aspects.aspect import Comparison
 from delta_engine.deployment.attempts import not_of_runs
 from delta_engine.deployment.definitions import (
     TableDefinition,
@@ -22,10 +20,10 @@ from delta_engine.deployment.definitions import (
     schema_checksum,
 )
 from delta_engine.deployment.document import DeploymentState, Difference, Resource, ResourceType, Status
+from delta_engine.deployment.left_alone import as_difference, exact_differences, is_among
 from delta_engine.deployment.resources import noted, table_key, unmanaged_table
 from delta_engine.deployment.schema_resources import schema_key
-from delta_engine.models import QualifiedName, Table
-from delta_engine.policy import AS_APPLIED
+from delta_engine.models import QualifiedName
 from delta_engine.state.states import CatalogState, TableState
 
 HALF_DONE = (Status.DEGRADED, Status.UNKNOWN)
@@ -68,7 +66,7 @@ def is_half_done(resource: Resource) -> bool:
 
 def differences(definition: TableDefinition, observed: TableState) -> Iterator[Difference]:
     """Yield how a table differs from its definition, in the words of a plan that would bring it back."""
-    yield from map(_difference, _exact_differences(as_table(definition), observed))
+    yield from map(as_difference, exact_differences(as_table(definition), observed))
 
 
 def confirmed(resource: Resource, definition: TableDefinition, observed: TableState) -> Resource:
@@ -77,39 +75,12 @@ def confirmed(resource: Resource, definition: TableDefinition, observed: TableSt
     A difference is no drift: the catalog may be late to show it.
     """
     left_alone = resource.metadata.left_alone
-    drift = tuple(one for one in differences(definition, observed) if one not in left_alone)
+    drift = tuple(one for one in differences(definition, observed) if not is_among(one, left_alone))
     if not drift:
         return noted(resource, observed)
     error = "right after the apply the catalog did not show all of it yet"
     metadata = msgspec.structs.replace(resource.metadata, drift=drift, lag=drift, sync_error=error)
     return msgspec.structs.replace(resource, status=Status.UNKNOWN, metadata=metadata)
-
-
-def beside(model: Table, observed: TableState, ours: Sequence[Table] = ()) -> tuple[Difference, ...]:
-    """Return what defines a table beside its model, and a sync leaves alone: it is somebody else's.
-
-    Args:
-        model: the model.
-        observed: the table.
-        ours: what this engine applied or attempted so far.
-    """
-    if not observed.exists:
-        return ()
-    undone = aspects.differences(Comparison.of(model, observed, attempted=ours))
-    subjects = {difference.change.subject for difference in undone}
-    return tuple(
-        _difference(difference)
-        for difference in _exact_differences(model, observed)
-        if difference.change.subject not in subjects
-    )
-
-
-def _exact_differences(model: Table, observed: TableState) -> Iterator[aspects.Difference]:
-    return aspects.differences(Comparison.of(model, observed, policy=AS_APPLIED))
-
-
-def _difference(found: aspects.Difference) -> Difference:
-    return Difference(field=found.change.subject, expected=found.change.desired, actual=found.change.observed)
 
 
 def _synchronized(key: str, resource: Resource, observed: CatalogState) -> Resource:
@@ -124,8 +95,8 @@ def _synchronized(key: str, resource: Resource, observed: CatalogState) -> Resou
         return _found(resource, Status.MISSING, sync_error="the table is not in the catalog")
     checksum = schema_checksum(define_columns(table.columns))
     left_alone = resource.metadata.left_alone
-    exact = _exact_differences(as_table(definition), table)
-    found = tuple(one for one in exact if _difference(one) not in left_alone)
+    exact = exact_differences(as_table(definition), table)
+    found = tuple(one for one in exact if not is_among(as_difference(one), left_alone))
     attempted = tuple(map(as_table, resource.metadata.attempted))
     others = not_of_runs(found, attempted, table) if attempted else ()
     if others:
@@ -133,10 +104,10 @@ def _synchronized(key: str, resource: Resource, observed: CatalogState) -> Resou
             resource,
             Status.DRIFTED,
             sync_error=resource.metadata.sync_error,
-            drift=tuple(map(_difference, others)),
+            drift=tuple(map(as_difference, others)),
             actual_checksum=checksum,
         )
-    return _compared(resource, tuple(map(_difference, found)), checksum)
+    return _compared(resource, tuple(map(as_difference, found)), checksum)
 
 
 def _compared(
@@ -170,7 +141,7 @@ def _synchronized_schema(key: str, resource: Resource, observed: CatalogState) -
         schema = as_schema(definition)
         found = observed.schema_states.get(schema.key)
         if found is not None:
-            return _compared(resource, tuple(map(_difference, schemas.differences(schema, found))))
+            return _compared(resource, tuple(map(as_difference, schemas.differences(schema, found))))
     if resource.status is Status.MISSING and key in {schema_key(*pair) for pair in observed.schemas}:
         return _found(resource, Status.HEALTHY)
     return resource

@@ -9,6 +9,8 @@ from delta_engine import aspects
 from delta_engine.aspects.aspect import Comparison
 from delta_engine.aspects.renames import with_renames, without_declared_renames
 from delta_engine.deployment.attempts import not_of_runs
+from delta_engine.deployment.document import Difference
+from delta_engine.deployment.left_alone import is_among
 from delta_engine.drift_policy import DriftKind
 from delta_engine.models import Table
 from delta_engine.policy import AS_APPLIED
@@ -43,14 +45,14 @@ class Applied:
         column_order: the names in the table's order after that; None where nobody looked.
         renames: what was renamed since, new names by old ones.
         attempted: what runs attempted since and did not bring to an end.
-        left_alone: the field, the side applied and the actual side of what was there beside it from the beginning.
+        left_alone: what was there beside it from the beginning.
     """
 
     table: Table
     column_order: tuple[str, ...] | None = None
     renames: Mapping[str, str]
     attempted: tuple[Table, ...] = ()
-    left_alone: frozenset[tuple[str, str | None, str | None]] = frozenset()
+    left_alone: tuple[Difference, ...] = ()
 
 
 def deviations(applied: Applied, observed: TableState) -> tuple[Deviation, ...]:
@@ -78,7 +80,7 @@ def deviations(applied: Applied, observed: TableState) -> tuple[Deviation, ...]:
             observed,
         )
     )
-    drifted = (one for one in found if (one.field, one.expected, one.actual) not in applied.left_alone)
+    drifted = (one for one in found if not _is_left_alone(one, applied))
     return (*renamed, *drifted, *_reordered(applied, observed))
 
 
@@ -87,7 +89,7 @@ def excused(applied: Applied, observed: TableState) -> tuple[Deviation, ...]:
     if not applied.attempted and not applied.left_alone:
         return ()
     drift = {(one.kind, one.field, one.actual) for one in deviations(applied, observed)}
-    everything = deviations(replace(applied, attempted=(), left_alone=frozenset()), observed)
+    everything = deviations(replace(applied, attempted=(), left_alone=()), observed)
     return tuple(one for one in everything if (one.kind, one.field, one.actual) not in drift)
 
 
@@ -108,6 +110,11 @@ def accepted(model: Table, observed: TableState, taken: Sequence[Deviation]) -> 
         ordered = sorted(model.columns, key=lambda column: places.get(column.key, len(places)))
         model = replace(model, columns=tuple(ordered))
     return model
+
+
+def _is_left_alone(deviation: Deviation, applied: Applied) -> bool:
+    found = Difference(field=deviation.field, expected=deviation.expected, actual=deviation.actual)
+    return is_among(found, applied.left_alone)
 
 
 def _reordered(applied: Applied, observed: TableState) -> tuple[Deviation, ...]:

@@ -212,9 +212,7 @@ def _applied_tables(state: DeploymentState, observed: CatalogState) -> Iterator[
             column_order=resource.metadata.column_order,
             renames={},
             attempted=attempted,
-            left_alone=frozenset(
-                (one.field, one.expected, one.actual) for one in resource.metadata.left_alone
-            ),
+            left_alone=resource.metadata.left_alone,
         )
         is_different = not table.exists or bool(deviations(applied, table))
         yield _Suspect(

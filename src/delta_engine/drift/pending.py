@@ -8,8 +8,8 @@ from delta_engine import aspects
 from delta_engine.aspects.aspect import Change, Comparison
 from delta_engine.aspects.schemas import differences as schema_differences
 from delta_engine.aspects.table_properties import is_set_by_platform
+from delta_engine.deployment.left_alone import beside
 from delta_engine.deployment.resources import resource_key, table_key
-from delta_engine.deployment.synchronizer import beside
 from delta_engine.drift import schemas
 from delta_engine.drift.comparison import Deviation
 from delta_engine.drift.detector import DetectedTable

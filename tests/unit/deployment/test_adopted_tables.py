@@ -155,3 +155,33 @@ def test_a_declared_key_takes_the_place_of_theirs_with_consent(
     engine_over(catalog, deployment, CONSENT).sync_tables([model])
     assert parts(catalog)[0] == "pk_dev_silver_orders__id"
     assert not engine_over(catalog, deployment).plan_tables([model])
+
+
+def test_what_a_plan_took_out_of_its_way_and_added_again_is_still_left_alone(
+    catalog: FakeUnityCatalog, deployment: Deployment
+) -> None:
+    engine_over(catalog, deployment).sync_tables([OURS])
+    widened = replace(OURS, columns=(OURS.columns[0], Column("amount", "bigint")))
+    engine_over(catalog, deployment).sync_tables([widened])
+    assert any("ADD CONSTRAINT `positive`" in sql for sql in catalog.statements[-3:])
+    assert report(catalog, deployment, widened).drifted == ()
+
+
+def test_what_belongs_to_a_renamed_column_is_still_left_alone(
+    catalog: FakeUnityCatalog, deployment: Deployment
+) -> None:
+    catalog.run(f"ALTER TABLE {TABLE} ALTER COLUMN amount COMMENT 'Theirs'")
+    catalog.run(f"ALTER TABLE {TABLE} DROP CONSTRAINT positive")
+    catalog.run(f"ALTER TABLE {TABLE} CLUSTER BY (amount)")
+    engine_over(catalog, deployment).sync_tables([OURS])
+    renamed = replace(OURS, columns=(OURS.columns[0], Column("total", "int", renamed_from="amount")))
+    engine_over(catalog, deployment).sync_tables([renamed])
+    found = report(catalog, deployment, renamed)
+    assert found.drifted == ()
+    assert {("clustering", "(total)"), ("column total comment", "'Theirs'")} <= {
+        (one.key, one.value) for one in found.left_alone
+    }
+    catalog.run(f"COMMENT ON TABLE {TABLE} IS 'Later'")
+    engine_over(catalog, deployment).sync_tables([replace(renamed, table_properties={"ours": "1"})])
+    (drifted,) = report(catalog, deployment, renamed).drifted
+    assert [one.field for one in drifted.findings] == ["table comment"]
