@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,15 +15,17 @@ from delta_engine.aspects.table_comment import SetTableComment
 from delta_engine.capabilities import DATABRICKS
 from delta_engine.error_conditions import Transience
 from delta_engine.errors import StatementError
-from delta_engine.execute.action_runner import ActionRunner, ApplyFailedError, TableOutcome
+from delta_engine.execute.action_runner import ActionRunner, ApplyFailedError, OutcomeKind, TableOutcome
 from delta_engine.execute.apply_control import ApplyControl
 from delta_engine.execute.recording_sql_runner import RecordingSqlRunner
 from delta_engine.execute.retries import PATIENCE_SECONDS, Backoff
-from delta_engine.models import Column, QualifiedName
+from delta_engine.execute.still_needed import StaleTableError
+from delta_engine.models import CheckConstraint, Column, QualifiedName
+from delta_engine.policy import Allowance, DestructiveKind, Policy, RemovedTables
 from delta_engine.sql_runner import Row
 from tests.builders import ORDERS, orders
 from tests.deployment_builders import deployment_over
-from tests.fake_platform import FakePlatform, engine_over, statuses
+from tests.fake_platform import FakePlatform, engine_over, statuses, sync
 from tests.simulation import created
 
 FIRST = "ALTER TABLE `dev`.`silver`.`orders` ALTER COLUMN `id` COMMENT 'Key'"
@@ -162,6 +165,24 @@ def test_a_look_that_fails_is_tried_again_like_a_statement() -> None:
     assert runner.statements == [FIRST, FIRST, SECOND]
 
 
+def test_a_table_that_must_not_be_managed_any_more_has_failed_by_itself() -> None:
+    def look(_table: QualifiedName) -> Sequence[str]:
+        raise StaleTableError("it is a view by now", sql="", error_class=None)
+
+    outcome = apply(Troubled("DELTA_METADATA_CHANGED"), Waits(), look)
+    assert outcome.failure is not None
+    assert (outcome.failure.sql, outcome.failure.error_class) == (FIRST, "DELTA_METADATA_CHANGED")
+
+
+def test_a_look_without_an_answer_fails_the_table_alone() -> None:
+    def look(_table: QualifiedName) -> Sequence[str]:
+        raise ConnectionResetError("gone")
+
+    outcome = apply(Troubled("DELTA_METADATA_CHANGED"), Waits(), look)
+    assert outcome.failure is not None
+    assert outcome.failure.message == "no answer: ConnectionResetError: gone"
+
+
 def test_nobody_who_could_look_makes_a_conflict_a_failure() -> None:
     runner, waits = Troubled("DELTA_METADATA_CHANGED"), Waits()
     assert apply(runner, waits).failure is not None
@@ -224,3 +245,46 @@ def test_a_whole_run_reads_the_table_anew(
             failed = tuple(str(outcome.table) for outcome in error.outcomes if outcome.failure)
     assert failed == failures
     assert statuses(deployment) == {"t": "failed" if failures else "healthy"}
+
+
+class Losing(FakePlatform):
+    """Loses one answer to a statement that begins with given words, which was done or not."""
+
+    def __init__(self, words: str, *, is_done: bool) -> None:
+        super().__init__()
+        self._words = words
+        self._is_done = is_done
+        self._has_lost = False
+
+    def run(self, sql: str) -> Sequence[Row]:
+        if not sql.startswith(self._words) or self._has_lost:
+            return super().run(sql)
+        self._has_lost = True
+        if self._is_done:
+            super().run(sql)
+        raise StatementError("not now", sql=sql, error_class="TEMPORARILY_UNAVAILABLE")
+
+
+@pytest.mark.parametrize("is_done", [False, True])
+def test_a_table_that_goes_is_looked_at_too(is_done: bool, tmp_path: Path) -> None:
+    kept, gone = orders(name="kept"), orders(name="gone")
+    platform, deployment, waits = Losing("DROP TABLE", is_done=is_done), deployment_over(tmp_path), Waits()
+    sync(platform, deployment, kept, gone)
+    policy = Policy(removed_tables=RemovedTables.DROP, allow=(Allowance(DestructiveKind.DROP_TABLE),))
+    with engine_over(platform, deployment, policy).run("sync") as run:
+        outcomes = run.apply(run.plan([kept]), control=waits.control)
+    assert [outcome.kind for outcome in outcomes] == [OutcomeKind.DROPPED]
+    assert set(platform.states) == {"dev.silver.kept"}
+    assert statuses(deployment) == {"kept": "healthy"}
+
+
+def test_a_revert_is_looked_at_by_the_rules_of_reverts(tmp_path: Path) -> None:
+    model = orders(name="t")
+    platform, deployment, waits = Losing("ALTER TABLE", is_done=False), deployment_over(tmp_path), Waits()
+    sync(platform, deployment, model)
+    before = platform.states["dev.silver.t"]
+    platform.states["dev.silver.t"] = replace(before, checks=(CheckConstraint("theirs", "id > 0"),))
+    with engine_over(platform, deployment).run("drift --revert") as run:
+        (outcome,) = run.apply(run.plan_revert([model]), control=waits.control)
+    assert outcome.failure is None
+    assert platform.states["dev.silver.t"] == before

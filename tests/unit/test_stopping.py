@@ -112,6 +112,28 @@ def test_nobody_waits_for_another_attempt_once_the_run_is_to_end() -> None:
     assert stopped.value.outcomes[0].kind is OutcomeKind.FAILED
 
 
+class Broken(Exception):
+    """What nobody expects of a runner."""
+
+
+def test_an_error_that_ends_the_run_leaves_nobody_waiting() -> None:
+    is_waiting = threading.Event()
+
+    class HalfBroken(RecordingSqlRunner):
+        def run(self, sql: str) -> Sequence[Row]:
+            super().run(sql)
+            if "`t0`" in sql:
+                assert is_waiting.wait(10)
+                raise Broken
+            raise StatementError("no", sql=sql, error_class="RESOURCE_EXHAUSTED")
+
+    runner = HalfBroken()
+    control = ApplyControl(notify=lambda _note: is_waiting.set())
+    with pytest.raises(Broken):
+        ActionRunner(runner, CatalogAddressing(), DATABRICKS, parallelism=2).apply(TABLES, control=control)
+    assert len(runner.statements) == 2
+
+
 def test_what_was_done_is_recorded_and_the_next_run_does_the_rest(tmp_path: Path) -> None:
     models = [orders(name=f"t{n}") for n in range(3)]
     platform, deployment, control = FakePlatform(), deployment_over(tmp_path), ApplyControl()

@@ -224,6 +224,7 @@ class ActionRunner:
         with (
             control.stop.listened(partial(finished.put, None)),
             ThreadPoolExecutor(self._parallelism, thread_name_prefix="apply") as pool,
+            control.stop.at_errors(),
         ):
             while not progress.is_over:
                 if control.stop.requests:

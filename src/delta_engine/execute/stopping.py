@@ -35,6 +35,18 @@ class Stop:
         finally:
             self._on_request = _nothing
 
+    @contextmanager
+    def at_errors(self) -> Iterator[None]:
+        """Ask for the end when an error comes by: other threads have nobody left to work for."""
+        is_over = False
+        try:
+            yield
+            is_over = True
+        finally:
+            if not is_over:
+                self.request()
+                self.end_waits()
+
     def end_waits(self) -> None:
         """Let all that wait go on."""
         self._is_over.set()

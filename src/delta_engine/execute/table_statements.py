@@ -98,9 +98,7 @@ class TableStatements:
         doubt: StatementError | None = None
         while True:
             try:
-                if doubt is not None and not self._has_to_run(doubt):
-                    return ()
-                return self._answer(sql)
+                return self._answer(sql, doubt)
             except StaleTableError:
                 raise
             except StatementError as error:
@@ -114,9 +112,15 @@ class TableStatements:
                 waited += delay
                 self._retries += 1
 
-    def _answer(self, sql: str) -> Sequence[Row]:
+    def _answer(self, sql: str, doubt: StatementError | None) -> Sequence[Row]:
+        """Run a statement, unless it is done by now: after a doubt, a look says so."""
         try:
+            if doubt is not None and not self._has_to_run(doubt):
+                return ()
             return self._runner.run(sql)
+        except StaleTableError as error:  # it is this statement that does not get through
+            error_class = error.error_class or (doubt.error_class if doubt else None)
+            raise StaleTableError(error.message, sql=sql, error_class=error_class) from error
         except OSError as error:  # the connection is gone, or patience is over: nobody knows what was done
             message = f"no answer: {type(error).__name__}: {error}"
             raise StatementError(message, sql=sql, error_class=None) from error

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
+from typing import TypeAlias
 
 from delta_engine.actions import TablePlan
 from delta_engine.compile.planner import TablePlanner
@@ -42,6 +43,9 @@ from delta_engine.state.table_versions import TableVersionReader
 from delta_engine.validation.partial_models import partial_model_violations
 from delta_engine.validation.preflight import Preflight
 from delta_engine.validation.validator import PlanValidator
+
+Planned: TypeAlias = Callable[[CatalogState], TablePlan]
+"""Plans the tables of one run, by its models and by what was on record when it began."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,7 +115,7 @@ class Pipeline:
         declared = {model.qualified_name.key for model in basis.models}
         observed = basis.observed
         names = [QualifiedName(*key.split(".")) for key in sorted({*further} - {*observed.tables})]
-        unread = [Table(name.catalog, name.schema, name.table, ()) for name in names]
+        unread = list(map(_undeclared, names))
         if unread:
             observed = observed.with_tables(self.reader.snapshot(unread))
         return {key: observed.tables[key] for key in (*declared, *further)}
@@ -150,8 +154,12 @@ class Pipeline:
         raise_all(partial_model_violations(models, observed))
         applied = last_applied_to(models, applied, observed)
         if state is None:
-            plan = self.planner.plan(models, self._with_tables_around(models, observed), applied)
-            return PlannedRun(plan=plan, wanted=tuple(models), schemas=self.planner.schemas)
+            return PlannedRun.of(
+                lambda seen: self.planner.plan(models, seen, applied),
+                self._with_tables_around(models, observed),
+                wanted=tuple(models),
+                schemas=self.planner.schemas,
+            )
         now = utc_now()
         detector = DriftDetector(self.drift_policy, versions=self.versions, is_thorough=False)
         detected = detector.detect(state, observed, now=now)
@@ -169,50 +177,36 @@ class Pipeline:
             refused |= {str(refusal): refusal for refusal in found}
         planner = self.planner.with_schemas(schemas.tolerant(self.planner.schemas, detected_schemas))
         removed = {} if is_partial else self._removed(models, applied, observed, state)
-        return PlannedRun(
-            plan=planner.plan(
-                wanted,
-                self._with_tables_around(wanted, observed, removed),
-                applied,
-                removed,
-                {} if is_partial else last_applied_schemas(state),
-                attempts=attempts_of(state, models, observed),
-            ),
+        attempts = attempts_of(state, models, observed)
+        applied_schemas = {} if is_partial else last_applied_schemas(state)
+
+        def planned(seen: CatalogState) -> TablePlan:
+            left = {name: rows for name, rows in removed.items() if not _is_gone(name, seen)}
+            return planner.plan(wanted, seen, applied, left, applied_schemas, attempts=attempts)
+
+        return PlannedRun.of(
+            planned,
+            self._with_tables_around(wanted, observed, removed),
             wanted=wanted,
             schemas=schemas.still_wanted(self.planner.schemas, detected_schemas),
             drift=tuple(refused.values()),
             replaced=tuple(filter(is_replaced, detected)),
         )
 
-    def statements_now(
-        self,
-        table: QualifiedName,
-        wanted: Sequence[Table],
-        observed: CatalogState,
-        applied: Mapping[str, Table],
-        state: DeploymentState,
-    ) -> Sequence[str]:
+    def statements_now(self, table: QualifiedName, run: PlannedRun) -> Sequence[str]:
         """Return the statements that one table needs by a fresh look at it, in the order of a plan for all.
 
         Args:
             table: the table.
-            wanted: what the tables shall become.
-            observed: the snapshot that their plan was made from.
-            applied: what was applied last, by `QualifiedName.key`.
-            state: the deployment state.
+            run: what it was planned with, by the same rules and the same records.
 
         Raises:
             StatementError: it cannot be read, or must not be managed any more.
         """
-        models = [model for model in wanted if model.qualified_name.key == table.key]
+        models = [model for model in run.wanted if model.qualified_name.key == table.key]
         try:
-            fresh = observed.with_tables(self.reader.snapshot_directly(models))
-            plan = self.planner.plan(
-                wanted,
-                fresh,
-                last_applied_to(wanted, applied, fresh),
-                attempts=attempts_of(state, wanted, fresh),
-            )
+            fresh = self.reader.snapshot_directly(models or [_undeclared(table)])
+            plan = run.planned(run.seen.with_tables(fresh))
         except (RefusedError, RefusalGroup) as error:
             raise StaleTableError(
                 f"it was to be read once more: {error}", sql="", error_class=None
@@ -270,6 +264,8 @@ class PlannedRun:
 
     Args:
         plan: what has to be done.
+        seen: what it was made from, with the tables around the models.
+        planned: plans again, from another snapshot of the same tables.
         wanted: what the tables will be: the models, with the drift that the policy ignores.
         schemas: the declared schemas, but for those whose deletion the policy ignores.
         drift: the severe drift that the plan would undo.
@@ -277,7 +273,40 @@ class PlannedRun:
     """
 
     plan: TablePlan
+    seen: CatalogState
+    planned: Planned
     wanted: tuple[Table, ...]
     schemas: tuple[Schema, ...] = ()
     drift: tuple[DriftRefusal, ...] = ()
     replaced: tuple[DetectedTable, ...] = ()
+
+    @classmethod
+    def of(
+        cls,
+        planned: Planned,
+        seen: CatalogState,
+        *,
+        wanted: tuple[Table, ...],
+        schemas: tuple[Schema, ...],
+        drift: tuple[DriftRefusal, ...] = (),
+        replaced: tuple[DetectedTable, ...] = (),
+    ) -> PlannedRun:
+        """Plan, and keep what it takes to plan again."""
+        return cls(
+            plan=planned(seen),
+            seen=seen,
+            planned=planned,
+            wanted=wanted,
+            schemas=schemas,
+            drift=drift,
+            replaced=replaced,
+        )
+
+
+def _undeclared(name: QualifiedName) -> Table:
+    """Return what to ask a reader for, of a table that has no model."""
+    return Table(name.catalog, name.schema, name.table, ())
+
+
+def _is_gone(name: QualifiedName, seen: CatalogState) -> bool:
+    return name.key in seen.tables and not seen.tables[name.key].exists

@@ -30,7 +30,7 @@ from delta_engine.execute.action_runner import (
 from delta_engine.execute.apply_control import ApplyControl
 from delta_engine.execute.stopping import stopped_by_signals
 from delta_engine.models import QualifiedName, Schema, Table
-from delta_engine.orchestrate.pipeline import Pipeline, PlanBasis
+from delta_engine.orchestrate.pipeline import Pipeline, PlanBasis, PlannedRun
 from delta_engine.orchestrate.run_reporting import RunReporting
 from delta_engine.plan_files.document import Fingerprints
 from delta_engine.plan_files.reviewed_plan import ReviewedPlan
@@ -61,7 +61,7 @@ class SyncRun:
         self._wanted: tuple[Table, ...] = ()
         self._schemas: tuple[Schema, ...] = ()
         self._observed = CatalogState(tables={})
-        self._applied: Mapping[str, Table] = {}
+        self._planned: PlannedRun | None = None
         self._drift: tuple[DriftRefusal, ...] = ()
         self._replaced: tuple[DetectedTable, ...] = ()
 
@@ -103,7 +103,7 @@ class SyncRun:
         self._forget_gone(applied)
         self._schemas = planned.schemas
         self._wanted, self._drift, self._replaced = planned.wanted, planned.drift, planned.replaced
-        self._applied = applied
+        self._planned = planned
         return planned.plan
 
     def plan_revert(self, tables: Sequence[Table], *, is_partial: bool = False) -> TablePlan:
@@ -131,7 +131,15 @@ class SyncRun:
         drifted = [schema for schema in self.detect_schemas() if schema.drift and schema.name.key in known]
         self._schemas = tuple(schema.applied for schema in drifted)
         planner = self._pipeline.planner.restoring().with_schemas(tuple(map(schemas.restored, drifted)))
-        return planner.plan(self._wanted, self._observed)
+        self._planned = PlannedRun.of(
+            lambda seen: planner.plan(self._wanted, seen),
+            self._observed,
+            wanted=self._wanted,
+            schemas=self._schemas,
+            drift=self._drift,
+            replaced=self._replaced,
+        )
+        return self._planned.plan
 
     def detect(self, tables: Sequence[Table], *, is_partial: bool = False) -> tuple[DetectedTable, ...]:
         """Return the tables that are not as they were applied, with who changed them.
@@ -328,9 +336,8 @@ class SyncRun:
 
     def _statements_now(self, table: QualifiedName) -> Sequence[str]:
         """Return what one table needs by a fresh look at it; see `Pipeline.statements_now`."""
-        return self._pipeline.statements_now(
-            table, self._wanted, self._observed, self._applied, self._recorder.state
-        )
+        assert self._planned is not None, "what is applied was planned"
+        return self._pipeline.statements_now(table, self._planned)
 
     def _observe(self, tables: Sequence[Table], *, is_partial: bool) -> Mapping[str, Table]:
         """Read the models' tables, and take in what became of them.

@@ -133,7 +133,7 @@ def _require_engine(raw: dict[str, Any], engine_version: str, where: str, way_ou
 
 
 def _numbers(version: str) -> list[int]:
-    return [int(number) for number in re.findall(r"\d+", version)[:3]]
+    return [int(number) for number in re.findall(r"\d{1,9}", version)[:3]]
 
 
 def _checksum(raw: dict[str, Any]) -> str:
