@@ -53,6 +53,7 @@ def require_agreement(
         raise _contradiction(name, f"the columns {theirs}", ", ".join(c.name for c in details.columns))
     for one, column in zip(shown, details.columns, strict=True):
         if not one.is_like(column):
+            require_known_type(name, one.name, one.data_type)
             raise _contradiction(name, str(one), str(_Shown.of(column)), column.name)
     path = table["storage_path"] if table else None
     if path and details.location and str(path).rstrip("/") != details.location.rstrip("/"):
@@ -100,9 +101,8 @@ def _shown(table: QualifiedName, row: Row) -> _Shown:
             column=optional_text(name),
             way_out=_LAGGING,
         )
-    data_type = parse_data_type(str(kind))
-    require_known_type(table, str(name), data_type)
-    return _Shown(str(name), data_type, str(nullable).upper() == "YES", str(row["comment"] or ""))
+    is_nullable = str(nullable).upper() == "YES"
+    return _Shown(str(name), parse_data_type(str(kind)), is_nullable, str(row["comment"] or ""))
 
 
 def _plain(data_type: DataType) -> DataType:

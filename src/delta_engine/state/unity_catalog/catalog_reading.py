@@ -1,4 +1,4 @@
-"""Reads one catalog: what there is, then everything about it at the same time."""
+"""Reads one catalog: which schemas and tables there are, then everything about them, each at the same time."""
 
 from __future__ import annotations
 
@@ -118,11 +118,10 @@ class CatalogReading:
             CatalogReadError: the catalog does not exist, or is not visible.
             StatementError: the platform refused a query.
         """
-        schemata = self._schemata(schemas)
+        schemata, tables = self._there(schemas)
         missing = frozenset((self._catalog, schema) for schema in schemas - schemata.keys())
         if not schemata:
             return Found(missing_schemas=missing)
-        tables = self._tables(schemata.keys())
         wanted, refusals = _readable(names, tables, schemata if directly else {})
         views, answers = self._ask(wanted, schemata.keys(), details)
         states: dict[str, TableState] = {}
@@ -138,6 +137,13 @@ class CatalogReading:
             refusals=refusals,
             audits=self._audits(tables),
         )
+
+    def _there(self, schemas: set[str]) -> tuple[Mapping[str, Row], Mapping[TableKey, Row]]:
+        """Return schemas and their tables; those that do not exist have none, so that neither waits for the other."""
+        with ThreadPoolExecutor(min(self._parallelism, 2), thread_name_prefix="read") as pool:
+            schemata = pool.submit(self._schemata, schemas)
+            tables = pool.submit(self._tables, schemas)
+            return schemata.result(), tables.result()
 
     def _schemata(self, wanted: set[str]) -> Mapping[str, Row]:
         try:

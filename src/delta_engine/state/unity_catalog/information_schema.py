@@ -146,11 +146,12 @@ def table_key(schema: object, table: object) -> TableKey:
     return str(schema).lower(), str(table).lower()
 
 
-def by_table(rows: Iterable[Row]) -> Mapping[TableKey, Sequence[Row]]:
+def by_table(rows: Sequence[Row]) -> Mapping[TableKey, Sequence[Row]]:
     """Return rows by the table that they are about; views of tags say `schema_name`, others `table_schema`."""
     grouped: dict[TableKey, list[Row]] = defaultdict(list)
+    schema = spelling(rows[0], "table_schema", "schema_name") if rows else ""
     for row in rows:
-        grouped[table_key(spelled(row, "table_schema", "schema_name"), row["table_name"])].append(row)
+        grouped[table_key(row[schema], row["table_name"])].append(row)
     return grouped
 
 
@@ -163,14 +164,19 @@ def by_schema(rows: Iterable[Row]) -> Mapping[str, Sequence[Row]]:
 
 
 def spelled(row: Row, *names: str) -> object:
-    """Return what a row has under the first of several names that it knows.
+    """Return what a row has under the first of several names that it knows; see `spelling`."""
+    return row[spelling(row, *names)]
+
+
+def spelling(row: Row, *names: str) -> str:
+    """Return the first of several names that a row knows.
 
     Raises:
         CatalogReadError: it knows none of them.
     """
     for name in names:
         if name in row:
-            return row[name]
+            return name
     raise CatalogReadError(
         f"information_schema has a view without {' or '.join(names)}: its columns are {', '.join(row)}",
         way_out="Report it: the view is not as documented.",

@@ -162,6 +162,8 @@ def _header(rows: TableRows, details: TableDetails, *, directly: bool) -> TableS
 
 def _columns(rows: TableRows, details: TableDetails) -> tuple[Column, ...]:
     """Return the columns with their tags and masks."""
+    if not rows.column_tags and not rows.masks:
+        return details.columns
     tagged: dict[str, list[Row]] = defaultdict(list)
     for row in rows.column_tags:
         tagged[str(row["column_name"]).lower()].append(row)
