@@ -184,6 +184,8 @@ def _is_same(one: PrimaryKey | None, other: PrimaryKey | None) -> bool:
     """Whether two keys are one, as far as platforms let that be read back: all but RELY."""
     if one is None or other is None:
         return one is other
+    if one.name == other.name and one.columns == other.columns:
+        return True
     return _name(one) == _name(other) and [*map(str.lower, one.columns)] == [*map(str.lower, other.columns)]
 
 
@@ -201,8 +203,12 @@ def _remembered(comparison: Comparison, desired: PrimaryKey | None) -> PrimaryKe
     if observed is None:
         return None
     wanted = desired.rely if desired is not None and _is_same(desired, observed) else False
-    others = [model for model in comparison.ours if model.primary_key and model.primary_key.rely != wanted]
-    is_unwanted = any(_is_same(named_primary_key(model), observed) for model in others)
+    is_unwanted = any(
+        model.primary_key is not None
+        and model.primary_key.rely != wanted
+        and _is_same(named_primary_key(model), observed)
+        for model in comparison.ours
+    )
     rely = (not wanted) if is_unwanted else wanted
     return observed if observed.rely == rely else replace(observed, rely=rely)
 

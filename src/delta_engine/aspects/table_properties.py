@@ -193,12 +193,12 @@ def _no_longer_wanted(comparison: Comparison) -> Iterable[tuple[str, str]]:
     Table features stay: they cannot be taken back by unsetting a property.
     """
     wanted = comparison.desired.effective_table_properties
-    ours = dict.fromkeys(key for model in comparison.ours for key in model.effective_table_properties)
+    ours = {key: None for model in comparison.ours for key in model.effective_table_properties}
     for key in ours:
-        if key in wanted or is_feature_key(key):
+        if key in wanted:
             continue
         value = comparison.observed.table_properties.get(key)
-        if value is not None:
+        if value is not None and not is_feature_key(key):
             yield key, value
 
 

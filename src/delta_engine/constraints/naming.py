@@ -25,8 +25,8 @@ def build_primary_key_name(table: QualifiedName, columns: Sequence[str]) -> str:
     Lower case, because that is how Unity Catalog stores constraint names. Where letters had to be
     replaced, or the name would pass 255 characters, a hash of the exact names keeps it unique.
     """
-    parts = (table.catalog, table.schema, table.table)
-    return _name(f"pk_{'_'.join(parts)}__{'_'.join(columns)}".lower(), *parts, *columns)
+    readable = f"pk_{table.catalog}_{table.schema}_{table.table}__{'_'.join(columns)}"
+    return _name(readable.lower(), table.catalog, table.schema, table.table, *columns)
 
 
 def build_foreign_key_name(table: QualifiedName, columns: Sequence[str], references: QualifiedName) -> str:
