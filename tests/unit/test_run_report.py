@@ -13,18 +13,20 @@ import pytest
 import sqlglot
 from jsonschema import Draft202012Validator
 
+from delta_engine.actions import DropTable, TablePlan
 from delta_engine.addressing import CatalogAddressing
 from delta_engine.capabilities import DATABRICKS
 from delta_engine.cli.results import Results
 from delta_engine.config.settings import load_settings
 from delta_engine.errors import ConfigError, StatementError
-from delta_engine.execute.action_runner import ActionRunner, ApplyFailedError
+from delta_engine.execute.action_runner import ActionRunner, ApplyFailedError, OutcomeKind, TableOutcome
 from delta_engine.execute.apply_control import ApplyControl
+from delta_engine.execute.ddl import InterruptedStatementsError
 from delta_engine.models import Column, ForeignKey, QualifiedName, Table
 from delta_engine.orchestrate.orchestrator import Orchestrator
 from delta_engine.report.run_history import RunHistory
 from delta_engine.report.run_json import run_json, run_schema, short_run_json
-from delta_engine.report.run_report import RunReport, RunStatus, TableStatus
+from delta_engine.report.run_report import RunFrame, RunReport, RunStatus, TableStatus, run_report
 from delta_engine.sql_runner import Row
 from tests.builders import orders
 from tests.deployment_builders import FACTS, deployment_over
@@ -221,3 +223,24 @@ def test_timings_show_the_slowest_first(report: RunReport, capsys: pytest.Captur
     assert lines[0].split() == ["table", "status", "statements", "retries", "seconds"]
     assert lines[1].split() == ["dev.silver.d", "created", "1", "0", "12.500"]
     assert len(lines) == 6
+
+
+def test_actions_hide_what_looks_like_a_secret(tmp_path: Path) -> None:
+    platform = Refusing()
+    reported(platform, tmp_path, orders(name="a"))
+    secretive = replace(orders(name="a"), comment="see password=s3cr3t")
+    platform.models["dev.silver.a"] = secretive
+    report, _ = reported(platform, tmp_path, secretive)
+    assert [table.actions for table in report.tables] != [()]
+    assert "s3cr3t" not in run_json(report)
+
+
+def test_a_table_that_could_not_be_dropped_is_none_of_the_models() -> None:
+    plan = TablePlan(drop_tables=(DropTable(QualifiedName("dev", "silver", "gone"), 0),))
+    failure = InterruptedStatementsError(StatementError("no", sql="DROP", error_class="NO"), 0)
+    outcome = TableOutcome(
+        table=plan.drop_tables[0].table, kind=OutcomeKind.FAILED, statements=0, failure=failure
+    )
+    at = datetime(2026, 3, 1, 12, tzinfo=timezone.utc)
+    frame = RunFrame(run_id="1", operation="sync", facts=FACTS, started_at=at, models=2)
+    assert run_report(frame, plan, [outcome], ended_at=at).counts["unchanged"] == 2

@@ -134,6 +134,9 @@ def test_a_traceback_stays_on_its_line() -> None:
         ("Authorization: Bearer abc.def-ghi", "Authorization: Bearer ***"),
         ("https://ana:geheim@example.com/x", "https://ana:***@example.com/x"),
         (f"with dapi{'0a' * 16}-2 in it", "with *** in it"),
+        ("AccountName=a;AccountKey=ab+/c==;", "AccountName=a;AccountKey=***;"),
+        ("abfss://c@a.dfs/x?sv=1&sig=ab%3D", "abfss://c@a.dfs/x?sv=1&sig=***"),
+        ("COMMENT 'design = a'", "COMMENT 'design = a'"),
         ("COMMENT 'the secret of orders'", "COMMENT 'the secret of orders'"),
         ("ALTER COLUMN `token_count` COMMENT 'x'", "ALTER COLUMN `token_count` COMMENT 'x'"),
     ],
@@ -186,3 +189,10 @@ def test_spans_are_nested_run_table_statement(tmp_path: Path, monkeypatch: pytes
     assert statuses["dev.silver.b"] == ("ERROR", "no")
     assert statuses["dev.silver.a"] == ("UNSET", None)
     assert not any(span.events for span in found)
+
+
+def test_secrets_are_hidden_from_handlers_of_others(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level("INFO", "delta_engine"):
+        log(20, "statement ended", sql="SET ('a.password' = 's3cr3t')", seconds=1.5)
+    (record,) = caplog.records
+    assert record.fields == {"sql": "SET ('a.password' = ***)", "seconds": 1.5}  # type: ignore[attr-defined]

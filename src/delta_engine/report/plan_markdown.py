@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from itertools import accumulate
 from typing import Final
 
 from delta_engine.actions import TablePlan
@@ -26,6 +27,7 @@ _MARKER: Final = "<!-- delta-engine plan -->"
 
 _LONGEST_BLOCK: Final = 12  # lines; more are folded away
 _LONGEST_END: Final = 500
+_ROOM_FOR_LISTS: Final = LONGEST // 4  # for the refusals, and for what is kept: the changes are more worth
 _DIFF_MARKS: Final = {Sign.ADDED: "+", Sign.CHANGED: "!", Sign.REMOVED: "-"}
 _BACKTICKS: Final = re.compile("`+")
 
@@ -48,10 +50,16 @@ def plan_markdown(
     parts = [f"{_MARKER}\n### Plan for {code_span(environment)}", f"**{plan_summary(plan)}**"]
     if refusals:
         parts.append("**Refused: nothing of it will be applied.**")
-        parts.append(_fenced("text", "\n".join(map(str, refusals))))
+        parts += _refused(list(map(str, refusals)))
     kept = [f"schema {schema}" for schema in plan.kept_schemas] + list(map(str, plan.kept_tables))
-    parts += [f"Kept, though not declared any more: {code_span(name)}" for name in kept]
-    parts += _within(list(_sections(plan, script)), LONGEST - _LONGEST_END - sum(map(len, parts)))
+    told = [f"Kept, though not declared any more: {code_span(name)}" for name in kept]
+    fitting = _fitting(told, _ROOM_FOR_LISTS)
+    parts += fitting
+    if len(fitting) < len(told):
+        parts.append(f"Kept besides: {counted(len(told) - len(fitting), 'further one')}.")
+    parts += _within(
+        list(_sections(plan, script)), LONGEST - _LONGEST_END - sum(len(part) + 2 for part in parts)
+    )
     return "\n\n".join(parts) + "\n"
 
 
@@ -61,6 +69,19 @@ def code_span(text: str) -> str:
     fence = "`" * (_longest_run(visible) + 1)
     needs_room = not visible or visible[0] in "` " or visible[-1] in "` "
     return f"{fence} {visible} {fence}" if needs_room else f"{fence}{visible}{fence}"
+
+
+def _refused(refusals: Sequence[str]) -> Iterator[str]:
+    told = _fitting([_visible(redacted(refusal)) for refusal in refusals], _ROOM_FOR_LISTS)
+    yield _fenced("text", "\n".join(told))
+    if len(told) < len(refusals):
+        yield f"{counted(len(refusals) - len(told), 'further refusal')} would be too long for a comment."
+
+
+def _fitting(texts: Sequence[str], room: int) -> list[str]:
+    """Return as many of the first texts as there is room for, each in a paragraph of its own."""
+    lengths = accumulate(len(text) + 2 for text in texts)
+    return [text for text, length in zip(texts, lengths, strict=True) if length <= room]
 
 
 def _sections(plan: TablePlan, script: Sequence[ScriptLine]) -> Iterator[tuple[str, str]]:

@@ -217,7 +217,9 @@ def run_report(
         lineage=facts.lineage,
         engine_version=facts.engine_version,
         platform_version=facts.platform_version,
-        counts=_counts(tables, schemas, frame.models),
+        counts=_counts(
+            tables, schemas, unchanged=frame.models - len(plan.create_tables) - len(plan.align_tables)
+        ),
         schemas=tuple(
             SchemaRun(schema=str(one), status=TableStatus(one.kind.value), error=_error(one))
             for one in schemas
@@ -249,7 +251,7 @@ def _lines(action: TableAction) -> tuple[str, ...]:
     """Return what is to be done in a line each; a table that is created is in its statement whole."""
     if isinstance(action, CreateTable):
         return (f"+ table with {counted(len(action.desired.columns), 'column')}",)
-    return tuple(f"{leaf.sign.value} {leaf.text}" for leaf in table_branch(action).leaves)
+    return tuple(redacted(f"{leaf.sign.value} {leaf.text}") for leaf in table_branch(action).leaves)
 
 
 def _error(outcome: TableOutcome | SchemaOutcome) -> RunError | None:
@@ -282,12 +284,14 @@ def _status(outcomes: Sequence[TableOutcome | SchemaOutcome]) -> RunStatus:
     return RunStatus.DONE if outcomes else RunStatus.UNCHANGED
 
 
-def _counts(tables: Sequence[TableRun], schemas: Sequence[SchemaOutcome], models: int) -> Mapping[str, int]:
+def _counts(
+    tables: Sequence[TableRun], schemas: Sequence[SchemaOutcome], *, unchanged: int
+) -> Mapping[str, int]:
     found = Counter(table.status for table in tables)
     statements = [one for table in tables for one in table.statements]
     return {
         **{status.value: found[status] for status in TableStatus},
-        "unchanged": models - sum(table.status is not TableStatus.DROPPED for table in tables),
+        "unchanged": unchanged,
         "statements": sum(one.is_done for one in statements) + sum(one.statements for one in schemas),
         "retries": sum(one.retries for one in statements),
         "verified": sum(table.is_verified for table in tables),

@@ -30,7 +30,8 @@ def log(level: int, event: str, **fields: object) -> None:
         fields: the facts.
     """
     if LOGGER.isEnabledFor(level):
-        LOGGER.log(level, event, extra={_FIELDS: {**current_context(), **fields}})
+        known = {**current_context(), **fields}
+        LOGGER.log(level, event, extra={_FIELDS: {key: _told(value) for key, value in known.items()}})
 
 
 class JsonLines(logging.Formatter):

@@ -10,16 +10,17 @@ HIDDEN: Final = "***"
 _SECRETS: Final = (
     # a value of a key that sounds like one, quoted or not, as in TBLPROPERTIES ('a.password' = 'x')
     re.compile(
-        r"""((?:secret|password|passwd|token|credential|api_?key|access[._]?key)[\w.\-]*['"`]?\s*[=:]\s*)"""
+        r"""((?:secret|password|passwd|token|credential|(?:api|account|access)[._]?key)[\w.\-]*['"`]?\s*[=:]\s*)"""
         r"""('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|[^\s'",;&)]+)""",
         re.IGNORECASE,
     ),
+    re.compile(r"([?&;]sig=)([^\s'\"&;]+)", re.IGNORECASE),  # shared access signatures of Azure
     re.compile(r"(\bBearer\s+)([\w.~+/\-]+=*)", re.IGNORECASE),
     re.compile(r"(//[^\s/:@]*:)([^\s/@]+)(?=@)"),  # https://user:password@host
     re.compile(r"(\b)(dapi[0-9a-f]{32}(?:-\d+)?)\b"),  # personal access tokens of Databricks
 )
 
-_HINTS: Final = ("secret", "passw", "token", "credential", "key", "bearer", "//", "dapi")
+_HINTS: Final = ("secret", "passw", "token", "credential", "key", "bearer", "//", "dapi", "sig=")
 """One of them is in every text that the patterns find something in: looking for these costs next to nothing."""
 
 

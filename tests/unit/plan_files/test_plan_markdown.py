@@ -174,3 +174,19 @@ def test_long_lists_are_folded_away() -> None:
     model = orders(*(Column(f"c{number}", "int") for number in range(30)))
     text = plan_markdown(TablePlan(create_tables=(CreateTable(model),)), (), environment="dev")
     assert "<details><summary>30 lines</summary>\n\n```diff\n+ c0" in text
+
+
+def test_longer_refusals_and_lists_of_kept_tables_are_cut() -> None:
+    kept = tuple(QualifiedName("dev", "silver", f"kept_{number}") for number in range(2_000))
+    refusals = [UnsafePlanError(f"reason {number} " + "x" * 100) for number in range(2_000)]
+    text = plan_markdown(TablePlan(kept_tables=kept), (), environment="dev", refusals=refusals)
+    assert len(text) <= LONGEST
+    assert "reason 0 " in text
+    assert "`dev.silver.kept_0`" in text
+    assert re.search(r"^1,\d\d\d further refusals would be too long for a comment\.$", text, re.MULTILINE)
+    assert re.search(r"^Kept besides: 1,\d\d\d further ones\.$", text, re.MULTILINE)
+
+
+def test_refusals_hide_what_looks_like_a_secret() -> None:
+    refused = UnsafePlanError("default 'password=s3cr3t' cannot be compared")
+    assert "s3cr3t" not in plan_markdown(TablePlan(), (), environment="dev", refusals=[refused])
