@@ -40,6 +40,9 @@ from delta_engine.sql import (
 )
 from delta_engine.state.states import TableState
 
+ARROW = " → "
+"""Between a key's columns and the table that it references, for people and in documents."""
+
 
 @dataclass(frozen=True, slots=True)
 class ForeignKeyAdd:
@@ -142,7 +145,7 @@ def explain(action: ForeignKeyAdd | ForeignKeyDrop) -> Iterable[Change]:
 def describe(key: ForeignKey) -> str:
     """Return a key's columns and where they point, for people."""
     referenced = f"({', '.join(key.referenced_columns)})"
-    return f"({', '.join(key.columns)}) → {key.references} {referenced}{' RELY' if key.rely else ''}"
+    return f"({', '.join(key.columns)}){ARROW}{key.references} {referenced}{' RELY' if key.rely else ''}"
 
 
 def accept(model: Table, observed: TableState, action: ForeignKeyAdd | ForeignKeyDrop) -> Table:

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
+import msgspec
+
 from delta_engine import aspects
 from delta_engine.aspects.aspect import Comparison
+from delta_engine.aspects.foreign_keys import ARROW
 from delta_engine.deployment.definitions import as_table
 from delta_engine.deployment.document import Difference, ResourceMetadata
-from delta_engine.models import Table
+from delta_engine.models import QualifiedName, Table
 from delta_engine.policy import AS_APPLIED
 from delta_engine.sql_expressions import is_same_expression
 from delta_engine.state.states import TableState
 
-_CHECK = "check "
+_CHECK, _FOREIGN_KEY = "check ", "foreign key "
 
 
 def beside(model: Table, observed: TableState, ours: Sequence[Table] = ()) -> tuple[Difference, ...]:
@@ -73,6 +76,14 @@ def is_among(difference: Difference, known: Iterable[Difference]) -> bool:
         )
         for one in known
     )
+
+
+def with_renamed_parent(known: Difference, former: QualifiedName, name: QualifiedName) -> Difference:
+    """Return a difference as it is once a table has another name: foreign keys to it follow."""
+    if not known.field.startswith(_FOREIGN_KEY) or known.actual is None:
+        return known
+    actual = known.actual.replace(f"{ARROW}{former.key} (", f"{ARROW}{name.key} (")
+    return msgspec.structs.replace(known, actual=actual)
 
 
 def exact_differences(model: Table, observed: TableState) -> Iterator[aspects.Difference]:

@@ -9,6 +9,7 @@ import msgspec
 
 from delta_engine.deployment.definitions import TableDefinition, definition_checksum
 from delta_engine.deployment.document import DeploymentState, Resource
+from delta_engine.deployment.left_alone import with_renamed_parent
 from delta_engine.deployment.resources import table_key
 from delta_engine.deployment.schema_resources import schema_key
 from delta_engine.models import QualifiedName, Table
@@ -35,11 +36,12 @@ def renamed_resource(resource: Resource, name: QualifiedName) -> Resource:
 def with_renamed(
     resources: Mapping[str, Resource], former: QualifiedName, name: QualifiedName
 ) -> dict[str, Resource]:
-    """Return records with a table's under the name that it has now; as they are where there is none.
+    """Return records with a table's, if there is one, under the name that it has now.
 
+    Foreign keys to it that somebody else made, and that are left alone, follow it.
     A record that the new name has already stays, unless it has nothing but what a run attempted under that name.
     """
-    kept = dict(resources)
+    kept = {key: _pointing_at(name, former, one) for key, one in resources.items()}
     resource = kept.pop(table_key(former), None)
     present = kept.get(table_key(name))
     if resource is None or (present is not None and present.metadata.definition is not None):
@@ -97,6 +99,15 @@ def last_applied_to(
         if former is not None and former.key in applied:
             renamed[model.qualified_name.key] = replace(applied[former.key], table_name=model.table_name)
     return {**applied, **renamed}
+
+
+def _pointing_at(name: QualifiedName, former: QualifiedName, resource: Resource) -> Resource:
+    known = resource.metadata.left_alone
+    left_alone = tuple(with_renamed_parent(one, former, name) for one in known)
+    if left_alone == known:
+        return resource
+    metadata = msgspec.structs.replace(resource.metadata, left_alone=left_alone)
+    return msgspec.structs.replace(resource, metadata=metadata)
 
 
 def _named(definition: TableDefinition, name: QualifiedName) -> TableDefinition:

@@ -8,8 +8,8 @@ from datetime import datetime
 import msgspec
 
 from delta_engine.deployment.definitions import define, definition_checksum
-from delta_engine.deployment.document import Resource, Status
-from delta_engine.deployment.left_alone import left_alone
+from delta_engine.deployment.document import Difference, Resource, Status
+from delta_engine.deployment.left_alone import left_alone, with_renamed_parent
 from delta_engine.deployment.renamed_resources import with_renamed
 from delta_engine.deployment.resources import (
     applied_table,
@@ -40,6 +40,7 @@ class RunRecords:
         self._now = now
         self._observed = CatalogState(tables={})
         self._settles_attempts = True
+        self._renamed: list[tuple[QualifiedName, QualifiedName]] = []
 
     def look_at(self, observed: CatalogState) -> None:
         """Take note of what was there before the run changed anything."""
@@ -59,11 +60,7 @@ class RunRecords:
             by=self._who,
             version=version,
             earlier=earlier,
-            left_alone=left_alone(
-                model,
-                self._observed.tables.get(model.qualified_name.key, ABSENT),
-                earlier.metadata if earlier else None,
-            ),
+            left_alone=self._left_alone(model, earlier),
             settles=self._settles_attempts,
         )
 
@@ -116,6 +113,7 @@ class RunRecords:
 
     def rename(self, former: QualifiedName, table: QualifiedName) -> None:
         """Take a table's record along to the name that the table has now; nothing where there is none."""
+        self._renamed.append((former, table))
         self.resources = with_renamed(self.resources, former, table)
 
     def forget(self, name: QualifiedName | SchemaName) -> None:
@@ -143,3 +141,11 @@ class RunRecords:
             self.resources[key] = applied_schema(
                 model.catalog_name, model.schema_name, at=self._now(), by=self._who
             )
+
+    def _left_alone(self, model: Table, earlier: Resource | None) -> tuple[Difference, ...]:
+        """Return what is beside a model and no drift; the tables that this run renamed have their new names in it."""
+        observed = self._observed.tables.get(model.qualified_name.key, ABSENT)
+        found = left_alone(model, observed, earlier.metadata if earlier else None)
+        for former, name in self._renamed:
+            found = tuple(with_renamed_parent(one, former, name) for one in found)
+        return found

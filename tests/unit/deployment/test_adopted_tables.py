@@ -185,3 +185,28 @@ def test_what_belongs_to_a_renamed_column_is_still_left_alone(
     engine_over(catalog, deployment).sync_tables([replace(renamed, table_properties={"ours": "1"})])
     (drifted,) = report(catalog, deployment, renamed).drifted
     assert [one.field for one in drifted.findings] == ["table comment"]
+
+
+@pytest.mark.parametrize("is_known", [True, False], ids=["known before", "new"])
+@pytest.mark.parametrize("properties", [{}, {"ours": "1"}], ids=["nothing to do", "something to do"])
+def test_their_foreign_key_to_a_table_that_is_renamed_is_still_left_alone(
+    catalog: FakeUnityCatalog, deployment: Deployment, properties: dict[str, str], is_known: bool
+) -> None:
+    child = Table("dev", "silver", "items", [Column("order", "bigint")])
+    engine_over(catalog, None).sync_tables([child])
+    catalog.run(
+        "ALTER TABLE `dev`.`silver`.`items` ADD CONSTRAINT theirs_too "
+        f"FOREIGN KEY (`order`) REFERENCES {TABLE} (id)"
+    )
+    if is_known:
+        engine_over(catalog, deployment).sync_tables([OURS, child])
+    models = [
+        replace(OURS, table_name="sales", renamed_from="orders"),
+        replace(child, table_properties=properties),
+    ]
+    engine_over(catalog, deployment).sync_tables(models)
+    found = engine_over(catalog, deployment).drift_report(models, environment="test")
+    assert found.drifted == ()
+    assert ("foreign key theirs_too", "(order) → dev.silver.sales (id)") in {
+        (one.key, one.value) for one in found.left_alone
+    }
