@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
+from operator import attrgetter
 from typing import Generic, NamedTuple, TypeAlias
 
 from delta_engine.actions import SomeAction
@@ -144,15 +145,20 @@ def bare_column(column: Column) -> Column:
     return Column(column.name, column.data_type, column.is_nullable, column.comment)
 
 
+_NAME = attrgetter("name")
+
+
 class _Paired(NamedTuple):
     """How the columns of two sides differ, paired by name."""
 
     differing: tuple[ColumnPair, ...]
-    added: tuple[Column, ...]
-    dropped: tuple[Column, ...]
+    added: tuple[Column, ...] = ()
+    dropped: tuple[Column, ...] = ()
 
 
 def _paired(desired: tuple[Column, ...], observed: tuple[Column, ...]) -> _Paired:
+    if [*map(_NAME, desired)] == [*map(_NAME, observed)]:  # most tables: nothing to look up
+        return _Paired(tuple(pair for pair in zip(desired, observed, strict=True) if pair[0] != pair[1]))
     there = {column.key: column for column in observed}
     wanted = [(column.key, column) for column in desired]
     known = dict(wanted)
