@@ -9,19 +9,21 @@ from pathlib import Path
 
 import pytest
 
-from delta_engine.actions import AlignTable, CreateTable, TablePlan
+from delta_engine.actions import AlignTable, CreateSchema, CreateTable, TablePlan
 from delta_engine.addressing import CatalogAddressing
 from delta_engine.aspects.column_comments import ColumnComment, SetColumnComments
 from delta_engine.aspects.table_comment import SetTableComment
 from delta_engine.capabilities import DATABRICKS
 from delta_engine.cli.context import ExitCode
 from delta_engine.cli.errors import report_error
+from delta_engine.compile.planner import TablePlanner
 from delta_engine.errors import StatementError
 from delta_engine.execute.action_runner import ActionRunner, ApplyStoppedError, OutcomeKind
 from delta_engine.execute.apply_control import ApplyControl
 from delta_engine.execute.recording_sql_runner import RecordingSqlRunner
 from delta_engine.execute.stopping import Stop, stopped_by_signals, terminated_as_interrupted
-from delta_engine.models import QualifiedName
+from delta_engine.models import QualifiedName, Schema
+from delta_engine.orchestrate.orchestrator import Orchestrator
 from delta_engine.sql_runner import Row
 from tests.builders import orders
 from tests.deployment_builders import deployment_over
@@ -110,6 +112,39 @@ def test_nobody_waits_for_another_attempt_once_the_run_is_to_end() -> None:
         ActionRunner(runner, CatalogAddressing(), DATABRICKS, parallelism=1).apply(TABLES, control=control)
     assert len(runner.statements) == 1
     assert stopped.value.outcomes[0].kind is OutcomeKind.FAILED
+
+
+def test_schemas_end_early_as_well() -> None:
+    control, recorded = ApplyControl(), list[str]()
+    plan = TablePlan(TABLES.create_tables, (), tuple(CreateSchema("dev", f"s{n}") for n in range(3)))
+    runner = StoppingRunner(control.stop, at=1)
+    with pytest.raises(ApplyStoppedError) as stopped:
+        ActionRunner(runner, CatalogAddressing(), DATABRICKS).apply(
+            plan, control=control, on_schema=lambda outcome: recorded.append(outcome.kind.value)
+        )
+    assert len(runner.statements) == 1
+    assert [one.kind.value for one in stopped.value.schemas] == ["created", "stopped", "stopped"]
+    assert recorded == ["created", "stopped", "stopped"]
+    assert {one.kind for one in stopped.value.outcomes} == {OutcomeKind.STOPPED}
+
+
+def test_a_schema_that_was_not_begun_is_not_recorded(tmp_path: Path) -> None:
+    platform, deployment, control = FakePlatform(), deployment_over(tmp_path), ApplyControl()
+    control.stop.request()
+    schema = Schema("dev", "silver", comment="x")
+    engine = Orchestrator(
+        reader=platform,
+        planner=TablePlanner(schemas=(schema,)),
+        action_runner=ActionRunner(platform, CatalogAddressing(), DATABRICKS),
+        deployment=deployment,
+    )
+    with engine.run("sync") as run:
+        run.plan([])
+        plan = TablePlan(create_schemas=(CreateSchema("dev", "silver", "x"),))
+        with pytest.raises(ApplyStoppedError):
+            run.apply(plan, control=control)
+    assert platform.statements == []
+    assert recorded(deployment).resources == {}
 
 
 class Broken(Exception):

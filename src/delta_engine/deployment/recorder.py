@@ -202,7 +202,7 @@ class RunRecorder:
         """
         key = schema_key(outcome.catalog_name, outcome.schema_name)
         earlier = self.records.resources.get(key)
-        if outcome.kind is OutcomeKind.FAILED:
+        if outcome.failure is not None:
             attempted = self._attempted.schemas.get(key)
             resource = failed_schema(outcome, attempted=attempted, earlier=earlier)
         elif schema is not None:

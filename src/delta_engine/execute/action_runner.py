@@ -26,6 +26,7 @@ from delta_engine.execute.reviewed_sql_runner import ReviewedSqlRunner
 from delta_engine.execute.schema_executor import SchemaExecutor, SchemaOutcome
 from delta_engine.execute.steps import steps_of
 from delta_engine.execute.still_needed import Look, StillNeeded
+from delta_engine.execute.stopping import Stop
 from delta_engine.execute.table_work import TableWork, run_part
 from delta_engine.sql_runner import SqlRunner
 
@@ -142,7 +143,6 @@ class ActionRunner:
     ) -> None:
         self._runner = runner
         self._capabilities = capabilities
-        self._schemas = SchemaExecutor(DeltaDDL(runner), addressing, capabilities)
         self._addressing = addressing
         self._parallelism = parallelism
 
@@ -182,13 +182,14 @@ class ActionRunner:
         """
         control = control or ApplyControl()
         still_needed = StillNeeded(lambda: by_table(self.script(plan)), look) if look else None
-        schemas = self._schemas.apply(plan, on_schema)
+        schema_executor = self._schema_executor(control.stop)
+        schemas = schema_executor.apply(plan, on_schema)
         failed = [outcome.key for outcome in schemas if outcome.kind is OutcomeKind.FAILED]
         work = TableWork(self._runner, self._addressing, self._capabilities, control, still_needed)
         progress = PlanProgress(steps_of(plan), failed_schemas=failed)
         outcomes = self._apply_steps(progress, work, control, on_outcome)
         undone = next((outcome.table for outcome in outcomes if outcome.failure), None)
-        schemas = self._schemas.give_away(plan, schemas, undone, on_schema)
+        schemas = schema_executor.give_away(plan, schemas, undone, on_schema)
         kinds = {*(outcome.kind for outcome in schemas), *(outcome.kind for outcome in outcomes)}
         if OutcomeKind.STOPPED in kinds:
             raise ApplyStoppedError(outcomes, schemas)
@@ -200,7 +201,8 @@ class ActionRunner:
         """Return the exact statements of a plan in a valid order, without running them."""
         recorder = RecordingSqlRunner()
         recording = ActionRunner(recorder, self._addressing, self._capabilities, parallelism=1)
-        schemas = recording._schemas.apply(plan)
+        schema_executor = recording._schema_executor(Stop())
+        schemas = schema_executor.apply(plan)
         lines = [ScriptLine(table="", sql=sql) for sql in recorder.statements]
         ddl = DeltaDDL(recorder)
         for step in steps_of(plan):
@@ -209,11 +211,15 @@ class ActionRunner:
                 run_part(part, ddl, self._addressing, self._capabilities)
             lines += [ScriptLine(table=step.table.key, sql=sql) for sql in recorder.statements]
         recorder.statements.clear()
-        recording._schemas.give_away(plan, schemas, None)
+        schema_executor.give_away(plan, schemas, None)
         return (*lines, *(ScriptLine(table="", sql=sql) for sql in recorder.statements))
 
     def _over(self, runner: SqlRunner) -> ActionRunner:
         return ActionRunner(runner, self._addressing, self._capabilities, parallelism=self._parallelism)
+
+    def _schema_executor(self, stop: Stop) -> SchemaExecutor:
+        runner = GuardedSqlRunner(self._runner, stop.check)
+        return SchemaExecutor(DeltaDDL(runner), self._addressing, self._capabilities)
 
     def _apply_steps(
         self, progress: PlanProgress, work: TableWork, control: ApplyControl, on_outcome: OnOutcome

@@ -185,14 +185,15 @@ class PlanProgress:
         failure = self._failures.get(table.key)
         return TableOutcome(
             table=table,
-            kind=_failed(failure) if failure else self._kinds[table.key],
+            kind=kind_of_failure(failure) if failure else self._kinds[table.key],
             statements=self._statements[table.key],
             failure=failure,
             runs=self._runs.get(table.key, ()),
         )
 
 
-def _failed(failure: InterruptedStatementsError) -> OutcomeKind:
+def kind_of_failure(failure: InterruptedStatementsError) -> OutcomeKind:
+    """Return what became of something that did not get through: it failed, or the run was to end."""
     return OutcomeKind.STOPPED if isinstance(failure.cause, StoppedError) else OutcomeKind.FAILED
 
 

@@ -14,7 +14,7 @@ from delta_engine.aspects import schemas
 from delta_engine.capabilities import Capabilities
 from delta_engine.errors import StatementError
 from delta_engine.execute.ddl import DeltaDDL, InterruptedStatementsError
-from delta_engine.execute.plan_progress import OutcomeKind
+from delta_engine.execute.plan_progress import OutcomeKind, kind_of_failure
 from delta_engine.models import QualifiedName
 
 
@@ -25,9 +25,9 @@ class SchemaOutcome:
     Args:
         catalog_name: its catalog.
         schema_name: its name.
-        kind: created, changed or failed.
+        kind: created, changed or failed; stopped if the run was to end before the schema was done, or begun.
         statements: how many statements ran to the end.
-        failure: the statement that failed and why; None unless the kind is failed.
+        failure: the statement that failed and why; None unless the kind is failed or stopped.
     """
 
     catalog_name: str
@@ -120,7 +120,7 @@ class SchemaExecutor:
             done = self._ddl.run(schemas.render(late, self._addressing, self._capabilities))
         except InterruptedStatementsError as error:
             done = outcome.statements + error.statements_done
-            return replace(outcome, kind=OutcomeKind.FAILED, statements=done, failure=error)
+            return replace(outcome, kind=kind_of_failure(error), statements=done, failure=error)
         return replace(outcome, statements=outcome.statements + done)
 
     def _outcome(self, schema: CreateSchema | AlignSchema, align: AlignSchema | None) -> SchemaOutcome:
@@ -133,7 +133,7 @@ class SchemaExecutor:
             if align is not None:
                 done += self._ddl.run(schemas.render(align, self._addressing, self._capabilities))
         except InterruptedStatementsError as error:
-            kind, done, failure = OutcomeKind.FAILED, done + error.statements_done, error
+            kind, done, failure = kind_of_failure(error), done + error.statements_done, error
         return SchemaOutcome(
             catalog_name=schema.catalog_name,
             schema_name=schema.schema_name,
@@ -150,7 +150,7 @@ class SchemaExecutor:
 
 def _is_given_away(outcome: SchemaOutcome, align: AlignSchema | None) -> bool:
     """Whether something is left to do after all tables."""
-    return outcome.kind is not OutcomeKind.FAILED and bool(align and schemas.after_tables(align))
+    return outcome.failure is None and bool(align and schemas.after_tables(align))
 
 
 def _waiting_for(table: QualifiedName) -> StatementError:

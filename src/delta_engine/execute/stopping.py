@@ -47,6 +47,15 @@ class Stop:
                 self.request()
                 self.end_waits()
 
+    def check(self) -> None:
+        """Refuse another statement once the run is to end.
+
+        Raises:
+            StoppedError: it is.
+        """
+        if self.requests:
+            raise StoppedError(sql="")
+
     def end_waits(self) -> None:
         """Let all that wait go on."""
         self._is_over.set()

@@ -307,6 +307,8 @@ class SyncRun:
         return record
 
     def _record_schema(self, outcome: SchemaOutcome) -> None:
+        if outcome.kind is OutcomeKind.STOPPED and not outcome.statements:
+            return  # it is as it was
         declared = {schema.key: schema for schema in self._schemas}
         self._recorder.record_schema(outcome, declared.get(outcome.key))
         self._reporting.schema_done(outcome)

@@ -106,7 +106,7 @@ class SchemaRun:
 
     Args:
         schema: its name, catalog.schema.
-        status: created, changed or failed.
+        status: created, changed, failed or stopped.
         error: why it is not done; None if it is.
     """
 
