@@ -15,9 +15,8 @@ from delta_engine.deployment.repository import utc_now
 from delta_engine.deployment.resources import last_applied, table_key
 from delta_engine.drift import schemas
 from delta_engine.drift.detector import DetectedTable
-from delta_engine.drift.handling import DriftRefusal, irreversible, is_replaced, restored, taken_in
+from delta_engine.drift.handling import DriftRefusal, irreversible, is_replaced, restored
 from delta_engine.drift.schemas import DetectedSchema
-from delta_engine.drift_policy import DriftKind
 from delta_engine.errors import RefusalGroup, RefusedError, StatementError, raise_all
 from delta_engine.execute.action_runner import (
     ApplyFailedError,
@@ -32,6 +31,7 @@ from delta_engine.execute.stopping import stopped_by_signals
 from delta_engine.models import QualifiedName, Schema, Table
 from delta_engine.orchestrate.pipeline import Pipeline, PlanBasis, PlannedRun
 from delta_engine.orchestrate.run_reporting import RunReporting
+from delta_engine.orchestrate.taking_over import renew, take_over
 from delta_engine.plan_files.document import Fingerprints
 from delta_engine.plan_files.reviewed_plan import ReviewedPlan
 from delta_engine.report.run_report import RunReport
@@ -180,29 +180,7 @@ class SyncRun:
         Raises:
             StaleStateError, UnsavedStateError: it could not be recorded.
         """
-        existing = [table.name for table in detected if table.observed.exists]
-        versions = self._pipeline.versions
-        found = (
-            versions.read(existing, with_id={name.key for name in existing}) if versions and existing else {}
-        )
-        for table in detected:
-            if table.observed.exists:
-                self._recorder.records.accept(
-                    taken_in(table.applied.table, table),
-                    table.observed,
-                    found.get(table.name.key) or table.version,
-                    has_other_order=any(
-                        detail.ignored_by is not None and detail.deviation.kind is DriftKind.COLUMN_ORDER
-                        for detail in table.details
-                    ),
-                )
-            else:
-                self._recorder.records.forget(table.name)
-        for schema in detected_schemas:
-            if schema.observed is None:
-                self._recorder.records.forget(schema.name)
-            else:
-                self._recorder.records.adopt_schemas([schemas.taken_in(schema.applied, schema)])
+        take_over(self._recorder, self._pipeline.versions, detected, detected_schemas)
         self._recorder.save(TablePlan())
 
     def synchronize(self, tables: Sequence[Table], *, is_partial: bool = False) -> DeploymentState:
@@ -332,7 +310,7 @@ class SyncRun:
             [model for model in self._models if model.qualified_name.key in looked_at], self._observed
         )
         if not is_stopped:
-            self._renew(self._replaced)
+            renew(self._recorder, self._pipeline.versions, self._replaced)
         self._recorder.save(plan)
         return verified
 
@@ -388,16 +366,6 @@ class SyncRun:
         else:
             self._recorder.synchronize(observed, managed=None)
             self._observed = self._observed.with_tables(observed)
-
-    def _renew(self, replaced: Sequence[DetectedTable]) -> None:
-        """Take over tables that somebody made anew: they are as wanted by now."""
-        if not replaced or self._pipeline.versions is None:
-            return
-        names = [table.name for table in replaced]
-        found = self._pipeline.versions.read(names, with_id={name.key for name in names})
-        for table in replaced:
-            if table.name.key in found:
-                self._recorder.records.renew(table.name, found[table.name.key], table.observed)
 
     def _confirm(self, changed: Sequence[Table]) -> frozenset[str]:
         """Look at the changed tables once more: what became of them, and at which version.
