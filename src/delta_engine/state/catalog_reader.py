@@ -246,11 +246,14 @@ def read_tables(
     states: dict[str, TableState] = {}
     with ThreadPoolExecutor(parallelism, thread_name_prefix="read") as pool:
         futures = [pool.submit(read, item) for item in items]
-        for future in futures:
-            try:
-                key, state = future.result()
-                states[key] = state
-            except CatalogReadError as refusal:
-                refusals.append(refusal)
+        try:
+            for future in futures:
+                try:
+                    key, state = future.result()
+                    states[key] = state
+                except CatalogReadError as refusal:
+                    refusals.append(refusal)
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)  # after Ctrl-C nobody wants the rest
     raise_all(refusals)
     return states
