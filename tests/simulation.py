@@ -43,9 +43,10 @@ from delta_engine.nested_types import (
     with_field_at,
     with_field_renamed,
     with_type_at,
+    within_structs,
     without_field,
 )
-from delta_engine.sql_expressions import referenced_columns
+from delta_engine.sql_expressions import reads, referenced_columns
 from delta_engine.state.states import ABSENT, CatalogState, TableState
 from delta_engine.type_widening import Widening
 from delta_engine.types import DataType, StructType
@@ -173,10 +174,10 @@ def after(action: Action, state: TableState) -> TableState:
         case ChangeGeneration() | ChangeFixedColumn() | ChangePartitioning() | ChangeLocation():
             return _made_anew(action, state)
         case ColumnTypeChange(name, desired, _, path):
-            assert not _checks_of(state, name)
+            whole = _column(state, name).data_type
+            assert not _checks_of(state, name, *within_structs(whole, path))
             if action.widening in (Widening.TYPE_WIDENING, Widening.TIMESTAMP_NTZ):
                 assert state.table_properties["delta.enableTypeWidening"] == "true"
-            whole = _column(state, name).data_type
             assert type_at(whole, path) == action.observed
             assert name.lower() not in map(str.lower, state.not_null_checks)
             return _with_type(state, name, with_type_at(whole, path, desired))
@@ -276,8 +277,8 @@ def _without_tags(tags: Mapping[str, str], unwanted: Iterable[tuple[str, str]]) 
     return {key: value for key, value in tags.items() if key not in gone}
 
 
-def _checks_of(state: TableState, column: str) -> list[str]:
-    return [check.name for check in state.checks if column.lower() in referenced_columns(check.expression)]
+def _checks_of(state: TableState, *path: str) -> list[str]:
+    return [check.name for check in state.checks if reads(check.expression, path)]
 
 
 def _column(state: TableState, name: str) -> Column:

@@ -7,6 +7,7 @@ import itertools
 import pytest
 
 from delta_engine.actions import AlignTable, CreateSchema, CreateTable, TablePlan
+from delta_engine.aspects.check_constraints import CheckAdd, CheckDrop
 from delta_engine.aspects.column_comments import ColumnComment, SetColumnComments
 from delta_engine.aspects.columns import ColumnAdd
 from delta_engine.aspects.nullability import ColumnNullabilityChange
@@ -14,9 +15,9 @@ from delta_engine.aspects.primary_key import PrimaryKeyAdd
 from delta_engine.aspects.table_comment import SetTableComment
 from delta_engine.aspects.table_properties import PropertyChange, SetTableProperties
 from delta_engine.compile.planner import TablePlanner
-from delta_engine.models import Column, Table
+from delta_engine.models import CheckConstraint, Column, Table
 from delta_engine.report.plan_document import plan_document
-from delta_engine.state.states import ABSENT, CatalogState
+from delta_engine.state.states import ABSENT, CatalogState, TableState
 from tests.builders import ORDERS, WORKED_MODEL, WORKED_STATE, catalog_of, observed, orders
 
 
@@ -84,3 +85,26 @@ def test_the_same_input_gives_the_same_bytes_in_any_order() -> None:
 def test_a_snapshot_that_misses_a_model_is_an_error() -> None:
     with pytest.raises(KeyError):
         TablePlanner().plan([orders()], CatalogState(tables={}))
+
+
+@pytest.mark.parametrize(
+    ("expression", "is_in_the_way"),
+    [("st.a > 0", False), ("st.b > 0", True), ("st IS NOT NULL", True), ("st.rows.x IS NOT NULL", False)],
+)
+@pytest.mark.parametrize("is_declared", [True, False], ids=["declared", "somebody else's"])
+def test_a_check_is_in_the_way_of_the_fields_that_it_reads_alone(
+    expression: str, is_in_the_way: bool, is_declared: bool
+) -> None:
+    checks = (CheckConstraint("known", expression),)
+    rows = "rows: array<struct<x: int>>"
+    model = Table(
+        "dev",
+        "silver",
+        "orders",
+        [Column("st", f"struct<a: int, b: bigint, {rows}>")],
+        checks=checks if is_declared else (),
+    )
+    observed = TableState(columns=(Column("st", f"struct<a: int, b: int, {rows}>"),), checks=checks)
+    (align,) = TablePlanner().plan([model], catalog_of([model], observed)).align_tables
+    assert bool(align.of_type(CheckDrop)) is is_in_the_way
+    assert bool(align.of_type(CheckAdd)) is is_in_the_way

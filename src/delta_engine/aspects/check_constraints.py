@@ -7,7 +7,7 @@ whosesoever it is; one that would not fit any more is dropped for good, and a ru
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence, Set
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import ClassVar
@@ -16,11 +16,12 @@ from typing_extensions import assert_never
 
 from delta_engine.actions import SAFE, Hazard, Phase
 from delta_engine.aspects.aspect import Aspect, Change, Comparison, RenderContext, Sign
-from delta_engine.aspects.not_null_checks import changed_columns
+from delta_engine.aspects.touched_places import lost_places, retyped_places
 from delta_engine.drift_policy import DriftKind
 from delta_engine.models import CheckConstraint, Part, Table
+from delta_engine.nested_types import Path
 from delta_engine.sql import sql_add_check, sql_drop_constraint
-from delta_engine.sql_expressions import is_same_expression, referenced_columns
+from delta_engine.sql_expressions import is_same_expression, reads
 from delta_engine.state.states import TableState
 
 
@@ -64,16 +65,16 @@ def diff(comparison: Comparison) -> Iterable[CheckAdd | CheckDrop]:
     """Yield what has to go, what has to come, and what stands in the way of changed columns."""
     if not comparison.observed.checks and not comparison.desired.checks:
         return
-    changed = set(changed_columns(comparison))
+    touched = (*lost_places(comparison), *retyped_places(comparison))
     for observed, desired in _pairs(comparison):
         is_different = _differ(observed, desired)
-        is_in_the_way = desired is not None and bool(referenced_columns(desired.expression) & changed)
+        is_in_the_way = observed is not None and _reads_any(observed, touched)
         if observed and (is_different or is_in_the_way):
             is_ours = comparison.is_ours(partial(_names, name=observed.name))
             yield CheckDrop(observed, is_remade=desired is not None, is_ours=is_ours)
         if desired and (is_different or is_in_the_way):
             yield CheckAdd(desired)
-    yield from _others_in_the_way(comparison, changed)
+    yield from _others_in_the_way(comparison, touched)
 
 
 def differences(comparison: Comparison) -> Iterable[CheckAdd | CheckDrop]:
@@ -133,24 +134,22 @@ def _pairs(comparison: Comparison) -> Iterator[tuple[CheckConstraint | None, Che
             yield observed.get(name), desired.get(name)
 
 
-def _others_in_the_way(comparison: Comparison, changed: Set[str]) -> Iterator[CheckAdd | CheckDrop]:
-    """Yield what becomes of others' checks that read columns which the plan changes or drops.
-
-    They name columns as these are called now.
-    """
+def _others_in_the_way(comparison: Comparison, touched: Iterable[Path]) -> Iterator[CheckAdd | CheckDrop]:
+    """Yield what becomes of others' checks that read what the plan changes or drops."""
     handled = {observed.name.lower() for observed, _ in _pairs(comparison) if observed}
-    former = {old.lower() for old, _ in comparison.renames.columns}
-    gone = former | {column.key for column in comparison.dropped}
-    gone |= {rename.path[0].lower() for rename in comparison.renames.fields}
-    gone |= {pair.path[0].lower() for pair in comparison.fields if pair.desired is None}
+    lost = tuple(lost_places(comparison))
     for check in comparison.observed.checks:
-        read = referenced_columns(check.expression)
-        if check.name.lower() in handled or not read & (changed | gone):
+        if check.name.lower() in handled or not _reads_any(check, touched):
             continue
-        is_fit = not read & gone
+        is_fit = not _reads_any(check, lost)
         yield CheckDrop(check, is_remade=is_fit, is_ours=False)
         if is_fit:
             yield CheckAdd(check)
+
+
+def _reads_any(check: CheckConstraint, places: Iterable[Path]) -> bool:
+    """Whether a check that is there reads one of some places; it has their names so far, as they have."""
+    return any(reads(check.expression, place) for place in places)
 
 
 def _names(model: Table, name: str) -> bool:

@@ -11,9 +11,9 @@ from typing import ClassVar
 
 from delta_engine.actions import Hazard, Phase
 from delta_engine.aspects.aspect import Aspect, Change, Comparison, RenderContext, Sign, with_column
+from delta_engine.aspects.touched_places import lost_places, retyped_places
 from delta_engine.drift_policy import DriftKind
 from delta_engine.models import Column, Identity, Part, Table
-from delta_engine.nested_types import Path, within_structs
 from delta_engine.sql import sql_generation
 from delta_engine.sql_expressions import is_same_expression, reads
 from delta_engine.state.states import TableState
@@ -75,7 +75,7 @@ def diff(comparison: Comparison) -> Iterator[ChangeGeneration | ChangeFixedColum
             or (desired.comment != observed.comment and model.is_about(Part.COMMENTS))
         ):
             yield ChangeFixedColumn(observed.name)
-    touched = sorted(set(_touched(comparison)))
+    touched = sorted({*lost_places(comparison), *retyped_places(comparison)})
     if not touched:
         return
     gone = {column.key for column in comparison.dropped}
@@ -127,23 +127,6 @@ def described(generation: str | Identity | None) -> str:
             return sql_generation(None, generation)
         case None:
             return "written values"
-
-
-def _touched(comparison: Comparison) -> Iterator[Path]:
-    """Yield what is dropped, renamed or gets another type, by the names so far, as far as SQL says it with dots."""
-    yield from ((former,) for former, _ in comparison.renames.columns)
-    yield from ((column.name,) for column in comparison.dropped)
-    places = (
-        *((*rename.path, rename.observed) for rename in comparison.renames.fields),
-        *(pair.path for pair in comparison.fields if pair.desired is None),
-        *(pair.path for pair in comparison.types),
-    )
-    if not places:
-        return
-    former = {name.lower(): former for former, name in comparison.renames.columns}
-    types = {column.key: column.data_type for _, column in comparison.shared}
-    for name, *inside in places:
-        yield (former.get(name.lower(), name), *within_structs(types[name.lower()], tuple(inside)))
 
 
 def _generation(column: Column) -> str | Identity | None:

@@ -1,0 +1,39 @@
+"""What a plan does to columns and fields that expressions may read: where the platform looks at checks and generation.
+
+Places have the names so far, and end where SQL does not say the way with dots.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from delta_engine.aspects.aspect import Comparison
+from delta_engine.nested_types import Path, within_structs
+
+
+def lost_places(comparison: Comparison) -> Iterator[Path]:
+    """Yield what is dropped or gets another name: nothing can read it any more."""
+    yield from ((former,) for former, _ in comparison.renames.columns)
+    yield from ((column.name,) for column in comparison.dropped)
+    yield from _said_with_dots(
+        comparison,
+        (
+            *((*rename.path, rename.observed) for rename in comparison.renames.fields),
+            *(pair.path for pair in comparison.fields if pair.desired is None),
+        ),
+    )
+
+
+def retyped_places(comparison: Comparison) -> Iterator[Path]:
+    """Yield what gets another type."""
+    yield from _said_with_dots(comparison, (pair.path for pair in comparison.types))
+
+
+def _said_with_dots(comparison: Comparison, places: Iterable[Path]) -> Iterator[Path]:
+    found = tuple(places)
+    if not found:
+        return
+    former = {name.lower(): former for former, name in comparison.renames.columns}
+    types = {column.key: column.data_type for _, column in comparison.shared}
+    for name, *inside in found:
+        yield (former.get(name.lower(), name), *within_structs(types[name.lower()], tuple(inside)))
