@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 
 import msgspec
 
 from delta_engine import aspects
 from delta_engine.aspects.aspect import Comparison
+from delta_engine.aspects.clustering import places_of
 from delta_engine.aspects.foreign_keys import ARROW
 from delta_engine.deployment.definitions import as_table
 from delta_engine.deployment.document import Difference, ResourceMetadata
-from delta_engine.models import QualifiedName, Table
+from delta_engine.models import Part, QualifiedName, Table
 from delta_engine.policy import AS_APPLIED
 from delta_engine.sql_expressions import is_same_expression
 from delta_engine.state.states import TableState
@@ -59,8 +61,19 @@ def left_alone(
         if not is_among(one, earlier.left_alone)
     }
     ours = (applied, *map(as_table, earlier.attempted))
-    found = {one.field: one for one in beside(model, observed, ours) if one.field not in drift}
+    after = _without_lost_clustering(model, observed)
+    found = {one.field: one for one in beside(model, after, ours) if one.field not in drift}
     return (*(one for one in earlier.left_alone if one.field not in found), *found.values())
+
+
+def _without_lost_clustering(model: Table, observed: TableState) -> TableState:
+    """Return a table without the columns in its clustering that go with a model: plans take them out."""
+    if not model.is_about(Part.COLUMNS):
+        return observed
+    kept = {column.key for column in model.columns}
+    kept |= {column.renamed_from.lower() for column in model.columns if column.renamed_from}
+    left = (name for name in observed.cluster_by if not kept.isdisjoint(places_of(name)))
+    return replace(observed, cluster_by=tuple(left))
 
 
 def is_among(difference: Difference, known: Iterable[Difference]) -> bool:

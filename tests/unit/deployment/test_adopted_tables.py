@@ -210,3 +210,16 @@ def test_their_foreign_key_to_a_table_that_is_renamed_is_still_left_alone(
     assert ("foreign key theirs_too", "(order) → dev.silver.sales (id)") in {
         (one.key, one.value) for one in found.left_alone
     }
+
+
+def test_their_clustering_without_a_column_that_went_is_still_left_alone(
+    catalog: FakeUnityCatalog, deployment: Deployment
+) -> None:
+    catalog.run(f"ALTER TABLE {TABLE} CLUSTER BY (amount, id)")
+    catalog.run(f"ALTER TABLE {TABLE} DROP CONSTRAINT positive")
+    engine_over(catalog, deployment).sync_tables([OURS])
+    model = replace(OURS, columns=OURS.columns[:1])
+    dropping = Policy(allow=(Allowance(DestructiveKind.DROP_COLUMN),))
+    engine_over(catalog, deployment, dropping).sync_tables([model])
+    assert catalog.snapshot([model]).table(model.qualified_name).cluster_by == ("id",)
+    assert report(catalog, deployment, model).drifted == ()
