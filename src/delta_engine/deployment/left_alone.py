@@ -52,8 +52,9 @@ def left_alone(
         observed: the table before that.
         earlier: what is on record of it.
     """
+    after = _without_lost_clustering(model, observed)
     if earlier is None or earlier.definition is None:
-        return beside(model, observed, tuple(map(as_table, earlier.attempted)) if earlier else ())
+        return beside(model, after, tuple(map(as_table, earlier.attempted)) if earlier else ())
     applied = as_table(earlier.definition)
     drift = {
         one.field
@@ -61,7 +62,6 @@ def left_alone(
         if not is_among(one, earlier.left_alone)
     }
     ours = (applied, *map(as_table, earlier.attempted))
-    after = _without_lost_clustering(model, observed)
     found = {one.field: one for one in beside(model, after, ours) if one.field not in drift}
     return (*(one for one in earlier.left_alone if one.field not in found), *found.values())
 

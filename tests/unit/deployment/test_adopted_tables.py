@@ -212,12 +212,14 @@ def test_their_foreign_key_to_a_table_that_is_renamed_is_still_left_alone(
     }
 
 
+@pytest.mark.parametrize("is_known", [True, False], ids=["known before", "new"])
 def test_their_clustering_without_a_column_that_went_is_still_left_alone(
-    catalog: FakeUnityCatalog, deployment: Deployment
+    catalog: FakeUnityCatalog, deployment: Deployment, is_known: bool
 ) -> None:
     catalog.run(f"ALTER TABLE {TABLE} CLUSTER BY (amount, id)")
     catalog.run(f"ALTER TABLE {TABLE} DROP CONSTRAINT positive")
-    engine_over(catalog, deployment).sync_tables([OURS])
+    if is_known:
+        engine_over(catalog, deployment).sync_tables([OURS])
     model = replace(OURS, columns=OURS.columns[:1])
     dropping = Policy(allow=(Allowance(DestructiveKind.DROP_COLUMN),))
     engine_over(catalog, deployment, dropping).sync_tables([model])
