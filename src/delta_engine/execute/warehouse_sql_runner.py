@@ -65,6 +65,7 @@ class WarehouseSqlRunner:
         self._results = Results(api, self._calls)
         self._is_known_to_work = False
         self._has_told = False
+        self._interrupts = 0
 
     def run(self, sql: str) -> Sequence[Row]:
         """Run one statement and return its rows; see `SqlRunner.run`.
@@ -87,6 +88,10 @@ class WarehouseSqlRunner:
             if not (_is_question(sql) and may_be_too_large(error)):
                 raise
             return self._run(sql, Disposition.EXTERNAL_LINKS)
+
+    def interrupt(self) -> None:
+        """Give up what runs; see `InterruptibleSqlRunner`."""
+        self._interrupts += 1
 
     def _run(self, sql: str, disposition: Disposition) -> Sequence[Row]:
         response = self._submitted(sql, disposition)
@@ -132,6 +137,7 @@ class WarehouseSqlRunner:
         Raises:
             StatementError: it ran for too long, and was cancelled.
         """
+        interrupts = self._interrupts
         waited, started = float(_WAIT_FOR_QUESTIONS if _is_question(sql) else 0), None
         for wait in growing_waits(_FIRST_WAIT_SECONDS, _LONGEST_WAIT_SECONDS):
             if _is_over(response):
@@ -144,6 +150,8 @@ class WarehouseSqlRunner:
             elif self._timeout is not None and self._calls.clock() - started > self._timeout:
                 return self._cancelled_in_time(statement_id, sql)
             self._calls.pause(wait)
+            if self._interrupts != interrupts:
+                raise KeyboardInterrupt  # the main thread alone hears it
             response = self._asked(statement_id)
         raise AssertionError("waits never end")
 

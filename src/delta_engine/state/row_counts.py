@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from concurrent.futures import ThreadPoolExecutor
 from typing import Protocol
 
 from delta_engine.addressing import Addressing
 from delta_engine.models import QualifiedName
 from delta_engine.sql import sql_count_rows
-from delta_engine.sql_runner import SqlRunner
+from delta_engine.sql_runner import SqlRunner, asking
 
 
 class RowCounter(Protocol):
@@ -41,7 +40,7 @@ class SqlRowCounter:
     def count(self, tables: Iterable[QualifiedName]) -> dict[str, int]:
         """Count in parallel; see `RowCounter.count`."""
         names = list(tables)
-        with ThreadPoolExecutor(self._parallelism, thread_name_prefix="count") as pool:
+        with asking(self._runner, self._parallelism) as pool:
             return {name.key: rows for name, rows in zip(names, pool.map(self._count, names), strict=True)}
 
     def _count(self, table: QualifiedName) -> int:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
@@ -12,7 +11,7 @@ from delta_engine.addressing import Addressing
 from delta_engine.errors import StatementError
 from delta_engine.models import QualifiedName, read_only
 from delta_engine.sql import sql_describe_history
-from delta_engine.sql_runner import Row, SqlRunner, utc_moment
+from delta_engine.sql_runner import Row, SqlRunner, asking, utc_moment
 
 COMMITS_TO_LOOK_AT = 1000
 """How far back to look: a table that was written to more often since then keeps part of its secret."""
@@ -65,7 +64,7 @@ class SqlTableHistoryReader:
 
     def read(self, tables: Sequence[QualifiedName]) -> Mapping[str, tuple[Commit, ...]]:
         """Return commits by `QualifiedName.key`; see `TableHistoryReader.read`."""
-        with ThreadPoolExecutor(self._parallelism, thread_name_prefix="history") as pool:
+        with asking(self._runner, self._parallelism) as pool:
             found = pool.map(self._read, tables)
             return {
                 table.key: commits

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -15,7 +14,7 @@ from delta_engine.addressing import Addressing, PathAddressing
 from delta_engine.errors import StatementError
 from delta_engine.models import QualifiedName
 from delta_engine.sql import sql_describe_detail, sql_describe_history
-from delta_engine.sql_runner import SqlRunner
+from delta_engine.sql_runner import SqlRunner, asking
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,7 +63,7 @@ class SqlTableVersionReader:
         self, tables: Sequence[QualifiedName], *, with_id: Collection[str]
     ) -> Mapping[str, TableVersion]:
         """Return versions by `QualifiedName.key`; see `TableVersionReader.read`."""
-        with ThreadPoolExecutor(self._parallelism, thread_name_prefix="version") as pool:
+        with asking(self._runner, self._parallelism) as pool:
             found = pool.map(lambda table: self._read(table, table.key in with_id), tables)
             return {
                 table.key: version

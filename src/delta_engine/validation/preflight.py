@@ -7,7 +7,6 @@ Whether rows meet an added CHECK is counted on demand; the platform looks as wel
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 from delta_engine.actions import AlignTable, TablePlan
@@ -29,7 +28,7 @@ from delta_engine.sql import (
     sql_violation,
 )
 from delta_engine.sql_expressions import is_same_expression
-from delta_engine.sql_runner import SqlRunner
+from delta_engine.sql_runner import SqlRunner, asking
 from delta_engine.state.states import CatalogState, TableState
 from delta_engine.validation.refusals import plan_refusal
 
@@ -95,9 +94,9 @@ class Preflight:
         if not looked_at:
             return ()
         self._notify(f"counting rows of {len(looked_at)} table{'' if len(looked_at) == 1 else 's'} …")
-        with ThreadPoolExecutor(self._parallelism, thread_name_prefix="preflight") as pool:
+        with asking(self._runner, self._parallelism) as pool:
             found = pool.map(lambda one: tuple(self._looked_at(*one)), looked_at)
-        return tuple(refusal for refusals in found for refusal in refusals)
+            return tuple(refusal for refusals in found for refusal in refusals)
 
     def _conditions(self, align: AlignTable, observed: TableState) -> Iterator[_Condition]:
         for change in align.of_type(ColumnNullabilityChange):

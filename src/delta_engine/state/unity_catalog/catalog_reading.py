@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
 from delta_engine.errors import CatalogReadError, RefusedError, StatementError
 from delta_engine.models import QualifiedName
-from delta_engine.sql_runner import Row, SqlRunner
+from delta_engine.sql_runner import Row, SqlRunner, asking
 from delta_engine.state.states import Audit, SchemaState, TableState
 from delta_engine.state.unity_catalog.information_schema import (
     COLUMN_MASKS,
@@ -140,7 +139,7 @@ class CatalogReading:
 
     def _there(self, schemas: set[str]) -> tuple[Mapping[str, Row], Mapping[TableKey, Row]]:
         """Return schemas and their tables; those that do not exist have none, so that neither waits for the other."""
-        with ThreadPoolExecutor(min(self._parallelism, 2), thread_name_prefix="read") as pool:
+        with asking(self._runner, min(self._parallelism, 2)) as pool:
             schemata = pool.submit(self._schemata, schemas)
             tables = pool.submit(self._tables, schemas)
             return schemata.result(), tables.result()
@@ -173,19 +172,13 @@ class CatalogReading:
     ) -> tuple[_Views, Mapping[str, Answer]]:
         """Ask all that is left to ask, at the same time."""
         views = (*OF_SCHEMAS, *OF_TABLES) if wanted else OF_SCHEMAS
-        with ThreadPoolExecutor(self._parallelism, thread_name_prefix="read") as pool:
-            try:
-                questions = [pool.submit(question) for question in details.questions(wanted)]
-                queries = {view: pool.submit(self._query, view, schemas) for view in views}
-                answers: dict[str, Answer] = {}
-                for asked in questions:
-                    answers |= asked.result()
-                return {view: query.result() for view, query in queries.items()}, answers
-            except BaseException:
-                pool.shutdown(
-                    wait=False, cancel_futures=True
-                )  # what runs comes to its end; nothing new is started
-                raise
+        with asking(self._runner, self._parallelism) as pool:
+            questions = [pool.submit(question) for question in details.questions(wanted)]
+            queries = {view: pool.submit(self._query, view, schemas) for view in views}
+            answers: dict[str, Answer] = {}
+            for asked in questions:
+                answers |= asked.result()
+            return {view: query.result() for view, query in queries.items()}, answers
 
     def _query(self, view: View, schemas: Collection[str]) -> Sequence[Row]:
         return self._runner.run(view.query(self._catalog, schemas))
