@@ -71,8 +71,8 @@ class Policy:
         create_schemas: whether it creates schemas that models need.
         tags: whose the tags are that no model names.
         grants: whose the privileges are that no model names.
-        definitions: whose the constraints, clustering and comments are that no model names. Only what was applied is
-            held against tables as `FULL`: what is beside it then is drift.
+        definitions: whose the constraints, clustering, comments and defaults are that no model names.
+            Only what was applied is held against tables as `FULL`: what is beside it then is drift.
         column_order: what to do about columns in another order.
         removed_tables: what to do with tables that are not declared any more.
         rules: further rules, as `module:attribute`.

@@ -1,9 +1,13 @@
-"""Defaults of columns: set and dropped in place. They hold for rows to come; the others keep what they have."""
+"""Defaults of columns: set and dropped in place. They hold for rows to come; the others keep what they have.
+
+A default that somebody else set, while no model ever named one for the column, is left alone.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import ClassVar
 
 from delta_engine.actions import SAFE, Hazard, Phase
@@ -54,8 +58,13 @@ def diff(comparison: Comparison) -> Iterator[SetColumnDefault | DropColumnDefaul
     for desired, observed in changed_defaults(comparison):
         if desired.default is not None:
             yield SetColumnDefault(observed.name, desired.default, observed.default)
-        elif observed.default is not None:
+        elif observed.default is not None and comparison.may_remove(partial(_names, key=desired.key)):
             yield DropColumnDefault(observed.name, observed.default)
+
+
+def _names(model: Table, key: str) -> bool:
+    """Whether a model has a default for a column."""
+    return any(column.key == key and column.default is not None for column in model.columns)
 
 
 def create(desired: Table, _context: RenderContext) -> CreateClauses:
