@@ -41,8 +41,11 @@ def test_a_sync_records_what_it_applied(delta_engine: CommandLine, project: Path
     first = document(project)
     assert (first["serial"], first["lineage"], first["environment"]["name"]) == (2, "unknown", "local")
     assert first["platform_version"] == "spark 4.1.1"
-    assert first["metadata"]["last_apply_actions"] == {"added": 1, "changed": 0, "destroyed": 0}
-    assert first["metadata"]["checkpoints"] == [{"resource": KEY, "status": "healthy", "statements_done": 1}]
+    assert first["metadata"]["last_apply_actions"] == {"added": 2, "changed": 0, "destroyed": 0}
+    assert first["metadata"]["checkpoints"] == [
+        {"resource": "schema.dev.silver", "status": "healthy", "statements_done": 0},  # it is a folder
+        {"resource": KEY, "status": "healthy", "statements_done": 1},
+    ]
     assert list(first["resources"]) == ["schema.dev.silver", KEY]
     table = first["resources"][KEY]
     assert (table["status"], table["metadata"]["delta_version"]) == ("healthy", 0)

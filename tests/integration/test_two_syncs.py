@@ -29,7 +29,7 @@ def test_both_end_well_and_nothing_is_lost(project: Path) -> None:
     outputs = [sync.communicate() for sync in syncs]
     assert [sync.returncode for sync in syncs] == [0, 0], outputs
     texts = sorted(output for output, _ in outputs)
-    assert any("applied: 1 table" in text for text in texts)
+    assert any("applied: 1 schema, 1 table" in text for text in texts)
     assert any("no changes (1 model)" in text for text in texts)
     document = json.loads((project / ".delta-engine" / "state" / "local.state.json").read_bytes())
     assert document["serial"] == 2
