@@ -29,7 +29,7 @@ from tests.servers.warehouse_sql import WarehouseSql
 def moto(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """Run moto: S3 and DynamoDB, in memory, without a look at credentials."""
     port = free_port()
-    command = [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)]
+    command = [sys.executable, str(Path(__file__).with_name("moto_server.py")), str(port)]
     log = tmp_path_factory.mktemp("moto") / "log"
     with running(command, port, log=log, environment=_plain_environment()):
         yield Server("moto", port)
