@@ -10,6 +10,7 @@ import pytest
 
 from delta_engine.backends import Backend, embedded_backend
 from delta_engine.compile.planner import TablePlanner
+from delta_engine.deployment.deployment import Deployment
 from delta_engine.errors import InvalidModelError, StatementError, UnsafePlanError
 from delta_engine.execute.action_runner import ActionRunner
 from delta_engine.models import Column, Table
@@ -18,6 +19,7 @@ from delta_engine.policy import Allowance, ColumnOrder, DestructiveKind, Policy
 from delta_engine.state.states import TableState
 from delta_engine.validation.validator import PlanValidator
 from tests.builders import ORDERS
+from tests.deployment_builders import deployment_over
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -40,14 +42,19 @@ def orders(*columns: Column, **rest: object) -> Table:
     return Table("dev", "silver", "orders", columns, **rest)  # type: ignore[arg-type]
 
 
-def sync(backend: Backend, model: Table) -> TableState:
-    """Bring the table to a model, see that nothing is left to do, and return what is there."""
+def sync(backend: Backend, model: Table, deployment: Deployment | None = None) -> TableState:
+    """Bring the table to a model, see that nothing is left to do, and return what is there.
+
+    Args:
+        deployment: remembers what was applied; without it, the engine owns nothing that stands.
+    """
     runner = ActionRunner(backend.runner, backend.addressing, backend.capabilities)
     engine = Orchestrator(
         reader=backend.reader,
         action_runner=runner,
         planner=TablePlanner(ANYTHING),
         validator=PlanValidator(ANYTHING),
+        deployment=deployment,
     )
     engine.sync_tables([model])
     assert not engine.plan_tables([model])
@@ -130,13 +137,15 @@ def test_a_name_that_stands_beside_the_former_one_is_refused(backend: Backend) -
         sync(backend, orders(Column("b", "int", renamed_from="a")))
 
 
-def test_defaults_are_created_set_changed_and_dropped(backend: Backend) -> None:
+def test_defaults_are_created_set_changed_and_dropped(backend: Backend, tmp_path: Path) -> None:
+    deployment = deployment_over(tmp_path)
     created = orders(Column("a", "int", default="1 + 1"), Column("b", "string", default="'it\\'s'"))
-    sync(backend, created)
+    sync(backend, created, deployment)
     rows(backend, "INSERT INTO {t} VALUES (DEFAULT, DEFAULT)")
     sync(
         backend,
         orders(Column("a", "bigint", default="(7)"), Column("b", "string"), Column("c", "int", default="3")),
+        deployment,
     )
     rows(backend, "INSERT INTO {t} VALUES (DEFAULT, DEFAULT, DEFAULT)")
     assert sorted(map(repr, rows(backend, "SELECT * FROM {t}"))) == [
