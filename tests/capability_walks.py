@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from delta_engine.backends import Backend
 from delta_engine.capabilities import Feature
@@ -44,9 +45,9 @@ class Walk:
     steps: tuple[Sequence[Table], ...]
 
 
-def orders(*columns: Column, name: str = "orders", **declared: object) -> Table:
+def orders(*columns: Column, name: str = "orders", **declared: Any) -> Table:
     """Return a model of a table in dev.silver."""
-    return Table("dev", "silver", name, columns or (ID,), **declared)  # type: ignore[arg-type]
+    return Table("dev", "silver", name, columns or (ID,), **declared)
 
 
 def of_orders(*models: Table) -> Walk:

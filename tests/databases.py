@@ -335,13 +335,13 @@ def _renamed(
         if column.key not in present and column.name in ladders and gone and choices.flag():
             former = gone.pop()
             text = choices.one_of(ladders[former.name])
-            column = replace(  # noqa: PLW2901
-                column,
-                data_type=to_data_type(text),
-                renamed_from=former.name,
-                renamed_fields=FORMER_FIELDS.get(text, {}),
+            fields = FORMER_FIELDS.get(text, {})
+            renamed = replace(
+                column, data_type=to_data_type(text), renamed_from=former.name, renamed_fields=fields
             )
-        found.append(column)
+            found.append(renamed)
+        else:
+            found.append(column)
     return found
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from delta_engine.models import (
     CheckConstraint,
@@ -68,12 +69,12 @@ def with_columns(*columns: Column) -> Change:
     return lambda model: replace(model, columns=columns)
 
 
-def column(which: str, /, **changes: object) -> Change:
+def column(which: str, /, **changes: Any) -> Change:
     """Return a change of one column's fields."""
 
     def change(model: Table) -> Table:
         def changed(found: Column) -> Column:
-            return replace(found, **changes)  # type: ignore[arg-type]
+            return replace(found, **changes)
 
         return replace(model, columns=tuple(changed(c) if c.name == which else c for c in model.columns))
 
@@ -90,8 +91,8 @@ def ordered(*names: str) -> Change:
     )
 
 
-def with_(**changes: object) -> Change:
-    return lambda model: replace(model, **changes)  # type: ignore[arg-type]
+def with_(**changes: Any) -> Change:
+    return lambda model: replace(model, **changes)
 
 
 def keyed(*columns: str, name: str | None = None, rely: bool = False) -> Change:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from typing import Any
 
 from delta_engine.actions import Action, AlignTable, CreateTable, DropTable, TablePlan
 from delta_engine.aspects.aspect import bare_column
@@ -354,8 +355,8 @@ def _others(state: TableState, name: str) -> tuple[str, ...]:
     return tuple(one for one in state.not_null_checks if one.lower() != name.lower())
 
 
-def _with_column(state: TableState, name: str, /, **changes: object) -> TableState:
-    changed = replace(_column(state, name), **changes)  # type: ignore[arg-type]
+def _with_column(state: TableState, name: str, /, **changes: Any) -> TableState:
+    changed = replace(_column(state, name), **changes)
     return replace(
         state,
         columns=tuple(changed if column.key == name.lower() else column for column in state.columns),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from random import Random
+from typing import Any
 
 from hypothesis import strategies as st
 
@@ -165,10 +166,10 @@ def laid_out(draw: st.DrawFn, table: Table) -> Table:
     return table
 
 
-def _with_first(table: Table, **changes: object) -> Table:
+def _with_first(table: Table, **changes: Any) -> Table:
     """Return the same table with its first column changed."""
     first, *others = table.columns
-    return replace(table, columns=(replace(first, **changes), *others))  # type: ignore[arg-type]
+    return replace(table, columns=(replace(first, **changes), *others))
 
 
 @st.composite

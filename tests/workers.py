@@ -11,7 +11,7 @@ TOGETHER = ("browser", "integration", "servers")
 """The folders whose tests share a Spark session, servers or a browser."""
 
 
-class SharedStarts(LoadScopeScheduling):  # type: ignore[misc,unused-ignore]  # unknown where xdist is not installed
+class SharedStarts(LoadScopeScheduling):  # type: ignore[misc]  # it has no types
     """Hands out tests one by one, and those of such a folder as a whole, the largest first."""
 
     def _split_scope(self, nodeid: str) -> str:

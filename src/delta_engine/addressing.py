@@ -53,7 +53,7 @@ class PathAddressing:
         """Return the folder in the form that Delta takes for a table's name."""
         return f"delta.{quote_ident(str(self.folder(name)))}"
 
-    def create_schema(self, catalog: str, schema: str, comment: str = "") -> str | None:  # noqa: ARG002
+    def create_schema(self, catalog: str, schema: str, comment: str = "") -> str | None:
         """Return None: a schema is a folder, and comes into being with its first table."""
         return None
 

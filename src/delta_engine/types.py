@@ -98,11 +98,11 @@ SparkJson: TypeAlias = str | Mapping[str, object]
 class SparkDataType(Protocol):
     """What is needed of a pyspark `DataType`, in pyspark's spelling, so that pyspark need not be imported."""
 
-    def jsonValue(self) -> str | dict[str, object]:  # noqa: N802
+    def jsonValue(self) -> str | dict[str, object]:  # noqa: N802 - pyspark's name
         """Return the type in Spark's schema JSON."""
         ...
 
-    def simpleString(self) -> str:  # noqa: N802
+    def simpleString(self) -> str:  # noqa: N802 - pyspark's name
         """Return the type as short text."""
         ...
 

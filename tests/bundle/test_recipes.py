@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import typer
 
-from delta_engine.cli.app import app
+from delta_engine.cli.app import USAGE_ERROR, app
 from delta_engine.config.settings import environments
 from tests.bundle.bundle_files import read, texts
 
@@ -58,7 +58,7 @@ def test_its_commands_exist_with_those_options(path: Path) -> None:
 
 
 def test_a_command_with_an_option_that_is_not_there_is_found_out() -> None:
-    with pytest.raises(typer.BadParameter.__base__):  # type: ignore[arg-type]
+    with pytest.raises(USAGE_ERROR):
         parsed("delta-engine plan --outt x")
 
 

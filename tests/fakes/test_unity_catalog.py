@@ -18,6 +18,7 @@ from delta_engine.models import (
     Table,
 )
 from delta_engine.state.states import TableState
+from delta_engine.types import StructType
 from tests.fakes.unity_catalog import FakeUnityCatalog
 
 PARENT = QualifiedName("dev", "silver", "parent")
@@ -193,8 +194,9 @@ def test_text_and_names_survive_whatever_is_in_them() -> None:
     (column,) = state.columns
     assert column.name == "a, `b"
     assert column.comment == "a \\ b, `c` 🎉 -- d"
-    assert column.data_type.fields[0].name == "x)"  # type: ignore[union-attr] # it is a struct
-    assert column.data_type.fields[0].comment == "it's, (\n${x}"  # type: ignore[union-attr] # it is a struct
+    assert isinstance(column.data_type, StructType)
+    assert column.data_type.fields[0].name == "x)"
+    assert column.data_type.fields[0].comment == "it's, (\n${x}"
     assert state.table_properties["k, = '"] == "v)"
 
 

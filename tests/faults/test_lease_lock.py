@@ -251,7 +251,7 @@ def test_the_renewer_beats_by_itself(records: Records) -> None:
             beaten.set()
         return token
 
-    records.replace = noticing  # type: ignore[method-assign]
+    records.replace = noticing  # type: ignore[method-assign]  # to be told of it
     assert beaten.wait(timeout=10)
     lease.release()
 

@@ -107,7 +107,8 @@ def test_a_save_costs_one_statement_and_a_load_one(
     runner: SparkSqlRunner, api: FakeFilesApi, tmp_path: Path
 ) -> None:
     class Counting:
-        statements: list[str] = []  # noqa: RUF012
+        def __init__(self) -> None:
+            self.statements: list[str] = []
 
         def run(self, sql: str) -> Sequence[Row]:
             self.statements.append(sql.split()[0])

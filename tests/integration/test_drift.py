@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,6 +21,7 @@ from delta_engine.execute.action_runner import ActionRunner
 from delta_engine.models import Column, QualifiedName, Table
 from delta_engine.orchestrate.orchestrator import Orchestrator
 from delta_engine.policy import Allowance, Policy
+from delta_engine.state.table_history import Commit
 from delta_engine.validation.validator import PlanValidator
 from tests.deployment_builders import deployment_over
 
@@ -232,11 +234,11 @@ def test_a_clean_report_asks_for_no_history(warehouse: Warehouse) -> None:
     asked: list[int] = []
 
     class Counting:
-        def read(self, tables: list[QualifiedName]) -> dict[str, tuple[()]]:
+        def read(self, tables: Sequence[QualifiedName]) -> dict[str, tuple[Commit, ...]]:
             asked.append(len(tables))
             return {}
 
-    counting = replace(warehouse.backend, history=Counting())  # type: ignore[arg-type]
+    counting = replace(warehouse.backend, history=Counting())
     again = replace(warehouse, backend=counting)
     assert not found(again.report(MODELS[:3]))
     assert asked == []

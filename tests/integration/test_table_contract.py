@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -38,8 +38,8 @@ def backend(spark: SparkSession, tmp_path: Path) -> Backend:
     return embedded_backend(spark, tmp_path)
 
 
-def orders(*columns: Column, **rest: object) -> Table:
-    return Table("dev", "silver", "orders", columns, **rest)  # type: ignore[arg-type]
+def orders(*columns: Column, **rest: Any) -> Table:
+    return Table("dev", "silver", "orders", columns, **rest)
 
 
 def sync(backend: Backend, model: Table, deployment: Deployment | None = None) -> TableState:

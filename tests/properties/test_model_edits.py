@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TypeVar
@@ -45,7 +44,7 @@ def in_blocks(text: str) -> str:
     """Return a written model file with its columns, keys and names in blocks, and comments between them."""
     plain = YAML(typ="safe", pure=True).load(text)
     lines = emit_block(plain).splitlines(keepends=True)
-    marked = [f"{re.match(' *', line)[0]}# {n}\n{line}" for n, line in enumerate(lines)]  # type: ignore[index]
+    marked = [f"{line[: len(line) - len(line.lstrip(' '))]}# {n}\n{line}" for n, line in enumerate(lines)]
     return "".join(marked) + "# the end"
 
 

@@ -30,7 +30,7 @@ def test_actions_are_frozen_and_slotted() -> None:
     for aspect in ASPECTS:
         for action in aspect.action_types:
             assert dataclasses.is_dataclass(action)
-            assert action.__dataclass_params__.frozen  # type: ignore[attr-defined]
+            assert action.__dataclass_params__.frozen  # type: ignore[attr-defined]  # dataclass() sets it
             assert hasattr(action, "__slots__")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -55,9 +56,9 @@ def test_a_check_beside_somebody_else_s_mask_is_refused() -> None:
     ],
 )
 def test_protection_of_a_table_whose_checks_are_somebody_else_s_is_refused(
-    protected: dict[str, object], what: str
+    protected: dict[str, Any], what: str
 ) -> None:
-    model = replace(MODEL, manages=frozenset({Part.COLUMNS, Part.ROW_FILTERS}), **protected)  # type: ignore[arg-type]
+    model = replace(MODEL, manages=frozenset({Part.COLUMNS, Part.ROW_FILTERS}), **protected)
     assert refusal(model, replace(BARE, checks=(POSITIVE,))) == (
         f"it would have check positive and {what}, and Databricks refuses the two together. Leave out the one that "
         "the model declares, or have the other one dropped first: ALTER TABLE `dev`.`silver`.`orders` DROP CONSTRAINT "

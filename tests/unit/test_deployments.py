@@ -6,6 +6,7 @@ import os
 import subprocess
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -32,9 +33,9 @@ def environment(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(name, raising=False)
 
 
-def settings(tmp_path: Path, **state: object) -> Settings:
+def settings(tmp_path: Path, **state: Any) -> Settings:
     found = settings_for(tmp_path, yaml="x.yml", api_token="secret")
-    return replace(found, state_backend=replace(found.state_backend, **state)) if state else found  # type: ignore[arg-type]
+    return replace(found, state_backend=replace(found.state_backend, **state)) if state else found
 
 
 def test_local_files(tmp_path: Path) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -347,9 +347,9 @@ def test_planning_collects_all_refusals_of_models() -> None:
         lambda: ColumnTypeChange("id", AtomicType("int"), AtomicType("int")),
     ],
 )
-def test_an_action_that_would_do_nothing_cannot_be_made(make: object) -> None:
+def test_an_action_that_would_do_nothing_cannot_be_made(make: Callable[[], object]) -> None:
     with pytest.raises(ValueError, match=r"already|at least one"):
-        make()  # type: ignore[operator]
+        make()
 
 
 def test_the_parts_of_an_alignment_are_its_phases() -> None:

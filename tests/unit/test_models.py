@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from delta_engine.errors import InvalidModelError
@@ -20,12 +22,12 @@ def test_effective_properties_are_defaults_merged_with_overrides_and_read_only()
     )
     assert list(table.effective_table_properties.items()) == [("a", "default"), ("b", "own"), ("z", "1")]
     with pytest.raises(TypeError):
-        table.effective_table_properties["a"] = "x"  # type: ignore[index]
+        table.effective_table_properties["a"] = "x"  # type: ignore[index]  # it is read-only
 
 
 @pytest.mark.parametrize("key", [("id",), ["id"], PrimaryKey(["id"])])
-def test_a_primary_key_is_a_tuple_a_list_or_a_key(key: object) -> None:
-    assert orders(primary_key=key).primary_key == PrimaryKey(("id",))  # type: ignore[arg-type]
+def test_a_primary_key_is_a_tuple_a_list_or_a_key(key: Any) -> None:
+    assert orders(primary_key=key).primary_key == PrimaryKey(("id",))
 
 
 def test_no_columns_mean_no_primary_key() -> None:
@@ -60,7 +62,7 @@ def test_models_are_values() -> None:
     assert orders() == orders()
     assert orders(comment="x") != orders()
     with pytest.raises(AttributeError):
-        orders().comment = "x"  # type: ignore[misc]
+        orders().comment = "x"  # type: ignore[misc]  # it is frozen
 
 
 def test_names_meet_in_lower_case() -> None:

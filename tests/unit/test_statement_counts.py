@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import pytest
 
@@ -22,22 +23,22 @@ Version = Callable[[int], Table]
 """Makes a table in which so many things are declared."""
 
 
-def table(*columns: Column, **parts: object) -> Table:
+def table(*columns: Column, **parts: Any) -> Table:
     """Return a table with a key and some columns."""
-    properties = {**MAPPED, **parts.pop("properties", {})}  # type: ignore[dict-item] # given as such
+    properties = {**MAPPED, **parts.pop("properties", {})}
     return Table(
         "dev",
         "silver",
         "wide",
         [Column("id", "bigint", is_nullable=False), *columns],
         table_properties=properties,
-        **parts,  # type: ignore[arg-type] # by name
+        **parts,
     )
 
 
-def columns(count: int, data_type: str = "int", **parts: object) -> list[Column]:
+def columns(count: int, data_type: str = "int", **parts: Any) -> list[Column]:
     """Return so many columns that are alike."""
-    return [Column(f"c {n}", data_type, **parts) for n in range(count)]  # type: ignore[arg-type] # by name
+    return [Column(f"c {n}", data_type, **parts) for n in range(count)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

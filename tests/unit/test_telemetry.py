@@ -195,4 +195,4 @@ def test_secrets_are_hidden_from_handlers_of_others(caplog: pytest.LogCaptureFix
     with caplog.at_level("INFO", "delta_engine"):
         log(20, "statement ended", sql="SET ('a.password' = 's3cr3t')", seconds=1.5)
     (record,) = caplog.records
-    assert record.fields == {"sql": "SET ('a.password' = ***)", "seconds": 1.5}  # type: ignore[attr-defined]
+    assert record.__dict__["fields"] == {"sql": "SET ('a.password' = ***)", "seconds": 1.5}

@@ -189,7 +189,7 @@ def test_struct_fields_compare_without_case() -> None:
 
 def test_a_value_that_is_no_type_is_a_type_error() -> None:
     with pytest.raises(TypeError, match="not 7"):
-        to_data_type(7)  # type: ignore[arg-type]
+        to_data_type(7)  # type: ignore[arg-type]  # as a caller without types might
 
 
 def test_an_unsupported_type_has_no_sql() -> None:

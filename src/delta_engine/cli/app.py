@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable
 from enum import Enum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Optional, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
@@ -38,7 +38,7 @@ app = typer.Typer(
 )
 
 Tables = Annotated[
-    Optional[list[str]],  # noqa: UP045 - typer reads annotations at run time, also on Python 3.10
+    list[str] | None,
     typer.Option(
         "--table",
         "-t",
@@ -47,7 +47,7 @@ Tables = Annotated[
     ),
 ]
 Allow = Annotated[
-    Optional[list[str]],  # noqa: UP045
+    list[str] | None,
     typer.Option(
         metavar="KIND[:GLOB]",
         help="Allow a destructive kind of change in this run: drop_column. Repeatable.",
@@ -93,7 +93,7 @@ def print_version(wanted: bool) -> None:
 def main_options(
     ctx: typer.Context,
     env: Annotated[
-        Optional[str],  # noqa: UP045
+        str | None,
         typer.Option(
             "--env",
             "-e",
@@ -161,7 +161,7 @@ def plan(
         bool, typer.Option("--markdown", help="Print a summary fit for a pull request instead.")
     ] = False,
     out: Annotated[
-        Optional[Path],  # noqa: UP045
+        Path | None,
         typer.Option(
             "--out", metavar="FILE", help="Write the plan there as well, to be reviewed and applied later."
         ),
@@ -233,16 +233,16 @@ def drift(
     ctx: typer.Context,
     table: Tables = None,
     output_format: Annotated[
-        Optional[str],  # noqa: UP045
+        str | None,
         typer.Option("--format", metavar="text|json|html", help="How to render the report: text by default."),
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="The same as --format json.")] = False,
     out: Annotated[
-        Optional[Path],  # noqa: UP045
+        Path | None,
         typer.Option("--out", metavar="FILE", help="Write the report there instead of to stdout."),
     ] = None,
     fail_on: Annotated[
-        Optional[str],  # noqa: UP045
+        str | None,
         typer.Option(
             "--fail-on",
             metavar="high|medium|low",
@@ -289,11 +289,11 @@ def import_models(
     ctx: typer.Context,
     target: Annotated[str, typer.Argument(metavar="CATALOG.SCHEMA[.TABLE]", help="What to import.")],
     to: Annotated[
-        Optional[Path],  # noqa: UP045
+        Path | None,
         typer.Option("--to", metavar="FILE", help="Write the models there instead of to stdout."),
     ] = None,
     output_format: Annotated[
-        Optional[str],  # noqa: UP045
+        str | None,
         typer.Option("--format", metavar="yaml|python", help="yaml by default, python for a .py file."),
     ] = None,
 ) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Optional
+from typing import Annotated
 
 import typer
 
@@ -15,7 +15,7 @@ state_app = typer.Typer(
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document instead.")]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 Globs = Annotated[
-    Optional[list[str]],  # noqa: UP045 - typer reads annotations at run time, also on Python 3.10
+    list[str] | None,
     typer.Option("--table", "-t", metavar="GLOB", help="Only tables that match. Repeatable."),
 ]
 
@@ -24,7 +24,7 @@ Globs = Annotated[
 def show(
     ctx: typer.Context,
     resource: Annotated[
-        Optional[str],  # noqa: UP045
+        str | None,
         typer.Argument(metavar="[RESOURCE]", help="A table, or a resource's key: its whole record."),
     ] = None,
     json: Json = False,
@@ -42,7 +42,7 @@ def list_(
     ctx: typer.Context,
     table: Globs = None,
     status: Annotated[
-        Optional[list[str]],  # noqa: UP045
+        list[str] | None,
         typer.Option(
             metavar="STATUS",
             help="Only this status: healthy, degraded, failed, unknown, missing, drifted, unmanaged. Repeatable.",
@@ -68,11 +68,11 @@ def versions(ctx: typer.Context, json: Json = False) -> None:
 def diff(
     ctx: typer.Context,
     earlier: Annotated[
-        Optional[str],  # noqa: UP045
+        str | None,
         typer.Argument(metavar="[EARLIER]", help="A version; the newest kept one by default."),
     ] = None,
     later: Annotated[
-        Optional[str],  # noqa: UP045
+        str | None,
         typer.Argument(metavar="[LATER]", help="A version; the current document by default."),
     ] = None,
     json: Json = False,

@@ -167,10 +167,11 @@ def _checked(tables: object, reference: str, settings: Settings) -> Iterable[Tab
                 location=settings.location,
             )
         location = table.declared_at
-        if location:
+        if location is None:
+            yield table
+        else:
             shown = _shown(Path(location.file), settings.project_dir)
-            table = replace(table, declared_at=SourceLocation(shown, location.line))  # noqa: PLW2901
-        yield table
+            yield replace(table, declared_at=SourceLocation(shown, location.line))
 
 
 def _shown(path: Path, project_dir: Path) -> str:

@@ -105,9 +105,10 @@ class SchemaExecutor:
         for outcome in outcomes:
             align = aligns.get(outcome.key)
             if align is not None and _is_given_away(outcome, align):
-                outcome = self._given_away(outcome, align, undone)  # noqa: PLW2901
-                on_outcome(outcome)
-            final.append(outcome)
+                final.append(self._given_away(outcome, align, undone))
+                on_outcome(final[-1])
+            else:
+                final.append(outcome)
         return tuple(final)
 
     def _given_away(

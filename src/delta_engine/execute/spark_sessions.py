@@ -89,7 +89,7 @@ def open_databricks_session() -> SparkSession:
         MissingDependencyError: there is neither.
     """
     try:
-        from databricks.connect import DatabricksSession  # type: ignore[import-not-found,import-untyped,unused-ignore]
+        from databricks.connect import DatabricksSession
     except ImportError:
         pass
     else:

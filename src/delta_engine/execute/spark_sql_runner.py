@@ -40,7 +40,7 @@ class SparkSqlRunner:
 def _java_errors() -> tuple[type[Exception], ...]:
     """Return what Java exceptions come as for which pyspark has no class; nothing where there is no JVM."""
     try:
-        from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+        from py4j.protocol import Py4JError
     except ImportError:
         return ()
     return (Py4JError,)

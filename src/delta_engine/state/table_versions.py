@@ -89,7 +89,7 @@ class _Metadata(msgspec.Struct):
 
 
 class _LogAction(msgspec.Struct):
-    metaData: _Metadata | None = None  # noqa: N815 - Delta's protocol
+    metaData: _Metadata | None = None  # noqa: N815 - its name in Delta's log
 
 
 _COMMITS_TO_LOOK_AT = 10
@@ -109,7 +109,7 @@ class DeltaLogVersionReader:
         self,
         tables: Sequence[QualifiedName],
         *,
-        with_id: Collection[str],  # noqa: ARG002 - it costs nothing
+        with_id: Collection[str],  # noqa: ARG002 - the id costs nothing here
     ) -> Mapping[str, TableVersion]:
         """Return versions by `QualifiedName.key`; see `TableVersionReader.read`."""
         found = ((table.key, self._read(table)) for table in tables)

@@ -174,7 +174,7 @@ class ValidConstraintNames:
 class NoDropOfReferencedPrimaryKeys:
     """A primary key is not dropped while a foreign key references it that the plan does not drop."""
 
-    def check(self, plan: TablePlan, policy: Policy) -> Iterator[UnsafePlanError]:  # noqa: ARG002
+    def check(self, plan: TablePlan, policy: Policy) -> Iterator[UnsafePlanError]:
         """Refuse drops that the platform would refuse, or that would take others' keys along."""
         for align in plan.align_tables:
             for drop in align.of_type(PrimaryKeyDrop):
@@ -191,7 +191,7 @@ class NoDropOfReferencedPrimaryKeys:
 class NoDropOfReferencedTables:
     """A table is not dropped while a foreign key of a table that stays references it."""
 
-    def check(self, plan: TablePlan, policy: Policy) -> Iterator[UnsafePlanError]:  # noqa: ARG002
+    def check(self, plan: TablePlan, policy: Policy) -> Iterator[UnsafePlanError]:
         """Refuse drops that would take others' keys along."""
         for drop in plan.drop_tables:
             for reference in drop.referenced_by:
@@ -241,7 +241,7 @@ def _described(drop: PrimaryKeyDrop | ForeignKeyDrop | CheckDrop) -> str:
 class NoTypeChangeUnderForeignKeys:
     """The type of a column does not change while a foreign key is over it that the plan does not make anew."""
 
-    def check(self, plan: TablePlan, policy: Policy) -> Iterator[UnsafePlanError]:  # noqa: ARG002
+    def check(self, plan: TablePlan, policy: Policy) -> Iterator[UnsafePlanError]:
         """Refuse changes that would leave the two sides of a foreign key with different types."""
         for align in plan.align_tables:
             for change in align.of_type(ColumnTypeChange):

@@ -30,7 +30,7 @@ from delta_engine.validation.refusals import plan_refusal
 class NoCreateOfPartlyManagedTables:
     """A table of which a model manages some parts is created by whoever owns the rest."""
 
-    def check(self, plan: TablePlan, policy: Policy) -> Iterator[UnsafePlanError]:  # noqa: ARG002
+    def check(self, plan: TablePlan, policy: Policy) -> Iterator[UnsafePlanError]:
         """Refuse CREATE for models with `manages`."""
         for create in plan.create_tables:
             if create.desired.manages is not None:
@@ -49,7 +49,7 @@ _ANEW = "Declare it as it is. Otherwise create another table that has it, copy t
 class CreatePrimaryKeyColumnsNotNull:
     """A table that is created with a primary key has its columns, all NOT NULL."""
 
-    def check(self, plan: TablePlan, policy: Policy) -> Iterator[UnsafePlanError]:  # noqa: ARG002
+    def check(self, plan: TablePlan, policy: Policy) -> Iterator[UnsafePlanError]:
         """Refuse CREATE with a key over absent or nullable columns."""
         for create in plan.create_tables:
             missing, nullable = unfit_key_columns(create.desired)
@@ -66,7 +66,7 @@ class NoAddNotNullColumns:
     Delta refuses it for fields inside a new column as well (`DELTA_OPERATION_NOT_ALLOWED`).
     """
 
-    def check(self, plan: TablePlan, policy: Policy) -> Iterator[UnsafePlanError]:  # noqa: ARG002
+    def check(self, plan: TablePlan, policy: Policy) -> Iterator[UnsafePlanError]:
         """Refuse added columns that are NOT NULL, or have a field that is."""
         for align in plan.align_tables:
             added = [add.desired for add in align.of_type(ColumnAdd)]
@@ -104,7 +104,7 @@ class NoAddNotNullColumns:
 class NoTightenedFields:
     """A field inside a column does not become NOT NULL: no platform changes that in place."""
 
-    def check(self, plan: TablePlan, policy: Policy) -> Iterator[UnsafePlanError]:  # noqa: ARG002
+    def check(self, plan: TablePlan, policy: Policy) -> Iterator[UnsafePlanError]:
         """Refuse NOT NULL on existing fields."""
         for align in plan.align_tables:
             for change in align.of_type(ColumnNullabilityChange):
@@ -120,7 +120,7 @@ class NoTightenedFields:
 class OnlyWidenedTypes:
     """The type of an existing column is changed only where Delta widens it in place."""
 
-    def check(self, plan: TablePlan, policy: Policy) -> Iterator[UnsafePlanError]:  # noqa: ARG002
+    def check(self, plan: TablePlan, policy: Policy) -> Iterator[UnsafePlanError]:
         """Refuse changes of type that would rewrite data, or lose some of it."""
         for align in plan.align_tables:
             for change in align.of_type(ColumnTypeChange):
@@ -139,7 +139,7 @@ class OnlyWidenedTypes:
 class OnlyAtCreation:
     """Generation, identity, partitions and the place of the files are fixed when a table is created."""
 
-    def check(self, plan: TablePlan, policy: Policy) -> Iterator[UnsafePlanError]:  # noqa: ARG002
+    def check(self, plan: TablePlan, policy: Policy) -> Iterator[UnsafePlanError]:
         """Refuse to change them."""
         for align in plan.align_tables:
             for change in align.of_type(ChangeGeneration):
@@ -167,7 +167,7 @@ class OnlyAtCreation:
 class NoChangeOfFixedColumns:
     """An identity column, and what a generated column is computed from, stay as they are."""
 
-    def check(self, plan: TablePlan, policy: Policy) -> Iterator[UnsafePlanError]:  # noqa: ARG002
+    def check(self, plan: TablePlan, policy: Policy) -> Iterator[UnsafePlanError]:
         """Refuse what the platform refuses: ALTER COLUMN of the one; renames, drops and types of the other."""
         for align in plan.align_tables:
             for change in align.of_type(ChangeFixedColumn):
@@ -182,7 +182,7 @@ class NoChangeOfFixedColumns:
 class NoColumnMappingModeChange:
     """Column mapping is switched on once, to `name`, and never off or over: that rewrites every data file."""
 
-    def check(self, plan: TablePlan, policy: Policy) -> Iterator[UnsafePlanError]:  # noqa: ARG002
+    def check(self, plan: TablePlan, policy: Policy) -> Iterator[UnsafePlanError]:
         """Refuse leaving the modes `name` and `id`, and `id` for an existing table, which Delta refuses."""
         for align in plan.align_tables:
             for feature in align.of_type(EnableTableFeature):
@@ -207,7 +207,7 @@ class NoColumnMappingModeChange:
 class NoContradictedFeatures:
     """A model does not switch off what its own changes need: the next plan would set it back, and never end."""
 
-    def check(self, plan: TablePlan, policy: Policy) -> Iterator[UnsafePlanError]:  # noqa: ARG002
+    def check(self, plan: TablePlan, policy: Policy) -> Iterator[UnsafePlanError]:
         """Refuse properties that are declared one way and needed another."""
         for align in plan.align_tables:
             for feature in align.of_type(ContradictFeature):
@@ -222,7 +222,7 @@ class NoContradictedFeatures:
 class PrimaryKeyAddMustNotMakeColumnsNullable:
     """A plan does not loosen a column and put a primary key over it."""
 
-    def check(self, plan: TablePlan, policy: Policy) -> Iterator[UnsafePlanError]:  # noqa: ARG002
+    def check(self, plan: TablePlan, policy: Policy) -> Iterator[UnsafePlanError]:
         """Refuse keys over columns that the same plan makes nullable."""
         for align, key in _added_keys(plan):
             loosened = {
@@ -243,7 +243,7 @@ class PrimaryKeyAddMustNotMakeColumnsNullable:
 class PrimaryKeyNewColumnsMustBeSetNotNull:
     """A new column under a new primary key is tightened in the same plan."""
 
-    def check(self, plan: TablePlan, policy: Policy) -> Iterator[UnsafePlanError]:  # noqa: ARG002
+    def check(self, plan: TablePlan, policy: Policy) -> Iterator[UnsafePlanError]:
         """Refuse keys over added columns that stay nullable."""
         for align, key in _added_keys(plan):
             added = {add.desired.key for add in align.of_type(ColumnAdd)}
@@ -253,7 +253,7 @@ class PrimaryKeyNewColumnsMustBeSetNotNull:
 class PrimaryKeyExistingColumnsMustBeSetNotNull:
     """An existing column under a new primary key is NOT NULL already, or tightened in the same plan."""
 
-    def check(self, plan: TablePlan, policy: Policy) -> Iterator[UnsafePlanError]:  # noqa: ARG002
+    def check(self, plan: TablePlan, policy: Policy) -> Iterator[UnsafePlanError]:
         """Refuse keys over existing columns that stay nullable."""
         for align, key in _added_keys(plan):
             fine = {add.desired.key for add in align.of_type(ColumnAdd)}

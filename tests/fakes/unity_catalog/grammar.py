@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any, TypeVar
 
 from delta_engine.models import (
     CheckConstraint,
@@ -52,6 +53,8 @@ from tests.fakes.unity_catalog.statements import (
     UnsetProperties,
     UnsetTags,
 )
+
+Part = TypeVar("Part")
 
 _END_OF_DEFAULT = (",", ")", "COMMENT", "MASK", "GENERATED")
 
@@ -130,7 +133,7 @@ def _create_table(cursor: Cursor) -> CreateTable:
     name = cursor.path()
     columns: list[Column] = []
     keys: list[ForeignKey] = []
-    fields: dict[str, object] = {}
+    fields: dict[str, Any] = {}
 
     def definition() -> None:
         match _constraint(cursor) if cursor.at("CONSTRAINT") else _column(cursor):
@@ -147,7 +150,7 @@ def _create_table(cursor: Cursor) -> CreateTable:
     cursor.expect("USING", "DELTA")
     while not cursor.is_at_end:
         fields.update(_clause(cursor))
-    return CreateTable(name, TableState(columns=tuple(columns), foreign_keys=tuple(keys), **fields))  # type: ignore[arg-type] # parsed by name
+    return CreateTable(name, TableState(columns=tuple(columns), foreign_keys=tuple(keys), **fields))
 
 
 def _clause(cursor: Cursor) -> dict[str, object]:
@@ -277,7 +280,7 @@ def _column(cursor: Cursor) -> tuple[Path, Column]:
     path = cursor.path()
     data_type = _data_type(cursor)
     is_nullable = not cursor.take("NOT", "NULL")
-    comment, fields = "", dict[str, object]()
+    comment, fields = "", dict[str, Any]()
     while not (cursor.at(",") or cursor.at(")")):
         if cursor.take("COMMENT"):
             comment = cursor.text()
@@ -287,7 +290,7 @@ def _column(cursor: Cursor) -> tuple[Path, Column]:
             fields["mask"] = _mask(cursor)
         else:
             fields |= _generation(cursor)
-    return path, Column(path[-1], data_type, is_nullable, comment, **fields)  # type: ignore[arg-type] # parsed by name
+    return path, Column(path[-1], data_type, is_nullable, comment, **fields)
 
 
 def _generation(cursor: Cursor) -> dict[str, object]:
@@ -343,7 +346,7 @@ def _data_type(cursor: Cursor) -> DataType:
     return parse_data_type(name + length)
 
 
-def _inside(cursor: Cursor, read: Callable[[], tuple[object, ...]]) -> tuple:  # type: ignore[type-arg]
+def _inside(cursor: Cursor, read: Callable[[], tuple[Part, ...]]) -> tuple[Part, ...]:
     cursor.expect("<")
     found = read()
     cursor.expect(">")

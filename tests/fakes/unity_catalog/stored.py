@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import sqlglot
 from sqlglot import exp
@@ -32,13 +33,13 @@ class Stored:
     nulls: Mapping[str, int] = field(default_factory=dict)
     governed_tags: frozenset[str] = frozenset()
 
-    def with_state(self, **changes: object) -> Stored:
+    def with_state(self, **changes: Any) -> Stored:
         """Return the table with parts of its state changed."""
-        return replace(self, state=replace(self.state, **changes))  # type: ignore[arg-type] # by name
+        return replace(self, state=replace(self.state, **changes))
 
-    def with_column(self, known_as: str, **changes: object) -> Stored:
+    def with_column(self, known_as: str, **changes: Any) -> Stored:
         """Return the table with one of its columns changed."""
-        changed = replace(self.column(known_as), **changes)  # type: ignore[arg-type] # by name
+        changed = replace(self.column(known_as), **changes)
         return self.with_state(
             columns=tuple(changed if one.key == known_as.lower() else one for one in self.state.columns)
         )

@@ -22,6 +22,7 @@ from delta_engine.execute.action_runner import ActionRunner, ApplyFailedError, T
 from delta_engine.models import Schema, Table
 from delta_engine.orchestrate.orchestrator import Orchestrator
 from delta_engine.state.states import CatalogState
+from delta_engine.state.table_versions import TableVersion
 from tests.builders import orders
 from tests.deployment_builders import FACTS, HOLDER, deployment_over
 from tests.fake_platform import FakePlatform, comments, engine_over, recorded, statuses, sync
@@ -355,7 +356,7 @@ def test_what_the_catalog_does_not_show_yet_is_unknown_and_no_drift(
     platform: FakePlatform, tmp_path: Path
 ) -> None:
     class NoVersions:
-        def read(self, tables: object, *, with_id: object) -> dict[str, object]:
+        def read(self, tables: object, *, with_id: object) -> dict[str, TableVersion]:
             return {}
 
     deployment = deployment_over(tmp_path)
@@ -366,7 +367,7 @@ def test_what_the_catalog_does_not_show_yet_is_unknown_and_no_drift(
         reader=platform,
         action_runner=ActionRunner(platform, CatalogAddressing(), DATABRICKS, parallelism=1),
         deployment=deployment,
-        versions=NoVersions(),  # type: ignore[arg-type]
+        versions=NoVersions(),
     )
     assert [outcome.is_verified for outcome in engine.sync_tables(CHANGED)] == [False, False, False]
     assert set(statuses(deployment).values()) == {"unknown"}

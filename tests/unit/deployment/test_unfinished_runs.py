@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -93,8 +94,8 @@ def engine_over(
     )
 
 
-def sync(catalog: FakeUnityCatalog, deployment: Deployment, *models: Table, **faults: object) -> None:
-    engine_over(catalog, deployment, **faults).sync_tables(models)  # type: ignore[arg-type]
+def sync(catalog: FakeUnityCatalog, deployment: Deployment, *models: Table, **faults: Any) -> None:
+    engine_over(catalog, deployment, **faults).sync_tables(models)
 
 
 def record(deployment: Deployment) -> Resource:

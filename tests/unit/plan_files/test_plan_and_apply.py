@@ -256,10 +256,10 @@ def test_a_killed_apply_names_what_it_had_done(synced: PlanProject) -> None:
             raise Killed
         return list(run(sql))
 
-    synced.platform.run = dying  # type: ignore[method-assign]
+    synced.platform.run = dying  # type: ignore[method-assign]  # dies as this one does
     with pytest.raises(Killed):
         synced.apply()
-    synced.platform.run = run  # type: ignore[method-assign]
+    synced.platform.run = run  # type: ignore[method-assign]  # dies as this one does
     stale = synced.apply()
     assert stale.code == 3
     assert "the plan is stale: an apply of it by " in stale.stderr

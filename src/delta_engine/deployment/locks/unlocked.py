@@ -15,10 +15,10 @@ class NoLock:
 
     def acquire(
         self,
-        holder: LockHolder,  # noqa: ARG002 - the port's
+        holder: LockHolder,
         *,
-        timeout_seconds: float,  # noqa: ARG002
-        on_wait: Callable[[LockHolder], None] = lambda _holder: None,  # noqa: ARG002
+        timeout_seconds: float,
+        on_wait: Callable[[LockHolder], None] = lambda _holder: None,
     ) -> LockLease:
         """Return a lease that holds for ever."""
         return _NoLease()

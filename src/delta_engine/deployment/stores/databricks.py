@@ -59,7 +59,7 @@ class DatabricksStateStore:
         """The head's row."""
         return self._head.location
 
-    def read(self, *, allow_cached: bool = False) -> StoredDocument | None:  # noqa: ARG002 - the port's
+    def read(self, *, allow_cached: bool = False) -> StoredDocument | None:
         """Return the document that the head names; see `StateStore.read`."""
         head = self._head.read()
         if head is None:

@@ -43,7 +43,7 @@ class LocalStateStore:
         """The document's path."""
         return str(self._document)
 
-    def read(self, *, allow_cached: bool = False) -> StoredDocument | None:  # noqa: ARG002 - the port's
+    def read(self, *, allow_cached: bool = False) -> StoredDocument | None:
         """Return the document; see `StateStore.read`."""
         with store_errors(self._document, "read"):
             try:
@@ -55,7 +55,7 @@ class LocalStateStore:
     def replace(
         self,
         data: bytes,
-        identity: Identity,  # noqa: ARG002 - the port's
+        identity: Identity,
         expected: StoredDocument | None,
     ) -> StoredDocument:
         """Write the document if the file's content is still the expected one; see `StateStore.replace`."""
@@ -128,7 +128,7 @@ class LocalJournalStore:
     def __init__(self, folder: Path, environment: str) -> None:
         self._folder = folder / f"{environment}.journal"
 
-    def append(self, run_id: str, position: int, entry: bytes) -> None:  # noqa: ARG002 - the port's
+    def append(self, run_id: str, position: int, entry: bytes) -> None:
         """Add a line and make it durable; its position is its place in the file."""
         path = self._path(run_id)
         with store_errors(path, "written"):

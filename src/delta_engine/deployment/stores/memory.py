@@ -19,14 +19,14 @@ class MemoryStateStore:
         self._current: StoredDocument | None = None
         self._versions: dict[str, tuple[datetime, bytes]] = {}
 
-    def read(self, *, allow_cached: bool = False) -> StoredDocument | None:  # noqa: ARG002 - the port's
+    def read(self, *, allow_cached: bool = False) -> StoredDocument | None:
         """Return the document."""
         return self._current
 
     def replace(
         self,
         data: bytes,
-        identity: Identity,  # noqa: ARG002 - the port's
+        identity: Identity,
         expected: StoredDocument | None,
     ) -> StoredDocument:
         """Write the document if it is still the expected one; see `StateStore.replace`."""
@@ -62,7 +62,7 @@ class MemoryJournalStore:
     def __init__(self) -> None:
         self._entries: dict[str, list[bytes]] = {}
 
-    def append(self, run_id: str, position: int, entry: bytes) -> None:  # noqa: ARG002 - the port's
+    def append(self, run_id: str, position: int, entry: bytes) -> None:
         """Add an entry."""
         self._entries.setdefault(run_id, []).append(entry)
 

@@ -41,7 +41,7 @@ class S3StateStore:
         """Where the document is."""
         return self._folder.location(self._document)
 
-    def read(self, *, allow_cached: bool = False) -> StoredDocument | None:  # noqa: ARG002 (the port's)
+    def read(self, *, allow_cached: bool = False) -> StoredDocument | None:
         """Return the document; there is no cache here."""
         found = self._folder.get(self._document)
         return None if found is None else StoredDocument(data=found.data, token=found.etag)

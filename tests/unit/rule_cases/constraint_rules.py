@@ -1,13 +1,12 @@
-"""What the rules for constraints refuse, with their messages."""
+"""What the rules for keys, checks and names of constraints refuse, with the whole message."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from delta_engine.actions import AlignTable, DropTable, TablePlan
+from delta_engine.actions import DropTable, TablePlan
 from delta_engine.aspects.column_types import ColumnTypeChange
 from delta_engine.aspects.primary_key import PrimaryKeyDrop
-from delta_engine.errors import SourceLocation
 from delta_engine.models import (
     CheckConstraint,
     Column,
@@ -19,18 +18,10 @@ from delta_engine.models import (
 )
 from delta_engine.types import to_data_type
 from delta_engine.validation import constraint_rules
-from delta_engine.validation.rules import ModelRule, PlanRule
 from tests.builders import ORDERS
+from tests.unit.rule_cases.subjects import ID, SUBJECT, ModelCase, PlanCase, aligned, model
 
-HERE = SourceLocation("models.yml", 7)
-ID = Column("id", "bigint", is_nullable=False)
 CUSTOMER = Column("customer", "bigint")
-SUBJECT = "models.yml:7: table dev.silver.orders"
-
-
-def model(*columns: Column, table: str = "orders", **rest: object) -> Table:
-    """Return a model that was declared at `models.yml:7`."""
-    return Table("dev", "silver", table, columns, declared_at=HERE, **rest)  # type: ignore[arg-type]
 
 
 def child(*keys: ForeignKey, checks: tuple[CheckConstraint, ...] = ()) -> Table:
@@ -40,7 +31,7 @@ def child(*keys: ForeignKey, checks: tuple[CheckConstraint, ...] = ()) -> Table:
 
 PARENT = model(ID, table="customers", primary_key=["id"])
 
-MODEL_CASES: list[tuple[ModelRule, list[Table], str]] = [
+MODEL_CASES: list[ModelCase] = [
     (
         constraint_rules.ForeignKeysFit(),
         [PARENT, child(ForeignKey([], "customers"))],
@@ -166,43 +157,29 @@ MODEL_CASES: list[tuple[ModelRule, list[Table], str]] = [
 FK_OF_BILLS = Reference(table=QualifiedName("dev", "gold", "bills"), name="fk")
 WIDER_ID = ColumnTypeChange("id", to_data_type("bigint"), to_data_type("int"))
 
-PLAN_CASES: list[tuple[PlanRule, TablePlan, str, TablePlan]] = [
+PLAN_CASES: list[PlanCase] = [
     (
         constraint_rules.NoDropOfReferencedPrimaryKeys(),
-        TablePlan(
-            align_tables=(
-                AlignTable(
-                    ORDERS,
-                    (PrimaryKeyDrop("pk", ("id",), (FK_OF_BILLS,)),),
-                    HERE,
-                ),
-            )
-        ),
+        aligned(PrimaryKeyDrop("pk", ("id",), (FK_OF_BILLS,))),
         f"{SUBJECT}: primary key pk would be dropped, and foreign key fk of table dev.gold.bills references it. "
         "Declare that table with its foreign key in the same run, or drop its key first: "
         "ALTER TABLE dev.gold.bills DROP CONSTRAINT fk.",
-        TablePlan(align_tables=(AlignTable(ORDERS, (PrimaryKeyDrop("pk", ("id",)),)),)),
+        aligned(PrimaryKeyDrop("pk", ("id",))),
     ),
     (
         constraint_rules.NoTypeChangeUnderForeignKeys(),
-        TablePlan(
-            align_tables=(AlignTable(ORDERS, (replace(WIDER_ID, referenced_by=(FK_OF_BILLS,)),), HERE),)
-        ),
+        aligned(replace(WIDER_ID, referenced_by=(FK_OF_BILLS,))),
         f"{SUBJECT}, column id: its type would change, and foreign key fk of table dev.gold.bills needs it on both "
         "sides. Declare that table with its foreign key in the same run, or drop the key first: "
         "ALTER TABLE dev.gold.bills DROP CONSTRAINT fk.",
-        TablePlan(align_tables=(AlignTable(ORDERS, (WIDER_ID,)),)),
+        aligned(WIDER_ID),
     ),
     (
         constraint_rules.NoUnallowedConstraintDrops(),
-        TablePlan(align_tables=(AlignTable(ORDERS, (PrimaryKeyDrop("pk", ("id",), is_ours=False),), HERE),)),
+        aligned(PrimaryKeyDrop("pk", ("id",), is_ours=False)),
         f"{SUBJECT}: primary key pk (id) would be dropped, which somebody else made. Declare it, or allow it: "
         "--allow drop_constraint:dev.silver.orders for one run, policy.allow: [drop_constraint] for the target.",
-        TablePlan(
-            align_tables=(
-                AlignTable(ORDERS, (PrimaryKeyDrop("pk", ("id",), is_remade=True, is_ours=False),)),
-            )
-        ),
+        aligned(PrimaryKeyDrop("pk", ("id",), is_remade=True, is_ours=False)),
     ),
     (
         constraint_rules.NoDropOfReferencedTables(),

@@ -1,0 +1,38 @@
+"""What the cases of the rules are about: models and plans of `dev.silver.orders`, declared at `models.yml:7`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, TypeAlias
+
+from delta_engine.actions import Action, AlignTable, TablePlan
+from delta_engine.aspects.nullability import ColumnNullabilityChange
+from delta_engine.errors import SourceLocation
+from delta_engine.models import Column, Table
+from delta_engine.validation.rules import ModelRule, PlanRule
+from tests.builders import ORDERS
+
+ModelCase: TypeAlias = tuple[ModelRule, list[Table], str]
+"""A rule, models that it refuses, and what it says."""
+
+PlanCase: TypeAlias = tuple[PlanRule, TablePlan, str, TablePlan]
+"""A rule, a plan that it refuses, what it says, and a plan that it lets pass."""
+
+HERE = SourceLocation("models.yml", 7)
+ID = Column("id", "bigint", is_nullable=False)
+SUBJECT = "models.yml:7: table dev.silver.orders"
+
+
+def model(*columns: Column, table: str = "orders", **rest: Any) -> Table:
+    """Return a model."""
+    return Table("dev", "silver", table, columns, declared_at=HERE, **rest)
+
+
+def aligned(*actions: Action) -> TablePlan:
+    """Return a plan that aligns dev.silver.orders."""
+    return TablePlan(align_tables=(AlignTable(ORDERS, actions, HERE),))
+
+
+def tightened(*names: str) -> Iterable[ColumnNullabilityChange]:
+    """Return changes to NOT NULL."""
+    return [ColumnNullabilityChange(name, make_nullable=False) for name in names]
