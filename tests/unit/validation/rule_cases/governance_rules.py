@@ -6,7 +6,7 @@ from delta_engine.aspects.column_masks import DropColumnMask, SetColumnMask
 from delta_engine.aspects.row_filters import DropRowFilter, SetRowFilter
 from delta_engine.models import CheckConstraint, Column, ColumnMask, RowFilter
 from delta_engine.validation import governance_rules
-from tests.unit.rule_cases.subjects import ID, SUBJECT, ModelCase, PlanCase, aligned, model
+from tests.unit.validation.rule_cases.subjects import ID, SUBJECT, ModelCase, PlanCase, aligned, model
 
 MODEL_CASES: list[ModelCase] = [
     (

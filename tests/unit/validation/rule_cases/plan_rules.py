@@ -15,7 +15,7 @@ from delta_engine.models import Column, Identity
 from delta_engine.types import AtomicType, StructField
 from delta_engine.validation import plan_rules
 from tests.builders import ORDERS
-from tests.unit.rule_cases.subjects import ID, SUBJECT, PlanCase, aligned, model, tightened
+from tests.unit.validation.rule_cases.subjects import ID, SUBJECT, PlanCase, aligned, model, tightened
 
 PLAN_CASES: list[PlanCase] = [
     (

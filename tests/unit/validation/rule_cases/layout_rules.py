@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from delta_engine.models import Column
 from delta_engine.validation import layout_rules
-from tests.unit.rule_cases.subjects import ID, SUBJECT, ModelCase, model
+from tests.unit.validation.rule_cases.subjects import ID, SUBJECT, ModelCase, model
 
 MODEL_CASES: list[ModelCase] = [
     (

@@ -17,7 +17,7 @@ from delta_engine.validation.governance_rules import NoUnallowedExposure
 from delta_engine.validation.plan_rules import NoUnallowedColumnDrops, NoUnallowedSchemas
 from delta_engine.validation.rules import ModelRule, PlanRule
 from delta_engine.validation.validator import PlanValidator
-from tests.unit.rule_cases import (
+from tests.unit.validation.rule_cases import (
     column_rules,
     constraint_rules,
     governance_rules,
@@ -25,7 +25,7 @@ from tests.unit.rule_cases import (
     model_rules,
     plan_rules,
 )
-from tests.unit.rule_cases.subjects import ID, aligned, model
+from tests.unit.validation.rule_cases.subjects import ID, aligned, model
 
 MODEL_CASES = [
     *model_rules.MODEL_CASES,

@@ -1,0 +1,130 @@
+"""What a workspace's listing says of tables, and when the table itself is asked."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+import pytest
+
+from delta_engine.addressing import CatalogAddressing
+from delta_engine.errors import CatalogReadError
+from delta_engine.models import (
+    CheckConstraint,
+    Column,
+    Identity,
+)
+from delta_engine.state.unity_catalog.described_details import DescribedDetailsReader
+from delta_engine.state.unity_catalog.listed_details import ListedDetailsReader
+from delta_engine.state.unity_catalog_reader import UnityCatalogReader
+from tests.builders import ORDERS, orders
+from tests.recorded_catalog import (
+    RECORDED,
+    Answer,
+    RecordedRunner,
+    column_rows,
+    table_row,
+)
+from tests.unit.state.unity_catalog.catalogs import unity
+
+if TYPE_CHECKING:
+    from databricks.sdk.service.catalog import TableInfo
+
+
+class FakeListing:
+    """Lists what it has, and counts how often it is asked."""
+
+    def __init__(self, *tables: TableInfo | Exception) -> None:
+        self._tables = tables
+        self.asked: list[tuple[str, str]] = []
+
+    def list(self, catalog_name: str, schema_name: str) -> Iterator[TableInfo]:
+        self.asked.append((catalog_name, schema_name))
+        for table in self._tables:
+            if isinstance(table, Exception):
+                raise table
+            yield table
+
+
+def listed(**changes: object) -> TableInfo:
+    """Return dev.silver.orders as it was listed, but for the changes."""
+    from databricks.sdk.service.catalog import TableInfo
+
+    recorded = json.loads((RECORDED / "listed" / "orders.json").read_text("utf-8"))
+    return TableInfo.from_dict({**recorded, **changes})
+
+
+LISTED_ROWS: dict[str, Answer] = {
+    "tables": [table_row(table_type="EXTERNAL", storage_path="s3://bucket/orders/")],
+    "columns": [
+        {**row, "is_nullable": nullable, "comment": comment}
+        for row, nullable, comment in zip(
+            column_rows(("Id", "bigint"), ("state", "varchar(2)"), ("placed_on", "date")),
+            ("NO", "YES", "YES"),
+            ("Order ID", None, None),
+            strict=True,
+        )
+    ],
+}
+
+
+def reader_over(runner: RecordedRunner, listing: FakeListing) -> UnityCatalogReader:
+    described = DescribedDetailsReader(runner, CatalogAddressing())
+    return UnityCatalogReader(runner, details=ListedDetailsReader(listing, described))
+
+
+def test_a_listing_says_what_the_views_do_not() -> None:
+    runner, listing = unity(LISTED_ROWS, {}), FakeListing(listed(), listed(name="another"))
+    state = reader_over(runner, listing).snapshot([orders()]).table(ORDERS)
+    assert state.columns == (
+        Column("Id", "bigint", False, "Order ID", identity=Identity(100, 10, always=False)),
+        Column("state", "varchar(2)", default="'XX'"),
+        Column("placed_on", "date", generated_as="CAST(placed AS DATE)"),
+    )
+    assert (state.cluster_by, state.clusters_automatically) == ((), True)
+    assert state.partitioned_by == ("placed_on",)
+    assert state.checks == (CheckConstraint("positive", "Id > 0"),)
+    assert state.location == "s3://bucket/orders/"
+    assert listing.asked == [("dev", "silver")]
+    assert len(runner.statements) == 13
+
+
+def not_listed() -> Iterable[Sequence[TableInfo | Exception]]:
+    """Yield listings that do not say all of the table."""
+    from databricks.sdk.errors import PermissionDenied
+
+    yield ()
+    yield (PermissionDenied("no"),)
+    yield (TimeoutError(),)
+    yield (listed(properties=None),)
+    yield (listed(columns=None),)
+    yield (listed(browse_only=True),)
+    yield (listed(columns=[{"name": "Id", "position": 0, "type_json": '"long"'}]),)
+    yield (listed(columns=[{"name": "Id", "position": 0, "type_json": "{"}]),)
+    hidden = {"name": "Id", "position": 0, "type_json": '{"name": "Id", "type": "long", "metadata": {}}'}
+    yield (listed(columns=[hidden]),)  # the properties say that there is an identity column
+
+
+@pytest.mark.parametrize("tables", list(not_listed()))
+def test_what_a_listing_does_not_say_the_table_is_asked_for(tables: Sequence[TableInfo | Exception]) -> None:
+    runner = unity()
+    state = reader_over(runner, FakeListing(*tables)).snapshot([orders()]).table(ORDERS)
+    assert [column.name for column in state.columns] == ["Id", "B"]
+    assert sum("AS JSON" in sql for sql in runner.statements) == 1
+
+
+def test_a_workspace_that_cannot_be_reached_is_tried_once() -> None:
+    listing = FakeListing(TimeoutError())
+    reader = reader_over(unity(), listing)
+    for _ in range(2):
+        assert reader.snapshot([orders()]).table(ORDERS).exists
+    assert listing.asked == [("dev", "silver")]
+
+
+def test_a_listing_of_another_workspace_is_not_believed() -> None:
+    views = {**LISTED_ROWS, "tables": [table_row(storage_path="s3://other/orders")]}
+    with pytest.raises(
+        CatalogReadError, match="shows the location s3://other/orders, the table itself s3://b"
+    ):
+        reader_over(unity(views, {}), FakeListing(listed())).snapshot([orders()])

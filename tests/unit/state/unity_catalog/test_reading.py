@@ -1,0 +1,199 @@
+"""The reader of Unity Catalog: what is asked, and what becomes of the answers."""
+
+from __future__ import annotations
+
+from datetime import datetime, timezone
+
+from delta_engine.models import (
+    CheckConstraint,
+    Column,
+    ColumnMask,
+    ForeignKey,
+    PrimaryKey,
+    QualifiedName,
+    Reference,
+    RowFilter,
+    Schema,
+)
+from delta_engine.state.states import ABSENT, Audit, RelationKind, SchemaState
+from delta_engine.state.unity_catalog_reader import UnityCatalogReader
+from tests.builders import ORDERS, orders
+from tests.recorded_catalog import (
+    Answer,
+    constraint_row,
+    key_rows,
+    reference_row,
+    schema_row,
+    table_row,
+)
+from tests.unit.state.unity_catalog.catalogs import PLAIN, TABLE, TAGGED, document, unity
+
+
+def test_everything_is_read_with_one_query_per_view_and_one_statement_per_table() -> None:
+    views: dict[str, Answer] = {
+        "schemata": [schema_row(comment="Cleansed")],
+        "tables": [
+            table_row(comment="Orders table", table_type="EXTERNAL", storage_path="s3://bucket/orders"),
+            table_row("customers"),
+            table_row("a_view", table_type="VIEW", data_source_format="UNKNOWN"),
+        ],
+        "table_constraints": [
+            constraint_row("pk_x", "orders", "PRIMARY KEY"),
+            constraint_row("fk_self", "orders", "FOREIGN KEY"),
+            constraint_row("fk_b", "orders", "FOREIGN KEY"),
+            constraint_row("uq", "orders", "UNIQUE"),
+            constraint_row("fk_in", "lines", "FOREIGN KEY", schema="gold"),
+        ],
+        "key_column_usage": [
+            *key_rows("pk_x", "orders", ["B", "id"])[::-1],
+            *key_rows("fk_self", "orders", ["ID", "b"], there=[2, 1]),
+            *key_rows("fk_b", "orders", ["b"], there=[1]),
+            *key_rows("pk_days", "days", ["day"], schema="gold"),
+            *key_rows("fk_in", "lines", ["d", "o"], there=[1, 2], schema="gold"),
+        ],
+        "referential_constraints": [
+            reference_row("fk_self", "pk_x"),
+            reference_row("fk_b", "pk_days", target_schema="gold"),
+            reference_row("fk_in", "pk_x", schema="gold"),
+        ],
+        "table_tags": [
+            {**TAGGED, "tag_name": "pii", "tag_value": "yes"},
+            {**TAGGED, "tag_name": "x", "tag_value": ""},
+        ],
+        "column_tags": [{**TAGGED, "column_name": "ID", "tag_name": "k", "tag_value": "v"}],
+        "schema_tags": [{"schema_name": "silver", "tag_name": "zone", "tag_value": "2"}],
+        "row_filters": [{**TABLE, "filter_name": "dev.f.mine", "target_columns": "`Id`, B"}],
+        "column_masks": [{**TABLE, "column_name": "b", "mask_name": "dev.f.hide", "using_columns": "Id"}],
+        "table_privileges": [
+            {**TABLE, "grantee": "readers", "privilege_type": "SELECT"},
+            {**TABLE, "grantee": "readers", "privilege_type": "ALL_PRIVILEGES"},
+        ],
+        "schema_privileges": [
+            {"schema_name": "silver", "grantee": "readers", "privilege_type": "USE_SCHEMA"}
+        ],
+    }
+    properties = {"a": "b", "clusteringColumns": '[["B"],["Id"]]', "delta.constraints.c": "Id > 0"}
+    runner = unity(views, {"AS JSON": document(*PLAIN, table_properties=properties, partition_columns=["B"])})
+    models = [orders(), orders(name="nope"), orders(name="ORDERS")]
+    state = UnityCatalogReader(runner).snapshot(models)
+    found = state.table(ORDERS)
+    assert found.columns == (
+        Column("Id", "bigint", tags={"k": "v"}),
+        Column("B", "date", mask=ColumnMask("dev.f.hide", ["Id"])),
+    )
+    assert found.table_comment == "Orders table"
+    assert found.primary_key == PrimaryKey(("B", "Id"), "pk_x")
+    assert found.foreign_keys == (
+        ForeignKey(["B"], "dev.gold.days", ["day"], "fk_b"),
+        ForeignKey(["Id", "B"], "dev.silver.orders", ["id", "B"], "fk_self"),
+    )
+    assert found.referenced_by == (Reference(table=QualifiedName("dev", "gold", "lines"), name="fk_in"),)
+    assert found.checks == (CheckConstraint("c", "Id > 0"),)
+    assert found.table_properties["a"] == "b"
+    assert "clusteringColumns" not in found.table_properties
+    assert (found.cluster_by, found.clusters_automatically) == (("B", "Id"), False)
+    assert found.partitioned_by == ("B",)
+    assert dict(found.tags) == {"pii": "yes", "x": ""}
+    assert found.row_filter == RowFilter("dev.f.mine", ["Id", "B"])
+    assert found.owner == "data-engineers"
+    assert dict(found.grants) == {"readers": ("ALL PRIVILEGES", "SELECT")}
+    assert found.location == "s3://bucket/orders"
+    assert found.relation is RelationKind.TABLE
+    assert found.audit == Audit(
+        created_at=datetime(2026, 1, 2, tzinfo=timezone.utc),
+        created_by="ann",
+        altered_at=datetime(2026, 3, 4, tzinfo=timezone.utc),
+        altered_by="bob",
+    )
+    assert state.schema_states["dev.silver"] == SchemaState(
+        comment="Cleansed", tags={"zone": "2"}, owner="platform", grants={"readers": ("USE SCHEMA",)}
+    )
+    assert state.table(QualifiedName("dev", "silver", "nope")) is ABSENT
+    assert state.unasked == (QualifiedName("dev", "silver", "customers"),)
+    views_asked = [sql for sql in runner.statements if "information_schema" in sql]
+    assert (len(views_asked), len(runner.statements)) == (13, 14)
+
+
+def test_it_asks_no_more_than_needed() -> None:
+    runner = unity({"tables": []})
+    assert UnityCatalogReader(runner).snapshot([orders()]).table(ORDERS) is ABSENT
+    assert len(runner.statements) == 4  # what there is of schemas, and that there is no table
+    runner = unity({"schemata": []})
+    state = UnityCatalogReader(runner).snapshot([orders()])
+    assert state.missing_schemas == {("dev", "silver")}
+    assert len(runner.statements) == 2  # schemas and tables at the same time: neither waits for the other
+
+
+def test_schemas_can_be_read_that_hold_no_table() -> None:
+    runner = unity({"schemata": [schema_row("gold")], "tables": []})
+    schemas = [Schema("dev", "gold"), Schema("dev", "bronze")]
+    state = UnityCatalogReader(runner).snapshot([], schemas)
+    assert state.schema_states == {"dev.gold": SchemaState(owner="platform")}
+    assert state.missing_schemas == {("dev", "bronze")}
+
+
+def test_queries_quote_names_and_leave_out_what_comes_from_above() -> None:
+    runner = unity()
+    UnityCatalogReader(runner).snapshot([orders()])
+    assert runner.asked("schemata") == (
+        "SELECT schema_name, comment, schema_owner, created, created_by, last_altered, last_altered_by\n"
+        "FROM `dev`.information_schema.schemata\n"
+        "WHERE schema_name IN ('silver')"
+    )
+    assert runner.asked("table_privileges") == (
+        "SELECT table_schema, table_name, grantee, privilege_type\n"
+        "FROM `dev`.information_schema.table_privileges\n"
+        "WHERE table_schema IN ('silver') AND coalesce(inherited_from, 'NONE') = 'NONE'"
+    )
+    assert runner.asked("row_filters") == "SELECT *\nFROM `dev`.information_schema.row_filters"
+
+
+def test_filters_and_masks_may_be_spelled_as_documented() -> None:
+    filtered = {
+        "catalog_name": "dev",
+        **TAGGED,
+        "filter_catalog": "dev",
+        "filter_schema": "f",
+        "filter_name": "mine",
+        "filter_col_usage": "",
+    }
+    masked = {
+        **TAGGED,
+        "column_name": "B",
+        "mask_catalog": "dev",
+        "mask_schema": "f",
+        "mask_name": "hide",
+        "mask_col_usage": None,
+    }
+    runner = unity({"row_filters": [filtered], "column_masks": [masked]})
+    state = UnityCatalogReader(runner).snapshot([orders()]).table(ORDERS)
+    assert state.row_filter == RowFilter("dev.f.mine")
+    assert state.columns[1].mask == ColumnMask("dev.f.hide")
+
+
+def test_streaming_tables_are_told_apart() -> None:
+    views: dict[str, Answer] = {"tables": [table_row(table_type="STREAMING_TABLE")]}
+    runner = unity(views)
+    assert (
+        UnityCatalogReader(runner).snapshot([orders()]).table(ORDERS).relation is RelationKind.STREAMING_TABLE
+    )
+
+
+def test_keys_can_point_into_other_catalogs() -> None:
+    elsewhere = {**reference_row("fk", "pk"), "unique_constraint_catalog": "OTHER"}
+    views: dict[str, Answer] = {
+        "table_constraints": [constraint_row("fk", "orders", "FOREIGN KEY")],
+        "key_column_usage": [*key_rows("fk", "orders", ["id"], there=[1]), *key_rows("pk", "days", ["day"])],
+        "referential_constraints": [elsewhere],
+    }
+    runner = unity(views)
+    state = UnityCatalogReader(runner).snapshot([orders()]).table(ORDERS)
+    assert state.foreign_keys == (ForeignKey(["Id"], "other.silver.days", ["day"], "fk"),)
+    assert any("FROM `other`.information_schema.key_column_usage" in sql for sql in runner.statements)
+
+
+def test_tables_are_listed() -> None:
+    views: dict[str, Answer] = {"tables": [table_row("b"), table_row("a"), table_row("v", table_type="VIEW")]}
+    reader = UnityCatalogReader(unity(views))
+    assert [name.table for name in reader.tables_in("DEV", "Silver")] == ["a", "b"]
+    assert UnityCatalogReader(unity({"schemata": []})).tables_in("dev", "silver") == ()

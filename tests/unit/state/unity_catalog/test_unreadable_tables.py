@@ -1,0 +1,189 @@
+"""What is refused instead of being read wrongly: other relations, hidden and contradicting answers."""
+
+from __future__ import annotations
+
+import pytest
+
+from delta_engine.errors import CatalogReadError, RefusalGroup, StatementError
+from delta_engine.state.unity_catalog_reader import UnityCatalogReader
+from tests.builders import orders
+from tests.recorded_catalog import (
+    Answer,
+    column_rows,
+    constraint_row,
+    key_rows,
+    reference_row,
+    table_row,
+)
+from tests.unit.state.unity_catalog.catalogs import PLAIN, TABLE, document, read, refusal, unity
+
+
+@pytest.mark.parametrize(
+    ("kind", "source_format"),
+    [
+        ("VIEW", "UNKNOWN"),
+        ("MATERIALIZED_VIEW", "DELTA"),
+        ("FOREIGN", "POSTGRESQL"),
+        ("MANAGED", "ICEBERG"),
+        ("MANAGED_SHALLOW_CLONE", "DELTA"),
+        ("EXTERNAL", "PARQUET"),
+        ("METRIC_VIEW", "DELTA"),
+        ("WHATEVER_COMES_NEXT", "DELTA"),
+    ],
+)
+def test_other_relations_are_refused(kind: str, source_format: str) -> None:
+    runner = unity({"tables": [table_row(table_type=kind, data_source_format=source_format)]})
+    with pytest.raises(CatalogReadError) as caught:
+        UnityCatalogReader(runner).snapshot([orders()])
+    assert str(caught.value) == (
+        f"table dev.silver.orders: it exists, but it is {kind} in the format {source_format}, not a Delta "
+        "table. Rename the model, or move what is there out of the way. A table that is no longer declared is "
+        "forgotten with `delta-engine state rm`."
+    )
+    assert not any("AS JSON" in sql for sql in runner.statements)
+
+
+def test_what_the_views_do_not_show_yet_may_be_no_table_either() -> None:
+    runner = unity({"tables": [], "columns": []}, {"AS JSON": document(*PLAIN, type="VIEW")})
+    with pytest.raises(CatalogReadError, match="it exists, but it is VIEW, not a Delta table"):
+        UnityCatalogReader(runner).snapshot_directly([orders()])
+
+
+LAGGING = (
+    " Run it again in a minute: the views of information_schema can lag behind. If it stays, run REPAIR TABLE … "
+    "SYNC METADATA."
+)
+CONNECTED = " Ask for SELECT on the tables that the key connects."
+SHAPE: dict[str, Answer] = {"AS JSON": document(("Id", "bigint"), ("B", "geography"))}
+
+
+@pytest.mark.parametrize(
+    ("views", "texts", "message"),
+    [
+        (
+            {"columns": []},
+            None,
+            "table dev.silver.orders: its columns are not visible to you. Ask for SELECT on it.",
+        ),
+        (
+            {},
+            SHAPE,
+            "table dev.silver.orders, column B: type 'geography' is not one that the engine can manage: Delta "
+            "tables cannot store it. Leave this table out of the models.",
+        ),
+        (
+            {},
+            {
+                "AS JSON": document(
+                    *PLAIN, columns=[{"name": "t", "type": {"name": "string", "collation": "UNICODE_CI"}}]
+                )
+            },
+            "table dev.silver.orders, column t: type 'string collate UNICODE_CI' is not one that the engine can "
+            "manage: Delta tables hold the default collation only. Leave this table out of the models.",
+        ),
+        (
+            {},
+            {
+                "AS JSON": document(
+                    *PLAIN, columns=[{"name": "t", "type": {"name": "interval", "start_unit": "day"}}]
+                )
+            },
+            "table dev.silver.orders, column t: type 'interval' is not one that the engine can manage: Delta tables "
+            "cannot store it. Leave this table out of the models.",
+        ),
+        (
+            {},
+            {"AS JSON": [{"json_metadata": "{}"}]},
+            "table dev.silver.orders: its description as JSON is not of the documented form: KeyError('columns'). "
+            "Report it, with what DESCRIBE TABLE EXTENDED … AS JSON returns for this table.",
+        ),
+        (
+            {},
+            {"AS JSON": []},
+            "table dev.silver.orders: the platform describes it with nothing at all. Run it again.",
+        ),
+        (
+            {},
+            {"AS JSON": StatementError("no SELECT\nmore", sql="y", error_class="INSUFFICIENT_PERMISSIONS")},
+            "table dev.silver.orders: its description may not be read: no SELECT. Ask for SELECT on it.",
+        ),
+        (
+            {"columns": column_rows(("Id", "bigint"))},
+            None,
+            "table dev.silver.orders: information_schema shows the columns Id, the table itself Id, B."
+            + LAGGING,
+        ),
+        (
+            {"columns": column_rows(("Id", "int"), ("B", "date"))},
+            None,
+            "table dev.silver.orders, column Id: information_schema shows int, comment '', the table itself bigint, "
+            "comment ''." + LAGGING,
+        ),
+        (
+            {"columns": [{**row, "is_nullable": None} for row in column_rows(*PLAIN)[:1]]},
+            None,
+            "table dev.silver.orders, column Id: information_schema.columns has a row that is not whole: "
+            "is_nullable is None." + LAGGING,
+        ),
+        (
+            {"table_constraints": [constraint_row("pk", "orders", "PRIMARY KEY")]},
+            None,
+            "table dev.silver.orders: the columns of its key pk are not visible to you." + CONNECTED,
+        ),
+        (
+            {
+                "table_constraints": [constraint_row("fk", "orders", "FOREIGN KEY")],
+                "key_column_usage": key_rows("fk", "orders", ["id"], there=[1]),
+                "referential_constraints": [reference_row("fk", "pk_hidden", target_schema="secret")],
+            },
+            None,
+            "table dev.silver.orders: what its foreign key fk points at is not visible to you." + CONNECTED,
+        ),
+        (
+            {
+                "table_constraints": [constraint_row("fk", "orders", "FOREIGN KEY")],
+                "key_column_usage": [
+                    *key_rows("fk", "orders", ["id"], there=[2]),
+                    *key_rows("pk", "days", ["day"]),
+                ],
+                "referential_constraints": [reference_row("fk", "pk")],
+            },
+            None,
+            "table dev.silver.orders: its foreign key fk points at columns that are not shown." + CONNECTED,
+        ),
+        (
+            {"row_filters": [{**TABLE, "filter_name": "f", "target_columns": ""}] * 2},
+            None,
+            "table dev.silver.orders: it has more than one row filter. Filters that policies bring in cannot be "
+            "managed: leave this table out of the models.",
+        ),
+        (
+            {"row_filters": [{**TABLE, "filter_name": "dev.f.g", "columns": ""}]},
+            None,
+            "information_schema has a view without target_columns or filter_col_usage: its columns are table_schema, "
+            "table_name, filter_name, columns. Report it: the view is not as documented.",
+        ),
+        (
+            {"schemata": StatementError("x", sql="y", error_class="NO_SUCH_CATALOG_EXCEPTION")},
+            None,
+            "catalog 'dev' does not exist or is not visible to you. Create it, ask for USE CATALOG on it, or "
+            "correct the variable that names it.",
+        ),
+    ],
+)
+def test_it_fails_closed(views: dict[str, Answer], texts: dict[str, Answer] | None, message: str) -> None:
+    assert refusal(views, texts) == message
+
+
+def test_all_that_cannot_be_read_is_named() -> None:
+    views: dict[str, Answer] = {"tables": [table_row(name, table_type="VIEW") for name in ("a", "b")]}
+    with pytest.raises(RefusalGroup) as caught:
+        UnityCatalogReader(unity(views)).snapshot([orders(name="a"), orders(name="b")])
+    assert [refusal.table for refusal in caught.value.refusals] == ["dev.silver.a", "dev.silver.b"]
+
+
+@pytest.mark.parametrize("where", ["schemata", "key_column_usage", "AS JSON"])
+def test_other_errors_of_the_platform_pass_through(where: str) -> None:
+    error = StatementError("x", sql="y", error_class="PERMISSION_DENIED" if where != "AS JSON" else "BROKEN")
+    with pytest.raises(StatementError):
+        read({where: error}, {"AS JSON": error} if where == "AS JSON" else None)
