@@ -7,23 +7,11 @@ import json
 import pytest
 
 from delta_engine.errors import CatalogReadError, StatementError
-from delta_engine.models import (
-    CheckConstraint,
-    Column,
-    ForeignKey,
-    Identity,
-    PrimaryKey,
-)
+from delta_engine.models import CheckConstraint, Column, ForeignKey, Identity, PrimaryKey
 from delta_engine.state.states import ABSENT
 from delta_engine.state.unity_catalog_reader import UnityCatalogReader
 from tests.builders import ORDERS, orders
-from tests.recorded_catalog import (
-    RECORDED,
-    Answer,
-    column_rows,
-    constraint_row,
-    key_rows,
-)
+from tests.recorded_catalog import RECORDED, Answer, column_rows, constraint_row, key_rows
 from tests.unit.state.unity_catalog.catalogs import PLAIN, document, read, refusal, unity
 
 

@@ -10,22 +10,12 @@ import pytest
 
 from delta_engine.addressing import CatalogAddressing
 from delta_engine.errors import CatalogReadError
-from delta_engine.models import (
-    CheckConstraint,
-    Column,
-    Identity,
-)
+from delta_engine.models import CheckConstraint, Column, Identity
 from delta_engine.state.unity_catalog.described_details import DescribedDetailsReader
 from delta_engine.state.unity_catalog.listed_details import ListedDetailsReader
 from delta_engine.state.unity_catalog_reader import UnityCatalogReader
 from tests.builders import ORDERS, orders
-from tests.recorded_catalog import (
-    RECORDED,
-    Answer,
-    RecordedRunner,
-    column_rows,
-    table_row,
-)
+from tests.recorded_catalog import RECORDED, Answer, RecordedRunner, column_rows, table_row
 from tests.unit.state.unity_catalog.catalogs import unity
 
 if TYPE_CHECKING:

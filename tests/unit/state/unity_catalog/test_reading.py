@@ -18,14 +18,7 @@ from delta_engine.models import (
 from delta_engine.state.states import ABSENT, Audit, RelationKind, SchemaState
 from delta_engine.state.unity_catalog_reader import UnityCatalogReader
 from tests.builders import ORDERS, orders
-from tests.recorded_catalog import (
-    Answer,
-    constraint_row,
-    key_rows,
-    reference_row,
-    schema_row,
-    table_row,
-)
+from tests.recorded_catalog import Answer, constraint_row, key_rows, reference_row, schema_row, table_row
 from tests.unit.state.unity_catalog.catalogs import PLAIN, TABLE, TAGGED, document, unity
 
 

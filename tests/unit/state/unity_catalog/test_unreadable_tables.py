@@ -7,14 +7,7 @@ import pytest
 from delta_engine.errors import CatalogReadError, RefusalGroup, StatementError
 from delta_engine.state.unity_catalog_reader import UnityCatalogReader
 from tests.builders import orders
-from tests.recorded_catalog import (
-    Answer,
-    column_rows,
-    constraint_row,
-    key_rows,
-    reference_row,
-    table_row,
-)
+from tests.recorded_catalog import Answer, column_rows, constraint_row, key_rows, reference_row, table_row
 from tests.unit.state.unity_catalog.catalogs import PLAIN, TABLE, document, read, refusal, unity
 
 

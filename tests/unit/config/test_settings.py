@@ -1,0 +1,161 @@
+"""An environment's configuration: what it may say, and one message with file and line for the rest."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from delta_engine.config.settings import BackendType, SqlWarehouse, environments, load_settings
+from delta_engine.errors import ConfigError
+from delta_engine.policy import Allowance, DestructiveKind
+from tests.unit.config.projects import CONFIG, Write, refusal
+
+
+def test_all_settings(write: Write, tmp_path: Path) -> None:
+    write(
+        "conf/dev.yml",
+        """\
+        environment: dev
+        backend: {type: oss, names: catalog, warehouse: "w-${n}", spark: {spark.a: true, spark.b: "${n}"}}
+        variables: {catalog: dev, n: 1.10}
+        models: {yaml: ["${catalog}/*.yml"], python: ["a.b:c"]}
+        policy: {allow: ["drop_column:silver.*"], create_schemas: true}
+        apply: {parallelism: 8}
+        defaults: {table_properties: {a.b: 7}}
+        """,
+    )
+    settings = load_settings(tmp_path / "conf", "dev")
+    assert settings.backend is BackendType.CATALOG
+    assert settings.warehouse == tmp_path / "w-1.10"
+    assert dict(settings.spark) == {"spark.a": "true", "spark.b": "1.10"}
+    assert settings.yaml_models == ("dev/*.yml",)
+    assert settings.python_models == ("a.b:c",)
+    assert settings.policy.allow == (Allowance(DestructiveKind.DROP_COLUMN, "silver.*"),)
+    assert settings.policy.create_schemas
+    assert settings.parallelism == 8
+    assert dict(settings.default_table_properties) == {"a.b": "7"}
+    assert environments(tmp_path / "conf") == ["dev"]
+
+
+def test_the_settings_of_a_sql_warehouse(write: Write, tmp_path: Path) -> None:
+    write(
+        "conf/dev.yml",
+        """\
+        environment: dev
+        backend:
+          type: databricks-warehouse
+          warehouse_id: "${warehouse}"
+          profile: dev
+          statement_timeout_seconds: 600
+        variables: {warehouse: a1b2}
+        models: {yaml: ["*.yml"]}
+        state_backend: {type: databricks, databricks: {schema: dev.delta_engine}}
+        """,
+    )
+    settings = load_settings(tmp_path / "conf", "dev")
+    assert settings.backend.is_databricks
+    assert settings.sql_warehouse == SqlWarehouse(
+        warehouse_id="a1b2", profile="dev", statement_timeout_seconds=600
+    )
+
+
+@pytest.mark.parametrize(
+    ("replace", "by", "message"),
+    [
+        ("variables:", "varables:", "conf/dev.yml:3: unknown key 'varables'. Did you mean 'variables'?"),
+        ("type: oss", "type: os", "conf/dev.yml:2: unknown backend type 'os'. Did you mean 'oss'?"),
+        (
+            "type: oss",
+            "type: oss, names: paths",
+            "conf/dev.yml:2: unknown backend names 'paths'. Did you mean 'path'?",
+        ),
+        (
+            "type: oss",
+            "type: databricks, warehouse: x",
+            "conf/dev.yml:2: warehouse is for type: oss only. Remove it, or change the type.",
+        ),
+        (
+            "type: oss",
+            "type: oss, warehouse_id: x",
+            "conf/dev.yml:2: warehouse_id is for type: databricks-warehouse only. Remove it, or change the type.",
+        ),
+        (
+            "type: oss",
+            "type: databricks-warehouse",
+            "conf/dev.yml:2: backend databricks-warehouse needs a warehouse_id. Add the id of a SQL warehouse; ",
+        ),
+        (
+            "type: oss",
+            "type: databricks-warehouse, warehouse_id: a1",
+            "conf/dev.yml:1: backend databricks-warehouse needs a state_backend: ",
+        ),
+        ("type: oss", "tpye: oss", "conf/dev.yml:2: unknown key 'tpye'. Did you mean 'type'?"),
+        (
+            "environment: dev",
+            "environment: prod",
+            "conf/dev.yml:1: the file is for 'dev', but says environment: 'prod'. Name both alike.",
+        ),
+        (
+            "variables: {catalog: dev, n: 7}",
+            "apply: {parallelism: 0}",
+            "conf/dev.yml:3: apply.parallelism: Expected `int` >= 1.",
+        ),
+        (
+            "variables: {catalog: dev, n: 7}",
+            "policy:\n  allow:\n    - drop_column\n    - drop_everything:*",
+            "conf/dev.yml:6: 'drop_everything' is not one of: drop_column, drop_table, drop_row_filter, "
+            "drop_column_mask, drop_constraint.",
+        ),
+        (
+            "variables: {catalog: dev, n: 7}",
+            "variables: {catalog: [dev]}",
+            "conf/dev.yml:3: 'catalog' must be a text. Write it in quotes.",
+        ),
+        (
+            "variables: {catalog: dev, n: 7}",
+            "variables: {catlog: dev}",
+            "conf/models/m.yml:2: table ${catalog}.silver.orders: unknown variable 'catalog'. "
+            "Did you mean 'catlog'?",
+        ),
+        (
+            "conf/models/*.yml",
+            "${x}/*.yml",
+            "conf/dev.yml:5: unknown variable 'x'. Known: catalog, n.",
+        ),
+        (
+            "conf/models/*.yml",
+            "conf/nope/*.yml",
+            "conf/dev.yml:1: no model file matches 'conf/nope/*.yml'. The pattern is relative to ",
+        ),
+        (
+            'yaml: ["conf/models/*.yml"]',
+            "yaml: []",
+            "conf/dev.yml:1: it names no models. List them under models.yaml or models.python.",
+        ),
+        (
+            CONFIG,
+            "- a\n",
+            "conf/dev.yml:1: a configuration is a mapping of keys.",
+        ),
+        (
+            CONFIG,
+            "environment: dev\n",
+            "conf/dev.yml:1: Object missing required field `backend`.",
+        ),
+        ("backend: {", "backend: {{", "conf/dev.yml:"),
+        ("variables:", "environment: x\nvariables:", "conf/dev.yml:3: key 'environment' stands here twice."),
+        ("environment: dev", "environment: ~", "conf/dev.yml:1: environment: Expected `str`, got `null`."),
+    ],
+)
+def test_bad_configuration(write: Write, tmp_path: Path, replace: str, by: str, message: str) -> None:
+    assert replace in CONFIG
+    write("conf/dev.yml", CONFIG.replace(replace, by))
+    assert refusal(tmp_path).startswith(message)
+
+
+def test_an_environment_without_a_file(write: Write, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"unknown environment 'dve': .* Did you mean 'dev'\?"):
+        load_settings(tmp_path / "conf", "dve")
+    with pytest.raises(ConfigError, match=r"`delta-engine init` makes a project\."):
+        load_settings(tmp_path / "nope", "dev")
