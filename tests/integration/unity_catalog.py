@@ -22,7 +22,7 @@ from delta_engine.models import Column
 from delta_engine.sql import quote_ident, sql_data_type, sql_literal
 from delta_engine.sql_runner import Row
 from delta_engine.types import data_type_from_spark_json
-from tests.integration.table_documents import json_type
+from tests.described_columns import column_definition, json_column
 from tests.integration.unity_catalog_ledger import Function, Ledger, Securable, plain
 
 if TYPE_CHECKING:
@@ -174,7 +174,7 @@ class MiniatureUnityCatalog:
             "namespace": [schema],
             "type": self._kind(table),
             "provider": "delta",
-            "columns": [_described(column) for column in self._columns(table, spark_table)],
+            "columns": [json_column(column) for column in self._columns(table, spark_table)],
             "partition_columns": _partitioning(spark_table),
             "location": entry.location,
             "owner": entry.owner,
@@ -187,7 +187,7 @@ class MiniatureUnityCatalog:
 
     def _create_statement(self, table: str) -> str:
         spark_table = self._load(table, f"SHOW CREATE TABLE {table}")
-        body = ",\n  ".join(map(_definition, self._columns(table, spark_table)))
+        body = ",\n  ".join(map(column_definition, self._columns(table, spark_table)))
         partitioning = ", ".join(map(quote_ident, _partitioning(spark_table)))
         clause = f"\nPARTITIONED BY ({partitioning})" if partitioning else ""
         comment = spark_table.properties().get("comment")
@@ -352,32 +352,6 @@ class MiniatureUnityCatalog:
             if key.kind == "PRIMARY KEY":
                 return (*table.split(".")[:2], key.name), [column.lower() for column in key.columns]
         return None
-
-
-def _described(column: Column) -> dict[str, object]:
-    described: dict[str, object] = {
-        "name": column.name,
-        "type": json_type(column.data_type),
-        "nullable": column.is_nullable,
-    }
-    if column.comment:
-        described["comment"] = column.comment
-    if column.default is not None:
-        described["default"] = column.default
-    return described
-
-
-def _definition(column: Column) -> str:
-    text = f"{quote_ident(column.name)} {sql_data_type(column.data_type)}"
-    text += "" if column.is_nullable else " NOT NULL"
-    if column.generated_as is not None:
-        text += f" GENERATED ALWAYS AS ({column.generated_as})"
-    if column.identity is not None:
-        kind = "ALWAYS" if column.identity.always else "BY DEFAULT"
-        start, step = column.identity.start, column.identity.step
-        text += f" GENERATED {kind} AS IDENTITY (START WITH {start} INCREMENT BY {step})"
-    text += "" if column.default is None else f" DEFAULT {column.default}"
-    return text + (f" COMMENT {sql_literal(column.comment)}" if column.comment else "")
 
 
 def _partitioning(spark_table: Any) -> list[str]:
