@@ -29,11 +29,6 @@ NO_CONSENT = replace(DROP, allow=())
 
 
 @pytest.fixture
-def platform() -> FakePlatform:
-    return FakePlatform()
-
-
-@pytest.fixture
 def deployment(platform: FakePlatform, tmp_path: Path) -> Deployment:
     """Return the state of a catalog into which both tables were synced."""
     made = deployment_over(tmp_path)

@@ -19,11 +19,6 @@ AFTER = replace(orders(name="orders", comment="second"), renamed_from="order")
 
 
 @pytest.fixture
-def platform() -> FakePlatform:
-    return FakePlatform()
-
-
-@pytest.fixture
 def deployment(tmp_path: Path) -> Deployment:
     return deployment_over(tmp_path)
 

@@ -1,0 +1,86 @@
+"""Runs that end before they are done: the journal keeps what they did, and nobody calls it drift."""
+
+from __future__ import annotations
+
+import pytest
+
+from delta_engine.actions import CreateTable
+from delta_engine.deployment.deployment import Deployment
+from delta_engine.execute.action_runner import TableOutcome
+from delta_engine.models import Table
+from tests.builders import orders
+from tests.fake_platform import FakePlatform, comments, engine_over, recorded, statuses, sync
+from tests.simulation import created
+from tests.unit.deployment.runs import CHANGED, TABLES
+
+
+class Interruption(BaseException):
+    """Ends a run from within, as a kill or Ctrl-C does."""
+
+
+def interrupted_sync(platform: FakePlatform, deployment: Deployment, *models: Table, after: int) -> None:
+    """Run a sync that ends after some tables."""
+    platform.models = {model.qualified_name.key: model for model in models}
+    done: list[TableOutcome] = []
+
+    def on_outcome(outcome: TableOutcome) -> None:
+        done.append(outcome)
+        if len(done) == after:
+            raise Interruption
+
+    with pytest.raises(Interruption), engine_over(platform, deployment).run("sync") as run:
+        run.apply(run.plan(models), on_outcome)
+
+
+def test_an_interrupted_run_saves_nothing_and_the_next_takes_its_journal_in(
+    platform: FakePlatform, deployment: Deployment
+) -> None:
+    sync(platform, deployment, *TABLES)
+    before = recorded(deployment)
+    interrupted_sync(platform, deployment, *CHANGED, after=1)
+    assert recorded(deployment) == before
+    assert len(deployment.journals.read()) == 1
+
+    (note,) = sync(platform, deployment, *CHANGED)
+    assert note.startswith("a run of ana@example.com that began ")
+    assert note.endswith("did not end: 1 tables were recorded, 2 were not done")
+    assert comments(deployment) == {"a": "second", "b": "second", "c": "second"}
+    assert set(statuses(deployment).values()) == {"healthy"}
+    assert deployment.journals.read() == {}
+
+
+def test_what_an_interrupted_run_left_is_not_called_drift(
+    platform: FakePlatform, deployment: Deployment
+) -> None:
+    sync(platform, deployment, *TABLES)
+    interrupted_sync(platform, deployment, *CHANGED, after=1)
+    platform.states["dev.silver.b"] = created(CreateTable(orders(name="b", comment="second")))
+    with engine_over(platform, deployment).run("state sync") as run:
+        run.synchronize(CHANGED)
+    assert statuses(deployment)["b"] == "unknown"
+    assert comments(deployment)["b"] == "first"
+    error = recorded(deployment).resources["table.dev.silver.b"].metadata.sync_error
+    assert error is not None
+    assert "ended before it was done" in error
+
+
+def test_what_an_interrupted_run_did_is_nobodys_drift_to_a_report_without_a_lock(
+    platform: FakePlatform, deployment: Deployment
+) -> None:
+    sync(platform, deployment, *TABLES)
+    interrupted_sync(platform, deployment, *CHANGED, after=1)
+    platform.states["dev.silver.b"] = created(CreateTable(orders(name="b", comment="second")))
+    engine = engine_over(platform, deployment)
+    report = engine.drift_report(CHANGED, environment="test")
+    assert report.drifted == ()
+    assert report.unfinished == ("table.dev.silver.b", "table.dev.silver.c")
+    assert engine.preview(CHANGED).refusals == ()
+    assert len(deployment.journals.read()) == 1  # it is the next run's to take in
+
+
+def test_the_first_run_of_all_may_be_interrupted_too(platform: FakePlatform, deployment: Deployment) -> None:
+    interrupted_sync(platform, deployment, *TABLES, after=2)
+    assert recorded(deployment).serial == 1
+    (note,) = sync(platform, deployment, *TABLES)
+    assert "2 tables were recorded, 1 were not done" in note
+    assert set(statuses(deployment).values()) == {"healthy"}

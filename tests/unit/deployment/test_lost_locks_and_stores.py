@@ -1,0 +1,176 @@
+"""Runs whose lock, store or journal fails them: nothing goes on unrecorded, and nothing recorded is lost."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from delta_engine.deployment.deployment import Deployment
+from delta_engine.deployment.errors import LockHeld, LockLost, StoreError, UnsavedStateError
+from delta_engine.deployment.lock_record import LockHolder
+from delta_engine.deployment.locks.unlocked import NoLock
+from delta_engine.deployment.ports import Identity, LockLease, StateLock, StoredDocument
+from delta_engine.deployment.stores.local import LocalJournalStore, LocalStateStore
+from delta_engine.deployment.stores.memory import MemoryJournalStore, MemoryStateStore
+from tests.deployment_builders import HOLDER, deployment_over
+from tests.fake_platform import FakePlatform, engine_over, recorded, statuses, sync
+from tests.unit.deployment.runs import TABLES
+
+
+class LosingLock(NoLock):
+    """A lock that is lost before a number of checks.
+
+    Args:
+        checks: how many checks it survives.
+    """
+
+    def __init__(self, checks: int) -> None:
+        self.checks = checks
+
+    def acquire(
+        self,
+        holder: LockHolder,
+        *,
+        timeout_seconds: float,
+        on_wait: Callable[[LockHolder], None] = lambda _holder: None,
+    ) -> LockLease:
+        return _LosingLease(self)
+
+
+class _LosingLease:
+    fence = 1
+    taken_over_from = HOLDER
+
+    def __init__(self, lock: LosingLock) -> None:
+        self._lock = lock
+
+    def check(self) -> None:
+        self._lock.checks -= 1
+        if self._lock.checks < 0:
+            raise LockLost("taken over")
+
+    def release(self) -> None:
+        pass
+
+
+def test_a_run_that_loses_its_lock_runs_no_further_statement(
+    platform: FakePlatform, deployment: Deployment, tmp_path: Path
+) -> None:
+    lock: StateLock = LosingLock(checks=2)  # one before the journal, one before the first statement
+    losing = deployment_over(
+        tmp_path,
+        store=LocalStateStore(tmp_path, "test"),
+        journals=LocalJournalStore(tmp_path, "test"),
+        lock=lock,
+    )
+    with pytest.raises(LockLost):
+        sync(platform, losing, *TABLES)
+    assert len(platform.statements) == 1
+    notes = sync(platform, deployment, *TABLES)
+    assert "1 tables were recorded, 2 were not done" in notes[0]
+    assert set(statuses(deployment).values()) == {"healthy"}
+
+
+def test_a_lock_taken_from_the_dead_is_mentioned(platform: FakePlatform, tmp_path: Path) -> None:
+    notes = sync(platform, deployment_over(tmp_path, lock=LosingLock(checks=99)), *TABLES)
+    assert notes == [f"took over the lock of a run that died: {HOLDER}"]
+
+
+class Unwritable(MemoryStateStore):
+    """A store that takes a number of writes, and no more.
+
+    Args:
+        writes: how many.
+    """
+
+    def __init__(self, writes: int) -> None:
+        super().__init__()
+        self.writes = writes
+
+    def replace(self, data: bytes, identity: Identity, expected: StoredDocument | None) -> StoredDocument:
+        self.writes -= 1
+        if self.writes < 0:
+            raise StoreError("the store is down")
+        return super().replace(data, identity, expected)
+
+
+def test_nothing_is_changed_where_nothing_can_be_recorded(platform: FakePlatform, tmp_path: Path) -> None:
+    with pytest.raises(UnsavedStateError):
+        sync(platform, deployment_over(tmp_path, store=Unwritable(0)), *TABLES)
+    assert platform.statements == []
+
+
+def test_what_could_not_be_saved_is_in_the_journal_and_in_a_file(
+    platform: FakePlatform, tmp_path: Path
+) -> None:
+    store = Unwritable(1)
+    deployment = deployment_over(tmp_path, store=store)
+    with pytest.raises(UnsavedStateError):
+        sync(platform, deployment, *TABLES)
+    errored = tmp_path / "errored-2.json"
+    assert errored.exists()
+    store.writes = 9
+    restored = deployment.repository.decode(errored.read_bytes(), where="errored-2.json")
+    saved = deployment.restore(restored, lambda _note: None, force=False, is_version=False)
+    assert set(statuses(deployment).values()) == {"healthy"}
+    assert sync(platform, deployment, *TABLES) == []  # the journal is in the restored document already
+    assert recorded(deployment) == saved.state
+    assert deployment.journals.read() == {}
+
+
+class StickyJournals(MemoryJournalStore):
+    """Journals that cannot be removed."""
+
+    def remove(self, run_id: str) -> None:
+        raise StoreError("no right to delete")
+
+
+def test_a_journal_that_cannot_be_removed_is_known_to_be_in_the_document(
+    platform: FakePlatform, tmp_path: Path
+) -> None:
+    deployment = deployment_over(tmp_path, journals=StickyJournals())
+    assert sync(platform, deployment, *TABLES) == ["a journal could not be removed: no right to delete"]
+    saved = recorded(deployment)
+    assert "did not end" not in "".join(sync(platform, deployment, *TABLES))
+    assert recorded(deployment) == saved
+
+
+class BrokenJournals(MemoryJournalStore):
+    """A journal that takes its first entry alone."""
+
+    def append(self, run_id: str, position: int, entry: bytes) -> None:
+        if position:
+            raise StoreError("disk full")
+        super().append(run_id, position, entry)
+
+
+def test_a_journal_that_cannot_be_written_is_a_warning(platform: FakePlatform, tmp_path: Path) -> None:
+    deployment = deployment_over(tmp_path, journals=BrokenJournals())
+    notes = sync(platform, deployment, *TABLES)
+    state = recorded(deployment)
+    assert notes == ["the journal could not be written: disk full"]
+    assert state.metadata.warnings == tuple(notes)
+    assert set(statuses(deployment).values()) == {"healthy"}
+
+
+def test_a_locked_environment_is_left_alone(platform: FakePlatform, tmp_path: Path) -> None:
+    class Held(NoLock):
+        def acquire(
+            self,
+            holder: LockHolder,
+            *,
+            timeout_seconds: float,
+            on_wait: Callable[[LockHolder], None] = lambda _holder: None,
+        ) -> LockLease:
+            on_wait(HOLDER)
+            raise LockHeld(f"held by {HOLDER}")
+
+    notes: list[str] = []
+    engine = engine_over(platform, deployment_over(tmp_path, lock=Held()))
+    with pytest.raises(LockHeld), engine.run("sync", notes.append):
+        pass
+    assert notes == [f"waiting for the lock: held by {HOLDER}"]
+    assert not engine.plan_tables([]).create_tables
+    assert platform.statements == []
