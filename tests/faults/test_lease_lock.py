@@ -9,13 +9,7 @@ from datetime import timedelta
 import msgspec
 import pytest
 
-from delta_engine.deployment.errors import (
-    ConflictError,
-    LockHeld,
-    LockLost,
-    StoreError,
-    UncertainWriteError,
-)
+from delta_engine.deployment.errors import ConflictError, LockHeld, LockLost, StoreError, UncertainWriteError
 from delta_engine.deployment.lock_record import LockHolder, LockRecord, UnreadableLockError
 from delta_engine.deployment.locks.lease import LeaseLock
 from delta_engine.deployment.ports import LockLease

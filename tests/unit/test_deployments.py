@@ -11,13 +11,7 @@ from typing import Any
 import pytest
 
 from delta_engine.config.settings import Settings
-from delta_engine.config.state_backend import (
-    DynamoDBLockTable,
-    LocalState,
-    S3State,
-    StateBackend,
-    StateCache,
-)
+from delta_engine.config.state_backend import DynamoDBLockTable, LocalState, S3State, StateBackend, StateCache
 from delta_engine.deployment.locks.file import FileLock
 from delta_engine.deployment.locks.lease import LeaseLock
 from delta_engine.orchestrate.deployments import RunOrigin, git_lineage, open_deployment

@@ -1,0 +1,88 @@
+"""Detection without a platform: an applied model, what is found of it, and commits that tell who did it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from datetime import timedelta
+
+import msgspec
+
+from delta_engine.deployment.document import DeploymentState
+from delta_engine.deployment.resources import table_key
+from delta_engine.drift.detector import DetectedTable, DriftDetector
+from delta_engine.drift_policy import DriftPolicy
+from delta_engine.models import Column, QualifiedName
+from delta_engine.state.states import CatalogState, TableState
+from delta_engine.state.table_history import Commit
+from delta_engine.state.table_versions import TableVersion
+from tests.builders import ORDERS, observed, orders
+from tests.deployment_builders import NOON, applied, deployment_state
+
+LATER = NOON + timedelta(hours=3)
+MODEL = orders(Column("id", "bigint"), Column("name", "string"), comment="a table")
+AS_APPLIED = observed(*MODEL.columns, comment="a table")
+RENAMED = observed(Column("id", "bigint"), Column("full_name", "string"), comment="a table")
+
+
+def commit(version: int, operation: str, **parameters: str) -> Commit:
+    return Commit(
+        version=version,
+        at=NOON + timedelta(minutes=version),
+        who=f"user {version}",
+        operation=operation,
+        parameters=parameters,
+    )
+
+
+class FakeHistory:
+    """Has commits for every table, and notes which were asked for."""
+
+    def __init__(self, *commits: Commit) -> None:
+        self.asked: list[str] = []
+        self._commits = tuple(reversed(commits))
+
+    def read(self, tables: Sequence[QualifiedName]) -> Mapping[str, tuple[Commit, ...]]:
+        self.asked += [table.key for table in tables]
+        return {table.key: self._commits for table in tables}
+
+
+class FakeVersions:
+    """Says the same id for every table, and notes which were asked for."""
+
+    def __init__(self, table_id: str) -> None:
+        self.asked: list[str] = []
+        self._table_id = table_id
+
+    def read(
+        self, tables: Sequence[QualifiedName], *, with_id: Collection[str]
+    ) -> Mapping[str, TableVersion]:
+        self.asked += [table.key for table in tables]
+        return {table.key: TableVersion(table_id=self._table_id, version=9) for table in tables}
+
+
+def detect(
+    found: TableState,
+    *,
+    state: DeploymentState | None = None,
+    policy: DriftPolicy | None = None,
+    history: FakeHistory | None = None,
+    versions: FakeVersions | None = None,
+    is_thorough: bool = True,
+) -> tuple[DetectedTable, ...]:
+    detector = DriftDetector(
+        policy or DriftPolicy(), history=history, versions=versions, is_thorough=is_thorough
+    )
+    snapshot = CatalogState(tables={ORDERS.key: found})
+    return detector.detect(state or deployment_state(MODEL), snapshot, now=LATER)
+
+
+def kinds(tables: Sequence[DetectedTable]) -> list[str]:
+    return [detail.finding.kind.value for table in tables for detail in table.details]
+
+
+def recorded(**changes: object) -> DeploymentState:
+    """Return a document in which the record of the table says something else."""
+    resource = applied(MODEL)
+    metadata = msgspec.structs.replace(resource.metadata, **changes)
+    changed = msgspec.structs.replace(resource, metadata=metadata)
+    return msgspec.structs.replace(deployment_state(), resources={table_key(ORDERS): changed})

@@ -1,0 +1,114 @@
+"""Who did it: which commit a change is put down to, and when nobody is accused."""
+
+from __future__ import annotations
+
+import pytest
+
+from delta_engine.drift.attribution import attribution, renames, since
+from delta_engine.drift.comparison import Deviation
+from delta_engine.drift_policy import DriftKind
+from delta_engine.state.states import NO_AUDIT, Audit
+from delta_engine.state.table_history import Commit
+from tests.deployment_builders import NOON
+from tests.detection import AS_APPLIED, LATER, FakeHistory, FakeVersions, commit, detect
+
+
+@pytest.mark.parametrize(
+    ("field", "operation", "parameters"),
+    [
+        ("column x", "ADD COLUMNS", {"columns": '[{"column":{"name":"X","type":"int"}}]'}),
+        ("column x", "DROP COLUMNS", {"columns": '["y","x"]'}),
+        ("column a b type", "CHANGE COLUMN", {"column": '{"name":"a b","type":"long"}'}),
+        ("column x comment", "CHANGE COLUMNS", {"columns": '[{"column":{"name":"x"}}]'}),
+        ("column order", "CHANGE COLUMN", {"column": '{"name":"x"}', "position": "FIRST"}),
+        ("property k'ey", "SET TBLPROPERTIES", {"properties": '{"k\'ey":"v"}'}),
+        ("property gone", "UNSET TBLPROPERTIES", {"properties": '["gone"]', "ifExists": "true"}),
+        ("table comment", "SET TBLPROPERTIES", {"properties": '{"comment":"x"}'}),
+        (
+            "table feature delta.columnMapping.mode",
+            "SET TBLPROPERTIES",
+            {"properties": '{"delta.columnMapping.mode":1}'},
+        ),
+        ("primary key pk_x", "UNSET TBLPROPERTIES", {"properties": '["delta_engine.constraint.pk_x"]'}),
+        ("primary key", "SET TBLPROPERTIES", {"properties": '{"delta_engine.constraint.pk_y":"{}"}'}),
+        ("clustering", "CLUSTER BY", {"oldClusteringColumns": "a", "newClusteringColumns": ""}),
+        ("column x", "WRITE", {"mode": "Append", "canMergeSchema": "true"}),
+        ("column x type", "CREATE OR REPLACE TABLE AS SELECT", {}),
+        ("table comment", "RESTORE", {}),
+    ],
+)
+def test_a_change_is_put_down_to_the_latest_commit_that_touched_it(
+    field: str, operation: str, parameters: dict[str, str]
+) -> None:
+    kind = DriftKind.COLUMN_ADDED if field == "column x" else DriftKind.PROPERTY
+    kind = DriftKind.COLUMN_TYPE if field.endswith(" type") else kind
+    deviation = Deviation(kind=kind, field=field, expected="a", actual="b")
+    commits: tuple[Commit, ...] = (
+        commit(9, "WRITE", mode="Append"),
+        commit(8, "OPTIMIZE"),
+        commit(7, "ADD COLUMNS", columns='[{"column":{"name":"other"}}]'),
+        commit(6, operation, **parameters),
+        commit(5, operation, **parameters),
+    )
+    if field == "column order":
+        commits = commits[3:]
+    found = attribution(deviation, commits, NO_AUDIT, applied_at=NOON)
+    assert found is not None
+    assert (found.version, found.who, found.operation) == (6, "user 6", operation)
+
+
+@pytest.mark.parametrize("text", ["", "not json", "[1, {}, null]", '{"a": {"b": []}}', "[[[["])
+def test_parameters_that_are_not_understood_accuse_nobody(text: str) -> None:
+    deviation = Deviation(kind=DriftKind.COLUMN_TYPE, field="column x type", expected="a", actual="b")
+    commits = [
+        commit(4, "ADD COLUMNS", columns=text, column=text),
+        commit(3, "SET TBLPROPERTIES", properties=text),
+        commit(2, "RENAME COLUMN"),
+    ]
+    assert attribution(deviation, commits, NO_AUDIT, applied_at=NOON) is None
+    assert renames([]) == {}
+
+
+def test_what_no_commit_explains_is_put_down_to_whom_the_catalog_names() -> None:
+    deviation = Deviation(kind=DriftKind.PRIMARY_KEY, field="primary key pk_x", expected="(a)", actual=None)
+    found = attribution(
+        deviation, [commit(4, "OPTIMIZE")], Audit(altered_at=LATER, altered_by="bob"), applied_at=NOON
+    )
+    assert found is not None
+    assert (found.who, found.at, found.operation, found.version) == ("bob", LATER, None, None)
+
+
+def test_chains_of_renames_are_followed_and_circles_are_none() -> None:
+    def rename(version: int, old: str, new: str) -> Commit:
+        return commit(version, "RENAME COLUMN", oldColumnPath=old, newColumnPath=new)
+
+    assert renames([rename(5, "`b c`", "d"), rename(4, "a", "`b c`"), rename(3, "x", "y")]) == {
+        "x": "y",
+        "a": "d",
+    }
+    assert renames([rename(5, "b", "a"), rename(4, "a", "b")]) == {}
+    assert since([rename(5, "b", "a"), rename(4, "a", "b")], 4) == (rename(5, "b", "a"),)
+
+
+def test_whoever_replaced_a_table_is_the_one_who_made_it_anew() -> None:
+    history = FakeHistory(
+        commit(0, "CREATE TABLE"), commit(7, "CREATE OR REPLACE TABLE"), commit(9, "WRITE", mode="Append")
+    )
+    (found,) = detect(AS_APPLIED, history=history, versions=FakeVersions("another id"))
+    changed = found.details[0].finding.changed
+    assert changed is not None
+    assert changed.who == "user 7"
+
+
+def test_a_write_that_merges_schemas_is_not_accused_of_what_it_cannot_do() -> None:
+    drop = Deviation(kind=DriftKind.COLUMN_DROPPED, field="column x", expected="int", actual=None)
+    commits = [commit(9, "WRITE", canMergeSchema="true"), commit(8, "DROP COLUMNS", columns='["x"]')]
+    found = attribution(drop, commits, NO_AUDIT, applied_at=NOON)
+    assert found is not None
+    assert found.who == "user 8"
+    assert attribution(drop, commits[:1], NO_AUDIT, applied_at=NOON) is None
+
+
+def test_a_note_of_our_own_apply_accuses_nobody() -> None:
+    deviation = Deviation(kind=DriftKind.PRIMARY_KEY, field="primary key", expected="(a)", actual=None)
+    assert attribution(deviation, [], Audit(altered_at=NOON, altered_by="us"), applied_at=NOON) is None

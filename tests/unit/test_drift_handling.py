@@ -1,0 +1,215 @@
+"""What becomes of drift: undone, tolerated, refused, taken in, put back."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pytest
+
+from delta_engine.addressing import CatalogAddressing
+from delta_engine.capabilities import DATABRICKS
+from delta_engine.compile.planner import TablePlanner
+from delta_engine.drift.detector import DriftDetector
+from delta_engine.drift.handling import irreversible, refusals, restored, taken_in, tolerant, undone, written
+from delta_engine.drift_policy import DriftHandling, DriftPolicy, IgnoreEntry, Severity, SeverityRule
+from delta_engine.execute.action_runner import ActionRunner
+from delta_engine.execute.recording_sql_runner import RecordingSqlRunner
+from delta_engine.models import Column, ForeignKey, Schema, Table
+from delta_engine.orchestrate.pipeline import Pipeline
+from delta_engine.policy import ColumnOrder, Policy
+from delta_engine.state.states import ABSENT, CatalogState, TableState
+from tests.builders import ORDERS, catalog_of, observed, orders
+from tests.deployment_builders import deployment_state
+from tests.detection import LATER, MODEL, RENAMED, FakeHistory, commit, detect, kinds, recorded
+
+
+def test_an_ignored_rename_is_tolerated_and_not_taken_for_a_drop() -> None:
+    ignore = IgnoreEntry(resource="orders", fields=("column_renamed",), reason="known")
+    rename = commit(4, "RENAME COLUMN", oldColumnPath="name", newColumnPath="full_name")
+    reader = FixedReader(RENAMED)
+    for ignores in ((ignore,), ()):
+        policy = DriftPolicy(
+            handling=DriftHandling.REVERT,
+            severities=(SeverityRule(severity=Severity.LOW),),
+            ignores=ignores,
+        )
+        pipeline = Pipeline(
+            reader=reader,
+            action_runner=ActionRunner(RecordingSqlRunner(), CatalogAddressing(), DATABRICKS, parallelism=1),
+            drift_policy=policy,
+            history=FakeHistory(commit(3, "OPTIMIZE"), rename),
+        )
+        planned = pipeline.plan([MODEL], reader.snapshot([MODEL]), {}, deployment_state(MODEL))
+        if ignores:
+            assert not planned.plan
+            assert planned.drift == ()
+        else:
+            (refusal,) = planned.drift  # whatever the handling: the data would be gone
+            assert "full_name" in str(refusal)
+
+
+def test_what_somebody_renamed_is_renamed_back_with_its_data() -> None:
+    rename = commit(4, "RENAME COLUMN", oldColumnPath="name", newColumnPath="full_name")
+    columns = (Column("id", "bigint"), Column("full_name", "string", comment="x"))
+    moved = observed(*columns, comment="a table", properties={"delta.columnMapping.mode": "name"})
+    (found,) = detect(moved, history=FakeHistory(commit(3, "OPTIMIZE"), rename))
+    wanted = restored(found)
+    plan = TablePlanner().restoring().plan([wanted], catalog_of([MODEL], moved))
+    assert [type(action).__name__ for align in plan.align_tables for action in align.actions] == [
+        "ColumnRename",
+        "SetColumnComments",
+    ]
+    assert list(irreversible([wanted], [found])) == []
+    (refusal,) = irreversible([MODEL], [found])
+    assert "Rename it back with `drift --revert`, take it in" in str(refusal)
+
+
+NESTED = orders(Column("st", "struct<x: int, z: string>"))
+
+
+def test_a_field_that_somebody_renamed_is_renamed_back_and_never_dropped_for_an_empty_one() -> None:
+    moved = observed(
+        Column("st", "struct<y: int, z: string>"), properties={"delta.columnMapping.mode": "name"}
+    )
+    rename = commit(4, "RENAME COLUMN", oldColumnPath="st.x", newColumnPath="st.`y`")
+    state = deployment_state(NESTED)
+    (sure,) = detect(moved, state=state, history=FakeHistory(commit(3, "OPTIMIZE"), rename))
+    assert kinds([sure]) == ["column_dropped", "column_added"]
+    wanted = restored(sure)
+    assert list(irreversible([wanted], [sure])) == []
+    (align,) = TablePlanner().plan([wanted], catalog_of([NESTED], moved)).align_tables
+    assert [type(action).__name__ for action in align.actions] == ["ColumnRename"]
+    (refusal,) = irreversible([NESTED], [sure])
+    assert "column st.x: somebody renamed it to 'st.y'" in str(refusal)
+    (short,) = detect(moved, state=state, history=FakeHistory(commit(5000, "WRITE")))
+    (refusal,) = irreversible([restored(short)], [short])
+    assert "column st.x: somebody may have renamed it to 'st.y'" in str(refusal)
+    others = FakeHistory(commit(4, "ADD COLUMNS"), commit(5, "DROP COLUMNS"))
+    (whole,) = detect(moved, state=state, history=others)
+    assert list(irreversible([restored(whole)], [whole])) == []
+    followed = orders(Column("st", "struct<y: int, z: string>"))
+    assert list(irreversible([followed], [sure, short])) == []
+    assert not TablePlanner().plan([taken_in(NESTED, sure)], catalog_of([NESTED], moved))
+
+
+class FixedReader:
+    """Reads the same state for every table."""
+
+    def __init__(self, state: TableState) -> None:
+        self._state = state
+
+    def snapshot(self, models: Sequence[Table], schemas: Sequence[Schema] = ()) -> CatalogState:
+        return CatalogState(tables={model.qualified_name.key: self._state for model in models})
+
+    def snapshot_directly(self, models: Sequence[Table]) -> CatalogState:
+        return self.snapshot(models)
+
+
+def test_where_the_history_does_not_reach_back_a_drop_may_be_a_rename() -> None:
+    (short,) = detect(RENAMED, history=FakeHistory(commit(5000, "WRITE")))
+    assert kinds([short]) == ["column_dropped", "column_added"]
+    assert not short.is_history_whole
+    assert "'full_name'" in str(next(irreversible([MODEL], [short])))
+    (whole,) = detect(RENAMED, history=FakeHistory(commit(4, "ADD COLUMNS"), commit(5, "DROP COLUMNS")))
+    assert whole.is_history_whole
+    assert list(irreversible([MODEL], [whole])) == []
+
+
+def test_a_deletion_that_is_ignored_is_not_undone_by_a_sync() -> None:
+    ignore = IgnoreEntry(resource="orders", fields=("*",), reason="on purpose")
+    (found,) = detect(ABSENT, policy=DriftPolicy(ignores=(ignore,)))
+    assert tolerant([MODEL], [found]) == ()
+
+
+@pytest.mark.parametrize("name", ["name", "Name"])
+def test_a_pending_change_of_a_dropped_column_does_not_switch_the_guard_off(name: str) -> None:
+    (found,) = detect(observed(Column("id", "bigint"), comment="a table"))
+    moved = orders(Column("id", "bigint"), Column(name, "string", comment="new"), comment="a table")
+    assert [refusal.table for refusal in refusals([moved], [found])] == ["dev.silver.orders"]
+
+
+def test_what_the_model_has_taken_in_already_is_not_put_in_twice() -> None:
+    more = observed(*MODEL.columns, Column("x", "int"), comment="a table")
+    (found,) = detect(more)
+    followed = orders(*MODEL.columns, Column("X", "bigint"), comment="a table")
+    assert taken_in(followed, found).columns == (*MODEL.columns, Column("x", "int"))
+
+
+def test_accepted_foreign_keys_are_written_as_shortly_as_they_can_be() -> None:
+    kept = ForeignKey(["id"], "silver.others", ["id"], "kept")
+    model = Table("dev", "silver", "orders", MODEL.columns, foreign_keys=[kept])
+    keys = [
+        ForeignKey(["id"], "dev.silver.others", ["id"], "kept"),
+        ForeignKey(["id"], "dev.silver.customers", ["id"], "by_hand"),
+        ForeignKey(["id"], "dev.gold.mails", ["id"], "other_schema"),
+    ]
+    snapshot = CatalogState(tables={ORDERS.key: replace(observed(*MODEL.columns), foreign_keys=tuple(keys))})
+    recorded_keys = replace(model, foreign_keys=(keys[0],))
+    (found,) = DriftDetector(DriftPolicy()).detect(deployment_state(recorded_keys), snapshot, now=LATER)
+    assert written(model, found).foreign_keys == (
+        kept,
+        ForeignKey(["id"], "customers", ["id"], "by_hand"),
+        ForeignKey(["id"], "gold.mails", ["id"], "other_schema"),
+    )
+    assert taken_in(model, found).foreign_keys == (kept, *keys[1:])
+
+
+def test_each_field_of_a_struct_is_accepted_by_itself() -> None:
+    def model(a: str, b: str) -> Table:
+        return orders(Column("s", f"struct<a: {a}, b: {b}>"))
+
+    detector = DriftDetector(
+        DriftPolicy(ignores=(IgnoreEntry(resource="*", fields=("column s.b type",), reason="known"),))
+    )
+    changed = observed(Column("s", "struct<a: bigint, b: bigint>"))
+    snapshot = CatalogState(tables={ORDERS.key: changed})
+    (found,) = detector.detect(deployment_state(model("int", "int")), snapshot, now=LATER)
+    assert taken_in(model("int", "double"), found) == model("bigint", "double")
+    assert restored(found) == model("int", "bigint")
+
+
+def test_what_a_sync_would_undo_what_it_leaves_and_what_it_refuses() -> None:
+    hotfixed = observed(Column("id", "bigint"), Column("hotfix", "int"), comment="theirs")
+    ignore = IgnoreEntry(resource="orders", fields=("table_comment",), reason="known")
+    (found,) = detect(hotfixed, policy=DriftPolicy(ignores=(ignore,)))
+    assert kinds([found]) == ["column_dropped", "column_added", "table_comment"]
+    assert len(undone(MODEL, found)) == 3
+    assert [refusal.table for refusal in refusals([MODEL], [found])] == ["dev.silver.orders"]
+    (wanted,) = tolerant([MODEL], [found])
+    assert (wanted.comment, wanted.columns) == ("theirs", MODEL.columns)
+    assert restored(found).comment == "theirs"
+    assert restored(found).columns == MODEL.columns
+    accepted = taken_in(MODEL, found)
+    assert [column.name for column in accepted.columns] == ["id", "hotfix"]
+    assert accepted.comment == "a table"  # what is ignored is not accepted either
+
+    followed = orders(Column("id", "bigint"), Column("hotfix", "int"), comment="mine")
+    assert undone(followed, found) == ()
+    assert tolerant([followed], [found]) == (followed,)
+    assert list(refusals([followed], [found])) == []
+
+
+def test_a_deleted_table_is_severe_and_stays_out_of_tolerance() -> None:
+    (found,) = detect(ABSENT)
+    assert found.details[0].finding.expected == "applied 2026-03-01 12:00:00 by ana@example.com"
+    assert [refusal.table for refusal in refusals([MODEL], [found])] == ["dev.silver.orders"]
+    assert tolerant([MODEL], [found]) == (MODEL,)
+
+
+def test_an_order_that_is_enforced_is_undone_and_one_that_is_ignored_left_alone() -> None:
+    reversed_columns = observed(*reversed(MODEL.columns), comment="a table")
+    enforced, state = Policy(column_order=ColumnOrder.ENFORCE), recorded(column_order=())
+    (found,) = detect(reversed_columns, state=state)
+    assert undone(MODEL, found) == ()
+    assert undone(MODEL, found, enforced) == found.details
+    assert undone(replace(MODEL, columns=MODEL.columns[::-1]), found, enforced) == ()
+    ignore = IgnoreEntry(resource="orders", fields=("column_order",), reason="known")
+    (ignored,) = detect(reversed_columns, state=state, policy=DriftPolicy(ignores=(ignore,)))
+    (wanted,) = tolerant([MODEL], [ignored], enforced)
+    assert not TablePlanner(enforced).plan([wanted], catalog_of([MODEL], reversed_columns))
+    assert TablePlanner(enforced).plan([MODEL], catalog_of([MODEL], reversed_columns))
+    severe = DriftPolicy(severities=(SeverityRule(severity=Severity.HIGH),))
+    (found,) = detect(reversed_columns, state=state, policy=severe)
+    assert list(refusals([MODEL], [found])) == []
+    assert "column order was applied as (id, name)" in str(next(refusals([MODEL], [found], enforced)))
