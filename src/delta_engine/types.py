@@ -91,9 +91,6 @@ DataType: TypeAlias = (
     AtomicType | DecimalType | CharacterType | ArrayType | MapType | StructType | UnsupportedType
 )
 
-SparkJson: TypeAlias = str | Mapping[str, object]
-"""A type as Spark writes it into a schema: a name, or an object with a `type` of its own."""
-
 
 class SparkDataType(Protocol):
     """What is needed of a pyspark `DataType`, in pyspark's spelling, so that pyspark need not be imported."""

@@ -10,7 +10,7 @@ from textwrap import dedent
 import pytest
 
 from delta_engine.config.described_edits import described_edit
-from delta_engine.config.model_edit_texts import ModelEdit, edit_model
+from delta_engine.config.model_edit_texts import ModelEdit, edit_text
 from delta_engine.config.model_edits import edit_models, is_editable
 from delta_engine.config.model_files import load_models
 from delta_engine.config.settings import Settings
@@ -88,7 +88,7 @@ def test_only_what_changed_is_touched(case: Case, layout: str, settings: Setting
     assert written == ((path,) if case.replaced else ())
     if edit.after is not None:
         assert load_models(settings) == (edit.after, *others)
-        assert edit_model(laid_out(case.text), 0, before, edit.after, case.renames) == laid_out(wanted)
+        assert edit_text(laid_out(case.text), {("tables", 0): edit}) == laid_out(wanted)
 
 
 @pytest.mark.parametrize("text", HOSTILE)

@@ -71,30 +71,6 @@ def edit_text(text: str, edits: Mapping[Place, ModelEdit]) -> str:
     return text if is_ended else text.removesuffix(broken)
 
 
-def edit_model(
-    text: str,
-    position: int,
-    before: Table | Schema,
-    after: Table | Schema | None,
-    renames: Mapping[str, str] | None = None,
-) -> str:
-    """Return a model file's text with one model edited, and every other character as it was.
-
-    Args:
-        text: the file's text, valid, with its own line breaks.
-        position: the model's place in the file's list of its kind, from 0.
-        before: the model as the text declares it, variables filled in.
-        after: the model as it shall be; None removes it.
-        renames: new column names by old ones.
-
-    Raises:
-        UnusualLayoutError: the file is written in a way that cannot be edited here.
-    """
-    return edit_text(
-        text, {(list_key(before), position): ModelEdit(before=before, after=after, renames=renames or {})}
-    )
-
-
 def _lists(text: str, edits: Mapping[Place, ModelEdit]) -> Mapping[str, tuple[Node, SequenceNode]]:
     """Return the lists that edits are about, by their keys, with the nodes of those keys."""
     root = read_source(text)

@@ -234,23 +234,8 @@ def _settings(document: Document, config: _Config, conf_dir: Path) -> Settings:
         default_table_properties=fill_mapping(
             ("defaults", "table_properties"), config.defaults.table_properties
         ),
-        policy=Policy(
-            allow=_allowances(document, config.policy.allow),
-            create_schemas=config.policy.create_schemas,
-            tags=config.policy.tags,
-            grants=config.policy.grants,
-            column_order=config.policy.column_order,
-            removed_tables=config.policy.removed_tables,
-            rules=tuple(config.policy.rules),
-        ),
-        drift_policy=DriftPolicy(
-            handling=config.policy.drift,
-            severities=tuple(
-                SeverityRule(severity=rule.severity, fields=tuple(rule.fields), tables=tuple(rule.tables))
-                for rule in config.policy.drift_severities
-            ),
-            ignores=load_ignored_drift(conf_dir, config.environment, variables, environments(conf_dir)),
-        ),
+        policy=_policy(document, config.policy),
+        drift_policy=_drift_policy(config, conf_dir, variables),
         fail_drift_on=(
             None if config.drift.fail_on is _FailOn.NEVER else Severity(config.drift.fail_on.value)
         ),
@@ -259,6 +244,29 @@ def _settings(document: Document, config: _Config, conf_dir: Path) -> Settings:
         parallelism=config.apply.parallelism,
         state_backend=_state_backend(document, config, project_dir, fill),
         location=document.location(()),
+    )
+
+
+def _policy(document: Document, policy: _Policy) -> Policy:
+    return Policy(
+        allow=_allowances(document, policy.allow),
+        create_schemas=policy.create_schemas,
+        tags=policy.tags,
+        grants=policy.grants,
+        column_order=policy.column_order,
+        removed_tables=policy.removed_tables,
+        rules=tuple(policy.rules),
+    )
+
+
+def _drift_policy(config: _Config, conf_dir: Path, variables: Mapping[str, str]) -> DriftPolicy:
+    return DriftPolicy(
+        handling=config.policy.drift,
+        severities=tuple(
+            SeverityRule(severity=rule.severity, fields=tuple(rule.fields), tables=tuple(rule.tables))
+            for rule in config.policy.drift_severities
+        ),
+        ignores=load_ignored_drift(conf_dir, config.environment, variables, environments(conf_dir)),
     )
 
 

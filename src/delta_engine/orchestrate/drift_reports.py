@@ -24,7 +24,6 @@ class DriftReporting:
 
     def __init__(self, project: Project, backend: Backend, engine: Orchestrator) -> None:
         self._project = project
-        self._backend = backend
         self._engine = engine
         table = project.settings.drift_history
         self._history = DriftHistory(backend.runner, backend.addressing.table(table)) if table else None

@@ -13,7 +13,7 @@ from delta_engine.aspects.primary_key import PrimaryKeyDrop, named_primary_key
 from delta_engine.constraints.naming import MAX_NAME_LENGTH, RESERVED_CHECK_PREFIX
 from delta_engine.constraints.resolution import referenced_table, resolved_keys
 from delta_engine.errors import InvalidModelError, UnsafePlanError
-from delta_engine.models import ForeignKey, Part, Table
+from delta_engine.models import ForeignKey, Part, Reference, Table
 from delta_engine.policy import DestructiveKind, Policy
 from delta_engine.sql import sql_data_type
 from delta_engine.sql_expressions import condition_problem, referenced_columns
@@ -42,21 +42,11 @@ class ForeignKeysFit:
     def _problems(
         self, model: Table, key: ForeignKey, resolved: ForeignKey, parents: Mapping[str, Table]
     ) -> Iterator[_Problem]:
-        own = {column.key: column for column in model.columns}
-        is_judged = model.is_about(Part.COLUMNS)
-        missing = [name for name in key.columns if is_judged and name.lower() not in own]
         referenced = referenced_table(model.qualified_name, key)
         parent = parents.get(referenced.key) if referenced else None
-        if not key.columns:
-            yield "has no columns", None, "Name them, or leave the key out."
-        elif missing:
-            yield (
-                f"names columns that the table does not have: {', '.join(missing)}",
-                missing[0],
-                "Declare them, or correct the key.",
-            )
-        elif _repeated(key.columns):
-            yield "names a column twice", _repeated(key.columns)[0], "Name each column once."
+        own_problem = _own_problem(model, key)
+        if own_problem:
+            yield own_problem
         elif referenced is None:
             yield (
                 f"references {key.references!r}, which is no table's name",
@@ -184,7 +174,7 @@ class NoDropOfReferencedPrimaryKeys:
                         f"primary key {drop.name} would be dropped, and foreign key {reference.name} of table "
                         f"{reference.table} references it",
                         "Declare that table with its foreign key in the same run, or drop its key first: "
-                        f"ALTER TABLE {reference.table} DROP CONSTRAINT {reference.name}.",
+                        f"{_drop_by_hand(reference)}.",
                     )
 
 
@@ -201,7 +191,7 @@ class NoDropOfReferencedTables:
                     table=str(drop.table),
                     way_out="Declare it, or keep it (policy.removed_tables: keep), or take the key out of that "
                     "table's model; a key in no model is dropped by hand: "
-                    f"ALTER TABLE {reference.table} DROP CONSTRAINT {reference.name}.",
+                    f"{_drop_by_hand(reference)}.",
                 )
 
 
@@ -251,9 +241,31 @@ class NoTypeChangeUnderForeignKeys:
                         f"its type would change, and foreign key {reference.name} of table {reference.table} "
                         "needs it on both sides",
                         "Declare that table with its foreign key in the same run, or drop the key first: "
-                        f"ALTER TABLE {reference.table} DROP CONSTRAINT {reference.name}.",
+                        f"{_drop_by_hand(reference)}.",
                         change.name,
                     )
+
+
+def _drop_by_hand(reference: Reference) -> str:
+    """Return how somebody takes a foreign key away that no model has."""
+    return f"ALTER TABLE {reference.table} DROP CONSTRAINT {reference.name}"
+
+
+def _own_problem(model: Table, key: ForeignKey) -> _Problem | None:
+    """Return what is wrong with a key's columns in its own table."""
+    own = {column.key for column in model.columns}
+    missing = [name for name in key.columns if name.lower() not in own and model.is_about(Part.COLUMNS)]
+    if not key.columns:
+        return "has no columns", None, "Name them, or leave the key out."
+    if missing:
+        return (
+            f"names columns that the table does not have: {', '.join(missing)}",
+            missing[0],
+            "Declare them, or correct the key.",
+        )
+    if _repeated(key.columns):
+        return "names a column twice", _repeated(key.columns)[0], "Name each column once."
+    return None
 
 
 def _against(model: Table, key: ForeignKey, parent: Table, expected: Sequence[str]) -> Iterator[_Problem]:
