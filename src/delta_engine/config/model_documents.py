@@ -159,43 +159,57 @@ def table_of(document: Document, path: DocumentPath, value: object) -> Table:
 def _column(document: Document, path: DocumentPath, column: _Column, table: _Table) -> Column:
     if column.type is None and (table.manages is None or Part.COLUMNS.value in table.manages):
         raise document.error(path, f"column {column.name!r} has no type", "Write one, such as type: bigint.")
-    match column.identity:
-        case _Identity(start, step, always):
-            identity: Identity | None = Identity(start, step, always)
-        case str():
-            raise document.error(
-                (*path, "identity"),
-                f"identity is true, or a mapping with start, step and always, not {column.identity!r}",
-                "Write true.",
-            )
-        case is_identity:
-            identity = Identity() if is_identity else None
-    match column.mask:
-        case _Mask(function, using_columns):
-            mask: ColumnMask | None = ColumnMask(function, using_columns)
-        case function:
-            mask = None if function is None else ColumnMask(function)
+    identity = _identity(document, path, column.identity)
+    return Column(
+        column.name,
+        column.type or "void",
+        column.nullable,
+        column.comment,
+        default=_default(document, path, column),
+        generated_as=column.generated_as,
+        identity=identity,
+        tags=document.texts((*path, "tags"), column.tags),
+        mask=_mask(column.mask),
+        renamed_from=column.renamed_from,
+        renamed_fields=column.renamed_fields,
+        declared_at=document.location(path),
+    )
+
+
+def _default(document: Document, path: DocumentPath, column: _Column) -> str | None:
+    if column.default is msgspec.UNSET:
+        return None
     if column.default is None:
         raise document.error(
             (*path, "default"),
             "default says nothing",
             'Write "NULL" in quotes for that SQL expression, or leave the key out.',
         )
-    defaults = {} if column.default is msgspec.UNSET else {"default": column.default}
-    return Column(
-        column.name,
-        column.type or "void",
-        column.nullable,
-        column.comment,
-        default=document.texts(path, defaults).get("default"),
-        generated_as=column.generated_as,
-        identity=identity,
-        tags=document.texts((*path, "tags"), column.tags),
-        mask=mask,
-        renamed_from=column.renamed_from,
-        renamed_fields=column.renamed_fields,
-        declared_at=document.location(path),
-    )
+    return document.texts(path, {"default": column.default})["default"]
+
+
+def _identity(
+    document: Document, path: DocumentPath, identity: bool | str | _Identity | None
+) -> Identity | None:
+    match identity:
+        case _Identity(start, step, always):
+            return Identity(start, step, always)
+        case str():
+            raise document.error(
+                (*path, "identity"),
+                f"identity is true, or a mapping with start, step and always, not {identity!r}",
+                "Write true.",
+            )
+    return Identity() if identity else None
+
+
+def _mask(mask: str | _Mask | None) -> ColumnMask | None:
+    match mask:
+        case _Mask(function, using_columns):
+            return ColumnMask(function, using_columns)
+        case str():
+            return ColumnMask(mask)
+    return None
 
 
 def _grants(
