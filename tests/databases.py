@@ -102,25 +102,6 @@ TAGS: tuple[dict[str, str], ...] = (
     {"pii": "no", "it's": "${x}"},
     {"cost center": ""},
 )
-READY = frozenset(
-    {
-        "automatic clustering",
-        "checks",
-        "column renames",
-        "defaults",
-        "fields",
-        "foreign keys",
-        "generation",
-        "grants",
-        "masks",
-        "owners",
-        "partitioning",
-        "row filters",
-        "table renames",
-        "tags",
-    }
-)
-"""What the engine's aspects can do by now."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +149,7 @@ def scenarios(draw: st.DrawFn) -> Scenario:
     """Draw two versions of a database whose columns of one name have types of one ladder."""
     choices = Choices(draw(st.binary(max_size=1200)) + draw(st.binary(min_size=400, max_size=400)))
     names = choices.some(NEW_NAMES) or ["items"]
-    known = (*LADDERS, *NESTED_LADDERS, *NESTED_LADDERS) if "fields" in READY else LADDERS
+    known = (*LADDERS, *NESTED_LADDERS, *NESTED_LADDERS)
     ladders = {name: choices.one_of(known) for name in COLUMNS}
     first = {name: ladder[0] for name, ladder in ladders.items()}
     start = [_with_what_stays(choices, _table(choices, name, first)) for name in names]
@@ -218,22 +199,22 @@ def _table(choices: Choices, name: str, types: Mapping[str, str]) -> Table:
         {**choices.one_of(PROPERTIES), "delta.columnMapping.mode": "name"},
         _primary_key(choices, name, required),
         cluster_by=_clustering(choices, columns),
-        tags=choices.one_of(TAGS) if "tags" in READY else {},
-        checks=_checks(choices, columns) if "checks" in READY and not is_protected else (),
-        row_filter=_row_filter(choices, columns) if "row filters" in READY and is_protected else None,
-        owner=choices.one_of((None, *PRINCIPALS)) if "owners" in READY else None,
-        grants=_grants(choices) if "grants" in READY else {},
+        tags=choices.one_of(TAGS),
+        checks=_checks(choices, columns) if not is_protected else (),
+        row_filter=_row_filter(choices, columns) if is_protected else None,
+        owner=choices.one_of((None, *PRINCIPALS)),
+        grants=_grants(choices),
     )
 
 
 def _with_what_stays(choices: Choices, table: Table) -> Table:
     """Return a new table with what can be said at creation only."""
     columns = list(table.columns)
-    if "generation" in READY and choices.rarely(3) and any(one.name == "id" for one in columns):
+    if choices.rarely(3) and any(one.name == "id" for one in columns):
         columns.append(Column("twice", "bigint", generated_as="`id` * 2", comment=choices.one_of(WORDS)))
-    if "generation" in READY and choices.rarely(3):
+    if choices.rarely(3):
         columns.append(Column("no", "bigint", identity=choices.one_of((Identity(), IDENTITY))))
-    if "partitioning" in READY and choices.rarely(3) and not table.clusters_automatically:
+    if choices.rarely(3) and not table.clusters_automatically:
         fit = [one.name for one in columns if one.name in REFERENCES]
         return replace(table, columns=tuple(columns), partitioned_by=tuple(fit), cluster_by=())
     return replace(table, columns=tuple(columns))
@@ -251,21 +232,21 @@ def _column(choices: Choices, name: str, data_type: str) -> Column:
         data_type,
         choices.flag(),
         choices.one_of(WORDS),
-        tags=choices.one_of(TAGS) if "tags" in READY else {},
+        tags=choices.one_of(TAGS),
         renamed_fields=FORMER_FIELDS.get(data_type, {}),
-        default=choices.one_of((None, *DEFAULTS)) if "defaults" in READY and name in REFERENCES else None,
+        default=choices.one_of((None, *DEFAULTS)) if name in REFERENCES else None,
     )
 
 
 def _masked(choices: Choices, column: Column, columns: Sequence[Column]) -> Column:
-    if "masks" not in READY or column.name not in COLUMNS or not choices.rarely(4):
+    if column.name not in COLUMNS or not choices.rarely(4):
         return column
     others = [one.name for one in columns if one.name not in COLUMNS]
     return replace(column, mask=ColumnMask(choices.one_of(FUNCTIONS), choices.some(others)[:2]))
 
 
 def _clustering(choices: Choices, columns: Sequence[Column]) -> Sequence[str]:
-    if "automatic clustering" in READY and choices.rarely(6):
+    if choices.rarely(6):
         return AUTO
     fit = [one.name for one in columns if can_cluster(one.data_type) and "." not in one.name]
     return choices.shuffled(choices.some(fit))[:4] if choices.flag() else ()
@@ -303,8 +284,7 @@ def _after(choices: Choices, start: Table, goal: Table, ladders: Mapping[str, Se
         return goal
     present = {column.key for column in start.columns}
     columns = [one if one.key in present else replace(one, is_nullable=True) for one in goal.columns]
-    if "column renames" in READY:
-        columns = _renamed(choices, columns, start, ladders)
+    columns = _renamed(choices, columns, start, ladders)
     kept = _staying(start)
     columns = [*kept, *(one for one in columns if one.key not in {other.key for other in kept})]
     nullable = {one.key for one in columns if one.is_nullable}
@@ -319,7 +299,7 @@ def _after(choices: Choices, start: Table, goal: Table, ladders: Mapping[str, Se
         clusters_automatically=goal.clusters_automatically and not start.partitioned_by,
         partitioned_by=start.partitioned_by,
     )
-    if "table renames" in READY and choices.rarely(6):
+    if choices.rarely(6):
         return replace(goal, table_name=NEW_NAMES[goal.table_name], renamed_from=goal.table_name)
     return goal
 
@@ -347,8 +327,6 @@ def _renamed(
 
 def _referencing(choices: Choices, tables: Sequence[Table]) -> tuple[Table, ...]:
     """Return tables with foreign keys between them, and on themselves."""
-    if "foreign keys" not in READY:
-        return tuple(tables)
     return tuple(
         replace(table, foreign_keys=tuple(_foreign_keys(choices, table, tables))) for table in tables
     )
