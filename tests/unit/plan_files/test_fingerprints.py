@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import fields, replace
 from datetime import datetime, timezone
+from typing import Any
 
 import msgspec
 import pytest
@@ -27,7 +28,7 @@ KEY = "dev.silver.orders"
 
 TABLE = TableState(columns=(Column("id", "bigint", False, "x"),), table_properties={"a": "1"})
 
-OTHERS = {
+OTHERS: dict[str, Any] = {
     "exists": False,
     "columns": (Column("id", "bigint", True, "x"),),
     "table_comment": "other",
