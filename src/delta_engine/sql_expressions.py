@@ -9,6 +9,8 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
+from delta_engine.sql_dialect import databricks_dialect
+
 if TYPE_CHECKING:
     from sqlglot import Token, exp
 
@@ -60,21 +62,20 @@ def referenced_columns(expression: str) -> frozenset[str]:
 
     Nothing is known of an expression that does not parse: the set is empty.
     """
-    return frozenset(place[0] for place in _read_places(expression))
+    return frozenset(place[0] for place in _read_places(expression) or ())
 
 
 def reads(expression: str, path: Sequence[str]) -> bool:
     """Whether an expression reads a place, something inside it, or something around it.
 
     Args:
-        expression: it reads nothing that is known of, if it does not parse.
+        expression: any word of it may be a column, if it does not parse: whoever stored it could read it.
         path: a column, and the fields that lead to a place inside it, through structs alone.
     """
-    place = [step.lower() for step in path]
-    return any(
-        all(one == other for one, other in zip(place, read, strict=False))
-        for read in _read_places(expression)
-    )
+    place, places = [step.lower() for step in path], _read_places(expression)
+    if places is None:
+        return place[0] in {token.text.lower() for token in _tokens(expression) if not _is_text(token)}
+    return any(all(one == other for one, other in zip(place, read, strict=False)) for read in places)
 
 
 def expression_problem(expression: str) -> str | None:
@@ -130,13 +131,18 @@ def condition_problem(expression: str) -> str | None:
 
 
 @lru_cache(_MANY)
-def _read_places(expression: str) -> frozenset[tuple[str, ...]]:
-    """Return the paths, in lower case, of the columns and fields that an expression reads; up to a first `[…]`."""
+def _read_places(expression: str) -> frozenset[tuple[str, ...]] | None:
+    """Return the paths, in lower case, of the columns and fields that an expression reads; up to a first `[…]`.
+
+    None for an expression that does not parse.
+    """
     from sqlglot import exp
 
     places = set()
     tree = _parsed(expression)
-    for column in tree.find_all(exp.Column) if tree else ():
+    if tree is None:
+        return None
+    for column in tree.find_all(exp.Column):
         names, around = [part.name.lower() for part in column.parts], column.parent
         while isinstance(around, exp.Dot):
             names.append(around.name.lower())
@@ -177,7 +183,7 @@ def _parsed(expression: str) -> exp.Condition | None:
     from sqlglot.errors import SqlglotError
 
     try:
-        return parse_one(expression, dialect="databricks", into=exp.Condition)
+        return parse_one(expression, dialect=databricks_dialect(), into=exp.Condition)
     except (SqlglotError, RecursionError):
         return None
 
@@ -208,11 +214,10 @@ def _words(expression: str) -> tuple[tuple[bool, str], ...]:
     """Return the texts, and the names and numbers of an expression, sorted; those in lower case, types by one name."""
     from sqlglot import TokenType
 
-    texts = (TokenType.STRING, TokenType.RAW_STRING, TokenType.HEX_STRING, TokenType.NATIONAL_STRING)
     found = []
     for token in _tokens(expression):
         word = token.text.lower()
-        if token.token_type in texts:
+        if _is_text(token):
             found.append((True, token.text))
         elif token.token_type is TokenType.NOT:
             found.append((False, "not"))
@@ -221,11 +226,18 @@ def _words(expression: str) -> tuple[tuple[bool, str], ...]:
     return tuple(sorted(found))
 
 
+def _is_text(token: Token) -> bool:
+    from sqlglot import TokenType
+
+    texts = (TokenType.STRING, TokenType.RAW_STRING, TokenType.HEX_STRING, TokenType.NATIONAL_STRING)
+    return token.token_type in texts
+
+
 def _tokens(expression: str) -> Sequence[Token]:
     from sqlglot import tokenize
     from sqlglot.errors import SqlglotError
 
     try:
-        return tokenize(expression, dialect="databricks")
+        return tokenize(expression, dialect=databricks_dialect())
     except SqlglotError:
         return ()

@@ -115,6 +115,27 @@ def test_columns_are_found_by_their_first_name() -> None:
 
 
 @pytest.mark.parametrize(
+    ("expression", "column"),
+    [
+        ("list[0] > 1", "list"),
+        ("`list`[0] > 1", "list"),
+        ("array[0].x > 1", "array"),
+        ("ARRAY['k'] > 1", "array"),
+        ("payload.list[0] > 1", "payload"),
+        ("map[0] > 1", "map"),
+    ],
+)
+def test_columns_that_are_called_like_types_are_columns(expression: str, column: str) -> None:
+    assert referenced_columns(expression) == {column}
+    assert reads(expression, (column,))
+    assert is_same_expression(expression, f"({expression})")
+
+
+def test_arrays_that_an_expression_makes_are_no_columns() -> None:
+    assert referenced_columns("array(1, 2)[0] > list(a)[0]") == {"a"}
+
+
+@pytest.mark.parametrize(
     ("path", "is_read"),
     [
         (("st",), True),
@@ -131,7 +152,15 @@ def test_places_inside_columns_are_read_with_what_is_inside_and_around_them(
     path: tuple[str, ...], is_read: bool
 ) -> None:
     assert reads("st.a + `St`.c.D > size(lines[0].x)", path) is is_read
-    assert not reads("a >", path)
+
+
+def test_any_word_may_be_a_column_of_an_expression_that_only_the_platform_parses() -> None:
+    expression = "case > 0 and `Street No` <> 'zip'"
+    assert referenced_columns(expression) == frozenset()
+    assert reads(expression, ("CASE",))
+    assert reads(expression, ("street no",))
+    assert reads(expression, ("case", "inside"))
+    assert not reads(expression, ("zip",))
 
 
 def test_an_expression_of_any_length_is_compared() -> None:

@@ -9,6 +9,7 @@ from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
 from delta_engine.models import CheckConstraint, ForeignKey, PrimaryKey, QualifiedName
+from delta_engine.sql_dialect import databricks_dialect
 from delta_engine.types import is_same_type
 from tests.fakes.unity_catalog.refusals import Refusal, require
 from tests.fakes.unity_catalog.statements import DropConstraint
@@ -80,7 +81,7 @@ def _with_check(stored: Stored, check: CheckConstraint) -> Stored:
 def _check_condition(text: str) -> None:
     """Refuse what is no condition on single rows; subqueries Delta takes, and then fails every write."""
     try:
-        tree = sqlglot.parse_one(text, dialect="databricks")
+        tree = sqlglot.parse_one(text, dialect=databricks_dialect())
     except SqlglotError as error:
         raise Refusal("PARSE_SYNTAX_ERROR", f"{text!r} is no expression") from error
     refused: dict[str | None, type[exp.Expr] | tuple[type[exp.Expr], ...]] = {

@@ -16,6 +16,7 @@ from delta_engine.models import (
     QualifiedName,
     RowFilter,
 )
+from delta_engine.sql_dialect import databricks_dialect
 from delta_engine.state.states import TableState
 from tests.fakes.unity_catalog.stored import Stored
 
@@ -64,7 +65,7 @@ def respelled(expression: str) -> str:
 
 
 def _written(expression: str) -> str:
-    return sqlglot.parse_one(expression, dialect="databricks").sql(dialect="databricks")
+    return sqlglot.parse_one(expression, dialect=databricks_dialect()).sql(dialect=databricks_dialect())
 
 
 def function_name(table: QualifiedName, name: str) -> str:

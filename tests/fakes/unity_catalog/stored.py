@@ -10,6 +10,7 @@ import sqlglot
 from sqlglot import exp
 
 from delta_engine.models import Column, QualifiedName
+from delta_engine.sql_dialect import databricks_dialect
 from delta_engine.state.states import TableState
 from delta_engine.types import ArrayType, DataType, MapType, StructField, StructType
 from tests.fakes.unity_catalog.refusals import Refusal, require
@@ -73,7 +74,7 @@ def columns_in(expression: str) -> set[str]:
 
 def _places_in(expression: str) -> Iterator[list[str]]:
     """Yield the columns and fields that an expression reads, in lower case, as far as it says them with dots."""
-    tree = sqlglot.parse_one(expression, dialect="databricks")
+    tree = sqlglot.parse_one(expression, dialect=databricks_dialect())
     for column in tree.find_all(exp.Column):
         place = keys(part.name for part in column.parts)
         around = column.parent
