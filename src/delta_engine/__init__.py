@@ -35,6 +35,7 @@ if TYPE_CHECKING:
         Table,
     )
     from delta_engine.orchestrate.orchestrator import Orchestrator
+    from delta_engine.orchestrate.run_endings import UnrecordedApplyError
     from delta_engine.plan_files.errors import StalePlanError
     from delta_engine.policy import Policy
     from delta_engine.sql import sql_data_type
@@ -76,6 +77,7 @@ __all__ = [
     "TablePlan",
     "TablePlanner",
     "TableState",
+    "UnrecordedApplyError",
     "UnsafePlanError",
     "sql_data_type",
 ]
@@ -112,6 +114,7 @@ _HOMES = {
     "TablePlan": "delta_engine.actions",
     "TablePlanner": "delta_engine.compile.planner",
     "TableState": "delta_engine.state.states",
+    "UnrecordedApplyError": "delta_engine.orchestrate.run_endings",
     "UnsafePlanError": "delta_engine.errors",
     "sql_data_type": "delta_engine.sql",
 }

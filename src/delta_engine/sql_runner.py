@@ -6,7 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from datetime import datetime, timezone
-from typing import Protocol, TypeAlias, runtime_checkable
+from typing import Protocol, TypeAlias
+
+from delta_engine.stop import Stop, current_stop
 
 Row: TypeAlias = Mapping[str, object]
 """One row of a result, by column name."""
@@ -27,35 +29,25 @@ class SqlRunner(Protocol):
         ...
 
 
-@runtime_checkable
-class InterruptibleSqlRunner(SqlRunner, Protocol):
-    """One whose statements can take as long as a warehouse needs to start, and can be given up."""
-
-    def interrupt(self) -> None:
-        """Give up the statements that are under way in all threads; later ones run as ever."""
-        ...
-
-
 @contextmanager
-def asking(runner: SqlRunner, parallelism: int) -> Iterator[ThreadPoolExecutor]:
-    """Open threads that ask a runner.
+def asking(parallelism: int) -> Iterator[ThreadPoolExecutor]:
+    """Open threads that ask a runner many things.
 
-    After an error nothing more is asked. Ctrl-C, which only the main thread hears, also gives up what is under way,
-    so that nobody waits for it.
+    After an error, and after Ctrl-C, which only the main thread hears, nothing more is asked, and what is under way is
+    given up, so that nobody waits for it.
 
     Args:
-        runner: what they ask.
         parallelism: how many threads, at most.
     """
-    with ThreadPoolExecutor(parallelism, thread_name_prefix="ask") as pool:
+    stop = Stop(within=current_stop())
+    with (
+        ThreadPoolExecutor(parallelism, thread_name_prefix="ask", initializer=stop.heed) as pool,
+        stop.at_errors(),
+    ):
         try:
             yield pool
-        except BaseException as error:
+        except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
-            if isinstance(error, (KeyboardInterrupt, SystemExit)) and isinstance(
-                runner, InterruptibleSqlRunner
-            ):
-                runner.interrupt()
             raise
 
 

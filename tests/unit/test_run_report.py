@@ -26,7 +26,7 @@ from delta_engine.models import Column, ForeignKey, QualifiedName, Table
 from delta_engine.orchestrate.orchestrator import Orchestrator
 from delta_engine.report.run_history import RunHistory
 from delta_engine.report.run_json import run_json, run_schema, short_run_json
-from delta_engine.report.run_report import RunFrame, RunReport, RunStatus, TableStatus, run_report
+from delta_engine.report.run_report import RunEnd, RunFrame, RunReport, RunStatus, TableStatus, run_report
 from delta_engine.sql_runner import Row
 from tests.builders import orders
 from tests.deployment_builders import FACTS, deployment_over
@@ -243,4 +243,4 @@ def test_a_table_that_could_not_be_dropped_is_none_of_the_models() -> None:
     )
     at = datetime(2026, 3, 1, 12, tzinfo=timezone.utc)
     frame = RunFrame(run_id="1", operation="sync", facts=FACTS, started_at=at, models=2)
-    assert run_report(frame, plan, [outcome], ended_at=at).counts["unchanged"] == 2
+    assert run_report(frame, plan, [outcome], end=RunEnd(at=at)).counts["unchanged"] == 2

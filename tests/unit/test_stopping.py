@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import threading
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -21,10 +22,11 @@ from delta_engine.errors import StatementError
 from delta_engine.execute.action_runner import ActionRunner, ApplyStoppedError, OutcomeKind
 from delta_engine.execute.apply_control import ApplyControl
 from delta_engine.execute.recording_sql_runner import RecordingSqlRunner
-from delta_engine.execute.stopping import Stop, stopped_by_signals, terminated_as_interrupted
+from delta_engine.execute.stopping import stopped_by_signals, terminated_as_interrupted
 from delta_engine.models import QualifiedName, Schema
 from delta_engine.orchestrate.orchestrator import Orchestrator
 from delta_engine.sql_runner import Row
+from delta_engine.stop import Stop, pause
 from tests.builders import orders
 from tests.deployment_builders import deployment_over
 from tests.fake_platform import FakePlatform, engine_over, recorded, statuses, sync
@@ -111,7 +113,48 @@ def test_nobody_waits_for_another_attempt_once_the_run_is_to_end() -> None:
     with pytest.raises(ApplyStoppedError) as stopped:
         ActionRunner(runner, CatalogAddressing(), DATABRICKS, parallelism=1).apply(TABLES, control=control)
     assert len(runner.statements) == 1
+    assert {outcome.kind for outcome in stopped.value.outcomes} == {OutcomeKind.STOPPED}
+
+
+def test_a_statement_that_may_be_done_is_no_untouched_table() -> None:
+    class Away(RecordingSqlRunner):
+        def run(self, sql: str) -> Sequence[Row]:
+            super().run(sql)
+            raise StatementError("no", sql=sql, error_class="TEMPORARILY_UNAVAILABLE")
+
+    stop = Stop()
+    control = ApplyControl(stop=stop, notify=lambda _note: stop.request())
+    with pytest.raises(ApplyStoppedError) as stopped:
+        ActionRunner(Away(), CatalogAddressing(), DATABRICKS, parallelism=1).apply(
+            TABLES, control=control, look=lambda _table: ()
+        )
     assert stopped.value.outcomes[0].kind is OutcomeKind.FAILED
+
+
+def test_waits_end_for_all_that_work_for_what_is_to_end() -> None:
+    outer, waits, woken = Stop(), threading.Event(), threading.Event()
+    inner = Stop(within=outer)
+
+    def wait() -> None:
+        with inner.heeded():
+            waits.set()
+            pause(60)
+        woken.set()
+
+    threading.Thread(target=wait, daemon=True).start()
+    assert waits.wait(10)
+    outer.request()
+    assert woken.wait(10)
+    assert inner.is_requested()
+
+
+def test_what_goes_on_after_a_request_pauses_as_ever() -> None:
+    stop = Stop()
+    stop.request()
+    before = time.monotonic()
+    with stop.heeded():
+        pause(0.05)
+    assert time.monotonic() - before >= 0.05
 
 
 def test_schemas_end_early_as_well() -> None:

@@ -25,7 +25,7 @@ EPILOG = (
     "Exit codes: 0 done, or nothing to do · 1 failed · 2 changes pending (plan --detailed-exitcode), "
     "or drift (drift --fail-on) · "
     "3 refused: invalid model or config, unsafe or stale plan, wrong usage · 4 locked by somebody else · "
-    "5 applied in part · 130 stopped by Ctrl-C, what was done is recorded"
+    "5 applied in part, or not recorded · 130 stopped by Ctrl-C, what was done is recorded"
 )
 
 app = typer.Typer(

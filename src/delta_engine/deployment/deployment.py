@@ -18,6 +18,8 @@ from delta_engine.deployment.recorder import Notify, RunRecorder
 from delta_engine.deployment.repository import LoadedState, StateRepository, utc_now
 from delta_engine.deployment.run_facts import RunFacts, environment_record
 from delta_engine.deployment.stores.memory import MemoryJournalStore, MemoryStateStore
+from delta_engine.execute.stopping import heard_afterwards, stopped_by_signals
+from delta_engine.stop import Stop
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -147,7 +149,11 @@ class Deployment:
             if lease.taken_over_from is not None:
                 notify(f"took over the lock of a run that died: {lease.taken_over_from}")
             yield lease
-        finally:
+        except BaseException:
+            with stopped_by_signals(Stop()):  # it ends with its own error, which says more
+                lease.release()
+            raise
+        with heard_afterwards():
             lease.release()
 
 

@@ -6,11 +6,7 @@ One table's failure never stops those that do not depend on it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
-from contextvars import copy_context
 from dataclasses import dataclass
-from functools import partial
-from queue import SimpleQueue
 from typing import TypeAlias
 
 from delta_engine.actions import TablePlan
@@ -20,15 +16,16 @@ from delta_engine.errors import DeltaEngineError
 from delta_engine.execute.apply_control import ApplyControl
 from delta_engine.execute.ddl import DeltaDDL
 from delta_engine.execute.guarded_sql_runner import GuardedSqlRunner
-from delta_engine.execute.plan_progress import OutcomeKind, PlanProgress, StepResult, TableOutcome
+from delta_engine.execute.plan_progress import OutcomeKind, PlanProgress, TableOutcome
 from delta_engine.execute.recording_sql_runner import RecordingSqlRunner
 from delta_engine.execute.reviewed_sql_runner import ReviewedSqlRunner
 from delta_engine.execute.schema_executor import SchemaExecutor, SchemaOutcome
+from delta_engine.execute.step_loop import OnOutcome, StepLoop
 from delta_engine.execute.steps import steps_of
 from delta_engine.execute.still_needed import Look, StillNeeded
-from delta_engine.execute.stopping import Stop
 from delta_engine.execute.table_work import TableWork, run_part
 from delta_engine.sql_runner import SqlRunner
+from delta_engine.stop import Stop
 
 __all__ = [
     "ActionRunner",
@@ -42,9 +39,6 @@ __all__ = [
     "TableOutcome",
     "by_table",
 ]
-
-OnOutcome: TypeAlias = Callable[[TableOutcome], object]
-"""Told what became of a table."""
 
 OnSchema: TypeAlias = Callable[[SchemaOutcome], object]
 """Told what became of a schema."""
@@ -79,9 +73,12 @@ class ApplyFailedError(DeltaEngineError):
 
 
 class ApplyStoppedError(ApplyFailedError):
-    """The run was stopped before all tables were done. A further run goes on from there."""
+    """The run was stopped, mostly before all tables were done. A further run goes on from there."""
 
     def _message(self) -> str:
+        failures = [*(one.failure for one in self.outcomes), *(one.failure for one in self.schemas)]
+        if not any(failures):
+            return f"all {len(self.outcomes)} tables were done by then; nothing is left to do."
         stopped = [outcome for outcome in self.outcomes if outcome.kind is OutcomeKind.STOPPED]
         begun = [outcome for outcome in stopped if outcome.statements]
         lines = [
@@ -187,7 +184,7 @@ class ActionRunner:
         failed = [outcome.key for outcome in schemas if outcome.kind is OutcomeKind.FAILED]
         work = TableWork(self._runner, self._addressing, self._capabilities, control, still_needed)
         progress = PlanProgress(steps_of(plan), failed_schemas=failed)
-        outcomes = self._apply_steps(progress, work, control, on_outcome)
+        outcomes = StepLoop(progress, work, control, on_outcome, parallelism=self._parallelism).run()
         undone = next((outcome.table for outcome in outcomes if outcome.failure), None)
         schemas = schema_executor.give_away(plan, schemas, undone, on_schema)
         kinds = {*(outcome.kind for outcome in schemas), *(outcome.kind for outcome in outcomes)}
@@ -220,42 +217,3 @@ class ActionRunner:
     def _schema_executor(self, stop: Stop) -> SchemaExecutor:
         runner = GuardedSqlRunner(self._runner, stop.check)
         return SchemaExecutor(DeltaDDL(runner), self._addressing, self._capabilities)
-
-    def _apply_steps(
-        self, progress: PlanProgress, work: TableWork, control: ApplyControl, on_outcome: OnOutcome
-    ) -> tuple[TableOutcome, ...]:
-        outcomes: list[TableOutcome] = []
-        finished: SimpleQueue[_Finished | None] = SimpleQueue()
-        under_way = 0
-        with (
-            control.stop.listened(partial(finished.put, None)),
-            ThreadPoolExecutor(self._parallelism, thread_name_prefix="apply") as pool,
-            control.stop.at_errors(),
-        ):
-            while not progress.is_over:
-                if control.stop.requests:
-                    progress.stop()
-                for position, step in progress.start(self._parallelism - under_way):
-                    future = pool.submit(
-                        copy_context().run, work.do, step, progress.statements_done(step.table)
-                    )
-                    future.add_done_callback(partial(_put, finished, position))
-                    under_way += 1
-                if under_way:
-                    done = finished.get()
-                    if done is None:
-                        control.tell_stopping()
-                    else:
-                        under_way -= 1
-                        progress.finish(done[0], done[1].result())
-                for outcome in progress.take_outcomes():
-                    outcomes.append(outcome)
-                    on_outcome(outcome)
-        return tuple(sorted(outcomes, key=lambda outcome: outcome.table.key))
-
-
-_Finished: TypeAlias = "tuple[int, Future[StepResult]]"
-
-
-def _put(finished: SimpleQueue[_Finished | None], position: int, future: Future[StepResult]) -> None:
-    finished.put((position, future))

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from delta_engine.execute.retries import Backoff
-from delta_engine.execute.stopping import Stop
 from delta_engine.models import QualifiedName
+from delta_engine.stop import Stop
 
 _LONGEST_LINE = 160
 
@@ -54,7 +54,6 @@ class ApplyControl:
 
     def tell_stopping(self) -> None:
         """Say that the run comes to its end; the second time, what it is waiting for."""
-        self.stop.end_waits()
         running = tuple(self.running.values())
         count = f"{len(running)} running statement{'' if len(running) == 1 else 's'}"
         if self.stop.requests < 2:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter, defaultdict, deque
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
@@ -12,9 +12,9 @@ from delta_engine.actions import AlignTable, CreateTable, DropTable, TableAction
 from delta_engine.errors import StatementError
 from delta_engine.execute.ddl import InterruptedStatementsError
 from delta_engine.execute.steps import Step
-from delta_engine.execute.stopping import StoppedError
 from delta_engine.execute.table_statements import StatementRun
 from delta_engine.models import QualifiedName
+from delta_engine.stop import StoppedError
 
 
 class OutcomeKind(Enum):
@@ -106,7 +106,7 @@ class PlanProgress:
             for step in reversed(steps)
             for part in reversed(step.parts)  # the first says it: what completes a CREATE is no change
         } | {step.table.key: OutcomeKind.DROPPED for step in steps if step.is_last}
-        self._outcomes: list[TableOutcome] = []
+        self._outcomes: deque[TableOutcome] = deque()
         self._is_stopped = False
 
     @property
@@ -160,10 +160,10 @@ class PlanProgress:
         """Pass over all steps that have not been started."""
         self._is_stopped = True
 
-    def take_outcomes(self) -> list[TableOutcome]:
-        """Return the outcomes of the tables that were finished since this was asked last."""
-        taken, self._outcomes = self._outcomes, []
-        return taken
+    def take_outcomes(self) -> Iterator[TableOutcome]:
+        """Yield, and let go of, the outcomes of the tables that were finished and not yielded yet."""
+        while self._outcomes:
+            yield self._outcomes.popleft()
 
     def _free(self, position: int) -> None:
         """Take in that a step has none before it any more."""

@@ -6,13 +6,13 @@ import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from delta_engine.error_conditions import transience
+from delta_engine.error_conditions import Transience, transience
 from delta_engine.errors import StatementError
 from delta_engine.execute.apply_control import ApplyControl, RunningStatement
 from delta_engine.execute.still_needed import StaleTableError
-from delta_engine.execute.stopping import StoppedError
 from delta_engine.models import QualifiedName
 from delta_engine.sql_runner import Row, SqlRunner
+from delta_engine.stop import StoppedError
 from delta_engine.telemetry.logs import log
 from delta_engine.telemetry.spans import span
 
@@ -68,7 +68,7 @@ class TableStatements:
             StoppedError: the run is to end.
         """
         control = self._control
-        if control.stop.requests:
+        if control.stop.is_requested():
             raise StoppedError(sql)
         started, self._retries = control.seconds(), 0
         control.running[self._table.key] = RunningStatement(table=self._table, sql=sql, since=started)
@@ -103,21 +103,24 @@ class TableStatements:
                 raise
             except StatementError as error:
                 delay = self._delay(error, waited)
-                if delay is None:
+                if delay is not None:
+                    self._control.pause(delay)
+                is_stopped = self._control.stop.is_requested()
+                if is_stopped and doubt is None and transience(error) is Transience.THROTTLED:
+                    raise StoppedError(sql) from error
+                if delay is None or is_stopped:
                     raise
                 doubt = error if _needs_look(error) else doubt
-                self._control.pause(delay)
-                if self._control.stop.requests:
-                    raise
                 waited += delay
                 self._retries += 1
 
     def _answer(self, sql: str, doubt: StatementError | None) -> Sequence[Row]:
         """Run a statement, unless it is done by now: after a doubt, a look says so."""
         try:
-            if doubt is not None and not self._has_to_run(doubt):
-                return ()
-            return self._runner.run(sql)
+            with self._control.stop.heeded():
+                if doubt is not None and not self._has_to_run(doubt):
+                    return ()
+                return self._runner.run(sql)
         except StaleTableError as error:  # it is this statement that does not get through
             error_class = error.error_class or (doubt.error_class if doubt else None)
             raise StaleTableError(error.message, sql=sql, error_class=error_class) from error
@@ -128,7 +131,11 @@ class TableStatements:
     def _delay(self, error: StatementError, waited: float) -> float | None:
         """Return how long to wait before the next attempt, and say so; None if there shall be none."""
         reason = transience(error)
-        if reason is None or self._control.stop.requests or (reason.needs_look and self._is_needed is None):
+        if (
+            reason is None
+            or self._control.stop.is_requested()
+            or (reason.needs_look and self._is_needed is None)
+        ):
             return None
         delay = self._control.backoff.delay(reason, self._retries, waited)
         if delay is not None:
@@ -142,7 +149,10 @@ class TableStatements:
 
     def _has_to_run(self, doubt: StatementError) -> bool:
         assert self._is_needed is not None
-        return self._is_needed(sum(run.is_done for run in self.runs), doubt)
+        try:
+            return self._is_needed(sum(run.is_done for run in self.runs), doubt)
+        except StoppedError:  # it is the look that was given up: nobody knows whether the statement is done
+            raise doubt from None
 
 
 def _needs_look(error: StatementError) -> bool:

@@ -3,6 +3,9 @@
 A question (SELECT, SHOW, DESCRIBE) is waited for in its first request, one round trip for most. A change is handed
 in and asked after, so that its id is known from the first moment: a connection that breaks then costs nothing but a
 question, and an interrupt can cancel it.
+
+When what a thread works for is to end (`stop`), a question is given up, and a change that waits for the warehouse is
+withdrawn. A change that runs goes on to its end: half of it would help nobody.
 """
 
 from __future__ import annotations
@@ -23,6 +26,7 @@ from delta_engine.execute.warehouse.refusals import (
 )
 from delta_engine.execute.warehouse.results import Results
 from delta_engine.sql_runner import Row
+from delta_engine.stop import StoppedError, current_stop
 
 if TYPE_CHECKING:
     from databricks.sdk.service.sql import Disposition, StatementExecutionAPI, StatementResponse
@@ -33,6 +37,9 @@ _FIRST_WAIT_SECONDS: Final = 0.1
 _LONGEST_WAIT_SECONDS: Final = 5.0
 _TELL_AFTER_SECONDS: Final = 5.0
 _CANCEL_SECONDS: Final = 60.0
+_LAST_PATIENCE_SECONDS: Final = 15.0
+"""What runs when the run is to end is asked after for so long in spite of refusals, and then cancelled."""
+
 _LARGEST_STATEMENT: Final = 16 * 1024 * 1024  # bytes; the API's limit
 
 
@@ -65,7 +72,6 @@ class WarehouseSqlRunner:
         self._results = Results(api, self._calls)
         self._is_known_to_work = False
         self._has_told = False
-        self._interrupts = 0
 
     def run(self, sql: str) -> Sequence[Row]:
         """Run one statement and return its rows; see `SqlRunner.run`.
@@ -89,22 +95,19 @@ class WarehouseSqlRunner:
                 raise
             return self._run(sql, Disposition.EXTERNAL_LINKS)
 
-    def interrupt(self) -> None:
-        """Give up what runs; see `InterruptibleSqlRunner`."""
-        self._interrupts += 1
-
     def _run(self, sql: str, disposition: Disposition) -> Sequence[Row]:
         response = self._submitted(sql, disposition)
         statement_id = response.statement_id
         if not statement_id:
             raise StatementError("the warehouse accepted it without an id", sql=sql, error_class=None)
-        with self._given_up_at_interrupts(statement_id), _lost_answers(sql):
+        with _lost_answers(sql), self._given_up_at_interrupts(statement_id):
             return self._rows(self._finished(response, statement_id, sql), sql)
 
     def _submitted(self, sql: str, disposition: Disposition) -> StatementResponse:
         """Hand a statement in.
 
         Raises:
+            StoppedError: it was not accepted, and nobody waits for it any more.
             StatementError: it was not accepted, or nobody knows.
             ConfigError: this warehouse accepts none.
         """
@@ -125,6 +128,8 @@ class WarehouseSqlRunner:
                 has_answered_before=self._is_known_to_work,
             )
         except CallError as error:
+            if error.failure in (Failure.THROTTLED, Failure.UNREACHED) and current_stop().is_requested():
+                raise StoppedError(sql) from error
             if error.failure in (Failure.REFUSED, Failure.UNREACHED) and not self._is_known_to_work:
                 raise self._unusable(error) from error
             raise _unanswered(error, sql) from error
@@ -137,11 +142,13 @@ class WarehouseSqlRunner:
         Raises:
             StatementError: it ran for too long, and was cancelled.
         """
-        interrupts = self._interrupts
+        stop = current_stop()
         waited, started = float(_WAIT_FOR_QUESTIONS if _is_question(sql) else 0), None
         for wait in growing_waits(_FIRST_WAIT_SECONDS, _LONGEST_WAIT_SECONDS):
             if _is_over(response):
                 return response
+            if stop.is_requested() and (_is_question(sql) or _is_waiting(response)):
+                return self._withdrawn(statement_id, sql)
             if _is_waiting(response):
                 waited += wait
                 self._tell_of_waiting(waited)
@@ -150,13 +157,33 @@ class WarehouseSqlRunner:
             elif self._timeout is not None and self._calls.clock() - started > self._timeout:
                 return self._cancelled_in_time(statement_id, sql)
             self._calls.pause(wait)
-            if self._interrupts != interrupts:
-                raise KeyboardInterrupt  # the main thread alone hears it
             response = self._asked(statement_id)
         raise AssertionError("waits never end")
 
     def _asked(self, statement_id: str) -> StatementResponse:
-        return self._calls.make(lambda: self._api.get_statement(statement_id), is_repeatable=True)
+        return self._calls.make(
+            lambda: self._api.get_statement(statement_id),
+            is_repeatable=True,
+            last_patience_seconds=_LAST_PATIENCE_SECONDS,
+        )
+
+    def _withdrawn(self, statement_id: str, sql: str) -> StatementResponse:
+        """Cancel a statement because nobody needs it any more, and return its end if that came first.
+
+        Raises:
+            StoppedError: it was cancelled, or is a question.
+            StatementError: it could not be cancelled.
+        """
+        if _is_question(sql):
+            self._cancel(statement_id)
+            raise StoppedError(sql)
+        response = self._cancelled(statement_id)
+        if not _is_over(response):
+            reason = "the run was stopped before it began, and it could not be cancelled"
+            raise StatementError(reason, sql=sql, error_class=None)
+        if _is_cancelled(response):
+            raise StoppedError(sql)
+        return response
 
     def _cancelled_in_time(self, statement_id: str, sql: str) -> StatementResponse:
         """Cancel a statement, and return its end if that came first.
@@ -164,6 +191,16 @@ class WarehouseSqlRunner:
         Raises:
             StatementError: it was cancelled; without an error class, if nobody knows.
         """
+        response = self._cancelled(statement_id)
+        limit = f"it ran for longer than backend.statement_timeout_seconds ({self._timeout:g})"
+        if not _is_over(response):
+            raise StatementError(f"{limit}, and could not be cancelled", sql=sql, error_class=None)
+        if _is_cancelled(response):
+            raise StatementError(f"{limit} and was cancelled", sql=sql, error_class=TIMED_OUT)
+        return response
+
+    def _cancelled(self, statement_id: str) -> StatementResponse:
+        """Cancel a statement, and return what became of it; that may take a while."""
         self._cancel(statement_id)
         deadline = self._calls.clock() + _CANCEL_SECONDS
         response = self._asked(statement_id)
@@ -172,11 +209,6 @@ class WarehouseSqlRunner:
                 break
             self._calls.pause(wait)
             response = self._asked(statement_id)
-        limit = f"it ran for longer than backend.statement_timeout_seconds ({self._timeout:g})"
-        if not _is_over(response):
-            raise StatementError(f"{limit}, and could not be cancelled", sql=sql, error_class=None)
-        if _is_cancelled(response):
-            raise StatementError(f"{limit} and was cancelled", sql=sql, error_class=TIMED_OUT)
         return response
 
     def _cancel(self, statement_id: str) -> None:
@@ -206,11 +238,15 @@ class WarehouseSqlRunner:
 
     @contextmanager
     def _given_up_at_interrupts(self, statement_id: str) -> Iterator[None]:
-        """Cancel a statement that nobody waits for any more."""
+        """Cancel a statement that nobody waits for any more, or that nobody can be asked after."""
         try:
             yield
         except (KeyboardInterrupt, SystemExit):
             self._cancel(statement_id)
+            raise
+        except CallError:
+            if current_stop().is_requested():
+                self._cancel(statement_id)
             raise
 
     def _tell_of_waiting(self, waited: float) -> None:

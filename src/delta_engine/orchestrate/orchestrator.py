@@ -119,7 +119,8 @@ class Orchestrator:
             DriftRefusal: it would undo what somebody changed by hand; nothing was changed.
             UnsafePlanError: the plan breaks a rule; nothing was changed. First violation wins.
             ApplyStoppedError: Ctrl-C or SIGTERM ended it; what was done is recorded.
-            ApplyFailedError: some tables failed; all others were applied.
+            ApplyFailedError: some tables failed; all others were applied. What could not be recorded is one, too:
+                `UnrecordedApplyError`.
         """
         self._pipeline.validator.validate_models(tables)
         with self.run("sync") as run:

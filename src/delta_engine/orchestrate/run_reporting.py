@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 
 from delta_engine.actions import TablePlan
@@ -12,8 +12,9 @@ from delta_engine.deployment.repository import utc_now
 from delta_engine.errors import StatementError
 from delta_engine.execute.action_runner import TableOutcome
 from delta_engine.execute.schema_executor import SchemaOutcome
+from delta_engine.orchestrate.run_endings import Ending
 from delta_engine.report.run_history import RunHistory
-from delta_engine.report.run_report import RunFrame, RunReport, run_report
+from delta_engine.report.run_report import RunEnd, RunFrame, RunReport, run_report
 from delta_engine.telemetry.context import in_context
 from delta_engine.telemetry.logs import log
 from delta_engine.telemetry.spans import OpenSpan, span
@@ -31,7 +32,6 @@ class RunReporting:
         self._locked = locked
         self._history = history
         self._started_at = utc_now()
-        self._schemas: list[SchemaOutcome] = []
         self._span = OpenSpan()
 
     @contextmanager
@@ -52,22 +52,21 @@ class RunReporting:
 
     def schema_done(self, outcome: SchemaOutcome) -> None:
         """Tell what became of a schema."""
-        self._schemas.append(outcome)
         _log_outcome("schema", str(outcome), outcome)
 
     def table_done(self, outcome: TableOutcome) -> None:
         """Tell what became of a table."""
         _log_outcome("table", str(outcome.table), outcome)
 
-    def ended(self, plan: TablePlan, outcomes: Sequence[TableOutcome], *, models: int) -> RunReport:
+    def ended(self, plan: TablePlan, ending: Ending, *, models: int) -> RunReport:
         """Make the report of a run whose plan was applied, and keep it where reports are kept.
 
         Args:
             plan: what was to be done.
-            outcomes: what became of each table.
+            ending: what became of it.
             models: how many models there are.
         """
-        report = self.report(plan, outcomes, models=models)
+        report = self.report(plan, ending, models=models)
         self._span.tell(status=report.status.value, **report.counts)
         facts = {"status": report.status.value, "seconds": report.seconds, **report.counts}
         log(logging.INFO, "run ended", **facts)
@@ -78,8 +77,8 @@ class RunReporting:
                 self._locked.recorder.warn(f"the run could not be added to its history: {error}")
         return report
 
-    def report(self, plan: TablePlan, outcomes: Sequence[TableOutcome] = (), *, models: int = 0) -> RunReport:
-        """Return the report of the run as it stands; nothing keeps it. Args are those of `ended`."""
+    def report(self, plan: TablePlan, ending: Ending, *, models: int) -> RunReport:
+        """Return the report of a run; nothing keeps it. Args are those of `ended`."""
         frame = RunFrame(
             run_id=self._locked.recorder.run_id,
             operation=self._locked.operation,
@@ -87,8 +86,13 @@ class RunReporting:
             started_at=self._started_at,
             models=models,
         )
-        warnings = self._locked.recorder.warnings
-        return run_report(frame, plan, outcomes, self._schemas, ended_at=utc_now(), warnings=warnings)
+        end = RunEnd(
+            at=utc_now(),
+            warnings=self._locked.recorder.warnings,
+            is_stopped=ending.is_stopped,
+            unsaved=str(ending.unsaved or ""),
+        )
+        return run_report(frame, plan, ending.outcomes, ending.schemas, end=end)
 
 
 def _log_outcome(what: str, name: str, outcome: TableOutcome | SchemaOutcome) -> None:

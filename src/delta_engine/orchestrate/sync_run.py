@@ -7,10 +7,10 @@ from contextlib import AbstractContextManager
 from dataclasses import replace
 
 from delta_engine.actions import TablePlan
-from delta_engine.aspects.table_names import RenameTable
 from delta_engine.constraints.resolution import resolved
 from delta_engine.deployment.deployment import LockedRun
 from delta_engine.deployment.document import DeploymentState
+from delta_engine.deployment.errors import StaleStateError, UnsavedStateError
 from delta_engine.deployment.repository import utc_now
 from delta_engine.deployment.resources import last_applied, table_key
 from delta_engine.drift import schemas
@@ -18,18 +18,13 @@ from delta_engine.drift.detector import DetectedTable
 from delta_engine.drift.handling import DriftRefusal, irreversible, is_replaced, restored
 from delta_engine.drift.schemas import DetectedSchema
 from delta_engine.errors import RefusalGroup, RefusedError, StatementError, raise_all
-from delta_engine.execute.action_runner import (
-    ApplyFailedError,
-    ApplyStoppedError,
-    OnOutcome,
-    OutcomeKind,
-    SchemaOutcome,
-    TableOutcome,
-)
+from delta_engine.execute.action_runner import ApplyFailedError, OnOutcome, TableOutcome
 from delta_engine.execute.apply_control import ApplyControl
 from delta_engine.execute.stopping import stopped_by_signals
 from delta_engine.models import QualifiedName, Schema, Table
+from delta_engine.orchestrate.outcome_recording import OutcomeRecording
 from delta_engine.orchestrate.pipeline import Pipeline, PlanBasis, PlannedRun
+from delta_engine.orchestrate.run_endings import Ending, Unsaved
 from delta_engine.orchestrate.run_reporting import RunReporting
 from delta_engine.orchestrate.taking_over import renew, take_over
 from delta_engine.plan_files.document import Fingerprints
@@ -37,8 +32,9 @@ from delta_engine.plan_files.reviewed_plan import ReviewedPlan
 from delta_engine.report.run_report import RunReport
 from delta_engine.state.catalog_reader import former_name, snapshot_with_former_names
 from delta_engine.state.states import CatalogState
+from delta_engine.stop import Stop
 
-_UNREADABLE = (RefusedError, RefusalGroup, StatementError)
+_UNREADABLE = (RefusedError, RefusalGroup, StatementError, OSError)
 
 
 class SyncRun:
@@ -219,30 +215,36 @@ class SyncRun:
             ApplyFailedError: some schemas or tables failed; that is recorded too.
             UnreviewedStatementError: a statement is not in the plan file; the journal has what was done until then.
             LockLost: the lock was lost on the way; the journal has what was done until then.
-            StaleStateError, UnsavedStateError: what was applied could not be recorded.
+            UnrecordedApplyError: what was applied could not be recorded; tables may have failed besides.
+            StoreError, UnsavedStateError: nothing was changed, because it could not be recorded.
         """
         control = control or ApplyControl()
         self._reporting.apply_started(plan)
         with stopped_by_signals(control.stop):
-            failure, outcomes = self._carried_out(plan, on_outcome, control, reviewed)
-            self._recorder.remember_plan(is_whole=failure is None)
-            verified = self._settle(plan, is_stopped=isinstance(failure, ApplyStoppedError))
-            outcomes = tuple(
-                replace(outcome, is_verified=outcome.table.key in verified) for outcome in outcomes
+            ending = self._carried_out(plan, on_outcome, control, reviewed)
+            self._recorder.remember_plan(is_whole=not ending.has_failed)
+            verified = self._looked_at(plan, control.stop)
+            unsaved = self._save(plan)
+            ending = replace(
+                ending,
+                outcomes=tuple(
+                    replace(one, is_verified=one.table.key in verified) for one in ending.outcomes
+                ),
+                is_stopped=control.stop.is_requested(),
+                unsaved=unsaved,
             )
-            self._report = self._reporting.ended(plan, outcomes, models=len(self._models))
-            if failure is not None:
-                raise type(failure)(outcomes, failure.schemas)
-        return outcomes
+            self._report = self._reporting.ended(plan, ending, models=len(self._models))
+        ending.raise_failure()
+        return ending.outcomes
 
     def unchanged(self) -> RunReport:
         """Return the report of a run that has nothing to do; no history keeps it."""
-        return self._reporting.report(TablePlan(), models=len(self._models))
+        return self._reporting.report(TablePlan(), Ending(), models=len(self._models))
 
     def _carried_out(
         self, plan: TablePlan, on_outcome: OnOutcome, control: ApplyControl, reviewed: ReviewedPlan | None
-    ) -> tuple[ApplyFailedError | None, tuple[TableOutcome, ...]]:
-        """Apply a plan; return what failed, if anything did, and what became of each table."""
+    ) -> Ending:
+        """Apply a plan; return what became of it so far."""
         action_runner = self._action_runner
         if reviewed is not None:
             self._recorder.follow(reviewed.checksum)
@@ -250,49 +252,22 @@ class SyncRun:
         if plan:
             self._lease.check()
             self._recorder.begin(plan, self._models, self._schemas)
-        try:
-            return None, action_runner.apply(
-                plan,
-                self._recording(plan, on_outcome),
-                on_schema=self._record_schema,
-                control=control,
-                look=self._statements_now,
-            )
-        except ApplyFailedError as error:
-            return error, error.outcomes
-
-    def _recording(self, plan: TablePlan, on_outcome: OnOutcome) -> OnOutcome:
-        """Return what records each table as it is done."""
-        models = {model.qualified_name.key: model for model in self._models}
-        renamed = {
-            align.table.key: rename.observed
-            for align in plan.align_tables
-            for rename in align.of_type(RenameTable)
-        }
+        recording = OutcomeRecording(self._recorder, self._reporting, plan, self._models, self._schemas)
 
         def record(outcome: TableOutcome) -> None:
-            if outcome.kind is OutcomeKind.STOPPED and not outcome.statements:
-                return  # it is as it was
-            if outcome.table.key in renamed and outcome.statements:  # it is the first statement
-                self._recorder.records.rename(renamed[outcome.table.key], outcome.table)
-            if outcome.kind is OutcomeKind.DROPPED:
-                self._recorder.record_drop(outcome)
-            else:
-                self._recorder.record(outcome, models.get(outcome.table.key))
-            self._reporting.table_done(outcome)
+            recording.table(outcome)
             on_outcome(outcome)
 
-        return record
+        try:
+            outcomes = action_runner.apply(
+                plan, record, on_schema=recording.schema, control=control, look=self._statements_now
+            )
+        except ApplyFailedError as error:
+            return Ending(outcomes=error.outcomes, schemas=error.schemas, has_failed=True)
+        return Ending(outcomes=outcomes, schemas=recording.schemas)
 
-    def _record_schema(self, outcome: SchemaOutcome) -> None:
-        if outcome.kind is OutcomeKind.STOPPED and not outcome.statements:
-            return  # it is as it was
-        declared = {schema.key: schema for schema in self._schemas}
-        self._recorder.record_schema(outcome, declared.get(outcome.key))
-        self._reporting.schema_done(outcome)
-
-    def _settle(self, plan: TablePlan, *, is_stopped: bool) -> frozenset[str]:
-        """Look at what was changed once more, unless nobody wants to wait for it, and save.
+    def _looked_at(self, plan: TablePlan, stop: Stop) -> frozenset[str]:
+        """Look at what was changed once more, unless nobody wants to wait for it; adopt what needed no statement.
 
         Returns:
             The tables that are as they were meant to be, by `QualifiedName.key`.
@@ -302,17 +277,23 @@ class SyncRun:
         self._recorder.records.adopt_schemas(
             [schema for schema in self._schemas if schema.key not in touched]
         )
-        verified = frozenset[str]()
-        if not is_stopped:
-            verified = self._confirm([model for model in self._wanted if model.qualified_name.key in planned])
+        changed = [model for model in self._wanted if model.qualified_name.key in planned]
+        verified = self._confirm(changed, stop)
         looked_at = {model.qualified_name.key for model in self._wanted} - planned
         self._recorder.records.adopt(
             [model for model in self._models if model.qualified_name.key in looked_at], self._observed
         )
-        if not is_stopped:
+        if not stop.is_requested():
             renew(self._recorder, self._pipeline.versions, self._replaced)
-        self._recorder.save(plan)
         return verified
+
+    def _save(self, plan: TablePlan) -> Unsaved | None:
+        """Save what was found and done; return why that was not possible."""
+        try:
+            self._recorder.save(plan)
+        except (StaleStateError, UnsavedStateError) as error:
+            return error
+        return None
 
     def _statements_now(self, table: QualifiedName) -> Sequence[str]:
         """Return what one table needs by a fresh look at it; see `Pipeline.statements_now`."""
@@ -367,16 +348,18 @@ class SyncRun:
             self._recorder.synchronize(observed, managed=None)
             self._observed = self._observed.with_tables(observed)
 
-    def _confirm(self, changed: Sequence[Table]) -> frozenset[str]:
+    def _confirm(self, changed: Sequence[Table], stop: Stop) -> frozenset[str]:
         """Look at the changed tables once more: what became of them, and at which version.
 
         Returns:
-            Those that are as they were meant to be, by `QualifiedName.key`.
+            Those that are as they were meant to be, by `QualifiedName.key`; none once the run is to end.
         """
-        if not changed or self._pipeline.versions is None:
+        if not changed or self._pipeline.versions is None or stop.is_requested():
             return frozenset()
-        self._recorder.note_versions(self._pipeline.versions)
         try:
+            self._recorder.note_versions(self._pipeline.versions)
+            if stop.is_requested():
+                return frozenset()
             return self._recorder.confirm(changed, self._pipeline.reader.snapshot_directly(changed))
         except _UNREADABLE as error:  # what was applied is recorded all the same
             self._recorder.warn(f"what was applied could not be looked at once more: {error}")

@@ -28,7 +28,10 @@ _COLUMNS: Final = {
     "started_at": ("timestamp", "When the run had the lock."),
     "ended_at": ("timestamp", "Runs: when everything was recorded."),
     "seconds": ("double", "Runs: from one to the other. Tables: what their statements took."),
-    "status": ("string", "Runs: unchanged, done, partial, failed or stopped. Tables: what became of them."),
+    "status": (
+        "string",
+        "Runs: unchanged, done, partial, failed, stopped or unsaved. Tables: what became of them.",
+    ),
     "statements": ("bigint", "Statements that ran to their end."),
     "retries": ("bigint", "Attempts after the first."),
     "is_verified": (

@@ -28,6 +28,7 @@ class RunStatus(Enum):
     PARTIAL = "partial"
     FAILED = "failed"
     STOPPED = "stopped"
+    UNSAVED = "unsaved"
 
 
 class TableStatus(Enum):
@@ -106,7 +107,7 @@ class SchemaRun:
 
     Args:
         schema: its name, catalog.schema.
-        status: created, changed, failed or stopped.
+        status: created, changed, failed, stopped (between its statements) or not_started.
         error: why it is not done; None if it is.
     """
 
@@ -124,7 +125,7 @@ class RunReport:
         operation: what was run, such as `sync`.
         environment: the environment's name.
         status: unchanged: nothing had to be done. partial: some tables failed. failed: nothing was applied.
-            stopped: somebody ended it.
+            stopped: somebody ended it. unsaved: all was done, and could not be recorded.
         started_at: when it had the lock, UTC.
         ended_at: when everything was recorded, UTC.
         seconds: from one to the other.
@@ -137,6 +138,7 @@ class RunReport:
         schemas: every schema of the plan, sorted by name.
         tables: every table of the plan, sorted by name.
         warnings: what people should know.
+        unsaved: why the deployment state could not be saved; empty if it was.
         left_out: what had to be left out because a report may only be so long; empty for nothing.
         format: always the same.
         version: of the format; fields may be added without a new one.
@@ -158,6 +160,7 @@ class RunReport:
     schemas: tuple[SchemaRun, ...] = ()
     tables: tuple[TableRun, ...] = ()
     warnings: tuple[str, ...] = ()
+    unsaved: str = ""
     left_out: str = ""
     format: str = field(default=FORMAT)
     version: int = field(default=VERSION)
@@ -182,14 +185,30 @@ class RunFrame:
     models: int = 0
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunEnd:
+    """How a run ended, besides its tables.
+
+    Args:
+        at: when everything was recorded, UTC.
+        warnings: what people should know.
+        is_stopped: whether somebody ended it.
+        unsaved: why the deployment state could not be saved; empty if it was.
+    """
+
+    at: Moment
+    warnings: Sequence[str] = ()
+    is_stopped: bool = False
+    unsaved: str = ""
+
+
 def run_report(
     frame: RunFrame,
     plan: TablePlan,
     outcomes: Sequence[TableOutcome],
     schemas: Sequence[SchemaOutcome] = (),
     *,
-    ended_at: Moment,
-    warnings: Sequence[str] = (),
+    end: RunEnd,
 ) -> RunReport:
     """Return the report of a run.
 
@@ -198,8 +217,7 @@ def run_report(
         plan: what was to be done.
         outcomes: what became of each table of the plan.
         schemas: what became of each schema of the plan.
-        ended_at: when everything was recorded, UTC.
-        warnings: what people should know.
+        end: how it ended.
     """
     actions = {action.table.key: action for action in plan.table_actions()}
     tables = tuple(_table_run(outcome, actions[outcome.table.key]) for outcome in outcomes)
@@ -208,10 +226,10 @@ def run_report(
         run_id=frame.run_id,
         operation=frame.operation,
         environment=facts.environment.name,
-        status=_status((*outcomes, *schemas)),
+        status=_status((*outcomes, *schemas), end),
         started_at=frame.started_at,
-        ended_at=ended_at,
-        seconds=round((ended_at - frame.started_at).total_seconds(), 3),
+        ended_at=end.at,
+        seconds=round((end.at - frame.started_at).total_seconds(), 3),
         run_by=facts.who,
         run_url=facts.run_url,
         lineage=facts.lineage,
@@ -221,11 +239,11 @@ def run_report(
             tables, schemas, unchanged=frame.models - len(plan.create_tables) - len(plan.align_tables)
         ),
         schemas=tuple(
-            SchemaRun(schema=str(one), status=TableStatus(one.kind.value), error=_error(one))
-            for one in schemas
+            SchemaRun(schema=str(one), status=_schema_status(one), error=_error(one)) for one in schemas
         ),
         tables=tables,
-        warnings=tuple(map(redacted, warnings)),
+        warnings=tuple(map(redacted, end.warnings)),
+        unsaved=redacted(end.unsaved),
     )
 
 
@@ -274,13 +292,21 @@ def _table_status(outcome: TableOutcome) -> TableStatus:
     return TableStatus(outcome.kind.value)
 
 
-def _status(outcomes: Sequence[TableOutcome | SchemaOutcome]) -> RunStatus:
+def _schema_status(outcome: SchemaOutcome) -> TableStatus:
+    if outcome.kind is OutcomeKind.STOPPED and not outcome.statements:
+        return TableStatus.NOT_STARTED
+    return TableStatus(outcome.kind.value)
+
+
+def _status(outcomes: Sequence[TableOutcome | SchemaOutcome], end: RunEnd) -> RunStatus:
     kinds = {outcome.kind for outcome in outcomes}
-    if OutcomeKind.STOPPED in kinds:
+    if end.is_stopped:
         return RunStatus.STOPPED
     if OutcomeKind.FAILED in kinds:
         was_applied = any(outcome.statements for outcome in outcomes)
         return RunStatus.PARTIAL if was_applied else RunStatus.FAILED
+    if end.unsaved:
+        return RunStatus.UNSAVED
     return RunStatus.DONE if outcomes else RunStatus.UNCHANGED
 
 

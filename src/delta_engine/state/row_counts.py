@@ -40,7 +40,7 @@ class SqlRowCounter:
     def count(self, tables: Iterable[QualifiedName]) -> dict[str, int]:
         """Count in parallel; see `RowCounter.count`."""
         names = list(tables)
-        with asking(self._runner, self._parallelism) as pool:
+        with asking(self._parallelism) as pool:
             return {name.key: rows for name, rows in zip(names, pool.map(self._count, names), strict=True)}
 
     def _count(self, table: QualifiedName) -> int:

@@ -64,7 +64,7 @@ class SqlTableHistoryReader:
 
     def read(self, tables: Sequence[QualifiedName]) -> Mapping[str, tuple[Commit, ...]]:
         """Return commits by `QualifiedName.key`; see `TableHistoryReader.read`."""
-        with asking(self._runner, self._parallelism) as pool:
+        with asking(self._parallelism) as pool:
             found = pool.map(self._read, tables)
             return {
                 table.key: commits

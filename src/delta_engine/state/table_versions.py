@@ -63,7 +63,7 @@ class SqlTableVersionReader:
         self, tables: Sequence[QualifiedName], *, with_id: Collection[str]
     ) -> Mapping[str, TableVersion]:
         """Return versions by `QualifiedName.key`; see `TableVersionReader.read`."""
-        with asking(self._runner, self._parallelism) as pool:
+        with asking(self._parallelism) as pool:
             found = pool.map(lambda table: self._read(table, table.key in with_id), tables)
             return {
                 table.key: version

@@ -94,7 +94,7 @@ class Preflight:
         if not looked_at:
             return ()
         self._notify(f"counting rows of {len(looked_at)} table{'' if len(looked_at) == 1 else 's'} …")
-        with asking(self._runner, self._parallelism) as pool:
+        with asking(self._parallelism) as pool:
             found = pool.map(lambda one: tuple(self._looked_at(*one)), looked_at)
             return tuple(refusal for refusals in found for refusal in refusals)
 

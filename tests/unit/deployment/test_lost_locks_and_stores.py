@@ -11,12 +11,13 @@ from delta_engine.deployment.deployment import Deployment
 from delta_engine.deployment.errors import LockHeld, LockLost, StoreError, UnsavedStateError
 from delta_engine.deployment.lock_record import LockHolder
 from delta_engine.deployment.locks.unlocked import NoLock
-from delta_engine.deployment.ports import Identity, LockLease, StateLock, StoredDocument
+from delta_engine.deployment.ports import LockLease, StateLock
 from delta_engine.deployment.stores.local import LocalJournalStore, LocalStateStore
-from delta_engine.deployment.stores.memory import MemoryJournalStore, MemoryStateStore
+from delta_engine.deployment.stores.memory import MemoryJournalStore
+from delta_engine.orchestrate.run_endings import UnrecordedApplyError
 from tests.deployment_builders import HOLDER, deployment_over
 from tests.fake_platform import FakePlatform, engine_over, recorded, statuses, sync
-from tests.unit.deployment.runs import TABLES
+from tests.unit.deployment.runs import TABLES, Unwritable
 
 
 class LosingLock(NoLock):
@@ -78,24 +79,6 @@ def test_a_lock_taken_from_the_dead_is_mentioned(platform: FakePlatform, tmp_pat
     assert notes == [f"took over the lock of a run that died: {HOLDER}"]
 
 
-class Unwritable(MemoryStateStore):
-    """A store that takes a number of writes, and no more.
-
-    Args:
-        writes: how many.
-    """
-
-    def __init__(self, writes: int) -> None:
-        super().__init__()
-        self.writes = writes
-
-    def replace(self, data: bytes, identity: Identity, expected: StoredDocument | None) -> StoredDocument:
-        self.writes -= 1
-        if self.writes < 0:
-            raise StoreError("the store is down")
-        return super().replace(data, identity, expected)
-
-
 def test_nothing_is_changed_where_nothing_can_be_recorded(platform: FakePlatform, tmp_path: Path) -> None:
     with pytest.raises(UnsavedStateError):
         sync(platform, deployment_over(tmp_path, store=Unwritable(0)), *TABLES)
@@ -107,7 +90,7 @@ def test_what_could_not_be_saved_is_in_the_journal_and_in_a_file(
 ) -> None:
     store = Unwritable(1)
     deployment = deployment_over(tmp_path, store=store)
-    with pytest.raises(UnsavedStateError):
+    with pytest.raises(UnrecordedApplyError):
         sync(platform, deployment, *TABLES)
     errored = tmp_path / "errored-2.json"
     assert errored.exists()

@@ -13,6 +13,7 @@ from enum import Enum, auto
 from typing import Final, TypeVar
 
 from delta_engine.errors import DeltaEngineError
+from delta_engine.stop import current_stop, pause
 
 Answer = TypeVar("Answer")
 
@@ -71,7 +72,7 @@ class Calls:
     """Makes calls.
 
     Args:
-        pause: waits for so many seconds.
+        pause: waits for so many seconds, or less if what the thread works for is to end.
         clock: tells seconds that only grow.
         patience_seconds: how long to try for one answer.
     """
@@ -79,7 +80,7 @@ class Calls:
     def __init__(
         self,
         *,
-        pause: Callable[[float], None] = time.sleep,
+        pause: Callable[[float], None] = pause,
         clock: Callable[[], float] = time.monotonic,
         patience_seconds: float = _PATIENCE_SECONDS,
     ) -> None:
@@ -88,7 +89,12 @@ class Calls:
         self._patience = patience_seconds
 
     def make(
-        self, call: Callable[[], Answer], *, is_repeatable: bool, has_answered_before: bool = True
+        self,
+        call: Callable[[], Answer],
+        *,
+        is_repeatable: bool,
+        has_answered_before: bool = True,
+        last_patience_seconds: float = 0,
     ) -> Answer:
         """Return the answer of a call.
 
@@ -96,10 +102,12 @@ class Calls:
             call: makes one request.
             is_repeatable: whether it does no harm to make it twice.
             has_answered_before: whether the service is known to be there.
+            last_patience_seconds: how long to try, in all, once what the thread works for is to end.
 
         Raises:
             CallError: there is no answer, or it is a refusal.
         """
+        stop = current_stop()
         again = _ALWAYS_AGAIN | _AGAIN_IF_REPEATABLE if is_repeatable else _ALWAYS_AGAIN
         start = self.clock()
         for wait in growing_waits(_FIRST_WAIT_SECONDS, _LONGEST_WAIT_SECONDS):
@@ -110,7 +118,12 @@ class Calls:
                 patience = self._patience if is_there else _FIRST_PATIENCE_SECONDS
                 if error.failure not in again or self.clock() + wait > start + patience:
                     raise
-            self.pause(wait)
+                if not stop.is_requested():
+                    self.pause(wait)
+                if stop.is_requested():
+                    if self.clock() + wait > start + last_patience_seconds:
+                        raise
+                    self.pause(wait)
         raise AssertionError("waits never end")
 
 

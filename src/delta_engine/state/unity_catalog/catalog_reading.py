@@ -139,7 +139,7 @@ class CatalogReading:
 
     def _there(self, schemas: set[str]) -> tuple[Mapping[str, Row], Mapping[TableKey, Row]]:
         """Return schemas and their tables; those that do not exist have none, so that neither waits for the other."""
-        with asking(self._runner, min(self._parallelism, 2)) as pool:
+        with asking(min(self._parallelism, 2)) as pool:
             schemata = pool.submit(self._schemata, schemas)
             tables = pool.submit(self._tables, schemas)
             return schemata.result(), tables.result()
@@ -172,7 +172,7 @@ class CatalogReading:
     ) -> tuple[_Views, Mapping[str, Answer]]:
         """Ask all that is left to ask, at the same time."""
         views = (*OF_SCHEMAS, *OF_TABLES) if wanted else OF_SCHEMAS
-        with asking(self._runner, self._parallelism) as pool:
+        with asking(self._parallelism) as pool:
             questions = [pool.submit(question) for question in details.questions(wanted)]
             queries = {view: pool.submit(self._query, view, schemas) for view in views}
             answers: dict[str, Answer] = {}

@@ -1,0 +1,318 @@
+"""How runs end in disorder: saves that fail, interrupts that come late, errors that nobody expects."""
+
+from __future__ import annotations
+
+import json
+import signal
+import threading
+from collections.abc import Callable, Collection, Mapping, Sequence
+from pathlib import Path
+
+import pytest
+
+from delta_engine.addressing import CatalogAddressing
+from delta_engine.capabilities import DATABRICKS
+from delta_engine.cli.app import run_and_exit
+from delta_engine.cli.commands import apply_plan
+from delta_engine.cli.results import Results
+from delta_engine.deployment.deployment import Deployment
+from delta_engine.deployment.document import DeploymentState
+from delta_engine.deployment.errors import StaleStateError, UnsavedStateError
+from delta_engine.deployment.lock_record import LockHolder
+from delta_engine.deployment.locks.unlocked import NoLock
+from delta_engine.deployment.ports import Identity, LockLease, StoredDocument
+from delta_engine.deployment.stores.memory import MemoryStateStore
+from delta_engine.execute.action_runner import (
+    ActionRunner,
+    ApplyFailedError,
+    ApplyStoppedError,
+    OutcomeKind,
+    TableOutcome,
+)
+from delta_engine.execute.apply_control import ApplyControl
+from delta_engine.models import QualifiedName, Table
+from delta_engine.orchestrate.orchestrator import Orchestrator
+from delta_engine.orchestrate.run_endings import UnrecordedApplyError
+from delta_engine.report.run_report import RunStatus
+from delta_engine.sql_runner import Row
+from delta_engine.state.table_versions import TableVersion, TableVersionReader
+from tests.deployment_builders import deployment_over
+from tests.fake_platform import FakePlatform, engine_over, recorded, statuses, sync
+from tests.unit.deployment.runs import TABLES, Unwritable
+
+
+@pytest.fixture
+def platform() -> FakePlatform:
+    found = FakePlatform()
+    found.models = {model.qualified_name.key: model for model in TABLES}
+    return found
+
+
+def engine_with(
+    platform: FakePlatform,
+    deployment: Deployment,
+    versions: TableVersionReader | None = None,
+    *,
+    parallelism: int = 1,
+) -> Orchestrator:
+    return Orchestrator(
+        reader=platform,
+        action_runner=ActionRunner(platform, CatalogAddressing(), DATABRICKS, parallelism=parallelism),
+        deployment=deployment,
+        versions=versions,
+    )
+
+
+def commanded(engine: Orchestrator, models: Sequence[Table] = TABLES) -> Callable[[], None]:
+    """Return a sync as the command does it, with `--json`."""
+
+    def command() -> None:
+        with engine.run("sync") as run:
+            apply_plan(run, run.plan(models), Results(as_json=True))
+
+    return command
+
+
+def exit_code(command: Callable[[], None]) -> int:
+    with pytest.raises(SystemExit) as ended:
+        run_and_exit(command)
+    assert isinstance(ended.value.code, int)
+    return ended.value.code
+
+
+@pytest.mark.parametrize(
+    ("failing", "code", "status", "tables"),
+    [
+        ("b", 5, "partial", ["created", "failed", "created"]),
+        (None, 5, "unsaved", ["created", "created", "created"]),
+    ],
+)
+def test_a_save_that_fails_hides_nothing_of_the_tables(
+    platform: FakePlatform,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    failing: str | None,
+    code: int,
+    status: str,
+    tables: list[str],
+) -> None:
+    platform.failing = failing
+    deployment = deployment_over(tmp_path, store=Unwritable(1))
+    assert exit_code(commanded(engine_over(platform, deployment))) == code
+    captured = capsys.readouterr()
+    report = json.loads(captured.out)
+    assert report["status"] == status
+    assert [table["status"] for table in report["tables"]] == tables
+    assert "the store is down" in report["unsaved"]
+    told = " ".join(captured.err.split())
+    assert ("table dev.silver.b: no (after 0 statements" in told) == (failing == "b")
+    assert "the deployment state could not be saved: the store is down" in told
+    assert "state restore" in told
+
+
+def test_the_error_carries_both_failures(platform: FakePlatform, tmp_path: Path) -> None:
+    platform.failing = "b"
+    deployment = deployment_over(tmp_path, store=Unwritable(1))
+    with pytest.raises(UnrecordedApplyError) as failed:
+        engine_over(platform, deployment).sync_tables(TABLES)
+    assert isinstance(failed.value.reason, UnsavedStateError)
+    kinds = [outcome.kind for outcome in failed.value.outcomes]
+    assert kinds == [OutcomeKind.CREATED, OutcomeKind.FAILED, OutcomeKind.CREATED]
+    first, _, *_, last = str(failed.value).splitlines()
+    assert first == "1 of 3 tables failed:"
+    assert "state restore" in last
+
+
+def test_a_document_that_somebody_else_saved_meanwhile_is_no_other_case(
+    platform: FakePlatform, tmp_path: Path
+) -> None:
+    deployment = deployment_over(tmp_path)
+    sync(platform, deployment, *TABLES[:1])
+    platform.models = {model.qualified_name.key: model for model in TABLES}
+
+    def save_meanwhile(outcome: TableOutcome) -> None:
+        if outcome.table.table == "b":
+            loaded = deployment.peek()
+            assert loaded is not None
+            deployment.repository.save(loaded.state, loaded)
+
+    with (
+        engine_over(platform, deployment).run("sync") as run,
+        pytest.raises(UnrecordedApplyError, match="saved by somebody else") as failed,
+    ):
+        run.apply(run.plan(TABLES), save_meanwhile)
+    assert isinstance(failed.value.reason, StaleStateError)
+    assert run.report.status is RunStatus.UNSAVED
+
+
+def test_a_run_with_nothing_to_do_that_cannot_be_recorded_changed_nothing(
+    platform: FakePlatform, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    deployment = deployment_over(tmp_path, store=Unwritable(2))
+    sync(platform, deployment, *TABLES)
+    assert exit_code(commanded(engine_over(platform, deployment), TABLES[:2])) == 0
+    del platform.states["dev.silver.c"]  # which is worth recording, and no table of the plan
+    capsys.readouterr()
+    assert exit_code(commanded(engine_over(platform, deployment), TABLES[:2])) == 1
+    assert json.loads(capsys.readouterr().out)["status"] == "unsaved"
+
+
+class Signalled:
+    """Reads no versions: Ctrl-C comes while it is asked for them.
+
+    Args:
+        number: the signal.
+    """
+
+    def __init__(self, number: signal.Signals = signal.SIGINT) -> None:
+        self._number = number
+
+    def read(
+        self, tables: Sequence[QualifiedName], *, with_id: Collection[str]
+    ) -> Mapping[str, TableVersion]:
+        signal.raise_signal(self._number)
+        return {}
+
+
+class CountingLock(NoLock):
+    """Counts what is taken and given back; Ctrl-C comes at the giving back, if it is told so."""
+
+    def __init__(self) -> None:
+        self.held = 0
+        self.is_signalled = False
+
+    def acquire(
+        self,
+        holder: LockHolder,
+        *,
+        timeout_seconds: float,
+        on_wait: Callable[[LockHolder], None] = lambda _holder: None,
+    ) -> LockLease:
+        self.held += 1
+        return _CountedLease(self)
+
+
+class _CountedLease:
+    fence = 1
+    taken_over_from = None
+
+    def __init__(self, lock: CountingLock) -> None:
+        self._lock = lock
+
+    def check(self) -> None:
+        pass
+
+    def release(self) -> None:
+        if self._lock.is_signalled:
+            signal.raise_signal(signal.SIGTERM)
+        self._lock.held -= 1
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupt_during_the_last_look_is_heard_when_all_is_recorded(
+    platform: FakePlatform, tmp_path: Path, capsys: pytest.CaptureFixture[str], number: signal.Signals
+) -> None:
+    lock = CountingLock()
+    deployment = deployment_over(tmp_path, lock=lock)
+    assert exit_code(commanded(engine_with(platform, deployment, Signalled(number)))) == 130
+    assert statuses(deployment) == {"a": "healthy", "b": "healthy", "c": "healthy"}
+    assert deployment.journals.read() == {}
+    assert lock.held == 0
+    captured = capsys.readouterr()
+    report = json.loads(captured.out)
+    assert report["status"] == "stopped"
+    assert [table["status"] for table in report["tables"]] == ["created"] * 3
+    assert "stopped: all 3 tables were done by then; nothing is left to do." in captured.err
+
+
+class SignalledStore(MemoryStateStore):
+    """Ctrl-C comes with every write but the first, which comes before all statements."""
+
+    def replace(self, data: bytes, identity: Identity, expected: StoredDocument | None) -> StoredDocument:
+        if expected is not None:
+            signal.raise_signal(signal.SIGINT)
+        return super().replace(data, identity, expected)
+
+
+def test_an_interrupt_during_the_save_is_heard_when_all_is_recorded(
+    platform: FakePlatform, tmp_path: Path
+) -> None:
+    deployment = deployment_over(tmp_path, store=SignalledStore())
+    assert exit_code(commanded(engine_over(platform, deployment))) == 130
+    assert statuses(deployment) == {"a": "healthy", "b": "healthy", "c": "healthy"}
+    assert recorded(deployment).serial == 2
+
+
+def test_an_interrupt_when_the_last_statement_runs_leaves_out_the_last_look(
+    platform: FakePlatform, tmp_path: Path
+) -> None:
+    control, asked = ApplyControl(), list[object]()
+
+    class Versions:
+        def read(
+            self, tables: Sequence[QualifiedName], *, with_id: Collection[str]
+        ) -> Mapping[str, TableVersion]:
+            asked.append(tables)
+            return {}
+
+    deployment = deployment_over(tmp_path)
+    with (
+        engine_with(platform, deployment, Versions()).run("sync") as run,
+        pytest.raises(ApplyStoppedError) as stopped,
+    ):
+        run.apply(run.plan(TABLES[:1]), lambda _outcome: control.stop.request(), control)
+    assert [outcome.kind for outcome in stopped.value.outcomes] == [OutcomeKind.CREATED]
+    assert asked == []
+    assert statuses(deployment) == {"a": "healthy"}
+
+
+def test_an_interrupt_while_the_lock_is_given_back_is_heard_when_it_is(
+    platform: FakePlatform, tmp_path: Path
+) -> None:
+    lock = CountingLock()
+    lock.is_signalled = True
+    deployment = deployment_over(tmp_path, lock=lock)
+    assert exit_code(commanded(engine_over(platform, deployment))) == 130
+    assert lock.held == 0
+
+
+def test_an_interrupt_while_the_lock_is_given_back_hides_no_failure(
+    platform: FakePlatform, tmp_path: Path
+) -> None:
+    lock = CountingLock()
+    lock.is_signalled = True
+    platform.failing = "b"
+    with pytest.raises(ApplyFailedError):
+        engine_over(platform, deployment_over(tmp_path, lock=lock)).sync_tables(TABLES)
+    assert lock.held == 0
+
+
+class Broken(Exception):
+    """What nobody expects of a runner."""
+
+
+def test_tables_that_finish_while_an_error_ends_the_run_are_journaled(tmp_path: Path) -> None:
+    all_run, control, seen = threading.Barrier(3), ApplyControl(), list[str]()
+
+    class HalfBroken(FakePlatform):
+        def run(self, sql: str) -> Sequence[Row]:
+            all_run.wait(10)
+            if "`b`" in sql:
+                raise Broken
+            control.stop.wait(10)  # until the run is to end
+            return super().run(sql)
+
+    platform, deployment = HalfBroken(), deployment_over(tmp_path)
+    platform.models = {model.qualified_name.key: model for model in TABLES}
+    with engine_with(platform, deployment, parallelism=3).run("sync") as run, pytest.raises(Broken):
+        run.apply(run.plan(TABLES), lambda outcome: seen.append(outcome.table.table), control)
+    assert sorted(seen) == ["a", "c"]
+    notes: list[str] = []
+    with engine_over(platform, deployment).run("sync", notes.append) as run:
+        assert found_statuses(run.state) == {"a": "healthy", "b": "unknown", "c": "healthy"}
+    assert "2 tables were recorded, 1 were not done" in notes[0]
+
+
+def found_statuses(state: DeploymentState) -> dict[str, str]:
+    found = state.resources.items()
+    return {key.rsplit(".", 1)[1]: one.status.value for key, one in found if key.startswith("table")}
