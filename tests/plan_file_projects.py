@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping, Sequence
-from contextlib import suppress
+import shutil
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import datetime, timezone
 from pathlib import Path
@@ -214,6 +215,19 @@ class PlanProject:
     def apply(self, *options: str, environment: str = "local") -> Result:
         """Apply the plan file."""
         return self.run("apply", "plan.json", *options, environment=environment)
+
+    @contextmanager
+    def unchanged(self) -> Iterator[None]:
+        """Bring the platform, and what is remembered of it, back to what they were."""
+        kept, states = self.folder / "kept", dict(self.platform.states)
+        shutil.copytree(self.folder / "state", kept)
+        try:
+            yield
+        finally:
+            shutil.rmtree(self.folder / "state")
+            kept.rename(self.folder / "state")
+            self.platform.states = states
+            self.platform.statements.clear()
 
     def read(self) -> PlanFile:
         """Return the plan file."""

@@ -24,6 +24,18 @@ class QualifiedName:
         """The name by which two spellings of the same table meet: dotted, in lower case."""
         return str(self).lower()
 
+    @classmethod
+    def of_key(cls, key: str) -> QualifiedName:
+        """Return the table that a key is about.
+
+        Raises:
+            ValueError: it is no key.
+        """
+        parts = key.split(".")
+        if len(parts) != 3 or not all(parts) or key != key.lower():
+            raise ValueError(f"{key!r} is not catalog.schema.table in lower case")
+        return cls(*parts)
+
     def __str__(self) -> str:
         return f"{self.catalog}.{self.schema}.{self.table}"
 

@@ -114,7 +114,7 @@ class Pipeline:
         """Return the states of the declared tables and of further ones, by `QualifiedName.key`."""
         declared = {model.qualified_name.key for model in basis.models}
         observed = basis.observed
-        names = [QualifiedName(*key.split(".")) for key in sorted({*further} - {*observed.tables})]
+        names = [QualifiedName.of_key(key) for key in sorted({*further} - {*observed.tables})]
         unread = list(map(_undeclared, names))
         if unread:
             observed = observed.with_tables(self.reader.snapshot(unread))
@@ -124,7 +124,7 @@ class Pipeline:
         """Return Delta's ids of existing tables, as far as they are known."""
         if self.versions is None or not tables:
             return {}
-        names = {key: state.former_name or QualifiedName(*key.split(".")) for key, state in tables.items()}
+        names = {key: state.former_name or QualifiedName.of_key(key) for key, state in tables.items()}
         found = self.versions.read(tuple(names.values()), with_id={name.key for name in names.values()})
         versions = {key: found[name.key] for key, name in names.items() if name.key in found}
         return {key: one.table_id for key, one in versions.items() if one.table_id is not None}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import reprlib
 import shlex
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -10,11 +11,14 @@ from typing import Any
 
 import msgspec
 
+from delta_engine.models import QualifiedName
 from delta_engine.plan_files.document import NO_OPTIONS, VERSION, Options, PlanFile
 from delta_engine.plan_files.errors import PlanFileError
 from delta_engine.plan_files.fingerprints import sha256
+from delta_engine.validation.model_rules import ValidTableNames
 
 _CHECKSUM = "checksum"
+_ENGINE_VERSION = re.compile(r"[\w.+!-]{1,50}", re.ASCII)
 
 
 def encode_plan_file(file: PlanFile) -> bytes:
@@ -47,10 +51,11 @@ def read_plan_file(path: Path, *, environment: str, engine_version: str) -> Plan
         ) from None
     file = _decoded(data, where=str(path), way_out=again, engine_version=engine_version)
     if file.environment != environment:
+        theirs = shlex.join(["delta-engine", "-e", file.environment])
         raise PlanFileError(
             f"the plan is for the environment {file.environment!r}, not for {environment!r}",
             where=str(path),
-            way_out=f"Apply it with `delta-engine -e {file.environment} apply`, or make one for {environment}.",
+            way_out=f"Apply it with `{theirs} apply`, or make one for {environment}.",
         )
     return file
 
@@ -80,9 +85,19 @@ def _decoded(data: bytes, *, where: str, way_out: str, engine_version: str) -> P
             way_out=way_out,
         )
     try:
-        return msgspec.convert(raw, PlanFile)
-    except msgspec.ValidationError as error:
+        file = msgspec.convert(raw, PlanFile)
+        for key in file.fingerprints.tables:
+            _require_name(key)
+    except (msgspec.ValidationError, ValueError) as error:
         raise PlanFileError(f"it is no valid plan file: {error}", where=where, way_out=way_out) from None
+    return file
+
+
+def _require_name(key: str) -> None:
+    """Refuse what no table can be called: tables are looked for under these names."""
+    name = QualifiedName.of_key(key)
+    if any(map(ValidTableNames.FORBIDDEN.search, (name.catalog, name.schema, name.table))):
+        raise ValueError(f"{key!r} is no name of a table")
 
 
 def _object(data: bytes, where: str, way_out: str) -> dict[str, Any]:
@@ -100,11 +115,12 @@ def _object(data: bytes, where: str, way_out: str) -> dict[str, Any]:
 
 
 def _require_version(raw: dict[str, Any], where: str, way_out: str) -> None:
-    if not str(raw.get("$schema", "")).startswith("urn:delta-engine:plan-file:"):
+    schema = raw.get("$schema")
+    if not isinstance(schema, str) or not schema.startswith("urn:delta-engine:plan-file:"):
         raise PlanFileError("it is JSON, but no plan file", where=where, way_out=way_out)
     version = raw.get("version")
     if not isinstance(version, int) or isinstance(version, bool) or version < 0:
-        raise PlanFileError(f"its version is {version!r}", where=where, way_out=way_out)
+        raise PlanFileError(f"its version is {reprlib.repr(version)}", where=where, way_out=way_out)
     if version > VERSION:
         raise PlanFileError(
             f"it is of format {version}, of a newer engine, and this one knows format {VERSION}",
@@ -124,7 +140,9 @@ def _require_engine(raw: dict[str, Any], engine_version: str, where: str, way_ou
     theirs = raw.get("engine_version")
     if theirs == engine_version:
         return
-    is_newer = _numbers(str(theirs)) > _numbers(engine_version)
+    if not isinstance(theirs, str) or not _ENGINE_VERSION.fullmatch(theirs):
+        raise PlanFileError(f"its engine_version is {reprlib.repr(theirs)}", where=where, way_out=way_out)
+    is_newer = _numbers(theirs) > _numbers(engine_version)
     raise PlanFileError(
         f"{'a newer' if is_newer else 'another'} engine made it: delta-engine {theirs}, and this is {engine_version}",
         where=where,

@@ -127,7 +127,9 @@ def test_what_is_no_plan_file_is_refused(path: Path, data: bytes, reason: str) -
             "a newer engine made it: delta-engine 0.10.0, and this is 0.2.0. Install delta-engine 0.10.0",
         ),
         ({"engine_version": "0.1.9"}, "another engine made it: delta-engine 0.1.9, and this is 0.2.0"),
-        ({"engine_version": None}, "another engine made it: delta-engine None, and this is 0.2.0"),
+        ({"engine_version": None}, "its engine_version is None"),
+        ({"engine_version": "0.2.0; rm x"}, "its engine_version is '0.2.0; rm x'"),
+        ({"version": [[]]}, "its version is [[]]"),
     ],
 )
 def test_other_versions_are_refused_before_anything_else_is_looked_at(

@@ -1,0 +1,77 @@
+"""Plan files that somebody forged under a right checksum: whatever stands in them, a command refuses or applies them."""
+
+from __future__ import annotations
+
+import json
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from delta_engine.plan_files.codec import encode_plan_file, read_plan_file
+from delta_engine.plan_files.errors import PlanFileError
+from delta_engine.plan_files.fingerprints import sha256
+from tests.broken_documents import broken_copies, nested
+from tests.commandline import CommandLine
+from tests.plan_file_projects import PLAN, PlanProject
+
+
+def forged(document: Any) -> bytes:
+    """Return a document under the checksum of its content, as far as it has one."""
+    data = json.dumps(document).encode()
+    read = msgspec.json.decode(data)
+    if not isinstance(read, dict) or "checksum" not in read:
+        return data
+    content = {key: value for key, value in read.items() if key != "checksum"}
+    return json.dumps(
+        document | {"checksum": sha256(msgspec.json.encode(content, order="sorted"))}
+    ).encode()
+
+
+def is_read(path: Path, data: bytes) -> bool:
+    """Whether a plan file is taken for one."""
+    path.write_bytes(data)
+    try:
+        read_plan_file(path, environment=PLAN.environment, engine_version=PLAN.engine_version)
+    except PlanFileError:
+        return False
+    return True
+
+
+def test_every_broken_file_is_read_or_refused(tmp_path: Path) -> None:
+    document = json.loads(encode_plan_file(PLAN))
+    found = [is_read(tmp_path / "plan.json", forged(broken)) for _, broken in broken_copies(document)]
+    assert {*found} == {True, False}
+
+
+@pytest.mark.parametrize("depth", [500, 950, 1_000, 5_000, 200_000])
+@pytest.mark.parametrize("brackets", ["[]", "{}"])
+def test_files_without_end_are_refused(tmp_path: Path, brackets: str, depth: int) -> None:
+    document = json.loads(encode_plan_file(PLAN))
+    for key in document:
+        data = json.dumps(document | {key: "here"}).replace('"here"', nested(brackets, depth)).encode()
+        assert not is_read(tmp_path / "plan.json", data), key
+
+
+def test_what_is_read_is_applied_or_refused(
+    tmp_path: Path, delta_engine: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project = PlanProject(tmp_path / "project", delta_engine, monkeypatch)
+    project.declare(a="first", b="first")
+    project.sync()
+    project.declare(a="second", b="first")
+    project.plan("-t", "silver.*", "--allow", "drop_column")
+    document = json.loads(project.file.read_bytes()) | {"plan": {}}  # that is for people alone
+    reviewed = [statement["sql"] for statement in document["statements"]]
+    found = {0: 0, 3: 0}
+    for what, broken in broken_copies(document, ("x", "\x1b[2J", [], {}, None)):
+        project.file.write_bytes(forged(broken))
+        with suppress(PlanFileError), project.unchanged():
+            project.read()
+            result = project.apply()
+            assert result.code in found, what
+            assert project.platform.statements == (reviewed if result.code == 0 else []), what
+            found[result.code] += 1
+    assert all(found.values())
