@@ -1,4 +1,4 @@
-"""Plan files that somebody forged under a right checksum: whatever stands in them, a command refuses or applies them."""
+"""Plan files that somebody forged under a right checksum: whatever is in them, they are refused or applied."""
 
 from __future__ import annotations
 
@@ -25,9 +25,7 @@ def forged(document: Any) -> bytes:
     if not isinstance(read, dict) or "checksum" not in read:
         return data
     content = {key: value for key, value in read.items() if key != "checksum"}
-    return json.dumps(
-        document | {"checksum": sha256(msgspec.json.encode(content, order="sorted"))}
-    ).encode()
+    return json.dumps(document | {"checksum": sha256(msgspec.json.encode(content, order="sorted"))}).encode()
 
 
 def is_read(path: Path, data: bytes) -> bool:
