@@ -185,7 +185,7 @@ def test_on_a_terminal_sync_asks(
 ) -> None:
     import sys
 
-    for stream in (sys.stdin, sys.stdout):
+    for stream in (sys.stdin, sys.stderr):
         monkeypatch.setattr(stream, "isatty", lambda: True, raising=False)
     monkeypatch.setattr("typer.confirm", _refuse)
     result = delta_engine("-e", "local", "sync")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+import sys
 from collections.abc import Sequence
 from enum import Enum
 from pathlib import Path
@@ -15,7 +16,7 @@ from delta_engine.cli.context import Context, ExitCode
 from delta_engine.cli.plan_view import print_plan, print_statements
 from delta_engine.cli.progress import shown
 from delta_engine.cli.results import Results
-from delta_engine.cli.terminal import confirm, print_note, status
+from delta_engine.cli.terminal import asks, confirm, print_note, say, status
 from delta_engine.errors import RefusedError, raise_all
 from delta_engine.execute.action_runner import (
     ApplyFailedError,
@@ -48,7 +49,7 @@ def validate_models(context: Context, tables: Sequence[str]) -> None:
     """Load and check; say how many models there are."""
     project = _load(context, tables)
     environment = project.settings.environment
-    typer.echo(f"{environment}: configuration and {counted(len(project.models), 'model')} are valid")
+    say(f"{environment}: configuration and {counted(len(project.models), 'model')} are valid")
 
 
 class Rendering(Enum):
@@ -130,9 +131,11 @@ def carry_out(
         yes: whether to go on without asking.
         reviewed: the plan file that says the same, if there is one.
     """
-    if results.as_json:
-        print_plan(plan, to_stderr=True)  # stdout is for the one document at the end
-    else:
+    if results.as_json or (asks(yes=yes) and not sys.stdout.isatty()):
+        print_plan(
+            plan, to_stderr=True
+        )  # where people look; of JSON, stdout gets the one document at the end
+    if not results.as_json:
         _show(plan, project, (), Rendering.TREE)
     raise_all(run.refusals(plan))
     if plan:
@@ -188,7 +191,7 @@ def _show(
     if rendering is Rendering.SCRIPT:
         print_statements(line.sql for line in script)
     for schema in plan.kept_schemas:
-        typer.echo(f"kept: schema {schema} is not declared any more, and stays as it is")
+        say(f"kept: schema {schema} is not declared any more, and stays as it is")
     for table in plan.kept_tables:
-        typer.echo(f"kept: {table} is not declared any more (policy.removed_tables: keep)")
-    typer.echo(f"{environment}: {plan_summary(plan)} ({counted(len(project.models), 'model')})")
+        say(f"kept: {table} is not declared any more (policy.removed_tables: keep)")
+    say(f"{environment}: {plan_summary(plan)} ({counted(len(project.models), 'model')})")

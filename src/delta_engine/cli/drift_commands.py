@@ -16,7 +16,7 @@ from delta_engine.cli.commands import apply_plan, open_engine
 from delta_engine.cli.context import Context, ExitCode
 from delta_engine.cli.plan_view import print_plan
 from delta_engine.cli.results import Results
-from delta_engine.cli.terminal import confirm, print_note, status
+from delta_engine.cli.terminal import confirm, print_note, say, status
 from delta_engine.config.described_edits import described_edit
 from delta_engine.config.model_edit_texts import ModelEdit
 from delta_engine.config.model_edits import edit_models, is_editable
@@ -89,7 +89,7 @@ def revert_drift(context: Context, tables: Sequence[str], allow: Sequence[str], 
         with status("reading the catalog …"):
             plan = run.plan_revert(project.models, is_partial=project.is_partial)
         print_plan(plan)
-        typer.echo(f"{project.settings.environment}: {plan_summary(plan)} to revert")
+        say(f"{project.settings.environment}: {plan_summary(plan)} to revert")
         raise_all(run.refusals(plan))
         if plan:
             confirm("Revert these changes?", yes=yes)
@@ -111,7 +111,7 @@ def accept_drift(context: Context, tables: Sequence[str], *, yes: bool) -> None:
             _print_findings(schema)
         for table in drifted:
             _print_findings(table)
-        typer.echo(
+        say(
             f"{project.settings.environment}: {counted_resources(len(drifted_schemas), len(drifted))} to accept"
         )
         if not drifted and not drifted_schemas:
@@ -119,7 +119,7 @@ def accept_drift(context: Context, tables: Sequence[str], *, yes: bool) -> None:
         confirm("Take this into the models?", yes=yes)
         _edit_models(project, drifted, drifted_schemas)
         run.accept(drifted, drifted_schemas)
-        typer.echo("accepted. Look at the models' changes, and commit them.")
+        say("accepted. Look at the models' changes, and commit them.")
 
 
 def _edit_models(
@@ -141,10 +141,10 @@ def _edit_models(
         )
     )
     for path in edit_models([edit for edit in edits if is_editable(edit.before)], project.settings):
-        typer.echo(f"updated: {path}")
+        say(f"updated: {path}")
     for edit in edits:
         if not is_editable(edit.before):
-            typer.echo(described_edit(edit.before, edit.after, edit.renames))
+            say(described_edit(edit.before, edit.after, edit.renames))
 
 
 def _edit(model: Table, table: DetectedTable) -> ModelEdit:
@@ -188,7 +188,7 @@ def _print(report: DriftReport) -> None:
 
 
 def _print_findings(detected: DetectedTable | DetectedSchema) -> None:
-    typer.echo(f"~ {detected.resource}")
+    say(f"~ {detected.resource}")
     for detail in detected.drift:
         finding = detail.finding
-        typer.echo(f"    {finding.field}: {finding.expected or 'absent'} → {finding.actual or 'gone'}")
+        say(f"    {finding.field}: {finding.expected or 'absent'} → {finding.actual or 'gone'}")

@@ -11,6 +11,7 @@ from delta_engine.cli.context import ExitCode
 from delta_engine.deployment.errors import LockHeld
 from delta_engine.errors import DeltaEngineError, RefusalGroup, RefusedError
 from delta_engine.execute.action_runner import ApplyFailedError, ApplyStoppedError
+from delta_engine.report.visible import visible
 from delta_engine.telemetry.logs import log, logs_json_lines
 
 
@@ -42,4 +43,4 @@ def _print(console: Console, word: str, message: str) -> None:
     if logs_json_lines():
         log(logging.ERROR, word, text=message)
         return
-    console.print(Text.assemble((f"{word}: ", "bold red"), message), soft_wrap=True)
+    console.print(Text.assemble((f"{word}: ", "bold red"), visible(message)), soft_wrap=True)

@@ -5,12 +5,10 @@ from __future__ import annotations
 from importlib.metadata import version
 from pathlib import Path
 
-import typer
-
 from delta_engine.cli.commands import carry_out, open_engine
 from delta_engine.cli.context import Context
 from delta_engine.cli.results import Results
-from delta_engine.cli.terminal import print_note, status
+from delta_engine.cli.terminal import print_note, say, status
 from delta_engine.deployment.document import AppliedPlan
 from delta_engine.orchestrate.plan_files import earlier_apply, reviewed_plan
 from delta_engine.plan_files.codec import read_plan_file
@@ -32,7 +30,7 @@ def apply_plan_file(context: Context, path: Path, results: Results, *, yes: bool
                 print_note(note)
                 results.print(run.unchanged())
             else:
-                typer.echo(f"{environment}: {note}")
+                say(f"{environment}: {note}")
             return
         with status("reading the catalog …"):
             plan = run.plan(project.models, is_partial=project.is_partial)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable
 
 from rich.console import Console
@@ -11,6 +12,7 @@ from rich.tree import Tree
 from delta_engine.actions import TablePlan
 from delta_engine.aspects.aspect import Sign
 from delta_engine.report.plan_tree import Branch, plan_branches
+from delta_engine.report.visible import in_one_line, visible
 
 _ANY_WIDTH = 100_000
 
@@ -29,15 +31,15 @@ def print_plan(plan: TablePlan, *, to_stderr: bool = False) -> None:
 
 
 def print_statements(statements: Iterable[str]) -> None:
-    """Print statements as a SQL script, as they are: no wrapping, no colours."""
-    console = Console(highlight=False, soft_wrap=True)
+    """Print statements as a SQL script, as they are; on a terminal, which would obey them, controls are spelled out."""
     for sql in statements:
-        console.print(Text(f"{sql};\n"))
+        text = f"{sql};\n\n"
+        sys.stdout.write(visible(text) if sys.stdout.isatty() else text)  # rich and click would change it
 
 
 def _tree(branch: Branch) -> Tree:
     colour = _COLOURS[branch.sign]
-    tree = Tree(Text.assemble((branch.sign.value, f"bold {colour}"), f" {branch.text}"))
+    tree = Tree(Text.assemble((branch.sign.value, f"bold {colour}"), f" {in_one_line(branch.text)}"))
     for leaf in branch.leaves:
         tree.children.append(_tree(leaf))
     return tree

@@ -15,6 +15,7 @@ from delta_engine.cli.terminal import print_note
 from delta_engine.execute.action_runner import OnOutcome, OutcomeKind, TableOutcome
 from delta_engine.execute.apply_control import ApplyControl
 from delta_engine.report.plan_tree import counted
+from delta_engine.report.visible import in_one_line, visible
 from delta_engine.telemetry.logs import logs_json_lines
 
 _COLOURS = {
@@ -55,7 +56,7 @@ def shown(plan: TablePlan) -> Iterator[ShownApply]:
             return  # the log has it
         word = Text(outcome.kind.value, _COLOURS[outcome.kind])
         count = counted(outcome.statements, "statement")
-        console.print(Text.assemble(word, f" {outcome.table} ({count})"), soft_wrap=True)
+        console.print(Text.assemble(word, visible(f" {outcome.table} ({count})")), soft_wrap=True)
 
     if not (console.is_terminal and plan) or logs_json_lines():
         yield ShownApply(on_outcome=on_outcome, control=control)
@@ -80,6 +81,6 @@ class _Board:
         running = list(self.control.running.values())  # at once: other threads change it
         running.sort(key=lambda one: one.since)
         for one in running[:_MOST_LINES]:
-            yield Text(f"  {one.line(now)}", "dim", no_wrap=True, overflow="ellipsis")
+            yield Text(in_one_line(f"  {one.line(now)}"), "dim", no_wrap=True, overflow="ellipsis")
         if len(running) > _MOST_LINES:
             yield Text(f"  and {len(running) - _MOST_LINES} more", "dim")

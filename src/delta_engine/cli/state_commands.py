@@ -12,7 +12,7 @@ import typer
 
 from delta_engine.cli.commands import open_engine
 from delta_engine.cli.context import Context
-from delta_engine.cli.terminal import confirm, print_note, status
+from delta_engine.cli.terminal import confirm, print_note, say, status
 from delta_engine.config.documents import unknown
 from delta_engine.config.settings import Settings, load_settings
 from delta_engine.deployment.codec import encode_state
@@ -31,6 +31,7 @@ from delta_engine.orchestrate.project import open_backend
 from delta_engine.policy import matches_any
 from delta_engine.report.plan_tree import counted, describe_change
 from delta_engine.report.state_documents import diff_document, resources_document, versions_document
+from delta_engine.report.visible import visible
 
 _COLOURS = {
     Status.HEALTHY: "green",
@@ -76,7 +77,7 @@ def show_state(context: Context, name: str | None, *, as_json: bool) -> None:
     elif as_json:
         typer.echo(encode_state(state))
     else:
-        _print_lines(_summary(opened, state))
+        _print_lines(map(visible, _summary(opened, state)))
 
 
 def list_resources(context: Context, globs: Sequence[str], statuses: Sequence[str], *, as_json: bool) -> None:
@@ -101,7 +102,7 @@ def list_versions(context: Context, *, as_json: bool) -> None:
         typer.echo(versions_document(versions))
         return
     for one in versions:
-        typer.echo(f"{one.version_id}  {one.saved_at:%Y-%m-%d %H:%M:%S} UTC  {one.size:>10} bytes")
+        say(f"{one.version_id}  {one.saved_at:%Y-%m-%d %H:%M:%S} UTC  {one.size:>10} bytes")
 
 
 def diff_states(context: Context, earlier: str | None, later: str | None, *, as_json: bool) -> None:
@@ -120,10 +121,10 @@ def diff_states(context: Context, earlier: str | None, later: str | None, *, as_
         typer.echo(diff_document(before, after, changes))
         return
     for change in changes:
-        typer.echo(f"{change.sign.value} {change.key}")
+        say(f"{change.sign.value} {change.key}")
         for part in change.changes:
-            typer.echo(f"    {part.sign.value} {describe_change(part)}")
-    typer.echo(f"serial {before.serial} → {after.serial}: {counted(len(changes), 'change')}")
+            say(f"    {part.sign.value} {describe_change(part)}")
+    say(f"serial {before.serial} → {after.serial}: {counted(len(changes), 'change')}")
 
 
 def restore_state(context: Context, source: str, *, force: bool, yes: bool) -> None:
@@ -133,10 +134,10 @@ def restore_state(context: Context, source: str, *, force: bool, yes: bool) -> N
     is_file = Path(source).is_file()
     state = _read_file(opened, Path(source)) if is_file else repository.load_version(source)
     saved_at = f"{state.updated_at:%Y-%m-%d %H:%M:%S} UTC"
-    typer.echo(f"serial {state.serial} of {saved_at}, {_counts(state)}", err=True)
+    say(f"serial {state.serial} of {saved_at}, {_counts(state)}", err=True)
     confirm(f"Make it the deployment state of {opened.settings.environment}?", yes=yes)
     saved = opened.deployment.restore(state, print_note, force=force, is_version=not is_file)
-    typer.echo(f"restored as serial {saved.state.serial}")
+    say(f"restored as serial {saved.state.serial}")
 
 
 def migrate_state(context: Context, *, dry_run: bool) -> None:
@@ -145,14 +146,14 @@ def migrate_state(context: Context, *, dry_run: bool) -> None:
     if dry_run:
         version = opened.load().format_version
         would = "nothing to do" if version == VERSION else f"would be saved in format {VERSION}"
-        typer.echo(f"{opened.deployment.repository.location}: format {version}, {would}")
+        say(f"{opened.deployment.repository.location}: format {version}, {would}")
         return
     migrated_from = opened.deployment.migrate(print_note)
     if migrated_from is None:
-        typer.echo(f"nothing to do: the document is in format {VERSION}")
+        say(f"nothing to do: the document is in format {VERSION}")
     else:
         backup = f"{opened.settings.environment}.state.v{migrated_from}.backup.json"
-        typer.echo(f"migrated from format {migrated_from} to {VERSION}; the old document is kept as {backup}")
+        say(f"migrated from format {migrated_from} to {VERSION}; the old document is kept as {backup}")
 
 
 def remove_resources(context: Context, names: Sequence[str], *, yes: bool) -> None:
@@ -161,10 +162,10 @@ def remove_resources(context: Context, names: Sequence[str], *, yes: bool) -> No
     with opened.deployment.locked("state rm", print_note) as run:
         keys = _selected(run.recorder.state, names)
         for key in keys:
-            typer.echo(f"- {key}")
+            say(f"- {key}")
         confirm(f"Forget {counted(len(keys), 'resource')}? The tables stay.", yes=yes)
         run.recorder.save_edited(without_resources(run.recorder.state, keys))
-    typer.echo(f"forgot {counted(len(keys), 'resource')}")
+    say(f"forgot {counted(len(keys), 'resource')}")
 
 
 def move_table(context: Context, old: str, new: str) -> None:
@@ -173,7 +174,7 @@ def move_table(context: Context, old: str, new: str) -> None:
     with opened.deployment.locked("state mv", print_note) as run:
         state = with_renamed_table(run.recorder.state, _qualified_name(old), _qualified_name(new))
         run.recorder.save_edited(state)
-    typer.echo(f"{old} is recorded as {new}")
+    say(f"{old} is recorded as {new}")
 
 
 def sync_state(context: Context, tables: Sequence[str]) -> None:
@@ -184,7 +185,7 @@ def sync_state(context: Context, tables: Sequence[str]) -> None:
     _print_lines(
         _resource_lines({k: r for k, r in state.resources.items() if r.status is not Status.HEALTHY})
     )
-    typer.echo(f"{project.settings.environment}: {_counts(state)}")
+    say(f"{project.settings.environment}: {_counts(state)}")
 
 
 def break_lock(context: Context, *, yes: bool) -> None:
@@ -196,12 +197,12 @@ def break_lock(context: Context, *, yes: bool) -> None:
         print_note(str(error))
     else:
         if holder is None:
-            typer.echo("nobody holds the lock")
+            say("nobody holds the lock")
             return
-        typer.echo(f"held by {holder}", err=True)
+        say(f"held by {holder}", err=True)
     confirm("Break this lock? If that run still works, it stops before its next statement.", yes=yes)
     broken = lock.break_lock()
-    typer.echo(f"broke the lock of {broken}" if broken else "nobody holds the lock any more")
+    say(f"broke the lock of {broken}" if broken else "nobody holds the lock any more")
 
 
 def _open(context: Context) -> _Opened:
@@ -294,4 +295,5 @@ def _resource_lines(resources: dict[str, Resource]) -> Iterator[str]:
     for key, resource in resources.items():
         word = typer.style(f"{resource.status.value:<10}", fg=_COLOURS[resource.status])
         at = f"{resource.deployed_at:%Y-%m-%d %H:%M:%S} UTC" if resource.deployed_at else ""
-        yield f"{word} {key:<{width}}  {at}  {resource.deployed_by or ''}".rstrip()
+        rest = visible(f"{key:<{width}}  {at}  {resource.deployed_by or ''}")
+        yield f"{word} {rest}".rstrip()

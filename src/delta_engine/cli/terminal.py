@@ -5,12 +5,13 @@ from __future__ import annotations
 import logging
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
 
 import typer
 from rich.console import Console
 from rich.text import Text
 
+from delta_engine.report.visible import visible
 from delta_engine.telemetry.logs import log, logs_json_lines
 
 
@@ -25,13 +26,23 @@ def status(message: str) -> Iterator[None]:
         yield
 
 
+def say(text: str, *, err: bool = False) -> None:
+    """Print a line for people, with what hides in it spelled out."""
+    typer.echo(visible(text), err=err)
+
+
 def print_note(note: str, console: Console | None = None) -> None:
     """Say something worth knowing on stderr; where a display is live, through its console."""
     if logs_json_lines():
         log(logging.WARNING, "note", text=note)
         return
     console = console or Console(stderr=True, highlight=False)
-    console.print(Text.assemble(("note: ", "bold yellow"), note), soft_wrap=True)
+    console.print(Text.assemble(("note: ", "bold yellow"), visible(note)), soft_wrap=True)
+
+
+def asks(*, yes: bool) -> bool:
+    """Whether `confirm` asks: on a terminal, wherever stdout goes, unless `--yes` was given."""
+    return not yes and sys.stdin.isatty() and sys.stderr.isatty()
 
 
 def confirm(question: str, *, yes: bool) -> None:
@@ -40,5 +51,6 @@ def confirm(question: str, *, yes: bool) -> None:
     Raises:
         typer.Abort: the answer was no.
     """
-    if not yes and sys.stdin.isatty() and sys.stdout.isatty():
-        typer.confirm(question, abort=True, err=True)
+    if asks(yes=yes):
+        with redirect_stdout(sys.stderr):  # input() writes to it
+            typer.confirm(visible(question), abort=True, err=True)

@@ -7,6 +7,7 @@ from rich.table import Table
 from rich.text import Text
 
 from delta_engine.report.run_report import RunReport
+from delta_engine.report.visible import visible
 
 _ANY_WIDTH = 200
 
@@ -24,7 +25,7 @@ def print_timings(report: RunReport) -> None:
     for table in sorted(report.tables, key=lambda table: (-table.seconds, table.table)):
         retries = sum(statement.retries for statement in table.statements)
         grid.add_row(
-            Text(table.table),
+            Text(visible(table.table)),
             table.status.value,
             str(len(table.statements)),
             str(retries),

@@ -25,6 +25,9 @@ MAX_DEPTH = 64
 
 _MOST_CHOICES = 20
 
+_HALF_CHARACTER = re.compile("[\ud800-\udfff]")
+"""JSON writes a character beyond U+FFFF as a pair of these; YAML takes each for a character of its own."""
+
 
 @dataclass(frozen=True, slots=True)
 class Document:
@@ -171,11 +174,15 @@ def _index(root: Any, file: str) -> tuple[dict[DocumentPath, int], dict[Document
         lines.setdefault(path, node.start_mark.line + 1)
         match node.id:
             case "scalar":
+                if _HALF_CHARACTER.search(node.value):
+                    raise _half_a_character(SourceLocation(file, lines[path]))
                 scalars[path] = node.value
             case "sequence":
                 pending += [((*path, i), item) for i, item in enumerate(node.value)]
             case "mapping":
                 for key, item in node.value:
+                    if _HALF_CHARACTER.search(str(key.value)):
+                        raise _half_a_character(SourceLocation(file, key.start_mark.line + 1))
                     inner = (*path, str(key.value))
                     if inner in lines:
                         raise ConfigError(
@@ -185,6 +192,14 @@ def _index(root: Any, file: str) -> tuple[dict[DocumentPath, int], dict[Document
                     lines[inner] = key.start_mark.line + 1
                     pending.append((inner, item))
     return lines, scalars
+
+
+def _half_a_character(location: SourceLocation) -> ConfigError:
+    return ConfigError(
+        r"\ud800 to \udfff are halves of characters, which no text may have",
+        location=location,
+        way_out=r"Write the character itself, or \U and its eight digits.",
+    )
 
 
 def _struct_types(annotation: object) -> list[type]:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import re
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timezone
 from enum import Enum
@@ -18,17 +17,10 @@ from delta_engine.drift.drift_report import DriftReport, Finding, PastRun, Resou
 from delta_engine.drift_policy import DriftKind, Severity
 from delta_engine.report.drift_history import HEIGHT, earlier_runs, history_chart, this_run
 from delta_engine.report.value_diff import diff_values
+from delta_engine.report.visible import visible
 
 if TYPE_CHECKING:
     from jinja2 import Template
-
-# Texts that change how others are read, or that cannot be seen: controls (not tab and line feed), soft hyphen,
-# zero-width and bidirectional marks, line separators, surrogates (which no file can hold), non-characters.
-_UNSEEN: Final = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\ufffe\uffff"
-    "\ud800-\udfff]"
-)
-
 
 _MANY: Final = 200
 """More findings than this are laid out only as they come into view, which pictures of a whole page do not like."""
@@ -95,7 +87,7 @@ def _template() -> Template:
 def _visible(value: object) -> object:
     """Spell out what cannot be seen; jinja2 calls this for every value before it escapes it."""
     if isinstance(value, str) and not hasattr(value, "__html__"):
-        return _UNSEEN.sub(lambda found: f"\\u{ord(found.group()):04x}", value)
+        return visible(value)
     return value
 
 

@@ -16,6 +16,7 @@ from delta_engine.drift.drift_report import (
 )
 from delta_engine.drift_policy import DriftKind, Severity
 from delta_engine.report.plan_tree import counted
+from delta_engine.report.visible import in_one_line
 
 _LONGEST_VALUE = 200
 
@@ -36,7 +37,7 @@ def drift_text(report: DriftReport) -> str:
 def drift_lines(report: DriftReport) -> Iterator[Line]:
     """Yield the report's lines, for terminals that have colours: printable, whatever somebody wrote into a comment."""
     for line in _lines(report):
-        yield Line(_printable(line.text), line.severity)
+        yield Line(in_one_line(line.text), line.severity)
 
 
 def _lines(report: DriftReport) -> Iterator[Line]:
@@ -177,7 +178,3 @@ def _moment(at: datetime) -> str:
 def _shown(text: str) -> str:
     """Return a value within reason: comments can be pages long."""
     return text if len(text) <= _LONGEST_VALUE else f"{text[:_LONGEST_VALUE]}…"
-
-
-def _printable(text: str) -> str:
-    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)

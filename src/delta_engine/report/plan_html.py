@@ -9,6 +9,7 @@ from typing import Final
 from delta_engine.actions import TablePlan
 from delta_engine.aspects.aspect import Sign
 from delta_engine.report.plan_tree import Branch, plan_branches, plan_summary
+from delta_engine.report.visible import visible
 
 _COLOURS: Final[Mapping[Sign, str]] = {
     Sign.ADDED: "#1a7f37",
@@ -25,7 +26,7 @@ def plan_html(plan: TablePlan, *, environment: str) -> str:
         plan: the plan.
         environment: the environment that it is for.
     """
-    title = f"<p><b>{escape(environment)}</b>: {escape(plan_summary(plan))}</p>"
+    title = f"<p><b>{escape(visible(environment))}</b>: {escape(plan_summary(plan))}</p>"
     tables = "".join(f"<details open>{''.join(_table(branch))}</details>" for branch in plan_branches(plan))
     return f'<div style="font:13px/1.6 monospace;white-space:pre-wrap">{title}{tables}</div>'
 
@@ -46,4 +47,4 @@ def _leaves(branch: Branch) -> Iterator[str]:
 
 def _line(branch: Branch) -> str:
     sign = f'<b style="color:{_COLOURS[branch.sign]}">{escape(branch.sign.value)}</b>'
-    return f"{sign} {escape(branch.text)}"
+    return f"{sign} {escape(visible(branch.text))}"

@@ -17,6 +17,7 @@ from delta_engine.aspects.aspect import Sign
 from delta_engine.errors import RefusedError
 from delta_engine.execute.action_runner import ScriptLine, by_table
 from delta_engine.report.plan_tree import Branch, counted, plan_branches, plan_summary
+from delta_engine.report.visible import in_one_line, visible
 from delta_engine.telemetry.redaction import redacted
 
 LONGEST: Final = 60_000
@@ -65,14 +66,14 @@ def plan_markdown(
 
 def code_span(text: str) -> str:
     """Return text as inline code, in one line, whatever is in it."""
-    visible = _in_one_line(text)
-    fence = "`" * (_longest_run(visible) + 1)
-    needs_room = not visible or visible[0] in "` " or visible[-1] in "` "
-    return f"{fence} {visible} {fence}" if needs_room else f"{fence}{visible}{fence}"
+    line = in_one_line(text)
+    fence = "`" * (_longest_run(line) + 1)
+    needs_room = not line or line[0] in "` " or line[-1] in "` "
+    return f"{fence} {line} {fence}" if needs_room else f"{fence}{line}{fence}"
 
 
 def _refused(refusals: Sequence[str]) -> Iterator[str]:
-    told = _fitting([_visible(redacted(refusal)) for refusal in refusals], _ROOM_FOR_LISTS)
+    told = _fitting([visible(redacted(refusal)) for refusal in refusals], _ROOM_FOR_LISTS)
     yield _fenced("text", "\n".join(told))
     if len(told) < len(refusals):
         yield f"{counted(len(refusals) - len(told), 'further refusal')} would be too long for a comment."
@@ -120,7 +121,7 @@ def _within(sections: Sequence[tuple[str, str]], room: int) -> Iterator[str]:
 
 def _changes(branch: Branch) -> str:
     heading = f"#### {code_span(f'{branch.sign.value} {branch.text}')}"
-    lines = [f"{_DIFF_MARKS[leaf.sign]} {_in_one_line(redacted(leaf.text))}" for leaf in branch.leaves]
+    lines = [f"{_DIFF_MARKS[leaf.sign]} {in_one_line(redacted(leaf.text))}" for leaf in branch.leaves]
     if not lines:
         return heading
     block = _fenced("diff", "\n".join(lines))
@@ -134,7 +135,7 @@ def _sql(statements: Sequence[str]) -> str:
         return ""
     return _folded(
         f"SQL: {counted(len(statements), 'statement')}",
-        _fenced("sql", "\n".join(f"{_visible(redacted(sql))};" for sql in statements)),
+        _fenced("sql", "\n".join(f"{visible(redacted(sql))};" for sql in statements)),
     )
 
 
@@ -145,20 +146,8 @@ def _folded(summary: str, block: str) -> str:
 
 def _fenced(language: str, text: str) -> str:
     fence = "`" * max(3, _longest_run(text) + 1)
-    return f"{fence}{language}\n{_visible(text)}\n{fence}"
+    return f"{fence}{language}\n{visible(text)}\n{fence}"
 
 
 def _longest_run(text: str) -> int:
     return max((len(run) for run in _BACKTICKS.findall(text)), default=0)
-
-
-def _in_one_line(text: str) -> str:
-    return _visible(text).replace("\n", "\\n").replace("\t", "\\t")
-
-
-def _visible(text: str) -> str:
-    """Return text in which nothing hides: characters that show nothing, or turn the line around, are spelled out."""
-    return "".join(
-        char if char.isprintable() or char in "\n\t" else char.encode("unicode_escape").decode()
-        for char in text
-    )

@@ -145,6 +145,8 @@ def test_the_settings_of_a_sql_warehouse(write: Write, tmp_path: Path) -> None:
         ),
         ("backend: {", "backend: {{", "conf/dev.yml:"),
         ("variables:", "environment: x\nvariables:", "conf/dev.yml:3: key 'environment' stands here twice."),
+        ("n: 7", r'n: "\ud83d\ude80"', r"conf/dev.yml:3: \ud800 to \udfff are halves of characters"),
+        ("n: 7", r'"\ud83d": 7', r"conf/dev.yml:3: \ud800 to \udfff are halves of characters"),
         ("environment: dev", "environment: ~", "conf/dev.yml:1: environment: Expected `str`, got `null`."),
     ],
 )

@@ -1,0 +1,100 @@
+"""Questions: asked on a terminal, wherever the results go, and nowhere else."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import typer
+
+from tests.commandline import CommandLine
+from tests.plan_file_projects import PlanProject
+
+
+@pytest.fixture
+def project(tmp_path: Path, delta_engine: CommandLine, monkeypatch: pytest.MonkeyPatch) -> PlanProject:
+    made = PlanProject(tmp_path / "project", delta_engine, monkeypatch)
+    made.declare(a="first")
+    return made
+
+
+class Answer:
+    """Somebody at a terminal, who is asked and says yes or no."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, *, yes: bool) -> None:
+        self.questions: list[str] = []
+        self._yes = yes
+        for stream in (sys.stdin, sys.stderr):
+            monkeypatch.setattr(stream, "isatty", lambda: True, raising=False)
+        monkeypatch.setattr(typer, "confirm", self._confirm)
+
+    def _confirm(self, question: str, **_options: object) -> None:
+        self.questions.append(question)
+        if not self._yes:
+            raise typer.Abort
+
+
+@pytest.mark.parametrize("options", [(), ("--json",), ("--timings",)])
+@pytest.mark.parametrize("is_file", [False, True])
+def test_a_run_asks_although_its_results_go_into_a_file(
+    project: PlanProject, monkeypatch: pytest.MonkeyPatch, options: tuple[str, ...], is_file: bool
+) -> None:
+    project.plan()
+    command = ("apply", "plan.json", *options) if is_file else ("sync", *options)
+    answer = Answer(monkeypatch, yes=False)
+    refused = project.run(*command)
+    assert refused.code == 130
+    assert answer.questions == ["Apply these changes?"]
+    assert "dev.silver.a" in refused.stderr  # what is asked about is to be seen
+    assert project.platform.statements == []
+    if "--json" in options:
+        assert refused.stdout == ""
+
+    assert project.run(*command, "--yes").code == 0
+    assert len(answer.questions) == 1
+
+
+def test_who_agrees_gets_the_results(project: PlanProject, monkeypatch: pytest.MonkeyPatch) -> None:
+    answer = Answer(monkeypatch, yes=True)
+    done = project.run("sync", "--json")
+    assert (done.code, len(answer.questions)) == (0, 1)
+    assert json.loads(done.stdout)["counts"]["created"] == 1
+    assert project.run("sync").code == 0
+    assert len(answer.questions) == 1  # nothing to do, nothing to ask
+
+
+def test_without_a_terminal_nothing_is_asked(project: PlanProject) -> None:
+    assert project.run("sync", "--json").code == 0
+
+
+def ask_in_a_terminal(project: PlanProject, answer: bytes) -> tuple[int, str, str]:
+    """Forget a table with stdout in a file; return the exit code, the file, and what the terminal shows."""
+    control, terminal = pty.openpty()
+    program = str(Path(sys.executable).with_name("delta-engine"))
+    command = [program, "-e", "local", "state", "rm", "dev.silver.a"]
+    results = project.folder / "results"
+    with results.open("wb") as stdout:
+        process = subprocess.Popen(
+            command, stdin=terminal, stdout=stdout, stderr=terminal, cwd=project.folder
+        )
+    os.close(terminal)
+    shown = b""
+    while b"[y/N]:" not in shown:
+        shown += os.read(control, 1_000)
+    os.write(control, answer)
+    code = process.wait(60)
+    os.close(control)
+    return code, results.read_text(), shown.decode()
+
+
+def test_the_question_stays_out_of_the_results(project: PlanProject) -> None:
+    project.sync()
+    refused = ask_in_a_terminal(project, b"n\n")
+    assert refused[:2] == (130, "- table.dev.silver.a\n")
+    assert "Forget 1 resource? The tables stay." in refused[2]
+    assert ask_in_a_terminal(project, b"y\n")[:2] == (0, "- table.dev.silver.a\nforgot 1 resource\n")

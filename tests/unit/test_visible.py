@@ -1,0 +1,112 @@
+"""What names, comments and platforms say is shown to people with nothing that hides in it, and to machines as it is."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+from delta_engine.actions import CreateTable, TablePlan
+from delta_engine.cli.plan_view import print_statements
+from delta_engine.errors import StatementError
+from delta_engine.models import CheckConstraint, Column, Table
+from delta_engine.report.plan_html import plan_html
+from delta_engine.report.visible import in_one_line, visible
+from delta_engine.sql_runner import Row
+from tests.commandline import CommandLine
+from tests.plan_file_projects import PlanProject
+
+HIDING = "\x1b[2J\x1b]0;x\x07\x9b31m\u202e\u2066\u200b\ufeff\u2028\r\x00"
+HARMLESS = "naïve Größe 表 🧑‍🚀 می‌خواهم a\u00a0b"
+UNSEEN = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\u200b\u2028\ufeff\U000e0041]")
+
+
+def test_what_hides_is_spelled_out_and_nothing_else() -> None:
+    assert visible("a\x1b[2J\u202e\r\U000e0041\n\tb") == "a\\u001b[2J\\u202e\\u000d\\U000e0041\n\tb"
+    assert in_one_line("a\n\tb\x1b") == "a\\n\\tb\\u001b"
+    assert not UNSEEN.search(visible(HIDING))
+    assert visible("".join(map(chr, range(0xD800, 0xE000)))).isascii()
+    assert visible(HARMLESS) == HARMLESS
+
+
+@pytest.fixture
+def project(tmp_path: Path, delta_engine: CommandLine, monkeypatch: pytest.MonkeyPatch) -> PlanProject:
+    made = PlanProject(tmp_path / "project", delta_engine, monkeypatch)
+    hiding, check = json.dumps(HIDING), json.dumps(f"id > '{HIDING}'")
+    made.declare(further=f", properties: {{p: {hiding}}}, checks: {{c: {check}}}", a=HIDING)
+    return made
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("plan",),
+        ("plan", "--markdown"),
+        ("sync",),
+        ("sync", "--json"),
+        ("drift",),
+        ("state", "show"),
+        ("state", "list"),
+        ("plan", "-t", HIDING),
+        ("state", "show", HIDING),
+        ("state", "mv", HIDING, HIDING),
+    ],
+)
+def test_commands_show_nothing_that_hides(project: PlanProject, command: tuple[str, ...]) -> None:
+    result = project.run(*command)
+    assert not UNSEEN.search(result.stderr)
+    if "--json" not in command:
+        assert not UNSEEN.search(result.stdout)
+
+
+def test_what_a_platform_says_is_shown_with_nothing_that_hides(
+    project: PlanProject, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = project.platform.run
+
+    def refusing(sql: str) -> list[Row]:
+        if "CREATE" in sql:
+            raise StatementError(f"{HIDING}\nno", sql=sql, error_class="NO")
+        return list(run(sql))
+
+    monkeypatch.setattr(project.platform, "run", refusing)
+    failed = project.run("sync")
+    assert failed.code == 1
+    assert "\\u001b[2J" in failed.stderr
+    assert not UNSEEN.search(failed.stderr)
+
+
+def test_drift_is_shown_with_nothing_that_hides(project: PlanProject) -> None:
+    project.sync()
+    project.platform.states.clear()
+    for command in (("drift",), ("drift", "--format", "html"), ("drift", "--revert")):
+        assert not UNSEEN.search(project.run(*command).stdout)
+
+
+def test_pages_show_nothing_that_hides() -> None:
+    model = Table("dev", "silver", "orders", [Column("id", "int")], checks=[CheckConstraint("c", HIDING)])
+    page = plan_html(TablePlan(create_tables=(CreateTable(model),)), environment=HIDING)
+    assert "\\u001b[2J" in page
+    assert not UNSEEN.search(page)
+
+
+def test_scripts_are_exact_but_on_terminals(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sql = f"COMMENT ON TABLE x IS 'a\tb {HIDING}'"
+    print_statements([sql])
+    assert capsys.readouterr().out == f"{sql};\n\n"
+
+    control, terminal = pty.openpty()
+    with os.fdopen(control, "rb"), os.fdopen(terminal, "w", encoding="utf-8") as stdout:
+        monkeypatch.setattr(sys, "stdout", stdout)
+        print_statements([sql])
+        stdout.flush()
+        shown = os.read(control, 10_000).decode()
+    assert "a" in shown
+    assert not UNSEEN.search(shown.replace("\r\n", "\n"))
