@@ -24,26 +24,11 @@ from delta_engine.models import (
     RowFilter,
     Table,
 )
-from tests.model_edit_cases import (
-    BLOCK,
-    CASES,
-    FLOW,
-    FLOW_TABLE,
-    IN_BRACES,
-    LINES_IN_BRACES,
-    SHARED,
-    UNUSUAL,
-    WHOLE,
-    WHOLE_CASES,
-    Case,
-    Change,
-    column,
-    inserted,
-    keyed,
-    ordered,
-    with_,
-    with_columns,
-)
+from tests.model_edit_cases.changes import Case, Change, column, inserted, keyed, ordered, with_, with_columns
+from tests.model_edit_cases.in_braces import FLOW_TABLE, IN_BRACES, LINES_IN_BRACES
+from tests.model_edit_cases.ordinary_files import BLOCK, CASES, FLOW
+from tests.model_edit_cases.unusual_files import SHARED, UNUSUAL
+from tests.model_edit_cases.whole_tables import WHOLE, WHOLE_CASES
 from tests.model_projects import HOSTILE, settings_of
 
 
