@@ -35,7 +35,7 @@ from delta_engine.aspects.table_properties import SetTableProperties, UnsetTable
 from delta_engine.aspects.table_tags import SetTableTags, UnsetTableTags
 from delta_engine.aspects.tags import TagChange
 from delta_engine.execute.steps import steps_of
-from delta_engine.model_parts import to_grants
+from delta_engine.model_values import to_grants
 from delta_engine.models import Column, ColumnMask, Identity, PrimaryKey
 from delta_engine.nested_types import (
     FieldRename,

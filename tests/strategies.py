@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from delta_engine.aspects.clustering import can_cluster
 from delta_engine.constraints.resolution import resolved
-from delta_engine.model_parts import read_only, to_grants
+from delta_engine.model_values import read_only, to_grants
 from delta_engine.models import (
     CheckConstraint,
     Column,

@@ -8,7 +8,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import Enum, unique
-from types import MappingProxyType
+
+from delta_engine.model_values import (
+    set_fields,
+    to_flag,
+    to_names,
+    to_optional_text,
+    to_text,
+    to_whole_number,
+)
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -116,7 +124,12 @@ class PrimaryKey:
     rely: bool = False
 
     def __init__(self, columns: Iterable[str], name: str | None = None, rely: bool = False) -> None:
-        set_fields(self, columns=to_names("columns", columns), name=name, rely=rely)
+        set_fields(
+            self,
+            columns=to_names("columns", columns),
+            name=to_optional_text(name, "name"),
+            rely=to_flag(rely, "rely"),
+        )
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -148,10 +161,14 @@ class ForeignKey:
         set_fields(
             self,
             columns=to_names("columns", columns),
-            references=str(references),
+            references=(
+                str(references)
+                if isinstance(references, QualifiedName)
+                else to_text(references, "references")
+            ),
             referenced_columns=to_names("referenced_columns", referenced_columns),
-            name=name,
-            rely=rely,
+            name=to_optional_text(name, "name"),
+            rely=to_flag(rely, "rely"),
         )
 
 
@@ -166,6 +183,13 @@ class CheckConstraint:
 
     name: str
     expression: str
+
+    def __post_init__(self) -> None:
+        set_fields(
+            self,
+            name=to_text(self.name, "name"),
+            expression=to_text(self.expression, "expression", self.name),
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,6 +206,14 @@ class Identity:
     step: int = 1
     always: bool = True
 
+    def __post_init__(self) -> None:
+        set_fields(
+            self,
+            start=to_whole_number(self.start, "start"),
+            step=to_whole_number(self.step, "step"),
+            always=to_flag(self.always, "always"),
+        )
+
 
 @dataclass(frozen=True, slots=True, init=False)
 class ColumnMask:
@@ -196,7 +228,11 @@ class ColumnMask:
     using_columns: tuple[str, ...] = ()
 
     def __init__(self, function: str, using_columns: Iterable[str] = ()) -> None:
-        set_fields(self, function=function, using_columns=to_names("using_columns", using_columns))
+        set_fields(
+            self,
+            function=to_text(function, "function"),
+            using_columns=to_names("using_columns", using_columns),
+        )
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -212,55 +248,8 @@ class RowFilter:
     columns: tuple[str, ...] = ()
 
     def __init__(self, function: str, columns: Iterable[str] = ()) -> None:
-        set_fields(self, function=function, columns=to_names("columns", columns))
+        set_fields(self, function=to_text(function, "function"), columns=to_names("columns", columns))
 
 
 Grants = Mapping[str, tuple[str, ...]]
 """Privileges by principal: upper case, sorted."""
-
-
-def read_only(mapping: Mapping[str, str]) -> Mapping[str, str]:
-    """Return a read-only copy, sorted by key so that it reads the same whatever the order of input."""
-    return MappingProxyType({key: mapping[key] for key in sorted(mapping)})
-
-
-def to_grants(grants: Mapping[str, Iterable[str]]) -> Grants:
-    """Return privileges by principal, each spelled as SQL does, sorted and once.
-
-    Raises:
-        TypeError: privileges are a text instead of a list of them.
-    """
-    return MappingProxyType(
-        {
-            principal: tuple(
-                sorted(
-                    {
-                        privilege.upper().replace("_", " ")
-                        for privilege in to_names("grants", grants[principal])
-                    }
-                )
-            )
-            for principal in sorted(grants)
-        }
-    )
-
-
-def to_names(what: str, value: Iterable[str]) -> tuple[str, ...]:
-    """Return names as a tuple.
-
-    Args:
-        what: the argument, for the message.
-        value: a tuple or list.
-
-    Raises:
-        TypeError: it is a text: `("id")` without the comma.
-    """
-    if isinstance(value, str):
-        raise TypeError(f"{what} takes a tuple or list of names, not the string {value!r}")
-    return tuple(value)
-
-
-def set_fields(target: object, **values: object) -> None:
-    """Set the fields of a frozen object that is being made."""
-    for name, value in values.items():
-        object.__setattr__(target, name, value)

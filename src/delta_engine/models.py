@@ -26,10 +26,18 @@ from delta_engine.model_parts import (
     Reference,
     RowFilter,
     SchemaName,
+)
+from delta_engine.model_values import (
     read_only,
     set_fields,
+    to_flag,
     to_grants,
+    to_items,
     to_names,
+    to_optional,
+    to_optional_text,
+    to_text,
+    to_texts,
 )
 from delta_engine.types import DataType, TypeLike, first_unsupported, to_data_type
 
@@ -114,17 +122,17 @@ class Column:
     ) -> None:
         set_fields(
             self,
-            name=name,
+            name=to_text(name, "name"),
             data_type=to_data_type(data_type),
-            is_nullable=is_nullable,
-            comment=comment,
-            default=default,
-            generated_as=generated_as,
-            identity=identity,
-            tags=read_only(tags) if tags else _NOTHING,
-            mask=mask,
-            renamed_from=renamed_from,
-            renamed_fields=read_only(renamed_fields) if renamed_fields else _NOTHING,
+            is_nullable=to_flag(is_nullable, "is_nullable", name),
+            comment=to_text(comment, "comment", name),
+            default=to_optional_text(default, "default", name),
+            generated_as=to_optional_text(generated_as, "generated_as", name),
+            identity=to_optional(identity, Identity, "identity", name),
+            tags=to_texts("tags", tags) if tags else _NOTHING,
+            mask=to_optional(mask, ColumnMask, "mask", name),
+            renamed_from=to_optional_text(renamed_from, "renamed_from", name),
+            renamed_fields=to_texts("renamed_fields", renamed_fields) if renamed_fields else _NOTHING,
             declared_at=declared_at,
         )
 
@@ -162,6 +170,7 @@ class Table:
 
     Raises:
         InvalidModelError: a column has a type that Delta cannot store.
+        TypeError: a value is not of the type that its argument takes.
         ValueError: `manages` names what is no `Part`.
     """
 
@@ -215,26 +224,28 @@ class Table:
         is_automatic = isinstance(cluster_by, str) and cluster_by.upper() == AUTO
         set_fields(
             self,
-            catalog_name=catalog_name,
-            schema_name=schema_name,
-            table_name=table_name,
-            columns=tuple(columns),
-            comment=comment,
-            table_properties=read_only(table_properties or {}),
+            catalog_name=to_text(catalog_name, "catalog_name", table_name),
+            schema_name=to_text(schema_name, "schema_name", table_name),
+            table_name=to_text(table_name, "table_name"),
+            columns=to_items(columns, Column, "columns", table_name),
+            comment=to_text(comment, "comment", table_name),
+            table_properties=to_texts(
+                "table_properties", {} if table_properties is None else table_properties
+            ),
             primary_key=_to_primary_key(primary_key),
-            foreign_keys=tuple(foreign_keys),
-            checks=tuple(checks),
+            foreign_keys=to_items(foreign_keys, ForeignKey, "foreign_keys", table_name),
+            checks=to_items(checks, CheckConstraint, "checks", table_name),
             cluster_by=() if is_automatic else to_names("cluster_by", cluster_by),
-            clusters_automatically=is_automatic or clusters_automatically,
+            clusters_automatically=is_automatic or to_flag(clusters_automatically, "clusters_automatically"),
             partitioned_by=to_names("partitioned_by", partitioned_by),
-            tags=read_only(tags),
-            row_filter=row_filter,
-            owner=owner,
+            tags=to_texts("tags", tags),
+            row_filter=to_optional(row_filter, RowFilter, "row_filter", table_name),
+            owner=to_optional_text(owner, "owner", table_name),
             grants=to_grants(grants),
-            location=location,
-            renamed_from=renamed_from,
-            manages=None if manages is None else frozenset(map(Part, manages)),
-            default_table_properties=read_only(default_table_properties),
+            location=to_optional_text(location, "location", table_name),
+            renamed_from=to_optional_text(renamed_from, "renamed_from", table_name),
+            manages=_to_parts(manages),
+            default_table_properties=to_texts("default_table_properties", default_table_properties),
             declared_at=declared_at or _calling_line(),
         )
         self._refuse_unsupported_types()
@@ -308,11 +319,11 @@ class Schema:
     ) -> None:
         set_fields(
             self,
-            catalog_name=catalog_name,
-            schema_name=schema_name,
-            comment=comment,
-            tags=read_only(tags),
-            owner=owner,
+            catalog_name=to_text(catalog_name, "catalog_name", schema_name),
+            schema_name=to_text(schema_name, "schema_name"),
+            comment=to_optional_text(comment, "comment", schema_name),
+            tags=to_texts("tags", tags),
+            owner=to_optional_text(owner, "owner", schema_name),
             grants=to_grants(grants),
             declared_at=declared_at or _calling_line(),
         )
@@ -333,6 +344,19 @@ def _to_primary_key(value: PrimaryKey | Sequence[str] | None) -> PrimaryKey | No
         return value
     columns = to_names("primary_key", value)
     return PrimaryKey(columns) if columns else None
+
+
+def _to_parts(names: Iterable[str | Part] | None) -> frozenset[Part] | None:
+    if names is None:
+        return None
+    if isinstance(names, str):
+        raise TypeError(f"manages takes a tuple or list of parts, not the string {names!r}")
+    known = {part.value: part for part in Part}
+    found = [name.value if isinstance(name, Part) else to_text(name, "manages") for name in names]
+    for name in found:
+        if name not in known:
+            raise ValueError(f"manages knows no part {name!r}: write {', '.join(known)}")
+    return frozenset(known[name] for name in found)
 
 
 def _calling_line() -> SourceLocation | None:

@@ -10,7 +10,7 @@ from hypothesis import given
 from delta_engine.aspects.column_tags import UnsetColumnTags
 from delta_engine.compile.attempts import Attempts
 from delta_engine.compile.planner import TablePlanner
-from delta_engine.model_parts import to_grants
+from delta_engine.model_values import to_grants
 from delta_engine.models import Column, Table
 from delta_engine.policy import Ownership, Policy
 from delta_engine.state.states import ABSENT, CatalogState, TableState

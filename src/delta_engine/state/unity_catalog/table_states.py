@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from delta_engine.errors import CatalogReadError
-from delta_engine.model_parts import to_grants
+from delta_engine.model_values import to_grants
 from delta_engine.models import Column, ColumnMask, Grants, QualifiedName, RowFilter
 from delta_engine.sql_runner import Row, utc_moment
 from delta_engine.state.catalog_reader import (

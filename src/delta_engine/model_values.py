@@ -1,0 +1,152 @@
+"""The values that people give to models in Python: taken as they are natural, and wrong ones refused where they stand.
+
+A value of a wrong type has no canonical form, and would be found out by whatever meets it first, perhaps between two
+statements. So it is a `TypeError` at the line that gives it. What may be declared is the business of `validation`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
+from typing import TypeVar
+
+Item = TypeVar("Item")
+
+_LISTS = (tuple, list)
+_NO_LISTS = (str, bytes, dict, set, frozenset)
+"""What can be gone through, and is no list: a text, or things without an order."""
+
+_NOTHING: Mapping[str, str] = MappingProxyType({})
+
+
+def to_text(value: object, what: str, of: str = "") -> str:
+    """Return a text, and nothing but a text of those that are more, such as members of enums.
+
+    Args:
+        value: what was given.
+        what: the argument, for the message.
+        of: the name of what it belongs to, for the message.
+
+    Raises:
+        TypeError: it is none.
+    """
+    if type(value) is str:
+        return value
+    if isinstance(value, str):
+        return str.__str__(value)
+    raise _wrong(value, what, of, "a text")
+
+
+def to_optional_text(value: object, what: str, of: str = "") -> str | None:
+    """Return a text or None; the arguments and errors are those of `to_text`."""
+    return None if value is None else to_text(value, what, of)
+
+
+def to_flag(value: object, what: str, of: str = "") -> bool:
+    """Return True or False; the arguments and errors are those of `to_text`."""
+    if value is True or value is False:
+        return value
+    raise _wrong(value, what, of, "True or False")
+
+
+def to_whole_number(value: object, what: str) -> int:
+    """Return a whole number; the arguments and errors are those of `to_text`."""
+    if isinstance(value, int) and not isinstance(value, bool):
+        return int(value)
+    raise _wrong(value, what, "", "a whole number")
+
+
+def to_optional(value: Item | None, kind: type[Item], what: str, of: str = "") -> Item | None:
+    """Return an object of a class, or None; the other arguments and the errors are those of `to_text`."""
+    if value is None or isinstance(value, kind):
+        return value
+    raise _wrong(value, what, of, f"None or {kind.__name__}(…)")
+
+
+def to_items(values: Iterable[Item], kind: type[Item], what: str, of: str = "") -> tuple[Item, ...]:
+    """Return objects of a class as a tuple; the other arguments and the errors are those of `to_text`."""
+    if type(values) not in _LISTS and not _is_list(values):
+        raise _wrong(values, what, of, f"a list of {kind.__name__}s")
+    found = tuple(values)
+    for one in found:
+        if not isinstance(one, kind):
+            raise _wrong(one, what, of, f"{kind.__name__}s")
+    return found
+
+
+def to_names(what: str, value: Iterable[str]) -> tuple[str, ...]:
+    """Return names as a tuple.
+
+    Args:
+        what: the argument, for the message.
+        value: a tuple or list.
+
+    Raises:
+        TypeError: it is a text: `("id")` without the comma. Or it has no order, or what it holds are no texts.
+    """
+    if isinstance(value, str):
+        raise TypeError(f"{what} takes a tuple or list of names, not the string {value!r}")
+    if type(value) not in _LISTS and not _is_list(value):
+        raise _wrong(value, what, "", "a tuple or list of names")
+    return tuple([to_text(one, what) for one in value])
+
+
+def to_texts(what: str, values: Mapping[str, object]) -> Mapping[str, str]:
+    """Return texts by name, read-only.
+
+    Args:
+        what: the argument, for the message.
+        values: texts by name.
+
+    Raises:
+        TypeError: it is no mapping, or holds something else; the message says how to write that as a text.
+    """
+    if values == {}:
+        return _NOTHING
+    if not isinstance(values, Mapping):
+        raise _wrong(values, what, "", "a mapping of texts")
+    found = {}
+    for key, value in values.items():
+        if not isinstance(value, str):
+            spelled = str(value).lower() if isinstance(value, bool) else str(value)
+            hint = f": write {spelled!r}" if isinstance(value, (int, float)) else ""
+            raise TypeError(f"{what} takes texts, and has {value!r} for {key!r}{hint}")
+        found[to_text(key, what)] = to_text(value, what)
+    return read_only(found)
+
+
+def to_grants(grants: Mapping[str, Iterable[str]]) -> Mapping[str, tuple[str, ...]]:
+    """Return privileges by principal, each spelled as SQL does, sorted and once.
+
+    Raises:
+        TypeError: it is no mapping, or privileges are a text instead of a list of them.
+    """
+    if not isinstance(grants, Mapping):
+        raise _wrong(grants, "grants", "", "a mapping of privileges by principal")
+    found = {to_text(principal, "grants"): granted for principal, granted in grants.items()}
+    return MappingProxyType({principal: _privileges(found[principal]) for principal in sorted(found)})
+
+
+def read_only(mapping: Mapping[str, str]) -> Mapping[str, str]:
+    """Return a read-only copy, sorted by key so that it reads the same whatever the order of input."""
+    return MappingProxyType({key: mapping[key] for key in sorted(mapping)})
+
+
+def set_fields(target: object, **values: object) -> None:
+    """Set the fields of a frozen object that is being made."""
+    for name, value in values.items():
+        object.__setattr__(target, name, value)
+
+
+def _is_list(values: object) -> bool:
+    return isinstance(values, Iterable) and not isinstance(values, _NO_LISTS)
+
+
+def _privileges(granted: Iterable[str]) -> tuple[str, ...]:
+    in_no_order = sorted(granted, key=str) if isinstance(granted, (set, frozenset)) else granted
+    return tuple(sorted({one.upper().replace("_", " ") for one in to_names("grants", in_no_order)}))
+
+
+def _wrong(value: object, what: str, of: str, wanted: str) -> TypeError:
+    subject = f"{what} of {of!r}" if of else what
+    return TypeError(f"{subject} takes {wanted}, not {value!r}")
