@@ -265,12 +265,9 @@ def drift(
     from delta_engine.cli.drift_commands import Format, Output, accept_drift, report_drift, revert_drift
     from delta_engine.drift_policy import Severity
 
-    if revert and accept:
-        raise typer.BadParameter("--revert and --accept are opposites: choose one")
-    if (revert or accept) and (json or out or fail_on or record or output_format):
-        raise typer.BadParameter("--revert and --accept make no report: leave out the options of reports")
-    if allow and not revert:
-        raise typer.BadParameter("--allow goes with --revert")
+    _refuse_mixed_options(
+        revert, accept, allow, makes_report=json or out or fail_on or record or output_format
+    )
     if revert:
         revert_drift(ctx.obj, table or (), allow or (), yes=yes)
     elif accept:
@@ -305,6 +302,18 @@ def import_models(
 
 
 app.add_typer(state_app, name="state")
+
+
+def _refuse_mixed_options(
+    revert: bool, accept: bool, allow: list[str] | None, *, makes_report: object
+) -> None:
+    """Refuse options of `drift` that do not go together."""
+    if revert and accept:
+        raise typer.BadParameter("--revert and --accept are opposites: choose one")
+    if (revert or accept) and makes_report:
+        raise typer.BadParameter("--revert and --accept make no report: leave out the options of reports")
+    if allow and not revert:
+        raise typer.BadParameter("--allow goes with --revert")
 
 
 def _options(tables: list[str] | None, allow: list[str] | None, counts_checks: bool) -> Options:

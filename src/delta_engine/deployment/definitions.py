@@ -251,13 +251,16 @@ def _as_column(column: ColumnDefinition) -> Column:
 
 def definition_checksum(definition: TableDefinition) -> str:
     """Return the SHA-256 of the canonical definition: the same whatever the order of its keys."""
-    return _sha256(encode_open(definition, sort_keys=True))
+    return checksum_of(encode_open(definition, sort_keys=True))
 
 
 def schema_checksum(columns: Iterable[ColumnDefinition]) -> str:
     """Return the SHA-256 of what readers and writers depend on: names, types and NOT NULL, in order."""
-    return _sha256(msgspec.json.encode([(column.name, column.type, column.nullable) for column in columns]))
+    return checksum_of(
+        msgspec.json.encode([(column.name, column.type, column.nullable) for column in columns])
+    )
 
 
-def _sha256(data: bytes) -> str:
+def checksum_of(data: bytes) -> str:
+    """Return a checksum as documents have it."""
     return f"sha256:{hashlib.sha256(data).hexdigest()}"

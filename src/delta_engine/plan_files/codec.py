@@ -11,10 +11,10 @@ from typing import Any
 
 import msgspec
 
+from delta_engine.deployment.definitions import checksum_of
 from delta_engine.models import QualifiedName
 from delta_engine.plan_files.document import NO_OPTIONS, VERSION, Options, PlanFile
 from delta_engine.plan_files.errors import PlanFileError
-from delta_engine.plan_files.fingerprints import sha256
 from delta_engine.validation.model_rules import ValidTableNames
 
 _CHECKSUM = "checksum"
@@ -157,4 +157,4 @@ def _numbers(version: str) -> list[int]:
 def _checksum(raw: dict[str, Any]) -> str:
     """Return the checksum of a document's content, however it is laid out."""
     content = {key: value for key, value in raw.items() if key != _CHECKSUM}
-    return sha256(msgspec.json.encode(content, order="sorted"))
+    return checksum_of(msgspec.json.encode(content, order="sorted"))

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable, Mapping
 
 import msgspec
 
-from delta_engine.deployment.definitions import define, define_columns, define_schema, definition_checksum
+from delta_engine.deployment.definitions import (
+    checksum_of,
+    define,
+    define_columns,
+    define_schema,
+    definition_checksum,
+)
 from delta_engine.deployment.document import DeploymentState
 from delta_engine.deployment.open_struct import encode_open
 from delta_engine.models import ForeignKey, PrimaryKey, Schema, Table
@@ -47,13 +52,10 @@ def model_checksums(models: Iterable[Table]) -> dict[str, str]:
 
 def schema_checksums(schemas: Iterable[Schema]) -> dict[str, str]:
     """Return the checksums of declared schemas, by `Schema.key`."""
-    found = {schema.key: sha256(encode_open(define_schema(schema), sort_keys=True)) for schema in schemas}
+    found = {
+        schema.key: checksum_of(encode_open(define_schema(schema), sort_keys=True)) for schema in schemas
+    }
     return dict(sorted(found.items()))
-
-
-def sha256(data: bytes) -> str:
-    """Return a checksum as documents have it."""
-    return f"sha256:{hashlib.sha256(data).hexdigest()}"
 
 
 def _table(table: TableState, table_id: str | None) -> TableFingerprint:
@@ -121,9 +123,9 @@ def _deployment_state(state: DeploymentState | None) -> DeploymentFingerprint | 
     return DeploymentFingerprint(
         state_id=state.state_id,
         serial=state.serial,
-        checksum=sha256(encode_open(state, sort_keys=True)),
+        checksum=checksum_of(encode_open(state, sort_keys=True)),
     )
 
 
 def _canonical(facts: Mapping[str, object]) -> str:
-    return sha256(msgspec.json.encode(facts, order="sorted"))
+    return checksum_of(msgspec.json.encode(facts, order="sorted"))

@@ -10,9 +10,9 @@ from typing import Any
 import msgspec
 import pytest
 
+from delta_engine.deployment.definitions import checksum_of
 from delta_engine.plan_files.codec import encode_plan_file, read_plan_file
 from delta_engine.plan_files.errors import PlanFileError
-from delta_engine.plan_files.fingerprints import sha256
 from tests.broken_documents import broken_copies, nested
 from tests.commandline import CommandLine
 from tests.plan_file_projects import PLAN, PlanProject
@@ -25,7 +25,9 @@ def forged(document: Any) -> bytes:
     if not isinstance(read, dict) or "checksum" not in read:
         return data
     content = {key: value for key, value in read.items() if key != "checksum"}
-    return json.dumps(document | {"checksum": sha256(msgspec.json.encode(content, order="sorted"))}).encode()
+    return json.dumps(
+        document | {"checksum": checksum_of(msgspec.json.encode(content, order="sorted"))}
+    ).encode()
 
 
 def is_read(path: Path, data: bytes) -> bool:
