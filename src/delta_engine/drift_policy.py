@@ -58,6 +58,7 @@ class DriftKind(Enum):
     ROW_FILTER = "row_filter"
     COLUMN_MASK = "column_mask"
     GRANT = "grant"
+    GRANT_ADDED = "grant_added"
     OWNER = "owner"
     TABLE_TAG = "table_tag"
     COLUMN_TAG = "column_tag"
@@ -65,6 +66,7 @@ class DriftKind(Enum):
     SCHEMA_COMMENT = "schema_comment"
     SCHEMA_TAG = "schema_tag"
     SCHEMA_GRANT = "schema_grant"
+    SCHEMA_GRANT_ADDED = "schema_grant_added"
     SCHEMA_OWNER = "schema_owner"
     UNMANAGED = "unmanaged"
 
@@ -94,6 +96,7 @@ _DEFAULT_SEVERITIES = {
     DriftKind.ROW_FILTER: Severity.HIGH,
     DriftKind.COLUMN_MASK: Severity.HIGH,
     DriftKind.GRANT: Severity.HIGH,
+    DriftKind.GRANT_ADDED: Severity.MEDIUM,
     DriftKind.OWNER: Severity.MEDIUM,
     DriftKind.TABLE_TAG: Severity.MEDIUM,
     DriftKind.COLUMN_TAG: Severity.MEDIUM,
@@ -101,6 +104,7 @@ _DEFAULT_SEVERITIES = {
     DriftKind.SCHEMA_COMMENT: Severity.LOW,
     DriftKind.SCHEMA_TAG: Severity.MEDIUM,
     DriftKind.SCHEMA_GRANT: Severity.HIGH,
+    DriftKind.SCHEMA_GRANT_ADDED: Severity.MEDIUM,
     DriftKind.SCHEMA_OWNER: Severity.MEDIUM,
     DriftKind.UNMANAGED: Severity.LOW,
 }

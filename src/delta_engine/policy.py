@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from fnmatch import fnmatchcase
 
@@ -100,6 +100,11 @@ NO_POLICY = Policy()
 
 AS_APPLIED = Policy(definitions=Ownership.FULL)
 """How a table is held against what was applied to it: what defines it beside that is a difference, too."""
+
+
+def as_applied(policy: Policy) -> Policy:
+    """Return the same for a target where tags and privileges that no model names may be nobody's."""
+    return replace(AS_APPLIED, tags=policy.tags, grants=policy.grants)
 
 
 def matches_any(name: QualifiedName | SchemaName, globs: Iterable[str]) -> bool:

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING
 from delta_engine.backends import Backend, embedded_backend
 from delta_engine.deployment.document import DeploymentState, Status
 from delta_engine.deployment.journal import replay
+from delta_engine.deployment.left_alone import exact_differences
 from delta_engine.deployment.resources import last_applied, table_key
 from delta_engine.deployment.stores.local import LocalJournalStore
-from delta_engine.deployment.synchronizer import differences
 from delta_engine.models import Table
 from delta_engine.orchestrate.deployments import open_deployment
 from delta_engine.orchestrate.orchestrator import Orchestrator
@@ -150,8 +150,8 @@ class Victim:
             table = observed.tables[key.removeprefix("table.")]
             if not table.exists:
                 yield f"{key} is recorded as healthy, and is not there"
-            for difference in differences(definition, table):
-                yield f"{key} is recorded as healthy, and differs: {difference.field}"
+            for difference in exact_differences(applied[key.removeprefix("table.")], table):
+                yield f"{key} is recorded as healthy, and differs: {difference.change.subject}"
 
     def _state(self) -> DeploymentState | None:
         loaded = open_deployment(load_project(self._folder / "conf", "local").settings, None).peek()

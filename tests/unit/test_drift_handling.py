@@ -10,6 +10,7 @@ import pytest
 from delta_engine.addressing import CatalogAddressing
 from delta_engine.capabilities import DATABRICKS
 from delta_engine.compile.planner import TablePlanner
+from delta_engine.deployment.definitions import define
 from delta_engine.drift.detector import DriftDetector
 from delta_engine.drift.handling import irreversible, refusals, restored, taken_in, tolerant, undone, written
 from delta_engine.drift_policy import DriftHandling, DriftPolicy, IgnoreEntry, Severity, SeverityRule
@@ -91,6 +92,25 @@ def test_a_field_that_somebody_renamed_is_renamed_back_and_never_dropped_for_an_
     followed = orders(Column("st", "struct<y: int, z: string>"))
     assert list(irreversible([followed], [sure, short])) == []
     assert not TablePlanner().plan([taken_in(NESTED, sure)], catalog_of([NESTED], moved))
+
+
+def test_what_was_left_alone_of_a_renamed_column_is_no_drift_and_comes_back_with_it() -> None:
+    theirs = replace(
+        MODEL, columns=(MODEL.columns[0], Column("name", "string", comment="theirs")), cluster_by=("name",)
+    )
+    rename = commit(4, "RENAME COLUMN", oldColumnPath="name", newColumnPath="full_name")
+    moved = replace(
+        observed(Column("id", "bigint"), Column("full_name", "string", comment="theirs"), comment="a table"),
+        cluster_by=("full_name",),
+        table_properties={"delta.columnMapping.mode": "name"},
+    )
+    history = FakeHistory(commit(3, "OPTIMIZE"), rename)
+    (found,) = detect(moved, state=recorded(with_others=define(theirs)), history=history)
+    assert kinds([found]) == ["column_renamed"]
+    plan = TablePlanner().restoring().plan([restored(found)], catalog_of([MODEL], moved))
+    assert [type(action).__name__ for align in plan.align_tables for action in align.actions] == [
+        "ColumnRename"
+    ]
 
 
 class FixedReader:

@@ -207,6 +207,91 @@ def test_what_the_policy_ignores_is_listed_apart_and_left_alone(
     assert catalog.statements == []
 
 
+def test_the_schemas_of_single_tables_are_looked_at_too(
+    catalog: FakeUnityCatalog, delta_engine: CommandLine
+) -> None:
+    Path("conf/models/more.yml").write_text(TABLES.replace("silver", "others"))
+    assert delta_engine("-e", "dev", "sync").code == 0
+    changed(catalog, CHANGES[3])
+    assert (
+        "  ~ schema.dev.silver\n      owner: " in delta_engine("-e", "dev", "drift", "-t", "silver.*").stdout
+    )
+    assert "schema.dev" not in delta_engine("-e", "dev", "drift", "-t", "others.*").stdout
+    catalog.tables.clear()
+    del catalog.schemas["dev.silver"]
+    report = delta_engine("-e", "dev", "drift", "-t", "silver.*").stdout
+    assert "  ~ schema.dev.silver\n      schema: DELETED (applied " in report
+    assert report.count("      last_modified: unknown (") == 2
+
+
+def test_tags_and_privileges_of_others_are_drift_where_the_policy_takes_them_away(
+    catalog: FakeUnityCatalog, delta_engine: CommandLine
+) -> None:
+    changed(
+        catalog,
+        "ALTER SCHEMA `dev`.`silver` SET TAGS ('theirs' = 'x')",
+        "GRANT MODIFY ON SCHEMA `dev`.`silver` TO `jo`",
+        "ALTER TABLE `dev`.`silver`.`orders` SET TAGS ('theirs' = 'x')",
+        "ALTER TABLE `dev`.`silver`.`orders` ALTER COLUMN `id` SET TAGS ('theirs' = 'x')",
+        "GRANT SELECT ON TABLE `dev`.`silver`.`orders` TO `jo`",
+    )
+    additive = json.loads(delta_engine("-e", "dev", "drift", "--json").stdout)
+    assert (additive["drifted"], additive["schemas"], additive["pending"]) == ([], [], [])
+    assert delta_engine("-e", "dev", "plan", "--detailed-exitcode").code == 0
+    full = CONFIG.replace("create_schemas: true", "create_schemas: true, tags: full, grants: full")
+    Path("conf/dev.yml").write_text(full)
+    report = json.loads(delta_engine("-e", "dev", "drift", "--json").stdout)
+    found = [
+        finding["kind"] for one in (*report["schemas"], *report["drifted"]) for finding in one["findings"]
+    ]
+    assert sorted(found) == ["column_tag", "grant_added", "schema_grant_added", "schema_tag", "table_tag"]
+    assert report["pending"] == []
+    assert delta_engine("-e", "dev", "sync").code == 0
+    undone = len(catalog.statements)
+    assert undone == 5
+    assert delta_engine("-e", "dev", "drift", "--fail-on", "low").code == 0
+
+
+def test_what_the_policy_takes_away_can_be_reverted_and_accepted(
+    catalog: FakeUnityCatalog, delta_engine: CommandLine
+) -> None:
+    full = CONFIG.replace("create_schemas: true", "create_schemas: true, tags: full, grants: full")
+    Path("conf/dev.yml").write_text(full)
+    tag = "ALTER TABLE `dev`.`silver`.`orders` SET TAGS ('theirs' = 'x')"
+    grant = "GRANT SELECT ON TABLE `dev`.`silver`.`orders` TO `jo`"
+    changed(catalog, tag, grant)
+    assert delta_engine("-e", "dev", "state", "sync").code == 0
+    assert "drifted" in delta_engine("-e", "dev", "state", "list").stdout
+    assert delta_engine("-e", "dev", "drift", "--revert", "--yes").code == 0
+    assert len(catalog.statements) == 2
+    changed(catalog, tag, grant)
+    assert delta_engine("-e", "dev", "drift", "--accept", "--yes").code == 0
+    assert "theirs: x" in Path("conf/models/tables.yml").read_text()
+    assert delta_engine("-e", "dev", "plan", "--detailed-exitcode").code == 0
+    assert delta_engine("-e", "dev", "drift", "--fail-on", "low").code == 0
+
+
+def test_a_plan_names_what_it_leaves_alone(catalog: FakeUnityCatalog, delta_engine: CommandLine) -> None:
+    changed(
+        catalog,
+        "COMMENT ON TABLE `dev`.`silver`.`orders` IS 'Theirs'",
+        "ALTER TABLE `dev`.`silver`.`orders` ADD CONSTRAINT positive CHECK (id > 0)",
+        "ALTER TABLE `dev`.`silver`.`orders` SET TBLPROPERTIES ('team' = 'x')",
+    )
+    done = delta_engine("-e", "dev", "plan", "--detailed-exitcode")
+    assert done.code == 0
+    assert done.stdout == (
+        "left alone: dev.silver.orders: table comment, check positive, team\ndev: no changes (1 model)\n"
+    )
+    document = json.loads(delta_engine("-e", "dev", "plan", "--json").stdout)
+    assert document["has_changes"] is False
+    assert document["left_alone"] == [
+        {"table": "dev.silver.orders", "key": "table comment", "value": "'Theirs'"},
+        {"table": "dev.silver.orders", "key": "check positive", "value": "( id > 0 )"},
+        {"table": "dev.silver.orders", "key": "team", "value": "x"},
+    ]
+
+
 def test_a_severity_of_its_own(catalog: FakeUnityCatalog, delta_engine: CommandLine) -> None:
     path = Path("conf/dev.yml")
     rule = "drift_severities: [{severity: high, fields: [schema_comment], tables: [silver]}]"

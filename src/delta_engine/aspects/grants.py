@@ -123,6 +123,11 @@ def _changes(comparison: Comparison) -> Iterator[PrivilegeChange]:
     )
 
 
+def _drift_kind(action: GrantPrivileges | RevokePrivileges) -> DriftKind:
+    """Return what somebody did whom an action undoes: what he granted counts where nobody else's grants stay."""
+    return DriftKind.GRANT if isinstance(action, GrantPrivileges) else DriftKind.GRANT_ADDED
+
+
 ASPECT: Aspect[GrantPrivileges | RevokePrivileges] = Aspect(
     name="grants",
     part=Part.GRANTS,
@@ -132,6 +137,6 @@ ASPECT: Aspect[GrantPrivileges | RevokePrivileges] = Aspect(
     render=render,
     explain=explain,
     accept=accept,
-    drift_kind=lambda _action: DriftKind.GRANT,
+    drift_kind=_drift_kind,
     completes_create=True,
 )

@@ -24,6 +24,7 @@ SHARED: tuple[Aspect[Any], ...] = (table_tags.ASPECT, grants.ASPECT, owner.ASPEC
 _KINDS = {
     DriftKind.TABLE_TAG: DriftKind.SCHEMA_TAG,
     DriftKind.GRANT: DriftKind.SCHEMA_GRANT,
+    DriftKind.GRANT_ADDED: DriftKind.SCHEMA_GRANT_ADDED,
     DriftKind.OWNER: DriftKind.SCHEMA_OWNER,
 }
 """What the shared aspects call a schema's drift."""

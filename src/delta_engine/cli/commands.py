@@ -17,6 +17,7 @@ from delta_engine.cli.plan_view import print_plan, print_statements
 from delta_engine.cli.progress import shown
 from delta_engine.cli.results import Results
 from delta_engine.cli.terminal import asks, confirm, print_note, say, status
+from delta_engine.drift.drift_report import ForeignPart
 from delta_engine.errors import RefusedError, raise_all
 from delta_engine.execute.action_runner import (
     ApplyFailedError,
@@ -42,7 +43,7 @@ from delta_engine.plan_files.document import Options
 from delta_engine.plan_files.reviewed_plan import ReviewedPlan
 from delta_engine.report.plan_document import plan_document
 from delta_engine.report.plan_markdown import plan_markdown
-from delta_engine.report.plan_tree import counted, plan_summary
+from delta_engine.report.plan_tree import counted, left_alone_lines, plan_summary
 
 
 def validate_models(context: Context, tables: Sequence[str]) -> None:
@@ -85,7 +86,7 @@ def show_plan(
         preview = engine.preview(project.models, is_partial=project.is_partial, allow_cached=out is None)
     plan = preview.plan
     script = () if rendering is Rendering.TREE else rendered_script(plan, backend)
-    _show(plan, project, script, rendering, preview.refusals)
+    _show(plan, project, script, rendering, preview.refusals, engine.left_alone(preview))
     raise_all(preview.refusals)
     if out is not None:
         write_plan_file(make_plan_file(project, backend, engine, preview, options), out)
@@ -179,10 +180,12 @@ def _show(
     script: Sequence[ScriptLine],
     rendering: Rendering,
     refusals: Sequence[RefusedError] = (),
+    left_alone: Sequence[ForeignPart] = (),
 ) -> None:
     environment = project.settings.environment
     if rendering is Rendering.JSON:
-        typer.echo(plan_document(plan, environment=environment, statements=by_table(script)))
+        statements = by_table(script)
+        typer.echo(plan_document(plan, environment=environment, statements=statements, left_alone=left_alone))
         return
     if rendering is Rendering.MARKDOWN:
         typer.echo(plan_markdown(plan, script, environment=environment, refusals=refusals), nl=False)
@@ -194,4 +197,6 @@ def _show(
         say(f"kept: schema {schema} is not declared any more, and stays as it is")
     for table in plan.kept_tables:
         say(f"kept: {table} is not declared any more (policy.removed_tables: keep)")
+    for line in left_alone_lines(left_alone):
+        say(line)
     say(f"{environment}: {plan_summary(plan)} ({counted(len(project.models), 'model')})")

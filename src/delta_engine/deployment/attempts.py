@@ -24,7 +24,7 @@ from delta_engine.deployment.resources import table_key
 from delta_engine.deployment.schema_resources import schema_key
 from delta_engine.drift_policy import DriftKind
 from delta_engine.models import Schema, Table
-from delta_engine.policy import AS_APPLIED
+from delta_engine.policy import AS_APPLIED, Policy
 from delta_engine.state.states import CatalogState, TableState
 
 
@@ -98,7 +98,10 @@ def attempts_of(state: DeploymentState, models: Iterable[Table], observed: Catal
 
 
 def not_of_runs(
-    found: Iterable[aspects.Difference], attempted: Sequence[Table], observed: TableState
+    found: Iterable[aspects.Difference],
+    attempted: Sequence[Table],
+    observed: TableState,
+    policy: Policy = AS_APPLIED,
 ) -> tuple[aspects.Difference, ...]:
     """Return the differences from what was applied last that no unfinished run can have made: somebody else did.
 
@@ -109,10 +112,11 @@ def not_of_runs(
         found: how the table differs from what was applied last.
         attempted: what runs attempted since.
         observed: the table as it is.
+        policy: whose the things are that nobody applied.
     """
     left = tuple(found)
     for model in attempted:
-        others = aspects.differences(Comparison.of(model, observed, policy=AS_APPLIED))
+        others = aspects.differences(Comparison.of(model, observed, policy=policy))
         seen = {(one.change.subject, one.change.observed) for one in others}
         left = tuple(
             one

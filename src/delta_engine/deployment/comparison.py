@@ -9,8 +9,7 @@ from delta_engine import aspects
 from delta_engine.aspects.aspect import Change, Comparison, Sign
 from delta_engine.deployment.definitions import TableDefinition, as_table
 from delta_engine.deployment.document import DeploymentState, Resource
-from delta_engine.models import Table
-from delta_engine.state.states import TableState
+from delta_engine.state.states import state_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,24 +58,8 @@ def _within(before: Resource, after: Resource) -> Iterator[Change]:
 def _redefined(earlier: TableDefinition, later: TableDefinition) -> Iterator[Change]:
     """Yield what a plan from one definition to the other would say."""
     before = as_table(earlier)
-    comparison = Comparison.of(as_table(later), _as_state(before), last_applied=before)
+    comparison = Comparison.of(as_table(later), state_of(before), last_applied=before)
     yield from (difference.change for difference in aspects.differences(comparison))
-
-
-def _as_state(table: Table) -> TableState:
-    return TableState(
-        columns=table.columns,
-        table_comment=table.comment,
-        table_properties=table.effective_table_properties,
-        primary_key=table.primary_key,
-        foreign_keys=table.foreign_keys,
-        checks=table.checks,
-        cluster_by=table.cluster_by,
-        tags=table.tags,
-        row_filter=table.row_filter,
-        owner=table.owner,
-        grants=table.grants,
-    )
 
 
 def _changed(subject: str, observed: str, desired: str) -> Change:

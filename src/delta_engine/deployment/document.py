@@ -71,7 +71,8 @@ class ResourceMetadata(OpenStruct, frozen=True, kw_only=True):
         sync_error: why the status is what it is.
         sync_warning: for resources that nobody declared.
         schema_definition: the schema as it was last applied, where it is declared.
-        left_alone: what defined the table beside its definition when it was first applied: somebody else's, no drift.
+        with_others: the definition with what was beside it when the table was first applied: somebody else's
+            constraints, clustering, comments and defaults, which are no drift; None where there was nothing.
         attempted: what runs attempted since and did not bring to an end: some of it may be there, and is ours.
         attempted_schemas: the same of a schema.
     """
@@ -88,7 +89,7 @@ class ResourceMetadata(OpenStruct, frozen=True, kw_only=True):
     sync_error: str | None = None
     sync_warning: str | None = None
     schema_definition: SchemaDefinition | None = None
-    left_alone: tuple[Difference, ...] = ()
+    with_others: TableDefinition | None = None
     attempted: tuple[TableDefinition, ...] = ()
     attempted_schemas: tuple[SchemaDefinition, ...] = ()
 

@@ -8,7 +8,7 @@ import msgspec
 
 from delta_engine.deployment.document import DeploymentState
 from delta_engine.deployment.errors import StateMismatchError
-from delta_engine.deployment.renamed_resources import renamed_resource
+from delta_engine.deployment.renamed_resources import with_renamed
 from delta_engine.deployment.resources import table_key
 from delta_engine.models import QualifiedName
 
@@ -34,6 +34,4 @@ def with_renamed_table(state: DeploymentState, old: QualifiedName, new: Qualifie
         raise StateMismatchError(
             f"it has a table {new} already", way_out=f"Forget that one first: `delta-engine state rm {new}`."
         )
-    resources = dict(state.resources)
-    resources[new_key] = renamed_resource(resources.pop(old_key), new)
-    return msgspec.structs.replace(state, resources=resources)
+    return msgspec.structs.replace(state, resources=with_renamed(state.resources, old, new))

@@ -2,26 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
-
-import msgspec
+from typing import TypeAlias
 
 from delta_engine import aspects
 from delta_engine.aspects.aspect import Comparison
 from delta_engine.aspects.clustering import places_of
-from delta_engine.aspects.foreign_keys import ARROW
+from delta_engine.aspects.renames import Renames
 from delta_engine.deployment.definitions import as_table
 from delta_engine.deployment.document import Difference, ResourceMetadata
-from delta_engine.models import Part, QualifiedName, Table
-from delta_engine.policy import AS_APPLIED
-from delta_engine.sql_expressions import is_same_expression
-from delta_engine.state.states import TableState
+from delta_engine.drift_policy import DriftKind
+from delta_engine.models import Part, Table
+from delta_engine.policy import AS_APPLIED, Policy
+from delta_engine.state.states import TableState, state_of
 
-_CHECK, _FOREIGN_KEY = "check ", "foreign key "
+_Thing: TypeAlias = tuple[DriftKind, str]
 
 
-def beside(model: Table, observed: TableState, ours: Sequence[Table] = ()) -> tuple[Difference, ...]:
+def beside(model: Table, observed: TableState, ours: Sequence[Table] = ()) -> tuple[aspects.Difference, ...]:
     """Return what defines a table beside its model, and a sync leaves alone: it is somebody else's.
 
     Args:
@@ -29,41 +28,86 @@ def beside(model: Table, observed: TableState, ours: Sequence[Table] = ()) -> tu
         observed: the table.
         ours: what this engine applied or attempted so far.
     """
-    if not observed.exists:
+    found = tuple(exact_differences(model, observed)) if observed.exists else ()
+    if not found:
         return ()
     undone = aspects.differences(Comparison.of(model, observed, attempted=ours))
     subjects = {difference.change.subject for difference in undone}
-    return tuple(
-        as_difference(difference)
-        for difference in exact_differences(model, observed)
-        if difference.change.subject not in subjects
-    )
+    return tuple(difference for difference in found if difference.change.subject not in subjects)
 
 
-def left_alone(
-    model: Table, observed: TableState, earlier: ResourceMetadata | None
-) -> tuple[Difference, ...]:
-    """Return what is beside a model and no drift: what was there before the engine came, by the model's names.
+def with_others(model: Table, observed: TableState, earlier: ResourceMetadata | None) -> Table:
+    """Return a model with what is beside it and no drift: what was there before the engine came.
 
-    What was on record stays there, for a rename may be undone.
+    What was on record stays there, under the model's names; the model itself if there is nothing of the kind.
 
     Args:
         model: what is applied.
         observed: the table before that.
         earlier: what is on record of it.
     """
-    after = _without_lost_clustering(model, observed)
+    observed = _without_lost_clustering(model, observed)
+    ours = ours_of(earlier) if earlier else ()
     if earlier is None or earlier.definition is None:
-        return beside(model, after, tuple(map(as_table, earlier.attempted)) if earlier else ())
-    applied = as_table(earlier.definition)
-    drift = {
-        one.field
-        for one in map(as_difference, exact_differences(applied, observed))
-        if not is_among(one, earlier.left_alone)
-    }
-    ours = (applied, *map(as_table, earlier.attempted))
-    found = {one.field: one for one in beside(model, after, ours) if one.field not in drift}
-    return (*(one for one in earlier.left_alone if one.field not in found), *found.values())
+        return _taking(model, model, observed, ours)
+    known = others_of(earlier) or as_table(earlier.definition)
+    kept = _taking(model, model, _without_lost_clustering(model, state_of(known)), ours)
+    now = Renames.of(model, observed).applied_to(observed)
+    drifted = {_thing(one) for one in exact_differences(_in_names_of(model, known), now)}
+    return _taking(kept, model, observed, ours, drifted)
+
+
+def ours_of(metadata: ResourceMetadata) -> tuple[Table, ...]:
+    """Return what this engine put there, wholly or in part: what was applied last, and what was attempted since."""
+    definitions = (*((metadata.definition,) if metadata.definition else ()), *metadata.attempted)
+    return tuple(map(as_table, definitions))
+
+
+def others_of(metadata: ResourceMetadata) -> Table | None:
+    """Return a table as it was applied last, with what was left alone in it; None if nothing was."""
+    return as_table(metadata.with_others) if metadata.with_others else None
+
+
+def drift_of(
+    applied: Table, with_others: Table | None, observed: TableState, policy: Policy = AS_APPLIED
+) -> tuple[aspects.Difference, ...]:
+    """Return in what a table is not as it was left. What somebody else takes away again of his own is no drift.
+
+    Args:
+        applied: what was applied last.
+        with_others: the same with what was left alone in it; None if nothing was.
+        observed: the table.
+        policy: whose the things are that neither names.
+    """
+    found = tuple(exact_differences(with_others or applied, observed, policy))
+    if not found or with_others is None:
+        return found
+    things = {_thing(one) for one in exact_differences(applied, observed, policy)}
+    return tuple(one for one in found if _thing(one) in things)
+
+
+def exact_differences(
+    model: Table, observed: TableState, policy: Policy = AS_APPLIED
+) -> Iterator[aspects.Difference]:
+    """Yield all in which a table is not as a model, whosesoever it is."""
+    return aspects.differences(Comparison.of(model, observed, policy=policy))
+
+
+def as_difference(found: aspects.Difference) -> Difference:
+    """Return a difference as documents have it."""
+    return Difference(field=found.change.subject, expected=found.change.desired, actual=found.change.observed)
+
+
+def _taking(
+    base: Table,
+    model: Table,
+    observed: TableState,
+    ours: Sequence[Table],
+    but: Collection[_Thing] = frozenset(),
+) -> Table:
+    """Return a table with what is beside a model in it, by the model's names."""
+    taken = [one for one in beside(model, observed, ours) if _thing(one) not in but]
+    return aspects.accept(base, Renames.of(model, observed).applied_to(observed), taken)
 
 
 def _without_lost_clustering(model: Table, observed: TableState) -> TableState:
@@ -76,34 +120,19 @@ def _without_lost_clustering(model: Table, observed: TableState) -> TableState:
     return replace(observed, cluster_by=tuple(left))
 
 
-def is_among(difference: Difference, known: Iterable[Difference]) -> bool:
-    """Whether a difference is a known one; checks, which plans take out of the way and add again, in normal form."""
-    return any(
-        one == difference
-        or (
-            one.field == difference.field
-            and one.field.startswith(_CHECK)
-            and one.expected is None
-            and difference.expected is None
-            and is_same_expression(one.actual or "", difference.actual or "")
-        )
-        for one in known
+def _in_names_of(model: Table, known: Table) -> Table:
+    """Return what is on record with the names that a model gives columns and fields; keys keep theirs."""
+    state = state_of(known)
+    renamed = Renames.of(model, state).applied_to(state)
+    return replace(
+        known,
+        columns=renamed.columns,
+        cluster_by=renamed.cluster_by,
+        partitioned_by=renamed.partitioned_by,
     )
 
 
-def with_renamed_parent(known: Difference, former: QualifiedName, name: QualifiedName) -> Difference:
-    """Return a difference as it is once a table has another name: foreign keys to it follow."""
-    if not known.field.startswith(_FOREIGN_KEY) or known.actual is None:
-        return known
-    actual = known.actual.replace(f"{ARROW}{former.key} (", f"{ARROW}{name.key} (")
-    return msgspec.structs.replace(known, actual=actual)
-
-
-def exact_differences(model: Table, observed: TableState) -> Iterator[aspects.Difference]:
-    """Yield all in which a table is not as a model, whosesoever it is."""
-    return aspects.differences(Comparison.of(model, observed, policy=AS_APPLIED))
-
-
-def as_difference(found: aspects.Difference) -> Difference:
-    """Return a difference as documents have it."""
-    return Difference(field=found.change.subject, expected=found.change.desired, actual=found.change.observed)
+def _thing(difference: aspects.Difference) -> _Thing:
+    """Return what a difference is about; a table has one primary key, whatever its name."""
+    is_key = difference.kind is DriftKind.PRIMARY_KEY
+    return difference.kind, "" if is_key else difference.change.subject

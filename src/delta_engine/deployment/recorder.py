@@ -13,7 +13,6 @@ import msgspec
 
 from delta_engine.actions import TablePlan
 from delta_engine.deployment.attempts import NOTHING_ATTEMPTED, attempted_by
-from delta_engine.deployment.definitions import define
 from delta_engine.deployment.document import (
     AppliedPlan,
     Checkpoint,
@@ -44,6 +43,7 @@ from delta_engine.deployment.schema_resources import (
 from delta_engine.deployment.synchronizer import confirmed, synchronize
 from delta_engine.execute.action_runner import OutcomeKind, SchemaOutcome, TableOutcome
 from delta_engine.models import QualifiedName, Schema, Table
+from delta_engine.policy import NO_POLICY, Policy
 from delta_engine.state.states import CatalogState
 from delta_engine.state.table_versions import TableVersion, TableVersionReader
 
@@ -117,10 +117,12 @@ class RunRecorder:
         """The document as it stands in this run."""
         return msgspec.structs.replace(self._state, resources=self.records.resources)
 
-    def synchronize(self, observed: CatalogState, *, managed: Collection[str] | None) -> None:
+    def synchronize(
+        self, observed: CatalogState, *, managed: Collection[str] | None, policy: Policy = NO_POLICY
+    ) -> None:
         """Take in what the catalog shows; see `synchronizer.synchronize`."""
         self.records.look_at(observed)
-        self._state = synchronize(self.state, observed, managed=managed, now=self._now())
+        self._state = synchronize(self.state, observed, managed=managed, now=self._now(), policy=policy)
         self.records.resources = dict(self._state.resources)
 
     def follow(self, plan_file: Checksum) -> None:
@@ -249,7 +251,9 @@ class RunRecorder:
                 known = TableVersion(table_id=table_id, version=version.version)
                 self.records.resources[key] = with_version(self.records.resources[key], known)
 
-    def confirm(self, wanted: Sequence[Table], observed: CatalogState) -> frozenset[str]:
+    def confirm(
+        self, wanted: Sequence[Table], observed: CatalogState, policy: Policy = NO_POLICY
+    ) -> frozenset[str]:
         """Compare what was just applied with what the catalog shows.
 
         A difference is no drift: Unity Catalog's views may lag behind. The next run tells.
@@ -257,6 +261,7 @@ class RunRecorder:
         Args:
             wanted: what the changed tables were meant to become.
             observed: a snapshot of them.
+            policy: what the plan was made by.
 
         Returns:
             The tables that are as they were meant to be, by `QualifiedName.key`.
@@ -269,8 +274,10 @@ class RunRecorder:
                 continue
             found = confirmed(
                 self.records.resources[checkpoint.resource],
-                define(model),
+                model,
                 observed.table(model.qualified_name),
+                ours=self.records.ours_before(checkpoint.resource),
+                policy=policy,
             )
             self.records.resources[checkpoint.resource] = found
             if found.status is Status.HEALTHY:

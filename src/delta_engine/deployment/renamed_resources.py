@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
 import msgspec
 
 from delta_engine.deployment.definitions import TableDefinition, definition_checksum
-from delta_engine.deployment.document import DeploymentState, Resource
-from delta_engine.deployment.left_alone import with_renamed_parent
+from delta_engine.deployment.document import DeploymentState, Resource, ResourceMetadata
 from delta_engine.deployment.resources import table_key
 from delta_engine.deployment.schema_resources import schema_key
 from delta_engine.models import QualifiedName, Table
@@ -17,36 +16,23 @@ from delta_engine.state.catalog_reader import former_name
 from delta_engine.state.states import CatalogState
 
 
-def renamed_resource(resource: Resource, name: QualifiedName) -> Resource:
-    """Return a table's record under another name."""
-    metadata = resource.metadata
-    definition = metadata.definition and _named(metadata.definition, name)
-    metadata = msgspec.structs.replace(
-        metadata, definition=definition, attempted=tuple(_named(one, name) for one in metadata.attempted)
-    )
-    return msgspec.structs.replace(
-        resource,
-        id=str(name),
-        config_checksum=definition_checksum(definition) if definition else resource.config_checksum,
-        metadata=metadata,
-        dependencies=(schema_key(name.catalog, name.schema),),
-    )
-
-
 def with_renamed(
     resources: Mapping[str, Resource], former: QualifiedName, name: QualifiedName
 ) -> dict[str, Resource]:
     """Return records with a table's, if there is one, under the name that it has now.
 
-    Foreign keys to it that somebody else made, and that are left alone, follow it.
+    Foreign keys to it follow it, as they do in Unity Catalog; no other platform renames tables.
     A record that the new name has already stays, unless it has nothing but what a run attempted under that name.
     """
-    kept = {key: _pointing_at(name, former, one) for key, one in resources.items()}
+    kept = {
+        key: _redefined(one, lambda definition: pointing_at(name, former, definition))
+        for key, one in resources.items()
+    }
     resource = kept.pop(table_key(former), None)
     present = kept.get(table_key(name))
     if resource is None or (present is not None and present.metadata.definition is not None):
         return kept
-    renamed = renamed_resource(resource, name)
+    renamed = _renamed(resource, name)
     if present is not None:
         known = renamed.metadata.attempted
         metadata = msgspec.structs.replace(
@@ -101,14 +87,46 @@ def last_applied_to(
     return {**applied, **renamed}
 
 
-def _pointing_at(name: QualifiedName, former: QualifiedName, resource: Resource) -> Resource:
-    known = resource.metadata.left_alone
-    left_alone = tuple(with_renamed_parent(one, former, name) for one in known)
-    if left_alone == known:
+def pointing_at(name: QualifiedName, former: QualifiedName, definition: TableDefinition) -> TableDefinition:
+    """Return a definition whose foreign keys to a table of a former name have the name that it has now."""
+    if all(key.references.lower() != former.key for key in definition.foreign_keys):
+        return definition
+    keys = (
+        msgspec.structs.replace(key, references=str(name)) if key.references.lower() == former.key else key
+        for key in definition.foreign_keys
+    )
+    return msgspec.structs.replace(definition, foreign_keys=tuple(keys))
+
+
+def _renamed(resource: Resource, name: QualifiedName) -> Resource:
+    """Return a table's record under another name."""
+    renamed = _redefined(
+        resource,
+        lambda definition: msgspec.structs.replace(
+            definition, catalog=name.catalog, schema=name.schema, name=name.table
+        ),
+    )
+    dependencies = (schema_key(name.catalog, name.schema),)
+    return msgspec.structs.replace(renamed, id=str(name), dependencies=dependencies)
+
+
+def _redefined(resource: Resource, change: Callable[[TableDefinition], TableDefinition]) -> Resource:
+    """Return a record with all of its definitions changed, and the checksum of the one that was applied."""
+    known = resource.metadata
+    metadata = _with_definitions(known, change)
+    if metadata == known:
         return resource
-    metadata = msgspec.structs.replace(resource.metadata, left_alone=left_alone)
-    return msgspec.structs.replace(resource, metadata=metadata)
+    definition = metadata.definition
+    checksum = definition_checksum(definition) if definition else resource.config_checksum
+    return msgspec.structs.replace(resource, config_checksum=checksum, metadata=metadata)
 
 
-def _named(definition: TableDefinition, name: QualifiedName) -> TableDefinition:
-    return msgspec.structs.replace(definition, catalog=name.catalog, schema=name.schema, name=name.table)
+def _with_definitions(
+    metadata: ResourceMetadata, change: Callable[[TableDefinition], TableDefinition]
+) -> ResourceMetadata:
+    return msgspec.structs.replace(
+        metadata,
+        definition=metadata.definition and change(metadata.definition),
+        with_others=metadata.with_others and change(metadata.with_others),
+        attempted=tuple(map(change, metadata.attempted)),
+    )

@@ -16,7 +16,6 @@ from delta_engine.deployment.definitions import (
 )
 from delta_engine.deployment.document import (
     DeploymentState,
-    Difference,
     Resource,
     ResourceMetadata,
     ResourceType,
@@ -46,7 +45,7 @@ def applied_table(
     by: str,
     version: TableVersion | None,
     earlier: Resource | None,
-    left_alone: tuple[Difference, ...] = (),
+    with_others: TableDefinition | None = None,
     settles: bool = True,
 ) -> Resource:
     """Return the record of a table that is as its model says.
@@ -57,7 +56,7 @@ def applied_table(
         by: by whom.
         version: the table's id and version after that, as far as they are known.
         earlier: its record so far.
-        left_alone: what is there beside the model, and somebody else's.
+        with_others: the same with what is beside the model, and somebody else's; None if nothing is.
         settles: whether nothing is left of what unfinished runs attempted.
     """
     definition = define(model)
@@ -76,7 +75,7 @@ def applied_table(
             created_at=earlier.metadata.created_at if earlier else None,
             schema_checksum=schema_checksum(definition.columns),
             sync_error=earlier.metadata.sync_error if earlier and attempted else None,
-            left_alone=left_alone,
+            with_others=with_others,
             attempted=attempted,
             unknown=earlier.metadata.unknown if earlier else None,
         ),

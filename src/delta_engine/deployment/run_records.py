@@ -7,10 +7,10 @@ from datetime import datetime
 
 import msgspec
 
-from delta_engine.deployment.definitions import define, definition_checksum
-from delta_engine.deployment.document import Difference, Resource, Status
-from delta_engine.deployment.left_alone import left_alone, with_renamed_parent
-from delta_engine.deployment.renamed_resources import with_renamed
+from delta_engine.deployment.definitions import TableDefinition, define, definition_checksum
+from delta_engine.deployment.document import Resource, Status
+from delta_engine.deployment.left_alone import ours_of, with_others
+from delta_engine.deployment.renamed_resources import pointing_at, with_renamed
 from delta_engine.deployment.resources import (
     applied_table,
     noted,
@@ -41,6 +41,7 @@ class RunRecords:
         self._observed = CatalogState(tables={})
         self._settles_attempts = True
         self._renamed: list[tuple[QualifiedName, QualifiedName]] = []
+        self._earlier: dict[str, Resource] = {}
 
     def look_at(self, observed: CatalogState) -> None:
         """Take note of what was there before the run changed anything."""
@@ -54,15 +55,22 @@ class RunRecords:
         self, model: Table, earlier: Resource | None, *, version: TableVersion | None = None
     ) -> Resource:
         """Return the record of a table that is as its model says, beside its record so far."""
+        if earlier is not None:
+            self._earlier.setdefault(table_key(model.qualified_name), earlier)
         return applied_table(
             model,
             at=self._now(),
             by=self._who,
             version=version,
             earlier=earlier,
-            left_alone=self._left_alone(model, earlier),
+            with_others=self._with_others(model, earlier),
             settles=self._settles_attempts,
         )
+
+    def ours_before(self, key: str) -> tuple[Table, ...]:
+        """Return what was on record of a table before this run applied it."""
+        earlier = self._earlier.get(key)
+        return ours_of(earlier.metadata) if earlier else ()
 
     def adopt(self, models: Sequence[Table], observed: CatalogState) -> None:
         """Record tables that are as their models say without any statement of this run."""
@@ -142,10 +150,16 @@ class RunRecords:
                 model.catalog_name, model.schema_name, at=self._now(), by=self._who
             )
 
-    def _left_alone(self, model: Table, earlier: Resource | None) -> tuple[Difference, ...]:
-        """Return what is beside a model and no drift; the tables that this run renamed have their new names in it."""
+    def _with_others(self, model: Table, earlier: Resource | None) -> TableDefinition | None:
+        """Return a model with what is beside it and no drift, if there is anything.
+
+        The tables that this run renamed have their new names in it.
+        """
         observed = self._observed.tables.get(model.qualified_name.key, ABSENT)
-        found = left_alone(model, observed, earlier.metadata if earlier else None)
+        found = with_others(model, observed, earlier.metadata if earlier else None)
+        if found == model:
+            return None
+        definition = define(found)
         for former, name in self._renamed:
-            found = tuple(with_renamed_parent(one, former, name) for one in found)
-        return found
+            definition = pointing_at(name, former, definition)
+        return definition

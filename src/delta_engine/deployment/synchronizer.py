@@ -5,25 +5,26 @@ Only statuses and findings change here. What was applied last stays as it is: on
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Sequence
 from datetime import datetime
 
 import msgspec
 
 from delta_engine.aspects import schemas
 from delta_engine.deployment.attempts import not_of_runs
-from delta_engine.deployment.definitions import (
-    TableDefinition,
-    as_schema,
-    as_table,
-    define_columns,
-    schema_checksum,
-)
+from delta_engine.deployment.definitions import as_schema, as_table, define_columns, schema_checksum
 from delta_engine.deployment.document import DeploymentState, Difference, Resource, ResourceType, Status
-from delta_engine.deployment.left_alone import as_difference, exact_differences, is_among
+from delta_engine.deployment.left_alone import (
+    as_difference,
+    beside,
+    drift_of,
+    exact_differences,
+    others_of,
+)
 from delta_engine.deployment.resources import noted, table_key, unmanaged_table
 from delta_engine.deployment.schema_resources import schema_key
-from delta_engine.models import QualifiedName
+from delta_engine.models import QualifiedName, Table
+from delta_engine.policy import NO_POLICY, Ownership, Policy, as_applied
 from delta_engine.state.states import CatalogState, TableState
 
 HALF_DONE = (Status.DEGRADED, Status.UNKNOWN)
@@ -34,7 +35,12 @@ _SETTLED = (Status.HEALTHY, Status.MISSING, Status.DRIFTED)
 
 
 def synchronize(
-    state: DeploymentState, observed: CatalogState, *, managed: Collection[str] | None, now: datetime
+    state: DeploymentState,
+    observed: CatalogState,
+    *,
+    managed: Collection[str] | None,
+    now: datetime,
+    policy: Policy = NO_POLICY,
 ) -> DeploymentState:
     """Return the document with the statuses that the catalog shows: missing, drifted, healthy, unmanaged.
 
@@ -44,11 +50,15 @@ def synchronize(
         managed: the keys of all models' tables; None where only some were read, and who is unmanaged cannot
             be told.
         now: the time.
+        policy: whose the tags and privileges are that nobody applied.
 
     Returns:
         The same document if nothing is different.
     """
-    resources = {key: _synchronized(key, resource, observed) for key, resource in state.resources.items()}
+    held = as_applied(policy)
+    resources = {
+        key: _synchronized(key, resource, observed, held) for key, resource in state.resources.items()
+    }
     if managed is not None:
         resources = _with_unmanaged(resources, observed, managed)
     if resources == state.resources:
@@ -64,29 +74,39 @@ def is_half_done(resource: Resource) -> bool:
     )
 
 
-def differences(definition: TableDefinition, observed: TableState) -> Iterator[Difference]:
-    """Yield how a table differs from its definition, in the words of a plan that would bring it back."""
-    yield from map(as_difference, exact_differences(as_table(definition), observed))
-
-
-def confirmed(resource: Resource, definition: TableDefinition, observed: TableState) -> Resource:
+def confirmed(
+    resource: Resource,
+    wanted: Table,
+    observed: TableState,
+    *,
+    ours: Sequence[Table] = (),
+    policy: Policy = NO_POLICY,
+) -> Resource:
     """Return the record of a table that was just applied, after another look at it.
 
-    A difference is no drift: the catalog may be late to show it.
+    What it is not yet is no drift: the catalog may be late to show it. What the run left alone is no part of that.
+
+    Args:
+        resource: the record.
+        wanted: what the table was to become.
+        observed: the table now.
+        ours: what was on record of it before: what is not wanted of that any more may show for a while.
+        policy: what it was planned by.
     """
-    left_alone = resource.metadata.left_alone
-    drift = tuple(one for one in differences(definition, observed) if not is_among(one, left_alone))
-    if not drift:
+    left = () if policy.definitions is Ownership.FULL else beside(wanted, observed, ours)
+    found = exact_differences(wanted, observed, as_applied(policy))
+    late = tuple(as_difference(one) for one in found if one not in left)
+    if not late:
         return noted(resource, observed)
     error = "right after the apply the catalog did not show all of it yet"
-    metadata = msgspec.structs.replace(resource.metadata, drift=drift, lag=drift, sync_error=error)
+    metadata = msgspec.structs.replace(resource.metadata, drift=late, lag=late, sync_error=error)
     return msgspec.structs.replace(resource, status=Status.UNKNOWN, metadata=metadata)
 
 
-def _synchronized(key: str, resource: Resource, observed: CatalogState) -> Resource:
+def _synchronized(key: str, resource: Resource, observed: CatalogState, policy: Policy) -> Resource:
     definition = resource.metadata.definition
     if definition is None:
-        return _synchronized_schema(key, resource, observed)
+        return _synchronized_schema(key, resource, observed, policy)
     name = QualifiedName(definition.catalog, definition.schema, definition.name)
     if name.key not in observed.tables:
         return resource
@@ -94,11 +114,9 @@ def _synchronized(key: str, resource: Resource, observed: CatalogState) -> Resou
     if not table.exists:
         return _found(resource, Status.MISSING, sync_error="the table is not in the catalog")
     checksum = schema_checksum(define_columns(table.columns))
-    left_alone = resource.metadata.left_alone
-    exact = exact_differences(as_table(definition), table)
-    found = tuple(one for one in exact if not is_among(as_difference(one), left_alone))
+    found = drift_of(as_table(definition), others_of(resource.metadata), table, policy)
     attempted = tuple(map(as_table, resource.metadata.attempted))
-    others = not_of_runs(found, attempted, table) if attempted else ()
+    others = not_of_runs(found, attempted, table, policy) if attempted else ()
     if others:
         return _found(
             resource,
@@ -132,7 +150,7 @@ def _compared(
     )
 
 
-def _synchronized_schema(key: str, resource: Resource, observed: CatalogState) -> Resource:
+def _synchronized_schema(key: str, resource: Resource, observed: CatalogState, policy: Policy) -> Resource:
     """Return a schema's resource as found; one that is not declared says nothing that could be compared."""
     if key in {schema_key(*pair) for pair in observed.missing_schemas}:
         return _found(resource, Status.MISSING, sync_error="the schema is not in the catalog")
@@ -141,7 +159,8 @@ def _synchronized_schema(key: str, resource: Resource, observed: CatalogState) -
         schema = as_schema(definition)
         found = observed.schema_states.get(schema.key)
         if found is not None:
-            return _compared(resource, tuple(map(as_difference, schemas.differences(schema, found))))
+            drift = schemas.differences(schema, found, policy=policy)
+            return _compared(resource, tuple(map(as_difference, drift)))
     if resource.status is Status.MISSING and key in {schema_key(*pair) for pair in observed.schemas}:
         return _found(resource, Status.HEALTHY)
     return resource

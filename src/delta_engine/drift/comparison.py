@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from delta_engine import aspects
-from delta_engine.aspects.aspect import Comparison
 from delta_engine.aspects.renames import with_renames, without_declared_renames
 from delta_engine.deployment.attempts import not_of_runs
-from delta_engine.deployment.document import Difference
-from delta_engine.deployment.left_alone import is_among
+from delta_engine.deployment.left_alone import drift_of, exact_differences
 from delta_engine.drift_policy import DriftKind
 from delta_engine.models import Table
-from delta_engine.policy import AS_APPLIED
+from delta_engine.policy import AS_APPLIED, Policy
 from delta_engine.state.states import TableState
 
 
@@ -45,14 +43,21 @@ class Applied:
         column_order: the names in the table's order after that; None where nobody looked.
         renames: what was renamed since, new names by old ones.
         attempted: what runs attempted since and did not bring to an end.
-        left_alone: what was there beside it from the beginning.
+        with_others: the same table with what was there beside it from the beginning; None if nothing was.
+        policy: how a table is held against it.
     """
 
     table: Table
     column_order: tuple[str, ...] | None = None
     renames: Mapping[str, str]
     attempted: tuple[Table, ...] = ()
-    left_alone: tuple[Difference, ...] = ()
+    with_others: Table | None = None
+    policy: Policy = AS_APPLIED
+
+    @property
+    def left(self) -> Table:
+        """The table as it was left, with what is somebody else's."""
+        return self.with_others or self.table
 
 
 def deviations(applied: Applied, observed: TableState) -> tuple[Deviation, ...]:
@@ -60,36 +65,21 @@ def deviations(applied: Applied, observed: TableState) -> tuple[Deviation, ...]:
 
     That is what unfinished runs can have done, and what was left alone from the beginning.
     """
-    renamed = tuple(
-        Deviation(kind=DriftKind.COLUMN_RENAMED, field=f"column {old}", expected=old, actual=new)
-        for old, new in applied.renames.items()
-        if all(old.lower() in {column.key for column in model.columns} for model in applied.attempted)
-    )
-    expected = without_declared_renames(with_renames(applied.table, applied.renames))
-    found = tuple(
-        Deviation(
-            kind=difference.kind,
-            field=difference.change.subject,
-            expected=difference.change.desired,
-            actual=difference.change.observed,
-            difference=difference,
-        )
-        for difference in not_of_runs(
-            aspects.differences(Comparison.of(expected, observed, policy=AS_APPLIED)),
-            [with_renames(model, applied.renames) for model in applied.attempted],
-            observed,
-        )
-    )
-    drifted = (one for one in found if not _is_left_alone(one, applied))
-    return (*renamed, *drifted, *_reordered(applied, observed))
+    others = _now(applied.with_others, applied) if applied.with_others else None
+    found = drift_of(_now(applied.table, applied), others, observed, applied.policy)
+    attempted = [with_renames(model, applied.renames) for model in applied.attempted]
+    drifted = not_of_runs(found, attempted, observed, applied.policy)
+    return (*_renamed(applied), *map(_deviation, drifted), *_reordered(applied, observed))
 
 
 def excused(applied: Applied, observed: TableState) -> tuple[Deviation, ...]:
-    """Return how an existing table differs from what was applied without being anybody's drift."""
-    if not applied.attempted and not applied.left_alone:
+    """Return how an existing table differs from what was applied and left alone without being anybody's drift."""
+    if not applied.attempted and applied.with_others is None:
         return ()
     drift = {(one.kind, one.field, one.actual) for one in deviations(applied, observed)}
-    everything = deviations(replace(applied, attempted=(), left_alone=()), observed)
+    settled = replace(applied, attempted=())
+    differences = exact_differences(_now(applied.left, applied), observed, applied.policy)
+    everything = (*_renamed(settled), *map(_deviation, differences), *_reordered(settled, observed))
     return tuple(one for one in everything if (one.kind, one.field, one.actual) not in drift)
 
 
@@ -112,9 +102,25 @@ def accepted(model: Table, observed: TableState, taken: Sequence[Deviation]) -> 
     return model
 
 
-def _is_left_alone(deviation: Deviation, applied: Applied) -> bool:
-    found = Difference(field=deviation.field, expected=deviation.expected, actual=deviation.actual)
-    return is_among(found, applied.left_alone)
+def _now(table: Table, applied: Applied) -> Table:
+    """Return a table by the names that its columns have by now."""
+    return without_declared_renames(with_renames(table, applied.renames))
+
+
+def _renamed(applied: Applied) -> Iterator[Deviation]:
+    for old, new in applied.renames.items():
+        if all(old.lower() in {column.key for column in model.columns} for model in applied.attempted):
+            yield Deviation(kind=DriftKind.COLUMN_RENAMED, field=f"column {old}", expected=old, actual=new)
+
+
+def _deviation(difference: aspects.Difference) -> Deviation:
+    return Deviation(
+        kind=difference.kind,
+        field=difference.change.subject,
+        expected=difference.change.desired,
+        actual=difference.change.observed,
+        difference=difference,
+    )
 
 
 def _reordered(applied: Applied, observed: TableState) -> tuple[Deviation, ...]:

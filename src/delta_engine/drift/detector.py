@@ -12,6 +12,7 @@ from types import MappingProxyType
 
 from delta_engine.deployment.definitions import as_table
 from delta_engine.deployment.document import DeploymentState, Resource
+from delta_engine.deployment.left_alone import others_of
 from delta_engine.deployment.resources import table_key
 from delta_engine.deployment.synchronizer import is_half_done
 from delta_engine.drift.attribution import attribution, by_commit, renames, since, since_made_anew
@@ -22,6 +23,7 @@ from delta_engine.drift.schemas import DetectedSchema, detect_schemas
 from delta_engine.drift_policy import DriftKind, DriftPolicy
 from delta_engine.errors import RefusedError
 from delta_engine.models import QualifiedName
+from delta_engine.policy import NO_POLICY, Policy, as_applied
 from delta_engine.state.states import Audit, CatalogState, TableState
 from delta_engine.state.table_history import Commit, TableHistoryReader
 from delta_engine.state.table_versions import TableVersion, TableVersionReader
@@ -79,6 +81,7 @@ class DriftDetector:
 
     Args:
         policy: how bad things are, and what is ignored.
+        plan_policy: whose the tags and privileges are that nobody applied.
         versions: asks for the ids of tables that may have been replaced.
         history: asks who did it; nobody is asked without it.
         is_thorough: whether to ask for ids also where nobody knows when a table was created.
@@ -88,11 +91,13 @@ class DriftDetector:
         self,
         policy: DriftPolicy,
         *,
+        plan_policy: Policy = NO_POLICY,
         versions: TableVersionReader | None = None,
         history: TableHistoryReader | None = None,
         is_thorough: bool = True,
     ) -> None:
         self._policy = policy
+        self._held = as_applied(plan_policy)
         self._versions = versions
         self._history = history
         self._is_thorough = is_thorough
@@ -109,7 +114,7 @@ class DriftDetector:
         """
         suspects = [
             suspect
-            for suspect in _applied_tables(state, observed)
+            for suspect in _applied_tables(state, observed, self._held)
             if suspect.is_different or self._may_be_replaced(suspect)
         ]
         suspects = self._looked_at_again(suspects)
@@ -153,7 +158,7 @@ class DriftDetector:
         self, state: DeploymentState, observed: CatalogState, *, now: datetime
     ) -> tuple[DetectedSchema, ...]:
         """Return the schemas that are not as they were applied; see `detect_schemas`."""
-        return detect_schemas(self._policy, state, observed, now=now)
+        return detect_schemas(self._policy, state, observed, held=self._held, now=now)
 
     def _looked_at_again(self, suspects: Sequence[_Suspect]) -> list[_Suspect]:
         """Ask for ids and for histories, each at once for all tables that need it."""
@@ -196,7 +201,7 @@ class DriftDetector:
         )
 
 
-def _applied_tables(state: DeploymentState, observed: CatalogState) -> Iterator[_Suspect]:
+def _applied_tables(state: DeploymentState, observed: CatalogState, held: Policy) -> Iterator[_Suspect]:
     """Yield the applied tables that the snapshot covers."""
     for _, resource in sorted(state.resources.items()):
         definition = resource.metadata.definition
@@ -209,10 +214,11 @@ def _applied_tables(state: DeploymentState, observed: CatalogState) -> Iterator[
         table = observed.table(name)
         applied = Applied(
             table=as_table(definition),
+            with_others=others_of(resource.metadata),
             column_order=resource.metadata.column_order,
             renames={},
             attempted=attempted,
-            left_alone=resource.metadata.left_alone,
+            policy=held,
         )
         is_different = not table.exists or bool(deviations(applied, table))
         yield _Suspect(

@@ -148,6 +148,11 @@ class ForeignPart:
     key: str
     value: str
 
+    @property
+    def table(self) -> str:
+        """The table's name."""
+        return self.resource.partition(".")[2]
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recommendation:

@@ -90,17 +90,20 @@ def refusals(
                 yield _refusal(detail, table, model)
 
 
-def schema_refusals(models: Sequence[Schema], detected: Iterable[DetectedSchema]) -> Iterator[DriftRefusal]:
+def schema_refusals(
+    models: Sequence[Schema], detected: Iterable[DetectedSchema], policy: Policy = NO_POLICY
+) -> Iterator[DriftRefusal]:
     """Yield the same of schemas.
 
     Args:
         models: the declared schemas.
         detected: the schemas that are not as they were applied.
+        policy: whose the tags and privileges are that nobody declares.
     """
     by_key = {model.key: model for model in models}
     for schema in detected:
         model = by_key.get(schema.name.key)
-        for detail in schemas.undone(model, schema) if model else ():
+        for detail in schemas.undone(model, schema, policy) if model else ():
             if detail.ignored_by is None and detail.finding.severity is Severity.HIGH:
                 yield DriftRefusal(
                     f"schema {schema.name}: {_undoing(detail)}",
@@ -172,13 +175,13 @@ def possible_renames(table: DetectedTable) -> Iterator[tuple[str, str]]:
 
 
 def restored(table: DetectedTable) -> Table:
-    """Return what a revert brings a table back to: as applied, but for what is ignored, or no drift.
+    """Return what a revert brings a table back to: as applied and left alone, but for what is ignored, or no drift.
 
     What somebody renamed is renamed back, and keeps its data.
     """
     ignored = [detail.deviation for detail in table.details if detail.ignored_by is not None]
     kept = [*ignored, *excused(table.applied, table.observed)]
-    model = accepted(table.applied.table, table.observed, kept)
+    model = accepted(table.applied.left, table.observed, kept)
     former = {old.lower(): new for old, new in renames_of(table).items()}
     columns = (
         replace(column, renamed_from=former.get(column.key, column.renamed_from)) for column in model.columns
@@ -239,7 +242,7 @@ def _is_undone(deviation: Deviation, model: Table, table: DetectedTable, policy:
     wanted = {
         (difference.change.subject, difference.change.desired)
         for difference in aspects.differences(
-            Comparison.of(model, table.observed, last_applied=table.applied.table)
+            Comparison.of(model, table.observed, last_applied=table.applied.table, policy=policy)
         )
     }
     return (deviation.field, deviation.expected) in wanted

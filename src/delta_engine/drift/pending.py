@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from delta_engine import aspects
 from delta_engine.aspects.aspect import Change, Comparison
@@ -17,7 +17,8 @@ from delta_engine.drift.drift_report import ForeignPart, PendingChange, PendingR
 from delta_engine.drift.evidence import Evidence
 from delta_engine.drift.handling import undone
 from delta_engine.drift_policy import DriftKind
-from delta_engine.models import Table
+from delta_engine.models import Part, Table
+from delta_engine.state.states import CatalogState
 
 
 def pending_tables(evidence: Evidence) -> Iterator[PendingResource]:
@@ -52,7 +53,10 @@ def pending_schemas(evidence: Evidence) -> Iterator[PendingResource]:
             if model.key in missing and drifted is None:
                 yield PendingResource(resource=resource, changes=())
             continue
-        repairs = [detail.deviation for detail in (schemas.undone(model, drifted) if drifted else ())]
+        repairs = [
+            detail.deviation
+            for detail in (schemas.undone(model, drifted, evidence.plan_policy) if drifted else ())
+        ]
         applied = evidence.applied_schemas.get(model.key)
         changes = tuple(
             _pending(difference.change)
@@ -66,21 +70,32 @@ def pending_schemas(evidence: Evidence) -> Iterator[PendingResource]:
 def left_alone(evidence: Evidence) -> Iterator[ForeignPart]:
     """Yield what is in no model and was never applied (the platform's own properties aside), and is no drift."""
     drifted = {
-        (table.name.key, detail.deviation.field) for table in evidence.detected for detail in table.details
+        (table.resource, detail.deviation.field) for table in evidence.detected for detail in table.details
     }
-    for model in _readable_models(evidence):
-        key = model.qualified_name.key
-        applied = evidence.applied.get(key)
+    for part in foreign_parts(_readable_models(evidence), evidence.observed, evidence.applied):
+        if (part.resource, part.key) not in drifted:
+            yield part
+
+
+def foreign_parts(
+    models: Iterable[Table], observed: CatalogState, applied: Mapping[str, Table]
+) -> Iterator[ForeignPart]:
+    """Yield what a sync leaves alone: it is in no model, and was never applied; the platform's own properties aside.
+
+    Args:
+        models: the declared tables.
+        observed: a snapshot that covers them.
+        applied: what was applied last, by `QualifiedName.key`.
+    """
+    for model in models:
+        last, table = applied.get(model.qualified_name.key), observed.table(model.qualified_name)
         resource = table_key(model.qualified_name)
-        observed = evidence.observed.table(model.qualified_name)
-        for one in beside(model, observed, (applied,) if applied else ()):
-            if (key, one.field) not in drifted:
-                yield ForeignPart(resource=resource, key=one.field, value=one.actual or "")
-        known = {
-            *model.effective_table_properties,
-            *(applied.effective_table_properties if applied else ()),
-        }
-        for name, value in observed.table_properties.items():
+        for one in beside(model, table, (last,) if last else ()):
+            yield ForeignPart(resource=resource, key=one.change.subject, value=one.change.observed or "")
+        if not model.is_about(Part.PROPERTIES):
+            continue
+        known = {*model.effective_table_properties, *(last.effective_table_properties if last else ())}
+        for name, value in table.table_properties.items():
             if name not in known and not is_set_by_platform(name):
                 yield ForeignPart(resource=resource, key=name, value=value)
 

@@ -64,12 +64,16 @@ def drift_report(evidence: Evidence) -> DriftReport:
 
 
 def _drifted_schemas(evidence: Evidence) -> list[DetectedSchema]:
-    """Return the schemas that drifted; one that is neither declared nor there any more was retired, like a table."""
+    """Return the schemas that drifted; one that is neither declared nor there any more was retired, like a table.
+
+    In a report on some tables those of their schemas that were applied count as declared: tables here need them.
+    """
     declared = {schema.key for schema in evidence.schemas}
     return [
         schema
         for schema in evidence.detected_schemas
-        if schema.drift and (schema.observed is not None or schema.name.key in declared)
+        if schema.drift
+        and (schema.observed is not None or schema.name.key in declared or evidence.is_partial)
     ]
 
 

@@ -16,6 +16,7 @@ from delta_engine.drift.drift_report import Attribution
 from delta_engine.drift.judgement import Detected, judged
 from delta_engine.drift_policy import DriftKind, DriftPolicy
 from delta_engine.models import Schema, SchemaName
+from delta_engine.policy import NO_POLICY, Policy
 from delta_engine.state.states import CatalogState, SchemaState
 
 
@@ -50,7 +51,12 @@ class DetectedSchema:
 
 
 def detect_schemas(
-    policy: DriftPolicy, state: DeploymentState, observed: CatalogState, *, now: datetime
+    policy: DriftPolicy,
+    state: DeploymentState,
+    observed: CatalogState,
+    *,
+    held: Policy = NO_POLICY,
+    now: datetime,
 ) -> tuple[DetectedSchema, ...]:
     """Return the schemas that are not as they were applied, sorted by name.
 
@@ -58,6 +64,7 @@ def detect_schemas(
         policy: how bad things are, and what is ignored.
         state: what was applied. Schemas that a run left half done are nobody's drift.
         observed: a snapshot; schemas that it does not cover are left out.
+        held: whose the tags and privileges are that nobody applied.
         now: when it was taken; entries of the policy expire.
     """
     missing = {".".join(pair) for pair in observed.missing_schemas}
@@ -69,28 +76,36 @@ def detect_schemas(
             continue
         details = tuple(
             judged(policy, applied.qualified_name, deviation, _author(resource, deviation, schema), now)
-            for deviation in _deviations(resource, applied, schema)
+            for deviation in _deviations(resource, applied, schema, held)
         )
         if details:
             found.append(DetectedSchema(applied=applied, observed=schema, details=details))
     return tuple(found)
 
 
-def undone(model: Schema, schema: DetectedSchema) -> tuple[Detected, ...]:
-    """Return the deviations that bringing the schema to its model would undo; not what the model has taken in."""
+def undone(model: Schema, schema: DetectedSchema, policy: Policy = NO_POLICY) -> tuple[Detected, ...]:
+    """Return the deviations that bringing the schema to its model would undo; not what the model has taken in.
+
+    Args:
+        model: the declared schema.
+        schema: the schema, which is not as it was applied.
+        policy: whose the tags and privileges are that nobody declares.
+    """
     observed = schema.observed
     if observed is None:
         return schema.details
     wanted = {
         (difference.change.subject, difference.change.desired)
-        for difference in aspects.differences(model, observed)
+        for difference in aspects.differences(model, observed, policy=policy)
     }
     return tuple(
         detail for detail in schema.details if (detail.deviation.field, detail.deviation.expected) in wanted
     )
 
 
-def tolerant(models: Sequence[Schema], detected: Iterable[DetectedSchema]) -> tuple[Schema, ...]:
+def tolerant(
+    models: Sequence[Schema], detected: Iterable[DetectedSchema], policy: Policy = NO_POLICY
+) -> tuple[Schema, ...]:
     """Return the models as a plan should take them: with the observed side of what the policy ignores.
 
     A schema whose deletion the policy ignores is left out.
@@ -98,11 +113,12 @@ def tolerant(models: Sequence[Schema], detected: Iterable[DetectedSchema]) -> tu
     Args:
         models: the declared schemas.
         detected: the schemas that are not as they were applied.
+        policy: as for `undone`.
     """
     by_key = {schema.name.key: schema for schema in detected}
     pairs = [(model, by_key.get(model.key)) for model in still_wanted(models, by_key.values())]
     return tuple(
-        _accepted(model, schema, _ignored(undone(model, schema))) if schema else model
+        _accepted(model, schema, _ignored(undone(model, schema, policy))) if schema else model
         for model, schema in pairs
     )
 
@@ -123,13 +139,15 @@ def taken_in(model: Schema, schema: DetectedSchema) -> Schema:
     return _accepted(model, schema, schema.drift)
 
 
-def _deviations(resource: Resource, applied: Schema, observed: SchemaState | None) -> Iterator[Deviation]:
+def _deviations(
+    resource: Resource, applied: Schema, observed: SchemaState | None, held: Policy
+) -> Iterator[Deviation]:
     if observed is None:
         at, by = resource.deployed_at, resource.deployed_by
         expected = f"applied {at:%Y-%m-%d %H:%M:%S} by {by}" if at else "applied"
         yield Deviation(kind=DriftKind.SCHEMA_DELETED, field="schema", expected=expected, actual=None)
         return
-    for difference in aspects.differences(applied, observed):
+    for difference in aspects.differences(applied, observed, policy=held):
         yield Deviation(
             kind=difference.kind,
             field=difference.change.subject,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -12,13 +12,14 @@ from delta_engine.constraints.resolution import resolved
 from delta_engine.deployment.deployment import Deployment
 from delta_engine.deployment.document import DeploymentState
 from delta_engine.deployment.recorder import Notify
-from delta_engine.deployment.renamed_resources import with_settled_renames
+from delta_engine.deployment.renamed_resources import last_applied_to, with_settled_renames
 from delta_engine.deployment.repository import utc_now
 from delta_engine.deployment.resources import last_applied
 from delta_engine.deployment.run_facts import RunFacts
 from delta_engine.deployment.schema_resources import last_applied_schemas
-from delta_engine.drift.drift_report import DriftReport
+from delta_engine.drift.drift_report import DriftReport, ForeignPart
 from delta_engine.drift.evidence import Evidence
+from delta_engine.drift.pending import foreign_parts
 from delta_engine.drift.reporting import drift_report
 from delta_engine.drift_policy import DriftPolicy
 from delta_engine.errors import CatalogReadError, RefusedError, raise_all
@@ -174,6 +175,13 @@ class Orchestrator:
         """
         return self._pipeline.fingerprints(preview.plan, preview.basis)
 
+    def left_alone(self, preview: Preview) -> tuple[ForeignPart, ...]:
+        """Return what a sync leaves alone of the declared tables: nobody declared it, and it was never applied."""
+        basis = preview.basis
+        state = basis.state and with_settled_renames(basis.state, basis.models, basis.observed)
+        applied = last_applied_to(basis.models, last_applied(state) if state else {}, basis.observed)
+        return tuple(foreign_parts(basis.models, basis.observed, applied))
+
     def run_facts(self) -> RunFacts:
         """Return who runs this, and from where."""
         return self._deployment.facts()
@@ -227,11 +235,10 @@ class Orchestrator:
         declared = {model.qualified_name.key for model in tables}
         applied = last_applied(state) if state else {}
         undeclared = [] if is_partial else [one for key, one in applied.items() if key not in declared]
-        schemas, applied_schemas = (
-            self._pipeline.planner.schemas,
-            last_applied_schemas(state) if state else {},
-        )
-        observed, unreadable = self._snapshot(tables, schemas, undeclared)
+        schemas = self._pipeline.planner.schemas
+        applied_schemas = last_applied_schemas(state) if state else {}
+        around = _around(tables, applied_schemas) if is_partial else schemas
+        observed, unreadable = self._snapshot(tables, around, undeclared)
         now, detector = utc_now(), self._pipeline.thorough_detector()
         known = {*declared, *applied, *(name.key for name in not_ours)}
         return Evidence(
@@ -247,7 +254,7 @@ class Orchestrator:
             unmanaged=() if is_partial else detector.unmanaged(observed, known, now=now),
             schemas=schemas,
             applied_schemas=applied_schemas,
-            detected_schemas=detector.schemas(state, observed, now=now) if state and not is_partial else (),
+            detected_schemas=detector.schemas(state, observed, now=now) if state else (),
             policy=self._pipeline.drift_policy,
             plan_policy=self._pipeline.planner.policy,
         )
@@ -291,3 +298,9 @@ class Orchestrator:
             run = SyncRun(self._pipeline, locked)
             with run.in_context():
                 yield run
+
+
+def _around(tables: Sequence[Table], applied: Mapping[str, Schema]) -> tuple[Schema, ...]:
+    """Return the schemas of some tables, as far as they were applied."""
+    keys = sorted({f"{table.catalog_name}.{table.schema_name}".lower() for table in tables})
+    return tuple(applied[key] for key in keys if key in applied)

@@ -131,7 +131,12 @@ class Pipeline:
 
     def thorough_detector(self) -> DriftDetector:
         """Return the detector of reports: it asks who did it."""
-        return DriftDetector(self.drift_policy, versions=self.versions, history=self.history)
+        return DriftDetector(
+            self.drift_policy,
+            plan_policy=self.planner.policy,
+            versions=self.versions,
+            history=self.history,
+        )
 
     def plan(
         self,
@@ -161,21 +166,24 @@ class Pipeline:
                 schemas=self.planner.schemas,
             )
         now = utc_now()
-        detector = DriftDetector(self.drift_policy, versions=self.versions, is_thorough=False)
+        policy = self.planner.policy
+        detector = DriftDetector(
+            self.drift_policy, plan_policy=policy, versions=self.versions, is_thorough=False
+        )
         detected = detector.detect(state, observed, now=now)
-        if any(map(may_be_renamed, detected)) or any(refusals(models, detected, self.planner.policy)):
+        if any(map(may_be_renamed, detected)) or any(refusals(models, detected, policy)):
             # worth a statement per table: renames are told from drops, and people want to know who
             detected = self.thorough_detector().detect(state, observed, now=now)
         detected_schemas = detector.schemas(state, observed, now=now)
-        wanted = tolerant(models, detected, self.planner.policy)
+        wanted = tolerant(models, detected, policy)
         refused = {str(refusal): refusal for refusal in irreversible(wanted, detected)}
         if self.drift_policy.handling is DriftHandling.REFUSE:
             found = (
-                *schema_refusals(self.planner.schemas, detected_schemas),
-                *refusals(models, detected, self.planner.policy),
+                *schema_refusals(self.planner.schemas, detected_schemas, policy),
+                *refusals(models, detected, policy),
             )
             refused |= {str(refusal): refusal for refusal in found}
-        planner = self.planner.with_schemas(schemas.tolerant(self.planner.schemas, detected_schemas))
+        planner = self.planner.with_schemas(schemas.tolerant(self.planner.schemas, detected_schemas, policy))
         removed = {} if is_partial else self._removed(models, applied, observed, state)
         attempts = attempts_of(state, models, observed)
         applied_schemas = {} if is_partial else last_applied_schemas(state)

@@ -58,6 +58,7 @@ class SyncRun:
         self._schemas: tuple[Schema, ...] = ()
         self._observed = CatalogState(tables={})
         self._planned: PlannedRun | None = None
+        self._policy = pipeline.planner.policy
         self._drift: tuple[DriftRefusal, ...] = ()
         self._replaced: tuple[DetectedTable, ...] = ()
 
@@ -127,6 +128,7 @@ class SyncRun:
         drifted = [schema for schema in self.detect_schemas() if schema.drift and schema.name.key in known]
         self._schemas = tuple(schema.applied for schema in drifted)
         planner = self._pipeline.planner.restoring().with_schemas(tuple(map(schemas.restored, drifted)))
+        self._policy = planner.policy
         self._planned = PlannedRun.of(
             lambda seen: planner.plan(self._wanted, seen),
             self._observed,
@@ -315,7 +317,7 @@ class SyncRun:
         keys = {model.qualified_name.key for model in self._models}
         keys |= {former.key for former in map(former_name, self._models) if former is not None}
         managed = None if is_partial else {table_key(model.qualified_name) for model in self._models}
-        self._recorder.synchronize(self._observed, managed=managed)
+        self._recorder.synchronize(self._observed, managed=managed, policy=self._pipeline.planner.policy)
         if not is_partial:
             self._look_after([table for key, table in applied.items() if key not in keys])
         return applied
@@ -345,7 +347,7 @@ class SyncRun:
                 "`delta-engine state rm` forgets them."
             )
         else:
-            self._recorder.synchronize(observed, managed=None)
+            self._recorder.synchronize(observed, managed=None, policy=self._pipeline.planner.policy)
             self._observed = self._observed.with_tables(observed)
 
     def _confirm(self, changed: Sequence[Table], stop: Stop) -> frozenset[str]:
@@ -360,7 +362,8 @@ class SyncRun:
             self._recorder.note_versions(self._pipeline.versions)
             if stop.is_requested():
                 return frozenset()
-            return self._recorder.confirm(changed, self._pipeline.reader.snapshot_directly(changed))
+            found = self._pipeline.reader.snapshot_directly(changed)
+            return self._recorder.confirm(changed, found, self._policy)
         except _UNREADABLE as error:  # what was applied is recorded all the same
             self._recorder.warn(f"what was applied could not be looked at once more: {error}")
             return frozenset()

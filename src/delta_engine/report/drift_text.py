@@ -20,6 +20,9 @@ from delta_engine.report.visible import in_one_line
 
 _LONGEST_VALUE = 200
 
+_WITHOUT_TRACE = (DriftKind.TABLE_DELETED, DriftKind.SCHEMA_DELETED)
+"""What is gone has no history, and the catalog notes nothing of it."""
+
 
 @dataclass(frozen=True, slots=True)
 class Line:
@@ -109,6 +112,8 @@ def _finding(finding: Finding) -> Iterator[Line]:
     yield Line(f"      severity: {finding.severity.value}", finding.severity)
     if finding.changed:
         yield Line(f"      last_modified: {_author(finding.changed)}")
+    elif finding.kind in _WITHOUT_TRACE:
+        yield Line("      last_modified: unknown (nothing that is left tells; Databricks' audit log may)")
 
 
 def _unmanaged(tables: tuple[ResourceDrift, ...]) -> Iterator[Line]:

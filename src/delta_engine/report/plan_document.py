@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -23,27 +23,37 @@ from delta_engine.actions import (
 from delta_engine.aspects import schemas
 from delta_engine.aspects.aspect import Change
 from delta_engine.deployment.definitions import define
+from delta_engine.drift.drift_report import ForeignPart
 
 FORMAT = "delta-engine/plan"
 VERSION = 1
 
 
-def plan_document(plan: TablePlan, *, environment: str, statements: Mapping[str, Sequence[str]]) -> str:
+def plan_document(
+    plan: TablePlan,
+    *,
+    environment: str,
+    statements: Mapping[str, Sequence[str]],
+    left_alone: Iterable[ForeignPart] = (),
+) -> str:
     """Return a plan as one JSON document. Same plan, same bytes.
 
     Args:
         plan: the plan.
         environment: what it was made for.
         statements: the exact SQL by table key.
+        left_alone: what it does not touch, because nobody declared it.
     """
     document = plan_content(plan, environment=environment)
     for table, action in zip(document["tables"], plan.table_actions(), strict=True):
         table["statements"] = list(statements.get(action.table.key, ()))
+    parts = [{"table": part.table, "key": part.key, "value": part.value} for part in left_alone]
+    document |= {"left_alone": parts} if parts else {}
     return json.dumps(document, indent=2, ensure_ascii=False)
 
 
 def plan_content(plan: TablePlan, *, environment: str) -> dict[str, Any]:
-    """Return a plan as JSON data, without its statements."""
+    """Return a plan as JSON data, without its statements and what it leaves alone."""
     return {
         "format": FORMAT,
         "version": VERSION,

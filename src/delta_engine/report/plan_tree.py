@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from delta_engine import aspects
@@ -20,8 +20,11 @@ from delta_engine.actions import (
 from delta_engine.aspects import schemas
 from delta_engine.aspects.aspect import Change, Sign
 from delta_engine.aspects.columns import described, values_clause
+from delta_engine.drift.drift_report import ForeignPart
 from delta_engine.models import Table
 from delta_engine.sql import sql_undrop_table
+
+_MOST_LEFT_ALONE = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +88,17 @@ def plan_summary(plan: TablePlan) -> str:
     ]
     parts += [f"{count} × {hazard}" for hazard, count in sorted(hazards.items())]
     return ", ".join(parts)
+
+
+def left_alone_lines(parts: Iterable[ForeignPart]) -> Iterator[str]:
+    """Yield a line per table of which something is left alone; of many tables the first ones."""
+    keys: dict[str, list[str]] = {}
+    for part in parts:
+        keys.setdefault(part.table, []).append(part.key)
+    for table in [*keys][:_MOST_LEFT_ALONE]:
+        yield f"left alone: {table}: {', '.join(keys[table])}"
+    if len(keys) > _MOST_LEFT_ALONE:
+        yield f"left alone: parts of {len(keys) - _MOST_LEFT_ALONE} more tables; `delta-engine drift` lists them"
 
 
 def _all_actions(plan: TablePlan) -> Iterator[Action]:

@@ -19,6 +19,7 @@ from delta_engine.models import (
     QualifiedName,
     Reference,
     RowFilter,
+    Table,
     read_only,
 )
 
@@ -116,6 +117,26 @@ def _without_secrets(properties: Mapping[str, str]) -> Mapping[str, str]:
 
 
 ABSENT = TableState(exists=False)
+
+
+def state_of(table: Table) -> TableState:
+    """Return a table that is as its definition says, all names filled in, and nothing beside."""
+    return TableState(
+        columns=table.columns,
+        table_comment=table.comment,
+        table_properties=table.effective_table_properties,
+        primary_key=table.primary_key,
+        foreign_keys=table.foreign_keys,
+        checks=table.checks,
+        cluster_by=table.cluster_by,
+        clusters_automatically=table.clusters_automatically,
+        partitioned_by=table.partitioned_by,
+        tags=table.tags,
+        row_filter=table.row_filter,
+        owner=table.owner,
+        grants=table.grants,
+        location=table.location,
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,9 +16,10 @@ from delta_engine.deployment.document import Status
 from delta_engine.drift.drift_report import DriftReport
 from delta_engine.errors import UnsafePlanError
 from delta_engine.execute.action_runner import ActionRunner
-from delta_engine.models import CheckConstraint, Column, PrimaryKey, Table
+from delta_engine.models import CheckConstraint, Column, ForeignKey, PrimaryKey, QualifiedName, Table
 from delta_engine.orchestrate.orchestrator import Orchestrator
 from delta_engine.policy import NO_POLICY, Allowance, DestructiveKind, Policy
+from delta_engine.state.table_versions import TableVersion, TableVersionReader
 from delta_engine.validation.validator import PlanValidator
 from tests.deployment_builders import deployment_over
 from tests.fake_platform import recorded
@@ -54,8 +56,20 @@ def deployment(tmp_path: Path) -> Deployment:
     return deployment_over(tmp_path)
 
 
+class StandingVersions:
+    """Says the same version for every table."""
+
+    def read(
+        self, tables: Sequence[QualifiedName], *, with_id: Collection[str]
+    ) -> Mapping[str, TableVersion]:
+        return {table.key: TableVersion(table_id="id", version=1) for table in tables}
+
+
 def engine_over(
-    catalog: FakeUnityCatalog, deployment: Deployment | None, policy: Policy = NO_POLICY
+    catalog: FakeUnityCatalog,
+    deployment: Deployment | None,
+    policy: Policy = NO_POLICY,
+    versions: TableVersionReader | None = None,
 ) -> Orchestrator:
     return Orchestrator(
         reader=catalog,
@@ -63,7 +77,15 @@ def engine_over(
         planner=TablePlanner(policy),
         validator=PlanValidator(policy),
         deployment=deployment,
+        versions=versions,
     )
+
+
+def revert(catalog: FakeUnityCatalog, deployment: Deployment, model: Table) -> None:
+    with engine_over(catalog, deployment, CONSENT).run("revert") as run:
+        plan = run.plan_revert([model])
+        assert not run.refusals(plan)
+        run.apply(plan)
 
 
 def report(catalog: FakeUnityCatalog, deployment: Deployment, model: Table) -> DriftReport:
@@ -119,13 +141,57 @@ def test_what_others_add_later_is_drift_and_a_sync_leaves_it(
     assert "drift --revert --allow drop_constraint" in "".join(
         one.command for one in report(catalog, deployment, CHANGED).recommendations
     )
-    engine = engine_over(catalog, deployment, CONSENT)
-    with engine.run("revert") as run:
-        plan = run.plan_revert([CHANGED])
-        assert not run.refusals(plan)
-        run.apply(plan)
-    key, checks, clustering, comment, _ = parts(catalog)
-    assert (key, checks, clustering, comment) == ("theirs", ["positive"], ("id",), "")
+    revert(catalog, deployment, CHANGED)
+    assert parts(catalog) == THEIR_PARTS
+
+
+def test_a_revert_brings_back_what_was_theirs_before_it_was_changed(
+    catalog: FakeUnityCatalog, deployment: Deployment
+) -> None:
+    engine_over(catalog, deployment).sync_tables([OURS])
+    for change in (
+        f"COMMENT ON TABLE {TABLE} IS 'Later'",
+        f"ALTER TABLE {TABLE} ALTER COLUMN id COMMENT 'Later'",
+        f"ALTER TABLE {TABLE} CLUSTER BY (amount)",
+        f"ALTER TABLE {TABLE} DROP CONSTRAINT theirs",
+        f"ALTER TABLE {TABLE} ADD CONSTRAINT later PRIMARY KEY (id)",
+        f"ALTER TABLE {TABLE} DROP CONSTRAINT positive",
+        f"ALTER TABLE {TABLE} ADD CONSTRAINT positive CHECK (amount > 1)",
+    ):
+        catalog.run(change)
+    (drifted,) = report(catalog, deployment, OURS).drifted
+    assert {(one.field, one.expected, one.actual) for one in drifted.findings} >= {
+        ("table comment", "'Theirs'", "'Later'"),
+        ("column id comment", "'Theirs'", "'Later'"),
+        ("clustering", "(id)", "(amount)"),
+        ("primary key", "theirs (id)", "later (id)"),
+    }
+    revert(catalog, deployment, OURS)
+    assert parts(catalog) == THEIR_PARTS
+    assert report(catalog, deployment, OURS).drifted == ()
+
+
+def test_what_others_take_away_again_is_no_drift_and_does_not_come_back(
+    catalog: FakeUnityCatalog, deployment: Deployment
+) -> None:
+    engine_over(catalog, deployment).sync_tables([OURS])
+    catalog.run(f"ALTER TABLE {TABLE} DROP CONSTRAINT positive")
+    catalog.run(f"COMMENT ON TABLE {TABLE} IS ''")
+    assert report(catalog, deployment, OURS).drifted == ()
+    catalog.run(f"ALTER TABLE {TABLE} CLUSTER BY (amount)")
+    revert(catalog, deployment, OURS)
+    assert parts(catalog) == ("theirs", [], ("id",), "", "Theirs")
+
+
+def test_what_others_add_is_not_taken_for_late_when_a_sync_looks_again(
+    catalog: FakeUnityCatalog, deployment: Deployment
+) -> None:
+    engine_over(catalog, deployment).sync_tables([OURS])
+    catalog.run(f"ALTER TABLE {TABLE} ADD CONSTRAINT later CHECK (id > 0)")
+    engine_over(catalog, deployment, versions=StandingVersions()).sync_tables([CHANGED])
+    assert recorded(deployment).resources["table.dev.silver.orders"].status is Status.HEALTHY
+    (drifted,) = report(catalog, deployment, CHANGED).drifted
+    assert [one.field for one in drifted.findings] == ["check later"]
 
 
 def test_a_revert_asks_before_it_drops_what_others_made(
@@ -185,6 +251,45 @@ def test_what_belongs_to_a_renamed_column_is_still_left_alone(
     engine_over(catalog, deployment).sync_tables([replace(renamed, table_properties={"ours": "1"})])
     (drifted,) = report(catalog, deployment, renamed).drifted
     assert [one.field for one in drifted.findings] == ["table comment"]
+
+
+def test_what_somebody_changes_on_a_column_that_is_renamed_is_still_drift(
+    catalog: FakeUnityCatalog, deployment: Deployment
+) -> None:
+    catalog.run(f"ALTER TABLE {TABLE} DROP CONSTRAINT positive")
+    engine_over(catalog, deployment).sync_tables([OURS])
+    catalog.run(f"ALTER TABLE {TABLE} ALTER COLUMN amount COMMENT 'Later'")
+    catalog.run(f"ALTER TABLE {TABLE} CLUSTER BY (amount)")
+    renamed = replace(OURS, columns=(OURS.columns[0], Column("total", "int", renamed_from="amount")))
+    engine_over(catalog, deployment).sync_tables([renamed])
+    (drifted,) = report(catalog, deployment, renamed).drifted
+    assert {(one.field, one.expected, one.actual) for one in drifted.findings} == {
+        ("column total comment", "''", "'Later'"),
+        ("clustering", "(id)", "(total)"),
+    }
+    revert(catalog, deployment, renamed)
+    state = catalog.snapshot([renamed]).table(renamed.qualified_name)
+    assert (state.columns[1].comment, state.cluster_by) == ("", ("id",))
+
+
+def test_a_foreign_key_follows_a_parent_that_is_renamed_without_its_children(
+    catalog: FakeUnityCatalog, deployment: Deployment
+) -> None:
+    child = Table(
+        "dev", "silver", "items", [Column("order", "bigint")],
+        foreign_keys=[ForeignKey(["order"], "orders", ["id"], "items_order")],
+    )  # fmt: skip
+    keyed = replace(OURS, primary_key=PrimaryKey(("id",), "theirs"))
+    engine_over(catalog, deployment).sync_tables([keyed, child])
+    parent = replace(keyed, table_name="sales", renamed_from="orders")
+    with engine_over(catalog, deployment).run("sync") as run:
+        run.apply(run.plan([parent], is_partial=True))
+    definition = recorded(deployment).resources["table.dev.silver.items"].metadata.definition
+    assert definition is not None
+    assert definition.foreign_keys[0].references == "dev.silver.sales"
+    models = [parent, replace(child, foreign_keys=(replace(child.foreign_keys[0], references="sales"),))]
+    assert engine_over(catalog, deployment).drift_report(models, environment="test").drifted == ()
+    assert not engine_over(catalog, deployment).plan_tables(models)
 
 
 @pytest.mark.parametrize("is_known", [True, False], ids=["known before", "new"])
