@@ -139,7 +139,7 @@ class PlanFile(_Part, frozen=True, kw_only=True):
         models: SHA-256 of every model's definition, by `catalog.schema.table` in lower case.
         declared_schemas: SHA-256 of every declared schema's definition, by `catalog.schema` in lower case.
         fingerprints: what it was made from.
-        plan: the plan as `plan --json` prints it, without the statements.
+        plan: the plan as `plan --json` prints it, without the statements and what is left alone.
         statements: all that will be run, in an order in which it can be; those of one table keep their order.
     """
 
