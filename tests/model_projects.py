@@ -33,6 +33,9 @@ Drawn = TypeVar("Drawn")
 
 Declared: TypeAlias = tuple[tuple[Table, ...], tuple[Schema, ...]]
 
+VARIABLES = {"catalog": "dev", "a": "dev", "schema": "silver"}
+"""What written models are spelled with: two of them have one value."""
+
 _CONFIG = """\
 environment: dev
 backend: {type: oss}

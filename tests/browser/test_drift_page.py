@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from delta_engine.report.drift_html import drift_html
+from tests.awkward_drift_reports import hostile_report, huge_report
 from tests.browser.conftest import Open
-from tests.drift_reports import empty_report, full_report, hostile_report, huge_report, past_runs
+from tests.drift_reports import empty_report, full_report, past_runs
 from tests.machine import slowness
 
 if TYPE_CHECKING:

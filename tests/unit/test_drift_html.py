@@ -12,15 +12,8 @@ from hypothesis import strategies as st
 
 from delta_engine.drift.drift_report import DriftReport
 from delta_engine.report.drift_html import drift_html
-from tests.drift_reports import (
-    HOSTILE_TEXTS,
-    empty_report,
-    full_report,
-    hostile_report,
-    past_runs,
-    report_saying,
-    schema_report,
-)
+from tests.awkward_drift_reports import HOSTILE_TEXTS, hostile_report, report_saying
+from tests.drift_reports import empty_report, full_report, past_runs, schema_report
 
 GOLDEN = Path(__file__).parents[1] / "golden_reports" / "full.html"
 

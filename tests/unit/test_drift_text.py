@@ -12,7 +12,8 @@ from delta_engine.drift.drift_report import DriftReport
 from delta_engine.drift_policy import Severity
 from delta_engine.report.drift_json import drift_json, drift_schema
 from delta_engine.report.drift_text import drift_lines, drift_text
-from tests.drift_reports import empty_report, full_report, hostile_report, schema_report
+from tests.awkward_drift_reports import hostile_report
+from tests.drift_reports import empty_report, full_report, schema_report
 
 GOLDEN = Path(__file__).parents[1] / "golden_reports"
 SCHEMA = Path(__file__).parents[2] / "docs" / "schemas" / "drift-report-v1.json"

@@ -1,4 +1,4 @@
-"""Models as text: what is written for `delta-engine import`, and that it loads as the same tables."""
+"""Models as text: what is written for `delta-engine import`, as people write it."""
 
 from __future__ import annotations
 
@@ -8,8 +8,6 @@ import sys
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from delta_engine.config.model_fields import COLUMN_FIELDS, TABLE_FIELDS
 from delta_engine.config.model_writer import python_models, yaml_models
@@ -26,19 +24,7 @@ from delta_engine.models import (
     Table,
 )
 from tests.builders import WORKED_MODEL
-from tests.model_projects import (
-    HOSTILE,
-    declared_in_python,
-    declared_in_yaml,
-    hostile_texts,
-    load_python,
-    load_yaml,
-    schemas,
-    settings_of,
-    tables,
-    temporary_settings,
-)
-from tests.strategies import whole_models
+from tests.model_projects import VARIABLES
 
 AWKWARD = Table(
     "devs",
@@ -86,12 +72,6 @@ WHOLE = Table(
     manages=["tags", "comments"],
 )
 """A table with everything that can be declared, though not all of it at once."""
-
-VARIABLES = {"catalog": "dev", "a": "dev", "schema": "silver"}
-
-variables = st.dictionaries(
-    st.sampled_from(["catalog", "schema", "x", " y", "a}b", "it's"]), hostile_texts, max_size=4
-)
 
 
 def test_yaml_is_written_as_people_write_it() -> None:
@@ -341,65 +321,3 @@ def test_a_formatter_finds_nothing_to_change_in_written_python(models: list[Tabl
             check=False,
         )
         assert done.returncode == 0, done.stdout
-
-
-@pytest.mark.parametrize(
-    ("variables", "catalog", "schema"),
-    [
-        ({}, "dev", "silver"),
-        ({"b": "dev", "a": "dev"}, "${a}", "silver"),
-        ({"a": "dev", "catalog": "dev"}, "${catalog}", "silver"),
-        ({"catalog": "DEV", "schema": "silver"}, "dev", "${schema}"),
-        ({"layer": "silver"}, "dev", "silver"),
-        ({" a": "dev", "b}": "dev"}, "dev", "silver"),
-    ],
-)
-def test_only_whole_catalogs_and_schemas_become_variables(
-    variables: dict[str, str], catalog: str, schema: str
-) -> None:
-    lines = yaml_models([WORKED_MODEL], variables).splitlines()
-    assert lines[1:3] == [f"  - catalog: {catalog}", f"    schema: {schema}"]
-
-
-@pytest.mark.parametrize("text", HOSTILE)
-def test_awkward_texts_load_as_they_were(text: str, tmp_path: Path) -> None:
-    table = Table(
-        text or "c",
-        text or "s",
-        text or "t",
-        [Column(text or "n", "int", comment=text)],
-        text,
-        {text: text},
-        PrimaryKey([text or "n"], text),
-        cluster_by=[text or "n"],
-    )
-    project = settings_of(tmp_path, {"catalog": text})
-    assert load_yaml(yaml_models([table], project.variables), project) == (table,)
-    assert load_python(python_models([table], project.variables), project) == (table,)
-
-
-@settings(deadline=None)
-@given(st.lists(tables(), min_size=1, max_size=3), variables)
-def test_what_is_written_loads_as_the_same_tables(written: list[Table], variables: dict[str, str]) -> None:
-    with temporary_settings(variables) as project:
-        assert load_yaml(yaml_models(written, variables), project) == tuple(written)
-        assert load_python(python_models(written, variables), project) == tuple(written)
-
-
-@settings(deadline=None)
-@given(st.lists(schemas(), max_size=3), tables(), variables)
-def test_what_is_written_loads_as_the_same_schemas(
-    written: list[Schema], table: Table, variables: dict[str, str]
-) -> None:
-    with temporary_settings(variables) as project:
-        expected = ((table,), tuple(written))
-        assert declared_in_yaml(yaml_models([table], variables, written), project) == expected
-        assert declared_in_python(python_models([table], variables, written), project) == expected
-
-
-@settings(deadline=None)
-@given(whole_models())
-def test_valid_models_load_as_they_were(model: Table) -> None:
-    with temporary_settings(VARIABLES) as project:
-        assert load_yaml(yaml_models([model], VARIABLES), project) == (model,)
-        assert load_python(python_models([model], VARIABLES), project) == (model,)
