@@ -74,13 +74,14 @@ def references(parents: Set[str], state: CatalogState) -> Mapping[str, list[Refe
     for parent in parents:
         for reference in state.tables[parent].referenced_by:
             child = renamed.get(reference.table.key, reference.table.key)
-            known = reference if child == reference.table.key else replace(reference, table=_named(child))
+            is_renamed = child != reference.table.key
+            known = replace(reference, table=QualifiedName.of_key(child)) if is_renamed else reference
             found[parent, child, reference.name.lower()] = known
     for child, table in state.tables.items():
         for key in table.foreign_keys:
             parent = renamed.get(key.references.lower(), key.references.lower())
             if parent in parents:
-                reference = Reference(table=_named(child), name=key.name or "")
+                reference = Reference(table=QualifiedName.of_key(child), name=key.name or "")
                 found.setdefault((parent, child, _lower(key)), reference)
     references: dict[str, list[Reference]] = defaultdict(list)
     for place in sorted(found):
@@ -107,7 +108,7 @@ def _in_the_way(
             yield from pointing_here
         for own in table.foreign_keys:
             if name in map(str.lower, own.columns):
-                yield Reference(table=_named(key), name=own.name or "")
+                yield Reference(table=QualifiedName.of_key(key), name=own.name or "")
 
 
 def _remade(
@@ -135,10 +136,6 @@ def _with_what_is_left(action: Action, in_the_way: Iterable[Reference], done: se
 
 def _place(reference: Reference) -> tuple[str, str]:
     return reference.table.key, reference.name.lower()
-
-
-def _named(key: str) -> QualifiedName:
-    return QualifiedName(*key.split("."))
 
 
 def _lower(key: ForeignKey) -> str:
