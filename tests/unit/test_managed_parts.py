@@ -7,7 +7,8 @@ from dataclasses import replace
 import pytest
 
 from delta_engine.addressing import CatalogAddressing
-from delta_engine.aspects import ASPECTS
+from delta_engine.aspects import ASPECTS, diff, differences
+from delta_engine.aspects.aspect import Comparison
 from delta_engine.capabilities import DATABRICKS
 from delta_engine.compile.planner import TablePlanner
 from delta_engine.errors import InvalidModelError
@@ -25,6 +26,7 @@ from delta_engine.models import (
     Table,
 )
 from delta_engine.orchestrate.orchestrator import Orchestrator
+from delta_engine.policy import Ownership, Policy
 from delta_engine.state.states import ABSENT, RelationKind, TableState
 from delta_engine.validation.partial_models import partial_model_violations
 from delta_engine.validation.validator import PlanValidator
@@ -230,6 +232,25 @@ def test_what_holds_other_columns_is_nobody_s_concern() -> None:
     model = Table("dev", "silver", "orders", list(filter(None, columns.values())), manages=["columns"])
     for state in (KEYED, REFERENCING, CHECKED, CLUSTERED, FILTERED):
         assert TablePlanner().plan([model], catalog_of([model], state))
+
+
+def test_a_dropped_column_loses_its_tags_before_whoever_manages_them() -> None:
+    tagged = Column("b", "int", tags={"pii": "name"})
+    state = TableState(columns=(Column("id", "bigint", tags={"pii": "no"}), tagged))
+    model = Table("dev", "silver", "orders", [Column("id", "bigint")], manages=["columns"])
+    assert statements(model, state)[-2:] == [
+        "ALTER TABLE `dev`.`silver`.`orders` ALTER COLUMN `b` UNSET TAGS ('pii')",
+        "ALTER TABLE `dev`.`silver`.`orders` DROP COLUMNS (`b`)",
+    ]
+
+
+def test_tags_that_a_model_does_not_manage_are_nobody_s_difference() -> None:
+    state = TableState(columns=(Column("id", "bigint", tags={"pii": "no"}),))
+    model = Table("dev", "silver", "orders", [Column("id", "bigint")], manages=["columns"])
+    full = Policy(tags=Ownership.FULL)
+    comparison = Comparison.of(model, state, replace(model, columns=(Column("id", "bigint", tags={"a": "b"}),)), full)
+    assert not list(diff(comparison))
+    assert not list(differences(comparison))
 
 
 def test_every_part_has_an_aspect() -> None:

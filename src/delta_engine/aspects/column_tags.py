@@ -1,7 +1,7 @@
 """Tags of columns: one statement per column, and only for those that differ.
 
-A column that is dropped loses all its tags before, whoever set them: governed tags block the drop (Databricks
-documentation, "Governed tags").
+A column that is dropped loses all its tags before, whoever set them and whoever manages tags: governed tags block the
+drop (Databricks documentation, "Governed tags"), and none outlives its column.
 """
 
 from __future__ import annotations
@@ -124,6 +124,8 @@ def accept(model: Table, observed: TableState, action: SetColumnTags | UnsetColu
 
 
 def _changes(comparison: Comparison) -> Iterable[tuple[str, tuple[TagChange, ...]]]:
+    if not comparison.desired.is_about(Part.TAGS):
+        return
     for desired, observed in comparison.differing_or_new:
         changes = changed_tags(desired.tags, observed.tags)
         if changes:
@@ -132,7 +134,7 @@ def _changes(comparison: Comparison) -> Iterable[tuple[str, tuple[TagChange, ...
 
 def _unwanted(comparison: Comparison) -> Iterable[tuple[str, tuple[tuple[str, str], ...]]]:
     tagged = [pair for pair in comparison.differing if pair[1].tags]
-    if not tagged:
+    if not tagged or not comparison.desired.is_about(Part.TAGS):
         return
     ours: dict[str, set[str]] = defaultdict(set)
     for model in comparison.ours:
@@ -146,7 +148,7 @@ def _unwanted(comparison: Comparison) -> Iterable[tuple[str, tuple[tuple[str, st
 
 ASPECT: Aspect[SetColumnTags | UnsetColumnTags] = Aspect(
     name="column tags",
-    part=Part.TAGS,
+    part=None,
     action_types=(SetColumnTags, UnsetColumnTags),
     diff=diff,
     differences=differences,
