@@ -62,7 +62,15 @@ def referenced_columns(expression: str) -> frozenset[str]:
 
     Nothing is known of an expression that does not parse: the set is empty.
     """
-    return frozenset(place[0] for place in _read_places(expression) or ())
+    return frozenset(place[0] for place in read_places(expression))
+
+
+def read_places(expression: str) -> frozenset[tuple[str, ...]]:
+    """Return the paths, in lower case, of the columns and fields that an expression reads; up to a first `[…]`.
+
+    Nothing is known of an expression that does not parse.
+    """
+    return _read_places(expression) or frozenset()
 
 
 def reads(expression: str, path: Sequence[str]) -> bool:
@@ -132,10 +140,7 @@ def condition_problem(expression: str) -> str | None:
 
 @lru_cache(_MANY)
 def _read_places(expression: str) -> frozenset[tuple[str, ...]] | None:
-    """Return the paths, in lower case, of the columns and fields that an expression reads; up to a first `[…]`.
-
-    None for an expression that does not parse.
-    """
+    """Return what `read_places` does, and None for an expression that does not parse."""
     from sqlglot import exp
 
     places = set()

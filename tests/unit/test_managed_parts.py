@@ -248,7 +248,9 @@ def test_tags_that_a_model_does_not_manage_are_nobody_s_difference() -> None:
     state = TableState(columns=(Column("id", "bigint", tags={"pii": "no"}),))
     model = Table("dev", "silver", "orders", [Column("id", "bigint")], manages=["columns"])
     full = Policy(tags=Ownership.FULL)
-    comparison = Comparison.of(model, state, replace(model, columns=(Column("id", "bigint", tags={"a": "b"}),)), full)
+    comparison = Comparison.of(
+        model, state, replace(model, columns=(Column("id", "bigint", tags={"a": "b"}),)), full
+    )
     assert not list(diff(comparison))
     assert not list(differences(comparison))
 

@@ -11,6 +11,7 @@ from delta_engine.nested_types import place_of, type_at
 from delta_engine.sql import sql_data_type
 from delta_engine.sql_expressions import expression_problem, generation_problem, referenced_columns
 from delta_engine.types import AtomicType, StructType
+from delta_engine.validation.read_columns import unknown_columns
 from delta_engine.validation.refusals import model_refusal
 
 
@@ -159,7 +160,7 @@ class GeneratedColumnsFit:
 
     def _problem(self, column: Column, expression: str, by_key: Mapping[str, Column]) -> str | None:
         used = sorted(referenced_columns(expression))
-        unknown = [key for key in used if key not in by_key]
+        unknown = unknown_columns(expression, [*by_key.values()])
         generated = [key for key in used if key in by_key and by_key[key].generated_as is not None]
         if unknown:
             return f"reads columns that the table does not have ({', '.join(unknown)})"
@@ -171,13 +172,15 @@ class GeneratedColumnsFit:
 
 
 class IdentityColumnsCount:
-    """An identity column is a bigint, counts in steps other than 0, and no partition column.
+    """An identity column is a bigint, counts in steps other than 0 and within its range, and no partition column.
 
     Databricks documentation, "CREATE TABLE": identity columns.
     """
 
+    _BOUND = 2**63
+
     def check(self, models: Sequence[Table]) -> Iterator[InvalidModelError]:
-        """Refuse other types, steps of 0, and partitions of counted values."""
+        """Refuse other types, steps of 0, numbers beyond 64 bits, and partitions of counted values."""
         for model in models:
             partitions = set(map(str.lower, model.partitioned_by))
             for column in model.columns:
@@ -193,6 +196,18 @@ class IdentityColumnsCount:
                         model,
                         "it is an identity column that counts in steps of 0",
                         "Use another step.",
+                        column,
+                    )
+                beyond = [
+                    number
+                    for number in (column.identity.start, column.identity.step)
+                    if not -self._BOUND <= number < self._BOUND
+                ]
+                if beyond:
+                    yield model_refusal(
+                        model,
+                        f"it is an identity column, and {beyond[0]} is no bigint",
+                        "Count with smaller numbers.",
                         column,
                     )
                 if column.key in partitions:

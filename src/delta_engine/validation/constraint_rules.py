@@ -16,10 +16,11 @@ from delta_engine.errors import InvalidModelError, UnsafePlanError
 from delta_engine.models import ForeignKey, Part, Reference, Table
 from delta_engine.policy import DestructiveKind, Policy
 from delta_engine.sql import sql_data_type
-from delta_engine.sql_expressions import condition_problem, referenced_columns
+from delta_engine.sql_expressions import condition_problem
 from delta_engine.state.states import SECRET_KEY
 from delta_engine.types import is_same_type
 from delta_engine.validation.model_rules import ValidTableNames
+from delta_engine.validation.read_columns import unknown_columns
 from delta_engine.validation.refusals import model_refusal, plan_refusal
 
 _Problem = tuple[str, str | None, str]
@@ -101,10 +102,10 @@ class ChecksFit:
     def check(self, models: Sequence[Table]) -> Iterator[InvalidModelError]:
         """Refuse checks that Delta would refuse (Databricks documentation, "ADD CONSTRAINT clause")."""
         for model in models:
-            columns, is_judged = {column.key for column in model.columns}, model.is_about(Part.COLUMNS)
+            is_judged = model.is_about(Part.COLUMNS)
             for check in model.checks:
                 problem = condition_problem(check.expression)
-                unknown = sorted(referenced_columns(check.expression) - columns) if is_judged else []
+                unknown = unknown_columns(check.expression, model.columns) if is_judged else []
                 if problem:
                     yield model_refusal(
                         model,

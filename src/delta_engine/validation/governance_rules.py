@@ -162,10 +162,26 @@ class PrivilegesOfTables:
         for model in models:
             for reason, way_out in privilege_problems(model.grants, self.KNOWN):
                 yield model_refusal(model, reason, way_out)
-            if model.owner is not None and not model.owner.strip():
-                yield model_refusal(
-                    model, "its owner has no name", "Name a user, service principal or group."
-                )
+            if model.owner is not None:
+                for reason, way_out in principal_problems(model.owner, "its owner"):
+                    yield model_refusal(model, reason, way_out)
+
+
+def principal_problems(principal: str, subject: str) -> Iterator[tuple[str, str]]:
+    """Yield what is wrong with the name of a principal, and what to do about it.
+
+    Args:
+        principal: the name.
+        subject: whose name it is, for people.
+    """
+    found = _NO_PRINCIPAL.search(principal)
+    if not principal.strip():
+        yield f"{subject} has no name", "Name a user, service principal or group."
+    elif found:
+        yield (
+            f"{subject}, {principal!r}, has a character that is not allowed here: {found[0]!r}",
+            "Name a user, service principal or group.",
+        )
 
 
 def privilege_problems(grants: Grants, known: frozenset[str]) -> Iterator[tuple[str, str]]:
@@ -177,8 +193,7 @@ def privilege_problems(grants: Grants, known: frozenset[str]) -> Iterator[tuple[
     """
     seen: dict[str, str] = {}
     for principal, privileges in grants.items():
-        if not principal.strip():
-            yield "it grants to a principal without a name", "Name a user, service principal or group."
+        yield from principal_problems(principal, "a principal that it grants to")
         first = seen.setdefault(principal.lower(), principal)
         if first != principal:
             yield f"it grants to {first!r} and to {principal!r}, which is one principal", "Join the two."
@@ -214,6 +229,9 @@ class NoUnallowedExposure:
                     masked[0],
                 )
 
+
+_NO_PRINCIPAL = re.compile(r"[\x00-\x1f\x7f-\x9f]|\$\{")
+"""Nobody is called so, and Spark takes `${` for a variable, in names as well."""
 
 _FUNCTION_NAMES = "Write function, schema.function or catalog.schema.function."
 _CONSTANTS = "Write a function of columns alone, which calls this one with the constant."

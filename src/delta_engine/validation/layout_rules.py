@@ -24,6 +24,12 @@ class ClusteringColumnsFit:
             if len(model.cluster_by) > self.MOST:
                 reason = f"cluster_by has {len(model.cluster_by)} columns"
                 yield model_refusal(model, reason, f"Name {self.MOST} at most.")
+            if model.cluster_by and model.clusters_automatically:
+                yield model_refusal(
+                    model,
+                    "cluster_by names columns, and the platform shall choose them",
+                    "Leave clusters_automatically out, or the columns.",
+                )
             if model.is_about(Part.COLUMNS):
                 yield from _misfits(model, "cluster", model.cluster_by, "cluster_by", can_cluster)
 

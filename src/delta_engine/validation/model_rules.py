@@ -11,9 +11,9 @@ from delta_engine.aspects.table_features import COLUMN_MAPPING_MODE, allowed_val
 from delta_engine.constraints.naming import MAX_NAME_LENGTH
 from delta_engine.constraints.stored_keys import PROPERTY_PREFIX
 from delta_engine.errors import InvalidModelError
-from delta_engine.models import Part, Table
+from delta_engine.models import Column, Part, Table
 from delta_engine.state.states import SECRET_KEY
-from delta_engine.types import forgotten_clause
+from delta_engine.types import StructType, forgotten_clause, parts
 from delta_engine.validation.refusals import model_refusal
 
 
@@ -85,7 +85,7 @@ class TablesHaveColumns:
 
 
 class ValidColumnNames:
-    """Column names are ones that Delta can store.
+    """Names of columns, and of fields inside them, are ones that Delta can store.
 
     Without column mapping Delta refuses ` ,;{}()=` and white space, as Parquet does; dots and backticks
     are refused with them because readers trip over them.
@@ -100,12 +100,20 @@ class ValidColumnNames:
             mode = model.effective_table_properties.get(COLUMN_MAPPING_MODE, "none")
             is_unmapped = mode == "none" and model.is_about(Part.COLUMNS)
             for column in model.columns:
-                reason, way_out = _name_problem(column.name, self._NEVER), "Rename it."
-                if not reason and is_unmapped and self._NEEDS_MAPPING.search(column.name):
-                    reason = "has a character that Delta stores only with column mapping"
-                    way_out = f"Rename it, or set the property {COLUMN_MAPPING_MODE}: name."
-                if reason:
-                    yield model_refusal(model, f"its name {reason}", way_out, column)
+                for subject, name in self._names(column):
+                    reason, way_out = _name_problem(name, self._NEVER), "Rename it."
+                    if not reason and is_unmapped and self._NEEDS_MAPPING.search(name):
+                        reason = "has a character that Delta stores only with column mapping"
+                        way_out = f"Rename it, or set the property {COLUMN_MAPPING_MODE}: name."
+                    if reason:
+                        yield model_refusal(model, f"{subject} {reason}", way_out, column)
+
+    def _names(self, column: Column) -> Iterator[tuple[str, str]]:
+        """Yield the names of a column and of the fields inside it, each after what it is called."""
+        yield "its name", column.name
+        for part in parts(column.data_type):
+            if isinstance(part, StructType):
+                yield from ((f"the name of its field {field.name!r}", field.name) for field in part.fields)
 
 
 class DuplicateColumnNames:
@@ -156,30 +164,33 @@ class PrimaryKeyColumnsNotNull:
 
 
 class ReadableProperties:
-    """Property keys are ones whose value can be read back, and not the engine's own.
+    """Property keys are ones whose value can be read back, each once, and not the engine's own.
 
     Values of keys that look like secrets or addresses are hidden (`states.SECRET_KEY`): they could never be compared.
+    Delta reads its own keys without regard to case, so that of two spellings one would be set back in every run.
     """
 
     _NO_PROPERTIES = ("clusterbyauto", "clusteringcolumns")
 
     def check(self, models: Sequence[Table]) -> Iterator[InvalidModelError]:
-        """Refuse keys that Spark redacts and keys under the engine's prefixes."""
+        """Refuse keys that Spark redacts, keys under the engine's prefixes, and Delta's own keys in two spellings."""
         for model in models:
+            spellings: dict[str, str] = {}
             for key in model.effective_table_properties:
-                reason = ""
-                if SECRET_KEY.search(key):
+                reason, way_out = "", "Rename or remove it."
+                if not key:
+                    reason = "is empty"
+                elif key.lower().startswith("delta.") and spellings.setdefault(key.lower(), key) != key:
+                    reason = f"stands beside {spellings[key.lower()]!r}, which is the same to Delta"
+                elif SECRET_KEY.search(key):
                     reason = "cannot be managed: Spark hides the values of such keys"
+                    way_out = "Rename or remove it. Credentials never belong into a property."
                 elif key.lower() in self._NO_PROPERTIES:
                     reason = "is how clustering is stored, not a property to set"
                 elif key.lower().startswith((PROPERTY_PREFIX, "delta.constraints.")):
                     reason = "is how constraints are stored, not a property to set"
                 if reason:
-                    yield model_refusal(
-                        model,
-                        f"property {key!r} {reason}",
-                        "Rename or remove it. Credentials never belong into a property.",
-                    )
+                    yield model_refusal(model, f"property {key!r} {reason}", way_out)
 
 
 class FeaturesAreSwitchedOn:
@@ -220,8 +231,11 @@ class DeclaresOnlyWhatItManages:
     """A model that manages some parts of a table declares nothing of the others."""
 
     def check(self, models: Sequence[Table]) -> Iterator[InvalidModelError]:
-        """Refuse what would be ignored."""
+        """Refuse what would be ignored, and models that manage nothing."""
         for model in models:
+            if model.manages is not None and not model.manages:
+                yield model_refusal(model, "its manages names no part", "Name one, or leave manages out.")
+                continue
             for what, part in _declared_parts(model):
                 if not model.is_about(part):
                     yield model_refusal(

@@ -8,7 +8,11 @@ from delta_engine.capabilities import Capabilities, Feature
 from delta_engine.errors import InvalidModelError
 from delta_engine.models import Schema
 from delta_engine.validation.capability_rules import feature_name
-from delta_engine.validation.governance_rules import TagsWithinLimits, privilege_problems
+from delta_engine.validation.governance_rules import (
+    TagsWithinLimits,
+    principal_problems,
+    privilege_problems,
+)
 from delta_engine.validation.model_rules import forbidden_in_names
 
 PRIVILEGES = frozenset(
@@ -67,8 +71,8 @@ def _problems(schema: Schema) -> Iterator[tuple[str, str]]:
             yield f"{part} name {name!r} {problem}", "Use letters, digits and underscores."
     yield from TagsWithinLimits().problems(schema.tags)
     yield from privilege_problems(schema.grants, PRIVILEGES)
-    if schema.owner is not None and not schema.owner.strip():
-        yield "its owner has no name", "Name a user, service principal or group."
+    if schema.owner is not None:
+        yield from principal_problems(schema.owner, "its owner")
 
 
 def _refusal(schema: Schema, reason: str, way_out: str) -> InvalidModelError:

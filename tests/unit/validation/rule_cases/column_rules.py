@@ -107,6 +107,18 @@ MODEL_CASES: list[ModelCase] = [
         "row. Compute it from columns of the table that writers fill.",
     ),
     (
+        column_rules.GeneratedColumnsFit(),
+        [model(Column("s", "struct<a: int>"), Column("b", "int", generated_as="s.A + s.b"))],
+        f"{SUBJECT}, column b: what it is generated as (s.A + s.b) reads columns that the "
+        "table does not have (s.b). Compute it from columns of the table that writers fill.",
+    ),
+    (
+        column_rules.IdentityColumnsCount(),
+        [model(Column("b", "bigint", identity=Identity(start=2**63)))],
+        f"{SUBJECT}, column b: it is an identity column, and 9223372036854775808 is no bigint. Count with smaller "
+        "numbers.",
+    ),
+    (
         column_rules.IdentityColumnsCount(),
         [model(Column("b", "int", identity=Identity()))],
         f"{SUBJECT}, column b: it is an identity column of type int. Make it a bigint.",

@@ -119,6 +119,18 @@ MODEL_CASES: list[ModelCase] = [
         "Declare them, or correct the check.",
     ),
     (
+        constraint_rules.ChecksFit(),
+        [
+            model(
+                ID,
+                Column("s", "struct<a: array<struct<b: int>>>"),
+                checks=(CheckConstraint("known", "size(s.a.B) > 0 AND s.a.c IS NULL"),),
+            )
+        ],
+        f"{SUBJECT}, column s.a.c: check 'known' reads columns that the table does not have: s.a.c. "
+        "Declare them, or correct the check.",
+    ),
+    (
         constraint_rules.ValidConstraintNames(),
         [child(checks=(CheckConstraint("not this", "id > 0"),))],
         f"{SUBJECT}: constraint name 'not this' has a character that is not allowed here: ' '. "

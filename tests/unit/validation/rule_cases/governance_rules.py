@@ -101,7 +101,19 @@ MODEL_CASES: list[ModelCase] = [
     (
         governance_rules.PrivilegesOfTables(),
         [model(ID, grants={" ": ["SELECT"]})],
-        f"{SUBJECT}: it grants to a principal without a name. Name a user, service principal or group.",
+        f"{SUBJECT}: a principal that it grants to has no name. Name a user, service principal or group.",
+    ),
+    (
+        governance_rules.PrivilegesOfTables(),
+        [model(ID, grants={"a\nb": ["SELECT"]})],
+        f"{SUBJECT}: a principal that it grants to, 'a\\nb', has a character that is not allowed here: '\\n'. "
+        "Name a user, service principal or group.",
+    ),
+    (
+        governance_rules.PrivilegesOfTables(),
+        [model(ID, owner="${boss}")],
+        f"{SUBJECT}: its owner, '${{boss}}', has a character that is not allowed here: '${{'. "
+        "Name a user, service principal or group.",
     ),
     (
         governance_rules.PrivilegesOfTables(),

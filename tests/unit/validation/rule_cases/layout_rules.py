@@ -42,6 +42,12 @@ MODEL_CASES: list[ModelCase] = [
     ),
     (
         layout_rules.ClusteringColumnsFit(),
+        [model(ID, cluster_by=["id"], clusters_automatically=True)],
+        f"{SUBJECT}: cluster_by names columns, and the platform shall choose them. Leave clusters_automatically "
+        "out, or the columns.",
+    ),
+    (
+        layout_rules.ClusteringColumnsFit(),
         [model(ID, cluster_by=("nope",))],
         f"{SUBJECT}, column nope: cluster_by names no column of the table. "
         "Declare it, or correct cluster_by.",

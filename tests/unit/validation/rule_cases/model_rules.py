@@ -30,6 +30,39 @@ MODEL_CASES: list[ModelCase] = [
         f"{SUBJECT}: it declares tags, and does not manage tags. Add tags to manages, or leave tags out.",
     ),
     (
+        model_rules.DeclaresOnlyWhatItManages(),
+        [model(ID, manages=())],
+        f"{SUBJECT}: its manages names no part. Name one, or leave manages out.",
+    ),
+    (
+        model_rules.ValidColumnNames(),
+        [model(Column("s", "array<struct<`a b`: int>>"))],
+        f"{SUBJECT}, column s: the name of its field 'a b' has a character that Delta stores only with column "
+        "mapping. Rename it, or set the property delta.columnMapping.mode: name.",
+    ),
+    (
+        model_rules.ValidColumnNames(),
+        [
+            model(
+                Column("s", "struct<a: map<string, struct<`${x}`: int>>>"),
+                table_properties={"delta.columnMapping.mode": "name"},
+            )
+        ],
+        f"{SUBJECT}, column s: the name of its field '${{x}}' has a character that is not allowed here: '${{'. "
+        "Rename it.",
+    ),
+    (
+        model_rules.ReadableProperties(),
+        [model(ID, table_properties={"delta.appendOnly": "true", "delta.AppendOnly": "false"})],
+        f"{SUBJECT}: property 'delta.appendOnly' stands beside 'delta.AppendOnly', which is the same to Delta. "
+        "Rename or remove it.",
+    ),
+    (
+        model_rules.ReadableProperties(),
+        [model(ID, table_properties={"": "x"})],
+        f"{SUBJECT}: property '' is empty. Rename or remove it.",
+    ),
+    (
         model_rules.ValidTableNames(),
         [model(ID, table="or ders")],
         "models.yml:7: table dev.silver.or ders: table name 'or ders' has a character that is not allowed "
@@ -154,6 +187,6 @@ MODEL_CASES: list[ModelCase] = [
         model_rules.ReadableProperties(),
         [model(ID, table_properties={"delta.constraints.x": "a > 1"})],
         f"{SUBJECT}: property 'delta.constraints.x' is how constraints are stored, "
-        "not a property to set. Rename or remove it. Credentials never belong into a property.",
+        "not a property to set. Rename or remove it.",
     ),
 ]
