@@ -10,6 +10,7 @@ from delta_engine.actions import AlignTable, CreateTable, DropTable, TablePlan
 from delta_engine.addressing import CatalogAddressing
 from delta_engine.capabilities import DATABRICKS
 from delta_engine.execute.align_executor import AlignExecutor
+from delta_engine.execute.apply_control import ApplyControl
 from delta_engine.execute.create_executor import CreateExecutor
 from delta_engine.execute.ddl import DeltaDDL
 from delta_engine.execute.recording_sql_runner import RecordingSqlRunner
@@ -33,7 +34,7 @@ def apply_in_some_order(plan: TablePlan, runner: SqlRunner, choose: Choose) -> N
     Raises:
         StatementError, InterruptedStatementsError: a statement was refused.
     """
-    schemas = SchemaExecutor(DeltaDDL(runner), CatalogAddressing(), DATABRICKS)
+    schemas = SchemaExecutor(runner, CatalogAddressing(), DATABRICKS, ApplyControl())
     prepared = _done(schemas.apply(plan))
     _apply_tables(plan, runner, choose)
     _done(schemas.give_away(plan, prepared, None))

@@ -25,6 +25,8 @@ _EXISTING_TABLE: Final = frozenset(
     }
 )
 
+_EXISTING_SCHEMA: Final = frozenset({"SCHEMA_ALREADY_EXISTS", "RESOURCE_ALREADY_EXISTS"})
+
 _COMMIT_CONFLICTS: Final = (
     "DELTA_CONCURRENT_",  # …APPEND, …DELETE_DELETE, …DELETE_READ, …TRANSACTION, …WRITE
     "DELTA_METADATA_CHANGED",
@@ -113,6 +115,11 @@ def is_missing_table(error: StatementError) -> bool:
 def is_existing_table(error: StatementError) -> bool:
     """Whether a CREATE was refused because something stands under the name."""
     return (error.error_class or "").split(".")[0] in _EXISTING_TABLE
+
+
+def is_existing_schema(error: StatementError) -> bool:
+    """Whether a CREATE SCHEMA was refused because the schema is there."""
+    return (error.error_class or "").split(".")[0] in _EXISTING_SCHEMA
 
 
 def is_conflict(error: StatementError) -> bool:

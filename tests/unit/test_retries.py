@@ -3,19 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from delta_engine.actions import AlignTable, CreateTable, TablePlan
+from delta_engine.actions import AlignSchema, AlignTable, CreateSchema, CreateTable, TablePlan
 from delta_engine.addressing import CatalogAddressing
 from delta_engine.aspects.column_comments import ColumnComment, SetColumnComments
+from delta_engine.aspects.owner import ChangeOwner
+from delta_engine.aspects.schemas import SetSchemaComment
 from delta_engine.aspects.table_comment import SetTableComment
 from delta_engine.capabilities import DATABRICKS
-from delta_engine.error_conditions import Transience
+from delta_engine.error_conditions import Transience, transience
 from delta_engine.errors import StatementError
-from delta_engine.execute.action_runner import ActionRunner, ApplyFailedError, OutcomeKind, TableOutcome
+from delta_engine.execute.action_runner import (
+    ActionRunner,
+    ApplyFailedError,
+    OutcomeKind,
+    SchemaOutcome,
+    TableOutcome,
+)
 from delta_engine.execute.apply_control import ApplyControl
 from delta_engine.execute.recording_sql_runner import RecordingSqlRunner
 from delta_engine.execute.retries import PATIENCE_SECONDS, Backoff
@@ -288,3 +297,55 @@ def test_a_revert_is_looked_at_by_the_rules_of_reverts(tmp_path: Path) -> None:
         (outcome,) = run.apply(run.plan_revert([model]), control=waits.control)
     assert outcome.failure is None
     assert platform.states["dev.silver.t"] == before
+
+
+SCHEMAS = TablePlan(
+    create_schemas=(CreateSchema("dev", "silver"),),
+    align_schemas=(AlignSchema("dev", "silver", (SetSchemaComment("new", ""), ChangeOwner("bob", "ann"))),),
+)
+CREATE, COMMENT, OWNER = (
+    "CREATE SCHEMA `dev`.`silver`",
+    "COMMENT ON SCHEMA `dev`.`silver` IS 'new'",
+    "ALTER SCHEMA `dev`.`silver` OWNER TO `bob`",
+)
+
+
+def applied_schema(runner: RecordingSqlRunner, waits: Waits) -> SchemaOutcome:
+    told: list[SchemaOutcome] = []
+    engine = ActionRunner(runner, CatalogAddressing(), DATABRICKS)
+    with suppress(ApplyFailedError):
+        engine.apply(SCHEMAS, on_schema=told.append, control=waits.control)
+    (outcome,) = told
+    return outcome
+
+
+@pytest.mark.parametrize("condition", ["RESOURCE_EXHAUSTED", "TEMPORARILY_UNAVAILABLE"])
+@pytest.mark.parametrize("at", [CREATE, COMMENT, OWNER])
+def test_a_statement_about_a_schema_is_sent_again_without_a_look(condition: str, at: str) -> None:
+    runner, waits = Troubled(condition, at=at), Waits()
+    outcome = applied_schema(runner, waits)
+    assert (outcome.kind, outcome.statements) == (OutcomeKind.CREATED, 3)
+    assert runner.statements == sorted([CREATE, COMMENT, OWNER, at], key=[CREATE, COMMENT, OWNER].index)
+    assert [run.retries for run in outcome.runs if run.sql == at] == [1]
+    assert waits.notes == [
+        f"schema dev.silver: {transience_of(condition).value} ({condition}); trying again in 1 s"
+    ]
+
+
+def transience_of(condition: str) -> Transience:
+    found = transience(StatementError("", sql="", error_class=condition))
+    assert found is not None
+    return found
+
+
+def test_a_schema_that_is_there_after_a_lost_answer_is_created() -> None:
+    runner, waits = Troubled("TEMPORARILY_UNAVAILABLE", "SCHEMA_ALREADY_EXISTS", at=CREATE), Waits()
+    outcome = applied_schema(runner, waits)
+    assert (outcome.kind, outcome.statements) == (OutcomeKind.CREATED, 3)
+    assert runner.statements == [CREATE, CREATE, COMMENT, OWNER]
+
+
+def test_a_schema_that_somebody_else_made_is_a_failure() -> None:
+    outcome = applied_schema(Troubled("SCHEMA_ALREADY_EXISTS", at=CREATE), Waits())
+    assert (outcome.kind, outcome.statements) == (OutcomeKind.FAILED, 0)
+    assert [run.is_done for run in outcome.runs] == [False]

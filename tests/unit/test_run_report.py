@@ -13,7 +13,7 @@ import pytest
 import sqlglot
 from jsonschema import Draft202012Validator
 
-from delta_engine.actions import DropTable, TablePlan
+from delta_engine.actions import CreateSchema, DropTable, TablePlan
 from delta_engine.addressing import CatalogAddressing
 from delta_engine.capabilities import DATABRICKS
 from delta_engine.cli.results import Results
@@ -179,6 +179,35 @@ def test_the_history_costs_one_statement(tmp_path: Path) -> None:
     assert f"'{report.run_id}'" in sql
     assert notes == []
     assert sqlglot.parse_one(sql.replace(" BY NAME", ""), dialect="databricks")
+
+
+def test_schemas_are_reported_and_kept_as_tables_are(tmp_path: Path) -> None:
+    class NoSchemas(Refusing):
+        def run(self, sql: str) -> Sequence[Row]:
+            if sql.startswith("CREATE SCHEMA"):
+                raise StatementError("ask ann", sql=sql, error_class="PERMISSION_DENIED")
+            return super().run(sql)
+
+    platform = NoSchemas()
+    engine = Orchestrator(
+        reader=platform,
+        action_runner=ActionRunner(platform, CatalogAddressing(), DATABRICKS, parallelism=1),
+        deployment=deployment_over(tmp_path),
+        run_history=RunHistory(platform, HISTORY),
+    )
+    with engine.run("sync") as run, suppress(ApplyFailedError):
+        run.apply(replace(run.plan(MODELS[:1]), create_schemas=(CreateSchema("dev", "silver"),)))
+    (schema,) = run.report.schemas
+    assert (schema.schema, schema.status) == ("dev.silver", TableStatus.FAILED)
+    assert [(one.sql, one.is_done) for one in schema.statements] == [("CREATE SCHEMA `dev`.`silver`", False)]
+    assert run.report.counts["schemas"] == 1
+    (sql,) = platform.history
+    assert (sql.count("('schema', "), sql.count("('table', "), sql.count("('run', ")) == (1, 1, 1)
+    row = next(line for line in sql.splitlines() if line.startswith("('schema', "))
+    assert "'dev.silver'" in row
+    assert "'failed'" in row
+    assert "'PERMISSION_DENIED'" in row
+    assert "CREATE SCHEMA" in row
 
 
 def test_a_history_that_cannot_be_written_is_a_warning(tmp_path: Path) -> None:

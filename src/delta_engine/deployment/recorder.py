@@ -202,7 +202,7 @@ class RunRecorder:
             outcome: what became of it.
             schema: its model; None for one that is not declared, and that tables need.
         """
-        key = schema_key(outcome.catalog_name, outcome.schema_name)
+        key = schema_key(outcome.name.catalog, outcome.name.schema)
         earlier = self.records.resources.get(key)
         if outcome.failure is not None:
             attempted = self._attempted.schemas.get(key)
@@ -211,7 +211,7 @@ class RunRecorder:
             resource = declared_schema(schema, at=self._now(), by=self._facts.who, earlier=earlier)
         else:
             resource = applied_schema(
-                outcome.catalog_name, outcome.schema_name, at=self._now(), by=self._facts.who
+                outcome.name.catalog, outcome.name.schema, at=self._now(), by=self._facts.who
             )
         self._take_in(key, resource, outcome)
 

@@ -61,7 +61,7 @@ def failed_schema(
         attempted: what was to be applied; None for a schema that is not declared.
         earlier: its record so far.
     """
-    resource = earlier or _record(outcome.catalog_name, outcome.schema_name, Status.FAILED)
+    resource = earlier or _record(outcome.name.catalog, outcome.name.schema, Status.FAILED)
     reason = outcome.failure.message.splitlines()[0] if outcome.failure else ""
     return _unfinished(
         resource,

@@ -20,12 +20,12 @@ from delta_engine.execute.plan_progress import OutcomeKind, PlanProgress, TableO
 from delta_engine.execute.recording_sql_runner import RecordingSqlRunner
 from delta_engine.execute.reviewed_sql_runner import ReviewedSqlRunner
 from delta_engine.execute.schema_executor import SchemaExecutor, SchemaOutcome
+from delta_engine.execute.schema_work import schema_works
 from delta_engine.execute.step_loop import OnOutcome, StepLoop
 from delta_engine.execute.steps import steps_of
 from delta_engine.execute.still_needed import Look, StillNeeded
 from delta_engine.execute.table_work import TableWork, run_part
 from delta_engine.sql_runner import SqlRunner
-from delta_engine.stop import Stop
 
 __all__ = [
     "ActionRunner",
@@ -179,9 +179,9 @@ class ActionRunner:
         """
         control = control or ApplyControl()
         still_needed = StillNeeded(lambda: by_table(self.script(plan)), look) if look else None
-        schema_executor = self._schema_executor(control.stop)
+        schema_executor = SchemaExecutor(self._runner, self._addressing, self._capabilities, control)
         schemas = schema_executor.apply(plan, on_schema)
-        failed = [outcome.key for outcome in schemas if outcome.kind is OutcomeKind.FAILED]
+        failed = [outcome.name.key for outcome in schemas if outcome.kind is OutcomeKind.FAILED]
         work = TableWork(self._runner, self._addressing, self._capabilities, control, still_needed)
         progress = PlanProgress(steps_of(plan), failed_schemas=failed)
         outcomes = StepLoop(progress, work, control, on_outcome, parallelism=self._parallelism).run()
@@ -196,24 +196,22 @@ class ActionRunner:
 
     def script(self, plan: TablePlan) -> tuple[ScriptLine, ...]:
         """Return the exact statements of a plan in a valid order, without running them."""
+        platform = (self._addressing, self._capabilities)
+        works, lines = schema_works(plan), []
+        before = [sql for work in works for sql in work.statements_before(*platform)]
+        after = [sql for work in works for sql in work.statements_after(*platform)]
         recorder = RecordingSqlRunner()
-        recording = ActionRunner(recorder, self._addressing, self._capabilities, parallelism=1)
-        schema_executor = recording._schema_executor(Stop())
-        schemas = schema_executor.apply(plan)
-        lines = [ScriptLine(table="", sql=sql) for sql in recorder.statements]
         ddl = DeltaDDL(recorder)
         for step in steps_of(plan):
             recorder.statements.clear()
             for part in step.parts:
-                run_part(part, ddl, self._addressing, self._capabilities)
+                run_part(part, ddl, *platform)
             lines += [ScriptLine(table=step.table.key, sql=sql) for sql in recorder.statements]
-        recorder.statements.clear()
-        schema_executor.give_away(plan, schemas, None)
-        return (*lines, *(ScriptLine(table="", sql=sql) for sql in recorder.statements))
+        return (
+            *(ScriptLine(table="", sql=sql) for sql in before),
+            *lines,
+            *(ScriptLine(table="", sql=sql) for sql in after),
+        )
 
     def _over(self, runner: SqlRunner) -> ActionRunner:
         return ActionRunner(runner, self._addressing, self._capabilities, parallelism=self._parallelism)
-
-    def _schema_executor(self, stop: Stop) -> SchemaExecutor:
-        runner = GuardedSqlRunner(self._runner, stop.check)
-        return SchemaExecutor(DeltaDDL(runner), self._addressing, self._capabilities)

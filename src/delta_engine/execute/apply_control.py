@@ -5,10 +5,14 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 from delta_engine.execute.retries import Backoff
-from delta_engine.models import QualifiedName
+from delta_engine.models import QualifiedName, SchemaName
 from delta_engine.stop import Stop
+
+ResourceName: TypeAlias = QualifiedName | SchemaName
+"""The name of a table or a schema."""
 
 _LONGEST_LINE = 160
 
@@ -18,18 +22,18 @@ class RunningStatement:
     """A statement that was sent and has no answer yet.
 
     Args:
-        table: the table that it changes.
+        resource: the table or schema that it changes.
         sql: the statement.
         since: when it was sent, by the clock of `ApplyControl`.
     """
 
-    table: QualifiedName
+    resource: ResourceName
     sql: str
     since: float
 
     def line(self, now: float) -> str:
         """Return it on one line, with how long it has been running."""
-        return f"{self.table}  {now - self.since:.0f} s  {' '.join(self.sql.split())}"
+        return f"{self.resource}  {now - self.since:.0f} s  {' '.join(self.sql.split())}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,7 +42,7 @@ class ApplyControl:
 
     Args:
         stop: ends it early.
-        running: the statements under way, by their tables' `QualifiedName.key`; tables run theirs one by one.
+        running: the statements under way, by the `key` of what they change, which runs its own one by one.
         notify: told, by any thread, what people should know: what is tried again, what is being waited for.
         wait: waits for some seconds, or less if the run is to end; that of `stop` by default.
         backoff: how long to wait before another attempt.

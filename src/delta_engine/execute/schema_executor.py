@@ -8,14 +8,19 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from delta_engine.actions import AlignSchema, CreateSchema, TablePlan
+from delta_engine.actions import TablePlan
 from delta_engine.addressing import Addressing
-from delta_engine.aspects import schemas
 from delta_engine.capabilities import Capabilities
+from delta_engine.error_conditions import is_existing_schema
 from delta_engine.errors import StatementError
+from delta_engine.execute.apply_control import ApplyControl
 from delta_engine.execute.ddl import DeltaDDL, InterruptedStatementsError
 from delta_engine.execute.plan_progress import OutcomeKind, kind_of_failure
-from delta_engine.models import QualifiedName
+from delta_engine.execute.resource_statements import ResourceStatements, StatementRun
+from delta_engine.execute.schema_work import SchemaWork, schema_works
+from delta_engine.models import QualifiedName, SchemaName
+from delta_engine.sql_runner import Row, SqlRunner
+from delta_engine.telemetry.context import in_context
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,41 +28,40 @@ class SchemaOutcome:
     """What became of one schema of a plan.
 
     Args:
-        catalog_name: its catalog.
-        schema_name: its name.
+        name: the schema.
         kind: created, changed or failed; stopped if the run was to end before the schema was done, or begun.
         statements: how many statements ran to the end.
         failure: the statement that failed and why; None unless the kind is failed or stopped.
+        runs: the statements that were sent, in order.
     """
 
-    catalog_name: str
-    schema_name: str
+    name: SchemaName
     kind: OutcomeKind
     statements: int
     failure: InterruptedStatementsError | None = None
+    runs: tuple[StatementRun, ...] = ()
 
     def __str__(self) -> str:
-        return f"{self.catalog_name}.{self.schema_name}"
-
-    @property
-    def key(self) -> str:
-        """What identifies the schema, without regard to case."""
-        return str(self).lower()
+        return str(self.name)
 
 
 class SchemaExecutor:
     """Applies what a plan says about schemas.
 
     Args:
-        ddl: runs the statements.
+        runner: what the statements go to.
         addressing: how schemas are addressed.
         capabilities: what the platform can do.
+        control: of the apply.
     """
 
-    def __init__(self, ddl: DeltaDDL, addressing: Addressing, capabilities: Capabilities) -> None:
-        self._ddl = ddl
+    def __init__(
+        self, runner: SqlRunner, addressing: Addressing, capabilities: Capabilities, control: ApplyControl
+    ) -> None:
+        self._runner = runner
         self._addressing = addressing
         self._capabilities = capabilities
+        self._control = control
 
     def apply(
         self, plan: TablePlan, on_outcome: Callable[[SchemaOutcome], object] = lambda _outcome: None
@@ -71,14 +75,13 @@ class SchemaExecutor:
         Returns:
             What became of each schema so far, sorted by name.
         """
-        creates = {str(create).lower(): create for create in plan.create_schemas}
-        aligns = {str(align).lower(): align for align in plan.align_schemas}
         outcomes = []
-        for key in sorted({*creates, *aligns}):
-            align = aligns.get(key)
-            outcome = self._outcome(creates.get(key) or aligns[key], align and schemas.before_tables(align))
+        for work in schema_works(plan):
+            kind = OutcomeKind.CHANGED if work.create is None else OutcomeKind.CREATED
+            untouched = SchemaOutcome(name=work.name, kind=kind, statements=0)
+            outcome = self._with(untouched, work.statements_before(self._addressing, self._capabilities))
             outcomes.append(outcome)
-            if not _is_given_away(outcome, align):
+            if not _is_given_away(outcome, work):
                 on_outcome(outcome)
         return tuple(outcomes)
 
@@ -100,58 +103,64 @@ class SchemaExecutor:
         Returns:
             What became of each schema, sorted by name.
         """
-        aligns = {str(align).lower(): align for align in plan.align_schemas}
         final = []
-        for outcome in outcomes:
-            align = aligns.get(outcome.key)
-            if align is not None and _is_given_away(outcome, align):
-                final.append(self._given_away(outcome, align, undone))
-                on_outcome(final[-1])
-            else:
+        for work, outcome in zip(schema_works(plan), outcomes, strict=True):
+            if not _is_given_away(outcome, work):
                 final.append(outcome)
+                continue
+            if undone is not None:
+                final.append(_failed(outcome, InterruptedStatementsError(_waiting_for(undone), 0)))
+            else:
+                late = work.statements_after(self._addressing, self._capabilities)
+                final.append(self._with(outcome, late))
+            on_outcome(final[-1])
         return tuple(final)
 
-    def _given_away(
-        self, outcome: SchemaOutcome, align: AlignSchema, undone: QualifiedName | None
-    ) -> SchemaOutcome:
-        late = schemas.after_tables(align) or align
+    def _with(self, outcome: SchemaOutcome, sqls: Sequence[str]) -> SchemaOutcome:
+        """Run statements of a schema, and return its outcome with them."""
+        statements = _SchemaStatements(self._runner, outcome.name, self._control)
         try:
-            if undone is not None:
-                raise InterruptedStatementsError(_waiting_for(undone), 0)
-            done = self._ddl.run(schemas.render(late, self._addressing, self._capabilities))
+            with in_context(schema=str(outcome.name)):
+                done = DeltaDDL(statements).run(sqls)
         except InterruptedStatementsError as error:
-            done = outcome.statements + error.statements_done
-            return replace(outcome, kind=kind_of_failure(error), statements=done, failure=error)
-        return replace(outcome, statements=outcome.statements + done)
+            outcome = _failed(outcome, error)
+        else:
+            outcome = replace(outcome, statements=outcome.statements + done)
+        return replace(outcome, runs=(*outcome.runs, *statements.runs))
 
-    def _outcome(self, schema: CreateSchema | AlignSchema, align: AlignSchema | None) -> SchemaOutcome:
-        kind, failure = OutcomeKind.CHANGED, None
-        done = 0
+
+class _SchemaStatements:
+    """Runs statements of one schema. Said twice, they do no harm, so that none needs a look before it is sent again.
+
+    Args:
+        runner: what they go to.
+        name: the schema.
+        control: of the apply.
+    """
+
+    def __init__(self, runner: SqlRunner, name: SchemaName, control: ApplyControl) -> None:
+        self._statements = ResourceStatements(runner, name, control, lambda _done, _error: True)
+        self.runs = self._statements.runs
+
+    def run(self, sql: str) -> Sequence[Row]:
+        """Run one statement; see `SqlRunner.run`. A schema that is there after an answer was lost is created."""
         try:
-            if isinstance(schema, CreateSchema):
-                kind = OutcomeKind.CREATED
-                done += self._create(schema)
-            if align is not None:
-                done += self._ddl.run(schemas.render(align, self._addressing, self._capabilities))
-        except InterruptedStatementsError as error:
-            kind, done, failure = kind_of_failure(error), done + error.statements_done, error
-        return SchemaOutcome(
-            catalog_name=schema.catalog_name,
-            schema_name=schema.schema_name,
-            kind=kind,
-            statements=done,
-            failure=failure,
-        )
-
-    def _create(self, create: CreateSchema) -> int:
-        return self._ddl.run(
-            [self._addressing.create_schema(create.catalog_name, create.schema_name, create.comment)]
-        )
+            return self._statements.run(sql)
+        except StatementError as error:
+            if not (is_existing_schema(error) and self.runs[-1].retries):
+                raise
+        self.runs[-1] = replace(self.runs[-1], is_done=True)
+        return ()
 
 
-def _is_given_away(outcome: SchemaOutcome, align: AlignSchema | None) -> bool:
+def _failed(outcome: SchemaOutcome, error: InterruptedStatementsError) -> SchemaOutcome:
+    done = outcome.statements + error.statements_done
+    return replace(outcome, kind=kind_of_failure(error), statements=done, failure=error)
+
+
+def _is_given_away(outcome: SchemaOutcome, work: SchemaWork) -> bool:
     """Whether something is left to do after all tables."""
-    return outcome.failure is None and bool(align and schemas.after_tables(align))
+    return outcome.failure is None and work.after is not None
 
 
 def _waiting_for(table: QualifiedName) -> StatementError:

@@ -11,9 +11,9 @@ from delta_engine.execute.apply_control import ApplyControl
 from delta_engine.execute.create_executor import CreateExecutor
 from delta_engine.execute.ddl import DeltaDDL, InterruptedStatementsError
 from delta_engine.execute.plan_progress import StepResult
+from delta_engine.execute.resource_statements import ResourceStatements
 from delta_engine.execute.steps import Step
 from delta_engine.execute.still_needed import StillNeeded
-from delta_engine.execute.table_statements import TableStatements
 from delta_engine.models import QualifiedName
 from delta_engine.sql import sql_drop_table
 from delta_engine.sql_runner import SqlRunner
@@ -74,15 +74,15 @@ class TableWork:
             return StepResult(statements=done, failure=failure, runs=tuple(statements.runs[: done + 1]))
         return StepResult(statements=done, runs=tuple(statements.runs))
 
-    def _statements(self, table: QualifiedName, done_before: int) -> TableStatements:
+    def _statements(self, table: QualifiedName, done_before: int) -> ResourceStatements:
         still_needed = self._still_needed
         if still_needed is None:
-            return TableStatements(self._runner, table, self._control)
+            return ResourceStatements(self._runner, table, self._control)
 
         def is_needed(done: int, error: StatementError) -> bool:
             return still_needed(table, done_before + done, error)
 
-        return TableStatements(self._runner, table, self._control, is_needed)
+        return ResourceStatements(self._runner, table, self._control, is_needed)
 
 
 def run_part(part: TableAction, ddl: DeltaDDL, addressing: Addressing, capabilities: Capabilities) -> int:

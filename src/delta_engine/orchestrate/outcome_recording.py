@@ -65,7 +65,7 @@ class OutcomeRecording:
         self._outcomes.append(outcome)
         if _is_untouched(outcome):
             return
-        self._recorder.record_schema(outcome, self._schemas.get(outcome.key))
+        self._recorder.record_schema(outcome, self._schemas.get(outcome.name.key))
         self._reporting.schema_done(outcome)
 
 

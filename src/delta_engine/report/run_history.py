@@ -1,36 +1,39 @@
-"""Runs over time: a Delta table with a row for every run and for every table that it was about, for dashboards.
+"""Runs over time: a Delta table with a row for every run, and for every schema and table that it was about.
 
 A run's own row is the last one, and rows are only ever added.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from delta_engine.execute.history_table import HistoryTable, Value
-from delta_engine.report.run_report import RunError, RunReport, TableRun
+from delta_engine.report.run_report import RunError, RunReport, SchemaRun, TableRun, TableStatus
 from delta_engine.sql_runner import SqlRunner
 
 HISTORY_TABLE: Final = "run_history"
 """The table's name, in the schema of the deployment state: the bundle's dashboard asks for it."""
 
 _COMMENT: Final = (
-    "Delta Engine: what every run did. A run's row is written after those of its tables; such without one belong to a "
-    "run that broke off."
+    "Delta Engine: what every run did. A run's row is written after those of its schemas and tables; such without one "
+    "belong to a run that broke off."
 )
 
 _COLUMNS: Final = {
-    "row_type": ("string", "run: what a run counted. table: what became of one table."),
-    "run_id": ("string", "The run; the same for its tables. The deployment state has it as its write_id."),
+    "row_type": ("string", "run: what a run counted. schema, table: what became of one of them."),
+    "run_id": (
+        "string",
+        "The run; the same for its schemas and tables. The deployment state has it as its write_id.",
+    ),
     "environment": ("string", "The environment that was deployed to."),
     "operation": ("string", "What was run, such as sync."),
     "started_at": ("timestamp", "When the run had the lock."),
     "ended_at": ("timestamp", "Runs: when everything was recorded."),
-    "seconds": ("double", "Runs: from one to the other. Tables: what their statements took."),
+    "seconds": ("double", "Runs: from one to the other. Others: what their statements took."),
     "status": (
         "string",
-        "Runs: unchanged, done, partial, failed, stopped or unsaved. Tables: what became of them.",
+        "Runs: unchanged, done, partial, failed, stopped or unsaved. Others: what became of them.",
     ),
     "statements": ("bigint", "Statements that ran to their end."),
     "retries": ("bigint", "Attempts after the first."),
@@ -44,13 +47,15 @@ _COLUMNS: Final = {
     "engine_version": ("string", "Runs: the engine's version."),
     "platform_version": ("string", "Runs: the platform's version."),
     "tables": ("bigint", "Runs: tables of the plan."),
-    "failed": ("bigint", "Runs: tables that failed, or depend on one."),
-    "table_name": ("string", "Tables: catalog.schema.table."),
-    "error": ("string", "Tables: why they are not done; null if they are."),
-    "error_class": ("string", "Tables: the platform's error condition."),
-    "statement": ("string", "Tables: the statement that was refused."),
+    "failed": ("bigint", "Runs: schemas and tables that failed, or depend on one."),
+    "table_name": ("string", "Tables: catalog.schema.table. Schemas: catalog.schema."),
+    "error": ("string", "Why it is not done, or, runs, could not be recorded; null if it is."),
+    "error_class": ("string", "Schemas and tables: the platform's error condition."),
+    "statement": ("string", "Schemas and tables: the statement that was refused."),
 }
 """Type and comment by name."""
+
+_NOT_DONE: Final = (TableStatus.FAILED, TableStatus.SKIPPED)
 
 
 class RunHistory:
@@ -80,20 +85,21 @@ def _rows_of(report: RunReport) -> Iterator[Mapping[str, Value]]:
         "operation": report.operation,
         "started_at": report.started_at,
     }
+    for schema in report.schemas:
+        yield {"row_type": "schema", **common, "table_name": schema.schema, **_of_resource(schema)}
     for table in report.tables:
-        yield {"row_type": "table", **common, **_of_table(table)}
+        facts = {"table_name": table.table, "is_verified": table.is_verified, **_of_resource(table)}
+        yield {"row_type": "table", **common, **facts}
     yield {"row_type": "run", **common, **_of_run(report)}
 
 
-def _of_table(table: TableRun) -> Mapping[str, Value]:
-    error = table.error or RunError(message="")
+def _of_resource(resource: SchemaRun | TableRun) -> Mapping[str, Value]:
+    error = resource.error or RunError(message="")
     return {
-        "table_name": table.table,
-        "status": table.status.value,
-        "seconds": table.seconds,
-        "statements": sum(one.is_done for one in table.statements),
-        "retries": sum(one.retries for one in table.statements),
-        "is_verified": table.is_verified,
+        "status": resource.status.value,
+        "seconds": resource.seconds,
+        "statements": sum(one.is_done for one in resource.statements),
+        "retries": sum(one.retries for one in resource.statements),
         "error": error.message or None,
         "error_class": error.error_class,
         "statement": error.sql,
@@ -101,6 +107,7 @@ def _of_table(table: TableRun) -> Mapping[str, Value]:
 
 
 def _of_run(report: RunReport) -> Mapping[str, Value]:
+    resources: Sequence[SchemaRun | TableRun] = (*report.schemas, *report.tables)
     return {
         "ended_at": report.ended_at,
         "seconds": report.seconds,
@@ -113,5 +120,6 @@ def _of_run(report: RunReport) -> Mapping[str, Value]:
         "engine_version": report.engine_version,
         "platform_version": report.platform_version,
         "tables": len(report.tables),
-        "failed": report.counts["failed"] + report.counts["skipped"],
+        "failed": sum(one.status in _NOT_DONE for one in resources),
+        "error": report.unsaved or None,
     }

@@ -108,11 +108,15 @@ class SchemaRun:
     Args:
         schema: its name, catalog.schema.
         status: created, changed, failed, stopped (between its statements) or not_started.
+        seconds: what its statements took, one after the other.
+        statements: what was sent, in order.
         error: why it is not done; None if it is.
     """
 
     schema: str
     status: TableStatus
+    seconds: float = 0.0
+    statements: tuple[RunStatement, ...] = ()
     error: RunError | None = None
 
 
@@ -221,6 +225,7 @@ def run_report(
     """
     actions = {action.table.key: action for action in plan.table_actions()}
     tables = tuple(_table_run(outcome, actions[outcome.table.key]) for outcome in outcomes)
+    schema_runs = tuple(map(_schema_run, schemas))
     facts = frame.facts
     return RunReport(
         run_id=frame.run_id,
@@ -236,11 +241,9 @@ def run_report(
         engine_version=facts.engine_version,
         platform_version=facts.platform_version,
         counts=_counts(
-            tables, schemas, unchanged=frame.models - len(plan.create_tables) - len(plan.align_tables)
+            tables, schema_runs, unchanged=frame.models - len(plan.create_tables) - len(plan.align_tables)
         ),
-        schemas=tuple(
-            SchemaRun(schema=str(one), status=_schema_status(one), error=_error(one)) for one in schemas
-        ),
+        schemas=schema_runs,
         tables=tables,
         warnings=tuple(map(redacted, end.warnings)),
         unsaved=redacted(end.unsaved),
@@ -248,20 +251,37 @@ def run_report(
 
 
 def _table_run(outcome: TableOutcome, action: TableAction) -> TableRun:
-    statements = tuple(
+    return TableRun(
+        table=str(outcome.table),
+        status=_table_status(outcome),
+        seconds=_seconds(outcome),
+        is_verified=outcome.is_verified,
+        actions=_lines(action),
+        statements=_statements(outcome),
+        error=_error(outcome),
+    )
+
+
+def _schema_run(outcome: SchemaOutcome) -> SchemaRun:
+    return SchemaRun(
+        schema=str(outcome),
+        status=_schema_status(outcome),
+        seconds=_seconds(outcome),
+        statements=_statements(outcome),
+        error=_error(outcome),
+    )
+
+
+def _seconds(outcome: TableOutcome | SchemaOutcome) -> float:
+    return round(sum(run.seconds for run in outcome.runs), 3)
+
+
+def _statements(outcome: TableOutcome | SchemaOutcome) -> tuple[RunStatement, ...]:
+    return tuple(
         RunStatement(
             sql=redacted(run.sql), seconds=round(run.seconds, 3), retries=run.retries, is_done=run.is_done
         )
         for run in outcome.runs
-    )
-    return TableRun(
-        table=str(outcome.table),
-        status=_table_status(outcome),
-        seconds=round(sum(run.seconds for run in outcome.runs), 3),
-        is_verified=outcome.is_verified,
-        actions=_lines(action),
-        statements=statements,
-        error=_error(outcome),
     )
 
 
@@ -310,15 +330,14 @@ def _status(outcomes: Sequence[TableOutcome | SchemaOutcome], end: RunEnd) -> Ru
     return RunStatus.DONE if outcomes else RunStatus.UNCHANGED
 
 
-def _counts(
-    tables: Sequence[TableRun], schemas: Sequence[SchemaOutcome], *, unchanged: int
-) -> Mapping[str, int]:
+def _counts(tables: Sequence[TableRun], schemas: Sequence[SchemaRun], *, unchanged: int) -> Mapping[str, int]:
     found = Counter(table.status for table in tables)
-    statements = [one for table in tables for one in table.statements]
+    resources: Sequence[SchemaRun | TableRun] = (*schemas, *tables)
+    statements = [one for resource in resources for one in resource.statements]
     return {
         **{status.value: found[status] for status in TableStatus},
         "unchanged": unchanged,
-        "statements": sum(one.is_done for one in statements) + sum(one.statements for one in schemas),
+        "statements": sum(one.is_done for one in statements),
         "retries": sum(one.retries for one in statements),
         "verified": sum(table.is_verified for table in tables),
         "schemas": len(schemas),

@@ -1,4 +1,4 @@
-"""Runs the statements of one table, one after the other: each is timed, and tried again where that is safe."""
+"""Runs the statements of one table or schema, one after the other: each timed, and tried again where that is safe."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 from delta_engine.error_conditions import Transience, transience
 from delta_engine.errors import StatementError
-from delta_engine.execute.apply_control import ApplyControl, RunningStatement
+from delta_engine.execute.apply_control import ApplyControl, ResourceName, RunningStatement
 from delta_engine.execute.still_needed import StaleTableError
-from delta_engine.models import QualifiedName
+from delta_engine.models import SchemaName
 from delta_engine.sql_runner import Row, SqlRunner
 from delta_engine.stop import StoppedError
 from delta_engine.telemetry.logs import log
@@ -37,12 +37,12 @@ class StatementRun:
     is_done: bool = True
 
 
-class TableStatements:
-    """Runs statements of one table.
+class ResourceStatements:
+    """Runs statements of one table or schema.
 
     Args:
         runner: what they go to.
-        table: the table.
+        name: the table's or schema's.
         control: of the apply.
         is_needed: whether one has to be sent again; without it, none is that could be done or not needed any more.
     """
@@ -50,13 +50,13 @@ class TableStatements:
     def __init__(
         self,
         runner: SqlRunner,
-        table: QualifiedName,
+        name: ResourceName,
         control: ApplyControl,
         is_needed: IsNeeded | None = None,
     ) -> None:
         self.runs: list[StatementRun] = []
         self._runner = runner
-        self._table = table
+        self._name = name
         self._control = control
         self._is_needed = is_needed
         self._retries = 0
@@ -71,7 +71,7 @@ class TableStatements:
         if control.stop.is_requested():
             raise StoppedError(sql)
         started, self._retries = control.seconds(), 0
-        control.running[self._table.key] = RunningStatement(table=self._table, sql=sql, since=started)
+        control.running[self._name.key] = RunningStatement(resource=self._name, sql=sql, since=started)
         is_done = False
         try:
             with span("delta_engine.statement", sql=sql) as told:
@@ -79,7 +79,7 @@ class TableStatements:
                 told.tell(retries=self._retries)
             is_done = True
         finally:
-            control.running.pop(self._table.key, None)
+            control.running.pop(self._name.key, None)
             seconds = control.seconds() - started
             run = StatementRun(sql=sql, seconds=seconds, retries=self._retries, is_done=is_done)
             self.runs.append(run)
@@ -143,7 +143,7 @@ class TableStatements:
                 logging.WARNING, "statement tried again", error_class=error.error_class, delay=round(delay, 1)
             )
             self._control.notify(
-                f"table {self._table}: {reason.value} ({error.error_class}); trying again in {delay:.0f} s"
+                f"{_kind(self._name)} {self._name}: {reason.value} ({error.error_class}); trying again in {delay:.0f} s"
             )
         return delay
 
@@ -158,3 +158,7 @@ class TableStatements:
 def _needs_look(error: StatementError) -> bool:
     reason = transience(error)
     return reason is not None and reason.needs_look
+
+
+def _kind(name: ResourceName) -> str:
+    return "schema" if isinstance(name, SchemaName) else "table"
