@@ -11,7 +11,7 @@ from delta_engine.actions import Action, DropTable
 from delta_engine.aspects.foreign_keys import ForeignKeyDrop
 from delta_engine.aspects.primary_key import PrimaryKeyDrop
 from delta_engine.compile.key_names import (
-    Part,
+    PlanPart,
     added_foreign_keys,
     dropped_foreign_keys,
     key_name,
@@ -24,7 +24,7 @@ from delta_engine.state.states import ABSENT, CatalogState, TableState
 
 def dropped_tables(
     removed: Mapping[QualifiedName, int],
-    staying: Sequence[Part],
+    staying: Sequence[PlanPart],
     in_the_way: Mapping[str, Sequence[Action]],
     state: CatalogState,
 ) -> tuple[DropTable, ...]:
@@ -73,7 +73,7 @@ def _parents(table: TableState) -> list[str]:
 
 
 def _lost_references(
-    gone: Mapping[str, TableState], staying: Sequence[Part], state: CatalogState
+    gone: Mapping[str, TableState], staying: Sequence[PlanPart], state: CatalogState
 ) -> Mapping[str, list[Reference]]:
     """Return the foreign keys of tables that stay that would point at nothing, by the tables that go."""
     dropped = {(part.table.key, (key.name or "").lower()) for part, key in dropped_foreign_keys(staying)}

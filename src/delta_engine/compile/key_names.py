@@ -13,7 +13,8 @@ from delta_engine.aspects.foreign_keys import ForeignKeyAdd, ForeignKeyDrop
 from delta_engine.aspects.primary_key import PrimaryKeyAdd, PrimaryKeyDrop, named_primary_key
 from delta_engine.models import ForeignKey, QualifiedName
 
-Part: TypeAlias = CreateTable | AlignTable
+PlanPart: TypeAlias = CreateTable | AlignTable
+"""What is done to one table that stays."""
 
 KeyName: TypeAlias = tuple[str, str, str]
 """A key's name with its catalog and schema, in lower case."""
@@ -24,7 +25,7 @@ def key_name(table: QualifiedName, name: str | None) -> KeyName:
     return table.catalog.lower(), table.schema.lower(), (name or "").lower()
 
 
-def taken_names(part: Part) -> Iterator[KeyName]:
+def taken_names(part: PlanPart) -> Iterator[KeyName]:
     """Yield the names of the keys that are added."""
     if isinstance(part, CreateTable):
         key = named_primary_key(part.desired)
@@ -35,14 +36,14 @@ def taken_names(part: Part) -> Iterator[KeyName]:
     yield from (key_name(part.table, name) for name in names)
 
 
-def freed_names(part: Part) -> Iterator[KeyName]:
+def freed_names(part: PlanPart) -> Iterator[KeyName]:
     """Yield the names of the keys that are dropped."""
     yield from (key_name(part.table, key.name) for _, key in dropped_foreign_keys([part]))
     if isinstance(part, AlignTable):
         yield from (key_name(part.table, drop.name) for drop in part.of_type(PrimaryKeyDrop))
 
 
-def added_foreign_keys(parts: Iterable[Part]) -> Iterator[tuple[Part, ForeignKey]]:
+def added_foreign_keys(parts: Iterable[PlanPart]) -> Iterator[tuple[PlanPart, ForeignKey]]:
     """Yield the foreign keys that are added, each after the part that does it."""
     for part in parts:
         if isinstance(part, CreateTable):
@@ -51,18 +52,18 @@ def added_foreign_keys(parts: Iterable[Part]) -> Iterator[tuple[Part, ForeignKey
             yield from ((part, action.desired) for action in part.of_type(ForeignKeyAdd))
 
 
-def dropped_foreign_keys(parts: Iterable[Part]) -> Iterator[tuple[Part, ForeignKey]]:
+def dropped_foreign_keys(parts: Iterable[PlanPart]) -> Iterator[tuple[PlanPart, ForeignKey]]:
     """Yield the foreign keys that are dropped, each after the part that does it."""
     for part in parts:
         if isinstance(part, AlignTable):
             yield from ((part, action.observed) for action in part.of_type(ForeignKeyDrop))
 
 
-def added_parents(parts: Iterable[Part]) -> set[str]:
+def added_parents(parts: Iterable[PlanPart]) -> set[str]:
     """Return the tables that foreign keys come to point at, by their `QualifiedName.key`."""
     return {key.references.lower() for _, key in added_foreign_keys(parts)}
 
 
-def dropped_parents(parts: Iterable[Part]) -> set[str]:
+def dropped_parents(parts: Iterable[PlanPart]) -> set[str]:
     """Return the tables that foreign keys cease to point at, by the keys of the names that they had so far."""
     return {key.references.lower() for _, key in dropped_foreign_keys(parts)}

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from delta_engine.compile.key_names import Part, added_foreign_keys
+from delta_engine.compile.key_names import PlanPart, added_foreign_keys
 from delta_engine.errors import InvalidModelError
 from delta_engine.models import Column, ForeignKey, Table
 from delta_engine.sql import sql_data_type
@@ -16,7 +16,7 @@ from delta_engine.types import is_same_type
 
 
 def unfit_parents(
-    parts: Iterable[Part], models: Mapping[str, Table], state: CatalogState
+    parts: Iterable[PlanPart], models: Mapping[str, Table], state: CatalogState
 ) -> Iterator[InvalidModelError]:
     """Yield why foreign keys cannot be added.
 

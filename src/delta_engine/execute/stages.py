@@ -13,7 +13,7 @@ from delta_engine import aspects
 from delta_engine.actions import PHASE_ORDER, Action, AlignTable, CreateTable, DropTable, Phase
 from delta_engine.aspects.foreign_keys import ForeignKeyAdd, ForeignKeyDrop
 from delta_engine.aspects.primary_key import PrimaryKeyDrop
-from delta_engine.compile.key_names import KeyName, Part, added_parents, key_name, taken_names
+from delta_engine.compile.key_names import KeyName, PlanPart, added_parents, key_name, taken_names
 
 _FIRST, *_, _LAST = Phase
 
@@ -30,11 +30,11 @@ class Stages:
         final: when others have their foreign keys to it: whoever runs this may lose the right to add them.
     """
 
-    first: tuple[Part, ...] = ()
-    freeing: tuple[Part, ...] = ()
-    middle: tuple[Part, ...] = ()
-    last: tuple[Part, ...] = ()
-    final: tuple[Part, ...] = ()
+    first: tuple[PlanPart, ...] = ()
+    freeing: tuple[PlanPart, ...] = ()
+    middle: tuple[PlanPart, ...] = ()
+    last: tuple[PlanPart, ...] = ()
+    final: tuple[PlanPart, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,7 +52,7 @@ class Staging:
     referenced: frozenset[str]
 
     @classmethod
-    def of(cls, parts: Iterable[Part], deferred: Mapping[str, frozenset[str]]) -> Staging:
+    def of(cls, parts: Iterable[PlanPart], deferred: Mapping[str, frozenset[str]]) -> Staging:
         """Look at all that is done to tables."""
         takers: dict[KeyName, set[str]] = defaultdict(set)
         referenced: set[str] = set()
@@ -62,7 +62,7 @@ class Staging:
             referenced |= added_parents([part]) - {part.table.key}
         return cls(deferred=deferred, takers=takers, referenced=frozenset(referenced))
 
-    def stages(self, action: Part) -> Stages:
+    def stages(self, action: PlanPart) -> Stages:
         """Divide what is done to a table that stays."""
         match action:
             case CreateTable(desired):
@@ -75,7 +75,7 @@ class Staging:
             case AlignTable(actions=actions):
                 return self._divided(action, list(actions))
 
-    def _divided(self, part: Part, left: list[Action]) -> Stages:
+    def _divided(self, part: PlanPart, left: list[Action]) -> Stages:
         drops_foreign_keys = any(isinstance(one, ForeignKeyDrop) for one in left)
         frees_a_name = any(isinstance(one, PrimaryKeyDrop) and self._is_awaited(part, one) for one in left)
         adds_foreign_keys = any(isinstance(one, ForeignKeyAdd) for one in left)
@@ -88,7 +88,7 @@ class Staging:
             middle=_taken_out(left, part),
         )
 
-    def _is_awaited(self, part: Part, drop: PrimaryKeyDrop) -> bool:
+    def _is_awaited(self, part: PlanPart, drop: PrimaryKeyDrop) -> bool:
         return bool(self.takers.get(key_name(part.table, drop.name), set()) - {part.table.key})
 
 
@@ -102,7 +102,7 @@ def stages_before_the_drop(drop: DropTable) -> Stages:
 
 
 def _taken_out(
-    left: list[Action], part: Part, is_needed: bool = True, *, since: Phase = _FIRST, until: Phase = _LAST
+    left: list[Action], part: PlanPart, is_needed: bool = True, *, since: Phase = _FIRST, until: Phase = _LAST
 ) -> tuple[AlignTable, ...]:
     """Take out the actions of some phases, as an alignment of their table; nothing if no such stage is needed."""
     if not is_needed:

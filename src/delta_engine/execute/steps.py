@@ -16,7 +16,7 @@ from delta_engine.actions import AlignTable, CreateTable, DropTable, TableAction
 from delta_engine.aspects.table_names import RenameTable
 from delta_engine.compile.key_names import (
     KeyName,
-    Part,
+    PlanPart,
     added_parents,
     dropped_parents,
     freed_names,
@@ -46,7 +46,7 @@ class Step:
 
 def steps_of(plan: TablePlan) -> tuple[Step, ...]:
     """Return the steps of a plan in an order in which they can be done one by one."""
-    actions: dict[str, Part] = {action.table.key: action for action in plan.create_tables}
+    actions: dict[str, PlanPart] = {action.table.key: action for action in plan.create_tables}
     actions |= {action.table.key: action for action in plan.align_tables}
     order, deferred = in_order(_needs(actions))
     gone = {drop.table.key: drop for drop in plan.drop_tables}
@@ -84,27 +84,27 @@ class _Steps:
         self._uses: dict[str, set[int]] = defaultdict(set)  # what takes rights on a table
         self._freed: dict[KeyName, int] = {}
 
-    def drop_foreign_keys(self, key: str, parts: tuple[Part, ...]) -> None:
+    def drop_foreign_keys(self, key: str, parts: tuple[PlanPart, ...]) -> None:
         if parts:
             position = self._done[key] = self._add(parts, set())
             parents = {self._new_names.get(parent, parent) for parent in dropped_parents(parts)}
             for cleared in {key, *parents}:
                 self._cleared[cleared].add(position)
 
-    def free_names(self, key: str, parts: tuple[Part, ...]) -> None:
+    def free_names(self, key: str, parts: tuple[PlanPart, ...]) -> None:
         if parts:
             position = self._done[key] = self._add(parts, self._cleared[key])
             self._cleared[key].add(position)
 
-    def change(self, key: str, parts: tuple[Part, ...]) -> None:
+    def change(self, key: str, parts: tuple[PlanPart, ...]) -> None:
         if parts:
             self._done[key] = self._add(parts, self._cleared[key] | self._positions(added_parents(parts)))
 
-    def add_foreign_keys(self, key: str, parts: tuple[Part, ...]) -> None:
+    def add_foreign_keys(self, key: str, parts: tuple[PlanPart, ...]) -> None:
         if parts:
             self._add(parts, self._cleared[key] | self._positions({key, *added_parents(parts)}))
 
-    def give_away(self, key: str, parts: tuple[Part, ...]) -> None:
+    def give_away(self, key: str, parts: tuple[PlanPart, ...]) -> None:
         if parts:
             self._add(parts, self._uses[key])
 
@@ -130,7 +130,7 @@ class _Steps:
         return {self._done[key] for key in tables if key in self._done}
 
 
-def _needs(actions: Mapping[str, Part]) -> Mapping[str, frozenset[str]]:
+def _needs(actions: Mapping[str, PlanPart]) -> Mapping[str, frozenset[str]]:
     """Return which tables of a plan have to be there before those that it creates."""
     return {
         key: frozenset(added_parents([action]) & actions.keys() - {key})

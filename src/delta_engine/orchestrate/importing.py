@@ -12,7 +12,7 @@ from delta_engine.backends import Backend
 from delta_engine.compile.manageability import PARTS_OF_STREAMING_TABLES
 from delta_engine.errors import ConfigError, RefusedError
 from delta_engine.models import AUTO, Column, PrimaryKey, QualifiedName, Schema, SchemaName, Table
-from delta_engine.state.catalog_reader import readable_snapshot
+from delta_engine.state.catalog_reader import bare_model, readable_snapshot
 from delta_engine.state.states import ABSENT, REDACTED, CatalogState, RelationKind, SchemaState, TableState
 from delta_engine.validation.validator import PlanValidator
 
@@ -137,7 +137,7 @@ def _names(backend: Backend, target: str) -> tuple[QualifiedName, ...]:
 
 def _read(backend: Backend, names: Sequence[QualifiedName]) -> tuple[CatalogState, tuple[RefusedError, ...]]:
     """Return a snapshot, and why other tables cannot be read."""
-    found, unreadable = readable_snapshot(backend.reader, [_named(name) for name in names])
+    found, unreadable = readable_snapshot(backend.reader, list(map(bare_model, names)))
     if not unreadable and not any(_exists(found, name) for name in names):
         raise ConfigError(
             f"{names[0]} does not exist, or you may not see it",
@@ -155,8 +155,3 @@ def _schemas(found: CatalogState) -> Iterator[Schema]:
         model = as_schema_model(SchemaName(*key.split(".")), state)
         if model is not None:
             yield model
-
-
-def _named(name: QualifiedName) -> Table:
-    """Return a model that says nothing but a name: all that a snapshot needs."""
-    return Table(name.catalog, name.schema, name.table, columns=())

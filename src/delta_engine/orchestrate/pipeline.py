@@ -35,7 +35,7 @@ from delta_engine.orchestrate.removed_tables import removed_tables
 from delta_engine.plan_files.document import Fingerprints
 from delta_engine.plan_files.fingerprints import fingerprints
 from delta_engine.report.run_history import RunHistory
-from delta_engine.state.catalog_reader import CatalogReader, former_name, with_tables_read
+from delta_engine.state.catalog_reader import CatalogReader, bare_model, former_name, with_tables_read
 from delta_engine.state.row_counts import RowCounter
 from delta_engine.state.states import CatalogState, TableState
 from delta_engine.state.table_history import TableHistoryReader
@@ -115,7 +115,7 @@ class Pipeline:
         declared = {model.qualified_name.key for model in basis.models}
         observed = basis.observed
         names = [QualifiedName.of_key(key) for key in sorted({*further} - {*observed.tables})]
-        unread = list(map(_undeclared, names))
+        unread = list(map(bare_model, names))
         if unread:
             observed = observed.with_tables(self.reader.snapshot(unread))
         return {key: observed.tables[key] for key in (*declared, *further)}
@@ -213,7 +213,7 @@ class Pipeline:
         """
         models = [model for model in run.wanted if model.qualified_name.key == table.key]
         try:
-            fresh = self.reader.snapshot_directly(models or [_undeclared(table)])
+            fresh = self.reader.snapshot_directly(models or [bare_model(table)])
             plan = run.planned(run.seen.with_tables(fresh))
         except (RefusedError, RefusalGroup) as error:
             raise StaleTableError(
@@ -309,11 +309,6 @@ class PlannedRun:
             drift=drift,
             replaced=replaced,
         )
-
-
-def _undeclared(name: QualifiedName) -> Table:
-    """Return what to ask a reader for, of a table that has no model."""
-    return Table(name.catalog, name.schema, name.table, ())
 
 
 def _is_gone(name: QualifiedName, seen: CatalogState) -> bool:

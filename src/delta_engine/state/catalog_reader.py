@@ -134,7 +134,7 @@ def snapshot_with_former_names(
     }
     if not formers:
         return observed
-    found = reader.snapshot([Table(name.catalog, name.schema, name.table, ()) for name in formers.values()])
+    found = reader.snapshot([bare_model(name) for name in formers.values()])
     tables = {
         key: replace(found.table(former), former_name=former)
         for key, former in formers.items()
@@ -214,8 +214,13 @@ def with_tables_read(
         CatalogReadError, RefusalGroup: a whole catalog cannot be read.
         StatementError: as `CatalogReader.snapshot`.
     """
-    tables = [Table(name.catalog, name.schema, name.table, ()) for name in names]
+    tables = list(map(bare_model, names))
     return observed.with_tables(readable_snapshot(reader, tables)[0])
+
+
+def bare_model(name: QualifiedName) -> Table:
+    """Return a model that says nothing but a name: all that a snapshot needs."""
+    return Table(name.catalog, name.schema, name.table, ())
 
 
 def not_a_delta_table(table: QualifiedName, what: str) -> CatalogReadError:
