@@ -13,7 +13,7 @@ from delta_engine.actions import DropTable
 from delta_engine.deployment.deployment import Deployment
 from delta_engine.errors import UnsafePlanError
 from delta_engine.execute.action_runner import ApplyFailedError
-from delta_engine.models import QualifiedName
+from delta_engine.models import Part, QualifiedName
 from delta_engine.orchestrate.removed_tables import removed_tables
 from delta_engine.policy import Allowance, DestructiveKind, Policy, RemovedTables
 from delta_engine.state.states import Audit, CatalogState
@@ -88,7 +88,7 @@ def test_another_table_under_the_name_is_not_the_engine_s_to_drop(
 
 def test_a_part_of_a_table_is_not_the_engine_s_to_drop(platform: FakePlatform, tmp_path: Path) -> None:
     deployment = deployment_over(tmp_path)
-    partly = replace(B, manages=frozenset())
+    partly = replace(B, manages=frozenset({Part.COMMENTS}))
     sync(platform, deployment, A, B)
     sync(platform, deployment, A, partly)
     assert engine_over(platform, deployment, DROP).preview([A]).plan.drop_tables == ()
