@@ -265,10 +265,10 @@ def models(
 
 
 @st.composite
-def successive_models(draw: st.DrawFn) -> tuple[Table, Table]:
-    """Draw two models of one table, for any platform, whose columns of one name have one type."""
+def successive_models(draw: st.DrawFn, count: int = 2) -> tuple[Table, ...]:
+    """Draw models of one table, for any platform, whose columns of one name have one type."""
     types = {name: draw(kept_types) for name in NAMES}
-    return draw(models(types=types, is_governed=False)), draw(models(types=types, is_governed=False))
+    return tuple(draw(models(types=types, is_governed=False)) for _ in range(count))
 
 
 locations = st.sampled_from(["s3://bucket/a b", "abfss://c@a.dfs.core.windows.net/${x}", "/Volumes/a/b/c"])

@@ -70,12 +70,12 @@ def diff(comparison: Comparison) -> Iterable[ChangeClustering]:
 def _without_dropped(comparison: Comparison) -> Iterable[ChangeClustering]:
     """Yield what takes dropped columns out of others' clustering: Delta refuses to drop them before."""
     observed, dropped = comparison.observed, {column.key for column in comparison.dropped}
-    left = tuple(name for name in observed.cluster_by if dropped.isdisjoint(places_of(name)))
+    left = tuple(name for name in observed.cluster_by if dropped.isdisjoint(_places_of(name)))
     if not observed.clusters_automatically and left != observed.cluster_by:
         yield ChangeClustering(left, observed.cluster_by)
 
 
-def places_of(name: str) -> tuple[str, str]:
+def _places_of(name: str) -> tuple[str, str]:
     """Return what a clustering column may be called: a field is named after its column."""
     return name.lower(), name.lower().partition(".")[0]
 

@@ -4,20 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 from delta_engine import aspects
 from delta_engine.aspects.aspect import Comparison
-from delta_engine.aspects.clustering import places_of
+from delta_engine.aspects.check_constraints import CheckDrop
+from delta_engine.aspects.clustering import ChangeClustering
+from delta_engine.aspects.foreign_keys import ForeignKeyDrop
+from delta_engine.aspects.primary_key import PrimaryKeyDrop
 from delta_engine.aspects.renames import Renames
 from delta_engine.deployment.definitions import as_table
 from delta_engine.deployment.document import Difference, ResourceMetadata
 from delta_engine.drift_policy import DriftKind
-from delta_engine.models import Part, Table
+from delta_engine.models import CheckConstraint, ForeignKey, Table
 from delta_engine.policy import AS_APPLIED, Policy
 from delta_engine.state.states import TableState, state_of
 
 _Thing: TypeAlias = tuple[DriftKind, str]
+_Part = TypeVar("_Part", ForeignKey, CheckConstraint)
 
 
 def beside(model: Table, observed: TableState, ours: Sequence[Table] = ()) -> tuple[aspects.Difference, ...]:
@@ -46,12 +50,12 @@ def with_others(model: Table, observed: TableState, earlier: ResourceMetadata | 
         observed: the table before that.
         earlier: what is on record of it.
     """
-    observed = _without_lost_clustering(model, observed)
     ours = ours_of(earlier) if earlier else ()
+    observed = _without_lost(model, observed, ours)
     if earlier is None or earlier.definition is None:
         return _taking(model, model, observed, ours)
     known = others_of(earlier) or as_table(earlier.definition)
-    kept = _taking(model, model, _without_lost_clustering(model, state_of(known)), ours)
+    kept = _taking(model, model, _without_lost(model, state_of(known), ours), ours)
     now = Renames.of(model, observed).applied_to(observed)
     drifted = {_thing(one) for one in exact_differences(_in_names_of(model, known), now)}
     return _taking(kept, model, observed, ours, drifted)
@@ -110,14 +114,23 @@ def _taking(
     return aspects.accept(base, Renames.of(model, observed).applied_to(observed), taken)
 
 
-def _without_lost_clustering(model: Table, observed: TableState) -> TableState:
-    """Return a table without the columns in its clustering that go with a model: plans take them out."""
-    if not model.is_about(Part.COLUMNS):
-        return observed
-    kept = {column.key for column in model.columns}
-    kept |= {column.renamed_from.lower() for column in model.columns if column.renamed_from}
-    left = (name for name in observed.cluster_by if not kept.isdisjoint(places_of(name)))
-    return replace(observed, cluster_by=tuple(left))
+def _without_lost(model: Table, observed: TableState, ours: Sequence[Table]) -> TableState:
+    """Return a table without what a plan takes away of others', such as checks on columns that go."""
+    for action in aspects.diff(Comparison.of(model, observed, attempted=ours)):
+        match action:
+            case ChangeClustering(desired):
+                observed = replace(observed, cluster_by=desired)
+            case PrimaryKeyDrop():
+                observed = replace(observed, primary_key=None)
+            case ForeignKeyDrop(key, is_remade=False):
+                observed = replace(observed, foreign_keys=_without(observed.foreign_keys, key))
+            case CheckDrop(check, is_remade=False):
+                observed = replace(observed, checks=_without(observed.checks, check))
+    return observed
+
+
+def _without(parts: tuple[_Part, ...], part: _Part) -> tuple[_Part, ...]:
+    return tuple(one for one in parts if one != part)
 
 
 def _in_names_of(model: Table, known: Table) -> Table:

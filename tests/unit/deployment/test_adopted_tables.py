@@ -171,6 +171,19 @@ def test_a_revert_brings_back_what_was_theirs_before_it_was_changed(
     assert report(catalog, deployment, OURS).drifted == ()
 
 
+def test_what_went_with_a_column_does_not_come_back(
+    catalog: FakeUnityCatalog, deployment: Deployment
+) -> None:
+    engine_over(catalog, deployment).sync_tables([OURS])
+    model = replace(OURS, columns=OURS.columns[:1])
+    kinds = (DestructiveKind.DROP_COLUMN, DestructiveKind.DROP_CONSTRAINT)
+    engine_over(catalog, deployment, Policy(allow=tuple(map(Allowance, kinds)))).sync_tables([model])
+    catalog.run(f"COMMENT ON TABLE {TABLE} IS 'Later'")
+    catalog.run(f"ALTER TABLE {TABLE} ADD CONSTRAINT positive CHECK (id > 0)")
+    revert(catalog, deployment, model)
+    assert parts(catalog) == ("theirs", [], ("id",), "Theirs", "Theirs")
+
+
 def test_what_others_take_away_again_is_no_drift_and_does_not_come_back(
     catalog: FakeUnityCatalog, deployment: Deployment
 ) -> None:
