@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
-import threading
-
 import pytest
 
+from delta_engine.models import QualifiedName
 from delta_engine.state.catalog_reader import read_tables
 from delta_engine.state.states import ABSENT, TableState
+from delta_engine.stop import current_stop
+
+TABLES = [QualifiedName("dev", "silver", f"table_{number}") for number in range(300)]
 
 
-def test_an_interrupt_leaves_the_rest_unread() -> None:
-    read, moment = [], threading.Event()
+def test_an_interrupt_gives_up_what_is_under_way_and_leaves_the_rest_unread() -> None:
+    given_up = []
 
-    def interrupted(item: int) -> tuple[str, TableState]:
-        if item == 0:
+    def interrupted(table: QualifiedName) -> TableState:
+        if table == TABLES[0]:
             raise KeyboardInterrupt
-        moment.wait(0.01)  # what a statement takes
-        read.append(item)
-        return str(item), ABSENT
+        stop = current_stop()
+        stop.wait(10)
+        given_up.append(stop.is_requested())
+        return ABSENT
 
     with pytest.raises(KeyboardInterrupt):
-        read_tables(range(300), interrupted, parallelism=2)
-    assert len(read) < 100
+        read_tables(TABLES, interrupted, parallelism=2)
+    assert all(given_up)
+    assert len(given_up) < 100

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from typing import Protocol, TypeVar
+from typing import Protocol
 
 from delta_engine.constraints.naming import RESERVED_CHECK_PREFIX, build_not_null_check_name
 from delta_engine.errors import CatalogReadError, RefusalGroup, RefusedError, raise_all
 from delta_engine.models import CheckConstraint, Column, Identity, QualifiedName, Schema, Table
+from delta_engine.sql_runner import asking
 from delta_engine.state.states import CatalogState, TableState
 from delta_engine.types import DataType, first_unsupported
-
-Item = TypeVar("Item")
 
 _CLUSTERING = "clusteringColumns"
 _AUTOMATIC_CLUSTERING = "clusterByAuto"
@@ -234,13 +232,13 @@ def not_a_delta_table(table: QualifiedName, what: str) -> CatalogReadError:
 
 
 def read_tables(
-    items: Iterable[Item], read: Callable[[Item], tuple[str, TableState]], parallelism: int
+    tables: Iterable[QualifiedName], read: Callable[[QualifiedName], TableState], parallelism: int
 ) -> dict[str, TableState]:
-    """Read tables in parallel and return their states by key.
+    """Read tables at the same time and return their states by `QualifiedName.key`.
 
     Args:
-        items: what to read.
-        read: returns a table's key and state.
+        tables: what to read.
+        read: returns a table's state.
         parallelism: how many at once, at most.
 
     Raises:
@@ -249,16 +247,11 @@ def read_tables(
     """
     refusals: list[RefusedError] = []
     states: dict[str, TableState] = {}
-    with ThreadPoolExecutor(parallelism, thread_name_prefix="read") as pool:
-        futures = [pool.submit(read, item) for item in items]
-        try:
-            for future in futures:
-                try:
-                    key, state = future.result()
-                    states[key] = state
-                except CatalogReadError as refusal:
-                    refusals.append(refusal)
-        finally:
-            pool.shutdown(wait=False, cancel_futures=True)  # after Ctrl-C nobody wants the rest
+    with asking(parallelism) as pool:
+        for table, state in [(table, pool.submit(read, table)) for table in tables]:
+            try:
+                states[table.key] = state.result()
+            except CatalogReadError as refusal:
+                refusals.append(refusal)
     raise_all(refusals)
     return states

@@ -226,7 +226,7 @@ class SparkDeltaReader:
             return ()
         return tuple(sorted(self._finder.listed({pair}), key=lambda name: name.key))
 
-    def _read(self, table: QualifiedName) -> tuple[str, TableState]:
+    def _read(self, table: QualifiedName) -> TableState:
         address = self._addressing.table(table)
         properties = {
             str(row["key"]): str(row["value"]) for row in self._runner.run(sql_show_table_properties(address))
@@ -236,7 +236,7 @@ class SparkDeltaReader:
         cluster_by = take_out_clustering(properties)
         columns = self._columns(table, address, properties)
         description = self._runner.run(sql_describe_table(address))[len(columns) :]
-        return table.key, TableState(
+        return TableState(
             columns=columns,
             table_comment=_comment(description),
             table_properties=_visible(properties),
