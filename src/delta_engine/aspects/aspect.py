@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
-from operator import attrgetter
+from itertools import compress
+from operator import attrgetter, eq, not_
 from typing import Generic, NamedTuple, TypeAlias
 
 from delta_engine.actions import SomeAction
 from delta_engine.addressing import Addressing
-from delta_engine.aspects.renames import NO_RENAMES, Renames, with_all_renames
+from delta_engine.aspects.renames import NO_RENAMES, Renames, declares_renames, with_all_renames
 from delta_engine.capabilities import Capabilities
 from delta_engine.drift_policy import DriftKind
 from delta_engine.models import Column, Part, QualifiedName, Table
@@ -67,7 +68,8 @@ class Comparison:
         attempted: Sequence[Table] = (),
     ) -> Comparison:
         """Pair the columns of both sides, without regard to case, in the model's order."""
-        if desired.columns == observed.columns:  # most tables, most of the time: nothing to pair or to rename
+        pairs = _paired(desired.columns, observed.columns)
+        if not any(pairs):  # most tables, most of the time: nothing is renamed either
             return cls(
                 desired=desired,
                 observed=observed,
@@ -75,17 +77,20 @@ class Comparison:
                 attempted=tuple(attempted),
                 policy=policy,
             )
-        renames = Renames.of(desired, observed)
-        observed = renames.applied_to(observed)
-        last_applied = last_applied and with_all_renames(last_applied, desired, renames)
+        renames = NO_RENAMES
+        if declares_renames(desired):
+            renames = Renames.of(desired, observed)
+            observed = renames.applied_to(observed)
+            last_applied = last_applied and with_all_renames(last_applied, desired, renames)
+            attempted = [with_all_renames(model, desired, renames) for model in attempted]
+            pairs = _paired(desired.columns, observed.columns)
         is_about_columns = desired.is_about(Part.COLUMNS)
-        pairs = _paired(desired.columns, observed.columns)
         found = tuple(_inside(pairs.differing))
         return cls(
             desired=desired,
             observed=observed,
             last_applied=last_applied,
-            attempted=tuple(with_all_renames(model, desired, renames) for model in attempted),
+            attempted=tuple(attempted),
             policy=policy,
             differing=pairs.differing,
             added=pairs.added if is_about_columns else (),
@@ -151,14 +156,17 @@ _NAME = attrgetter("name")
 class _Paired(NamedTuple):
     """How the columns of two sides differ, paired by name."""
 
-    differing: tuple[ColumnPair, ...]
+    differing: tuple[ColumnPair, ...] = ()
     added: tuple[Column, ...] = ()
     dropped: tuple[Column, ...] = ()
 
 
 def _paired(desired: tuple[Column, ...], observed: tuple[Column, ...]) -> _Paired:
+    is_same = [*map(eq, desired, observed)]
+    if all(is_same) and len(desired) == len(observed):
+        return _Paired()
     if [*map(_NAME, desired)] == [*map(_NAME, observed)]:  # most tables: nothing to look up
-        return _Paired(tuple(pair for pair in zip(desired, observed, strict=True) if pair[0] != pair[1]))
+        return _Paired(tuple(compress(zip(desired, observed, strict=True), map(not_, is_same))))
     there = {column.key: column for column in observed}
     wanted = [(column.key, column) for column in desired]
     known = dict(wanted)
@@ -173,7 +181,7 @@ def _paired(desired: tuple[Column, ...], observed: tuple[Column, ...]) -> _Paire
 def _inside(pairs: Iterable[ColumnPair]) -> Iterator[FieldPair | TypePair]:
     """Yield where the types of columns differ."""
     for desired, observed in pairs:
-        if desired.data_type == observed.data_type:
+        if desired.data_type is observed.data_type:  # most columns: a text is parsed once
             continue
         for pair in type_differences(observed.data_type, desired.data_type):
             yield replace(pair, path=(observed.name, *pair.path))

@@ -5,7 +5,7 @@ The empty string means no comment, and leaves alone one that somebody else wrote
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import ClassVar
@@ -115,11 +115,13 @@ def _with_comment(model: Table, comment: ColumnComment, text: str) -> Table:
     )
 
 
-def _differing(comparison: Comparison) -> Iterable[ColumnComment]:
-    """Yield the comments that differ, but for those that no model ever named."""
-    for comment in _different(comparison):
-        if comment.desired or comparison.may_remove(partial(_names, place=comment.place)):
-            yield comment
+def _differing(comparison: Comparison) -> Sequence[ColumnComment]:
+    """Return the comments that differ, but for those that no model ever named."""
+    return [
+        comment
+        for comment in _different(comparison)
+        if comment.desired or comparison.may_remove(partial(_names, place=comment.place))
+    ]
 
 
 def _names(model: Table, place: Path) -> bool:
@@ -132,13 +134,18 @@ def _names(model: Table, place: Path) -> bool:
     return any(field.name.lower() == place[-1].lower() and field.comment for field in fields)
 
 
-def _different(comparison: Comparison) -> Iterator[ColumnComment]:
-    for desired, observed in comparison.differing:
-        if desired.comment != observed.comment:
-            yield ColumnComment(observed.name, desired.comment, observed.comment)
-    for pair in comparison.fields:
-        if pair.desired and pair.observed and pair.desired.comment != pair.observed.comment:
-            yield ColumnComment(pair.path[0], pair.desired.comment, pair.observed.comment, pair.path[1:])
+def _different(comparison: Comparison) -> Sequence[ColumnComment]:
+    columns = [
+        ColumnComment(observed.name, desired.comment, observed.comment)
+        for desired, observed in comparison.differing
+        if desired.comment != observed.comment
+    ]
+    fields = [
+        ColumnComment(pair.path[0], pair.desired.comment, pair.observed.comment, pair.path[1:])
+        for pair in comparison.fields
+        if pair.desired and pair.observed and pair.desired.comment != pair.observed.comment
+    ]
+    return [*columns, *fields]
 
 
 ASPECT: Aspect[SetColumnComments] = Aspect(

@@ -126,7 +126,8 @@ def accept(model: Table, observed: TableState, action: SetColumnTags | UnsetColu
 def _changes(comparison: Comparison) -> Iterable[tuple[str, tuple[TagChange, ...]]]:
     if not comparison.desired.is_about(Part.TAGS):
         return
-    for desired, observed in comparison.differing_or_new:
+    tagged = [pair for pair in comparison.differing_or_new if pair[0].tags]
+    for desired, observed in tagged:
         changes = changed_tags(desired.tags, observed.tags)
         if changes:
             yield observed.name, changes

@@ -68,8 +68,9 @@ def diff(comparison: Comparison) -> Iterator[ChangeGeneration | ChangeFixedColum
     yield from differences(comparison)
     model = comparison.desired
     changed_types = {pair.path[0].lower() for pair in comparison.types}
-    for desired, observed in comparison.differing:
-        if observed.identity is not None and (
+    counted_up = [pair for pair in comparison.differing if pair[1].identity is not None]
+    for desired, observed in counted_up:
+        if (
             observed.key in changed_types
             or (desired.is_nullable != observed.is_nullable and model.is_about(Part.COLUMNS))
             or (desired.comment != observed.comment and model.is_about(Part.COMMENTS))

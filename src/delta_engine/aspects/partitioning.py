@@ -31,7 +31,7 @@ class ChangePartitioning:
 def diff(comparison: Comparison) -> Iterable[ChangePartitioning]:
     """Yield an action when the columns or their order differ."""
     desired, observed = comparison.desired.partitioned_by, comparison.observed.partitioned_by
-    if _keys(desired) != _keys(observed):
+    if desired != observed and _keys(desired) != _keys(observed):
         yield ChangePartitioning(desired, observed)
 
 

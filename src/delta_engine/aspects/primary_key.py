@@ -203,12 +203,12 @@ def _remembered(comparison: Comparison, desired: PrimaryKey | None) -> PrimaryKe
     if observed is None:
         return None
     wanted = desired.rely if desired is not None and _is_same(desired, observed) else False
-    is_unwanted = any(
-        model.primary_key is not None
-        and model.primary_key.rely != wanted
-        and _is_same(named_primary_key(model), observed)
+    relying_otherwise = [
+        model
         for model in comparison.ours
-    )
+        if model.primary_key is not None and model.primary_key.rely != wanted
+    ]
+    is_unwanted = any(_is_same(named_primary_key(model), observed) for model in relying_otherwise)
     rely = (not wanted) if is_unwanted else wanted
     return observed if observed.rely == rely else replace(observed, rely=rely)
 

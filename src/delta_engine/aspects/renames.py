@@ -31,7 +31,7 @@ class Renames:
     @classmethod
     def of(cls, desired: Table, observed: TableState) -> Renames:
         """Find what a table still has by its former name; nothing for a model that is not about columns."""
-        if not desired.is_about(Part.COLUMNS) or not _declares_renames(desired):
+        if not desired.is_about(Part.COLUMNS) or not declares_renames(desired):
             return NO_RENAMES
         present = {column.key: column for column in observed.columns}
         wanted = {column.key for column in desired.columns}
@@ -87,6 +87,11 @@ class Renames:
 NO_RENAMES = Renames()
 
 
+def declares_renames(model: Table) -> bool:
+    """Whether a model says the former name of a column or field, be the rename done or not."""
+    return any(map(_FORMER_NAME, model.columns)) or any(map(_FORMER_FIELD_NAMES, model.columns))
+
+
 def with_renames(model: Table, renames: Mapping[str, str]) -> Table:
     """Return a model with columns renamed, wherever it names them.
 
@@ -128,8 +133,6 @@ def with_all_renames(applied: Table, desired: Table, pending: Renames) -> Table:
             it, or by hand.
         pending: the renames that are not done yet.
     """
-    if not _declares_renames(desired):
-        return applied
     known, wanted = {column.key for column in applied.columns}, {column.key for column in desired.columns}
     done = {
         column.renamed_from: column.name
@@ -141,14 +144,10 @@ def with_all_renames(applied: Table, desired: Table, pending: Renames) -> Table:
 
 def without_declared_renames(model: Table) -> Table:
     """Return a model that names things as they are now, and says nothing of former names."""
-    if not _declares_renames(model):
+    if not declares_renames(model):
         return model
     columns = (replace(column, renamed_from=None, renamed_fields={}) for column in model.columns)
     return replace(model, columns=tuple(columns))
-
-
-def _declares_renames(model: Table) -> bool:
-    return any(map(_FORMER_NAME, model.columns)) or any(map(_FORMER_FIELD_NAMES, model.columns))
 
 
 def _fields(desired: Table, observed: Iterable[Column]) -> Iterator[FieldRename]:

@@ -147,11 +147,10 @@ def _needed(
     if any(desired.default is not None for desired, _ in changed_defaults(comparison)):
         yield COLUMN_DEFAULTS, "supported", "setting defaults"
     for type_name, feature in _FEATURES_OF_TYPES.items():
-        has_feature = any(key.startswith(feature) for key in (*observed, *declared))
         is_needed = any(uses_type(data_type, type_name) for data_type in added) or (
             type_name == "timestamp_ntz" and Widening.TIMESTAMP_NTZ in widenings
         )
-        if is_needed and not has_feature:
+        if is_needed and not any(key.startswith(feature) for key in (*observed, *declared)):
             yield feature, "supported", f"{type_name} in an existing table"
 
 

@@ -193,10 +193,13 @@ def _no_longer_wanted(comparison: Comparison) -> Iterable[tuple[str, str]]:
     Table features stay: they cannot be taken back by unsetting a property.
     """
     wanted = comparison.desired.effective_table_properties
-    ours = {key: None for model in comparison.ours for key in model.effective_table_properties}
-    for key in ours:
-        if key in wanted:
-            continue
+    unwanted = {
+        key: None
+        for model in comparison.ours
+        for key in model.effective_table_properties
+        if key not in wanted
+    }
+    for key in unwanted:
         value = comparison.observed.table_properties.get(key)
         if value is not None and not is_feature_key(key):
             yield key, value

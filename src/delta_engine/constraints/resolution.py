@@ -15,6 +15,8 @@ def resolved(models: Sequence[Table]) -> tuple[Table, ...]:
     Args:
         models: all that are declared. Those that are resolved already stay as they are.
     """
+    if not any(model.foreign_keys for model in models):
+        return tuple(models)
     parents = {model.key: model for model in models}
     return tuple(
         replace(model, foreign_keys=resolved_keys(model, parents), declared_at=model.declared_at)
