@@ -229,7 +229,7 @@ def _define_column(column: Column) -> ColumnDefinition:
             if identity
             else None
         ),
-        tags=dict(column.tags),
+        tags=dict(column.tags) if column.tags else {},
         mask=MaskDefinition(function=mask.function, using_columns=mask.using_columns) if mask else None,
     )
 

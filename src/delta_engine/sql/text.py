@@ -6,6 +6,7 @@ Identifiers come in raw and are quoted here and nowhere else.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 
 from typing_extensions import assert_never
 
@@ -50,6 +51,7 @@ def sql_literal(text: str) -> str:
     return f"'{escape_sql_literal(text)}'"
 
 
+@lru_cache(maxsize=4096)
 def sql_data_type(data_type: DataType) -> str:
     """Return a type as SQL that Spark and Databricks parse."""
     match data_type:
