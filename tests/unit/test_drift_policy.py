@@ -115,7 +115,7 @@ def test_entries_are_read_for_their_environments(tmp_path: Path) -> None:
     [
         ("- a", "a drift policy is a mapping with the key ignore_drift"),
         ("ignore: []", "unknown key 'ignore'. Did you mean 'ignore_drift'?"),
-        ("ignore_drift: [{resource: a, fields: [b]}]", "missing required field `reason`"),
+        ("ignore_drift: [{resource: a, fields: [b]}]", "the key 'reason' is missing"),
         ("ignore_drift: [{resource: a, fields: [b], reason: ' '}]", "an ignored drift needs a reason"),
         ("ignore_drift: [{resource: a, fields: [], reason: c}]", "an ignored drift needs fields"),
         ("ignore_drift: [{resource: a, fields: [b], reason: c, expires: soon}]", "expires"),

@@ -125,7 +125,7 @@ state_backend:
         ),
         (
             "{type: local, lock: {timeout_seconds: -1}}",
-            "conf/dev.yml:5: state_backend.lock.timeout_seconds: Expected `float` >= 0.0.",
+            "conf/dev.yml:5: state_backend.lock.timeout_seconds: a number >= 0.0 is wanted.",
         ),
         ("{type: s3, s3: {bucket: '${buket}'}}", "conf/dev.yml:5: unknown variable 'buket'."),
     ],

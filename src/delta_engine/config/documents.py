@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from delta_engine.config.wrong_kinds import wrong_kind
 from delta_engine.errors import ConfigError, SourceLocation
 
 DocumentPath = tuple[str | int, ...]
@@ -85,10 +86,11 @@ class Document:
         try:
             return msgspec.convert(value, shape)
         except msgspec.ValidationError as error:
-            reason, _, inner = str(error).partition(" - at `$")
+            problem, _, inner = str(error).partition(" - at `$")
             inner = inner.rstrip("`").lstrip(".")
             where = f"{inner}: " if inner else ""
-            raise self.error((*path, *_parse_path(f".{inner}")), where + reason) from None
+            reason, way_out = wrong_kind(problem)
+            raise self.error((*path, *_parse_path(f".{inner}")), where + reason, way_out) from None
 
     def _refuse_unknown_keys(self, path: DocumentPath, value: object, shape: type) -> None:
         if not isinstance(value, dict):

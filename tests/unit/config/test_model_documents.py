@@ -57,8 +57,8 @@ def test_columns_of_a_table_that_somebody_else_owns_need_no_type(write: Write, t
         (
             "nullable: false",
             "nullable: maybe",
-            "conf/models/m.yml:6: table ${catalog}.silver.orders: columns[0].nullable: Expected `bool`, "
-            "got `str`.",
+            "conf/models/m.yml:6: table ${catalog}.silver.orders: columns[0].nullable: true or false is "
+            "wanted, not a text. Write true or false, without quotes.",
         ),
         (
             "    columns:\n      - {name: id, type: bigint, nullable: false}",
@@ -96,7 +96,11 @@ def test_columns_of_a_table_that_somebody_else_owns_need_no_type(write: Write, t
             "tables: 7",
             "conf/models/m.yml:1: a model file holds the keys tables and schemas",
         ),
-        (MODELS, "tables: [7]", "conf/models/m.yml:1: Expected `object`, got `int`."),
+        (
+            MODELS,
+            "tables: [7]",
+            "conf/models/m.yml:1: a mapping is wanted, not a whole number. Write {key: value}.",
+        ),
         ("tables:", "\t- tables", "conf/models/m.yml:1: it is not valid YAML: "),
         ("tables:", "tables: !!python/object:os.system x\ny:", "conf/models/m.yml:1: it is not valid YAML: "),
     ],
@@ -118,12 +122,13 @@ def test_bad_models(write: Write, tmp_path: Path, replace: str, by: str, message
             "properties, row_filters, tags.",
         ),
         ("grants: {analysts: SELECT}", "the grants of 'analysts' are a list. Write [SELECT]."),
-        ("foreign_keys: [{columns: [id]}]", "foreign_keys[0]: Object missing required field `references`."),
+        ("foreign_keys: [{columns: [id]}]", "foreign_keys[0]: the key 'references' is missing. Write it."),
         (
             "foreign_keys: [{columns: [id], reference: x}]",
             "unknown key 'reference'. Did you mean 'references'?",
         ),
-        ("checks: {positive: 7}", "checks[...]: Expected `str`, got `int`."),
+        ("checks: {positive: 7}", "checks[...]: a text is wanted, not a whole number. Write it in quotes."),
+        ("primary_key: id", "primary_key: a mapping or a list is wanted, not a text. Write [a, b]."),
         ("tags: {pii: [a]}", "'pii' must be a text. Write it in quotes."),
         ("row_filter: {functon: f}", "unknown key 'functon'. Did you mean 'function'?"),
         ("partitoned_by: [id]", "unknown key 'partitoned_by'. Did you mean 'partitioned_by'?"),
@@ -148,7 +153,17 @@ def test_bad_keys_of_tables(write: Write, tmp_path: Path, key: str, message: str
         ),
         ("identity: {strat: 1}", "unknown key 'strat'. Did you mean 'start'?"),
         ("mask: {columns: [a]}", "unknown key 'columns'. Did you mean 'using_columns'?"),
-        ("tags: [pii]", "columns[0].tags: Expected `object`, got `array`."),
+        ("tags: [pii]", "columns[0].tags: a mapping is wanted, not a list. Write {key: value}."),
+        ("comment: ~", "columns[0].comment: a text is wanted, not nothing. Write it, or leave the key out."),
+        ("comment: 2024-01-01", "columns[0].comment: a text is wanted, not a date. Write it in quotes."),
+        (
+            "nullable: no",
+            "columns[0].nullable: true or false is wanted, not a text. Write true or false, without quotes.",
+        ),
+        (
+            "identity: {start: '1'}",
+            "columns[0].identity.start: a whole number is wanted, not a text. Write it without quotes.",
+        ),
     ],
 )
 def test_bad_keys_of_columns(write: Write, tmp_path: Path, key: str, message: str) -> None:

@@ -99,7 +99,7 @@ def test_the_settings_of_a_sql_warehouse(write: Write, tmp_path: Path) -> None:
         (
             "variables: {catalog: dev, n: 7}",
             "apply: {parallelism: 0}",
-            "conf/dev.yml:3: apply.parallelism: Expected `int` >= 1.",
+            "conf/dev.yml:3: apply.parallelism: a whole number >= 1 is wanted.",
         ),
         (
             "variables: {catalog: dev, n: 7}",
@@ -141,13 +141,17 @@ def test_the_settings_of_a_sql_warehouse(write: Write, tmp_path: Path) -> None:
         (
             CONFIG,
             "environment: dev\n",
-            "conf/dev.yml:1: Object missing required field `backend`.",
+            "conf/dev.yml:1: the key 'backend' is missing. Write it.",
         ),
         ("backend: {", "backend: {{", "conf/dev.yml:"),
         ("variables:", "environment: x\nvariables:", "conf/dev.yml:3: key 'environment' stands here twice."),
         ("n: 7", r'n: "\ud83d\ude80"', r"conf/dev.yml:3: \ud800 to \udfff are halves of characters"),
         ("n: 7", r'"\ud83d": 7', r"conf/dev.yml:3: \ud800 to \udfff are halves of characters"),
-        ("environment: dev", "environment: ~", "conf/dev.yml:1: environment: Expected `str`, got `null`."),
+        (
+            "environment: dev",
+            "environment: ~",
+            "conf/dev.yml:1: environment: a text is wanted, not nothing. Write it, or leave the key out.",
+        ),
     ],
 )
 def test_bad_configuration(write: Write, tmp_path: Path, replace: str, by: str, message: str) -> None:
