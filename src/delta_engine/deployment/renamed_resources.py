@@ -7,7 +7,8 @@ from dataclasses import replace
 
 import msgspec
 
-from delta_engine.deployment.definitions import TableDefinition, definition_checksum
+from delta_engine.aspects.renames import with_renames
+from delta_engine.deployment.definitions import TableDefinition, as_table, define, definition_checksum
 from delta_engine.deployment.document import DeploymentState, Resource, ResourceMetadata
 from delta_engine.deployment.resources import table_key
 from delta_engine.deployment.schema_resources import schema_key
@@ -96,6 +97,18 @@ def pointing_at(name: QualifiedName, former: QualifiedName, definition: TableDef
         for key in definition.foreign_keys
     )
     return msgspec.structs.replace(definition, foreign_keys=tuple(keys))
+
+
+def with_renamed_columns(resource: Resource, renames: Mapping[str, str]) -> Resource:
+    """Return a table's record with other names of its columns.
+
+    Args:
+        resource: the record.
+        renames: new names by old ones.
+    """
+    if not renames:
+        return resource
+    return _redefined(resource, lambda definition: define(with_renames(as_table(definition), renames)))
 
 
 def _renamed(resource: Resource, name: QualifiedName) -> Resource:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
+from types import MappingProxyType
 
 import msgspec
 
 from delta_engine.deployment.definitions import TableDefinition, define, definition_checksum
 from delta_engine.deployment.document import Resource, Status
 from delta_engine.deployment.left_alone import ours_of, with_others
-from delta_engine.deployment.renamed_resources import pointing_at, with_renamed
+from delta_engine.deployment.renamed_resources import pointing_at, with_renamed, with_renamed_columns
 from delta_engine.deployment.resources import (
     applied_table,
     noted,
@@ -91,6 +92,7 @@ class RunRecords:
         observed: TableState,
         version: TableVersion | None,
         *,
+        renames: Mapping[str, str] = MappingProxyType({}),
         has_other_order: bool = False,
     ) -> None:
         """Record a table as it is now, with what somebody changed by hand.
@@ -99,10 +101,11 @@ class RunRecords:
             model: the table's definition with that in it.
             observed: the table as it is.
             version: its id and version, if they are known.
+            renames: the columns that he renamed, new names by old ones.
             has_other_order: whether its columns stand in an order that was not accepted.
         """
         key = table_key(model.qualified_name)
-        earlier = self.resources[key]
+        earlier = with_renamed_columns(self.resources[key], renames)
         known = earlier.metadata
         self.keep_attempts()
         resource = self.applied(model, earlier, version=version or recorded_version(known))

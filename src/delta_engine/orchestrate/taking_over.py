@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from delta_engine.deployment.recorder import RunRecorder
 from delta_engine.drift import schemas
 from delta_engine.drift.detector import DetectedTable
-from delta_engine.drift.handling import taken_in
+from delta_engine.drift.handling import renames_of, taken_in
 from delta_engine.drift.schemas import DetectedSchema
 from delta_engine.drift_policy import DriftKind
 from delta_engine.state.table_versions import TableVersionReader
@@ -35,6 +35,7 @@ def take_over(
                 taken_in(table.applied.table, table),
                 table.observed,
                 found.get(table.name.key) or table.version,
+                renames=renames_of(table),
                 has_other_order=_has_other_order(table),
             )
         else:
