@@ -19,8 +19,8 @@ from tests.deployment_builders import deployment_over
 from tests.fakes.unity_catalog import FakeUnityCatalog
 
 ELSEWHERE = {
-    Feature.SCHEMA_METADATA,  # tests/unit/test_schemas.py
-    Feature.STREAMING_TABLES,  # tests/unit/test_managed_parts.py
+    Feature.SCHEMA_METADATA,  # tests/unit/aspects/test_schemas.py
+    Feature.STREAMING_TABLES,  # tests/unit/compile/test_managed_parts.py
 }
 
 

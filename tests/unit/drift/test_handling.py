@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
@@ -16,19 +15,20 @@ from delta_engine.drift.handling import irreversible, refusals, restored, taken_
 from delta_engine.drift_policy import DriftHandling, DriftPolicy, IgnoreEntry, Severity, SeverityRule
 from delta_engine.execute.action_runner import ActionRunner
 from delta_engine.execute.recording_sql_runner import RecordingSqlRunner
-from delta_engine.models import Column, ForeignKey, Schema, Table
+from delta_engine.models import Column, ForeignKey, Table
 from delta_engine.orchestrate.pipeline import Pipeline
 from delta_engine.policy import ColumnOrder, Policy
-from delta_engine.state.states import ABSENT, CatalogState, TableState
+from delta_engine.state.states import ABSENT, CatalogState
 from tests.builders import ORDERS, catalog_of, observed, orders
 from tests.deployment_builders import deployment_state
 from tests.detection import LATER, MODEL, RENAMED, FakeHistory, commit, detect, kinds, recorded
+from tests.fixed_reader import FixedReader
 
 
 def test_an_ignored_rename_is_tolerated_and_not_taken_for_a_drop() -> None:
     ignore = IgnoreEntry(resource="orders", fields=("column_renamed",), reason="known")
     rename = commit(4, "RENAME COLUMN", oldColumnPath="name", newColumnPath="full_name")
-    reader = FixedReader(RENAMED)
+    reader = FixedReader(catalog_of([MODEL], RENAMED))
     for ignores in ((ignore,), ()):
         policy = DriftPolicy(
             handling=DriftHandling.REVERT,
@@ -111,19 +111,6 @@ def test_what_was_left_alone_of_a_renamed_column_is_no_drift_and_comes_back_with
     assert [type(action).__name__ for align in plan.align_tables for action in align.actions] == [
         "ColumnRename"
     ]
-
-
-class FixedReader:
-    """Reads the same state for every table."""
-
-    def __init__(self, state: TableState) -> None:
-        self._state = state
-
-    def snapshot(self, models: Sequence[Table], schemas: Sequence[Schema] = ()) -> CatalogState:
-        return CatalogState(tables={model.qualified_name.key: self._state for model in models})
-
-    def snapshot_directly(self, models: Sequence[Table]) -> CatalogState:
-        return self.snapshot(models)
 
 
 def test_where_the_history_does_not_reach_back_a_drop_may_be_a_rename() -> None:

@@ -19,7 +19,7 @@ from delta_engine.sql_runner import Row
 from delta_engine.state.states import ABSENT, CatalogState, TableState
 from delta_engine.validation.preflight import Preflight
 from tests.builders import catalog_of
-from tests.unit.test_execution import FixedReader
+from tests.fixed_reader import FixedReader
 
 
 class CountingRows(RecordingSqlRunner):

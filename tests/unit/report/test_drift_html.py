@@ -15,7 +15,7 @@ from delta_engine.report.drift_html import drift_html
 from tests.awkward_drift_reports import HOSTILE_TEXTS, hostile_report, report_saying
 from tests.drift_reports import empty_report, full_report, past_runs, schema_report
 
-GOLDEN = Path(__file__).parents[1] / "golden_reports" / "full.html"
+GOLDEN = Path(__file__).parents[2] / "golden_reports" / "full.html"
 
 
 class Structure(HTMLParser):

@@ -31,7 +31,7 @@ from delta_engine.state.states import ABSENT, RelationKind, TableState
 from delta_engine.validation.partial_models import partial_model_violations
 from delta_engine.validation.validator import PlanValidator
 from tests.builders import catalog_of
-from tests.unit.test_execution import FixedReader
+from tests.fixed_reader import FixedReader
 
 THEIRS = TableState(
     columns=(Column("id", "bigint"), Column("Name", "string", comment="old"), Column("extra", "int")),

@@ -35,12 +35,13 @@ from delta_engine.execute.create_executor import CreateExecutor
 from delta_engine.execute.ddl import DeltaDDL, InterruptedStatementsError
 from delta_engine.execute.recording_sql_runner import RecordingSqlRunner
 from delta_engine.execute.schema_executor import SchemaOutcome
-from delta_engine.models import Column, QualifiedName, Schema, Table
+from delta_engine.models import Column, QualifiedName, Table
 from delta_engine.orchestrate.orchestrator import Orchestrator
 from delta_engine.sql_runner import Row
-from delta_engine.state.states import ABSENT, CatalogState, TableState
+from delta_engine.state.states import ABSENT, TableState
 from delta_engine.types import AtomicType
 from tests.builders import ORDERS, WORKED_MODEL, WORKED_STATE, catalog_of, observed, orders
+from tests.fixed_reader import FixedReader
 from tests.recorded_catalog import RecordedRunner
 
 
@@ -55,19 +56,6 @@ class FailingSqlRunner(RecordingSqlRunner):
         if self._text in sql:
             raise StatementError("no", sql=sql, error_class="SOME_CLASS")
         return super().run(sql)
-
-
-class FixedReader:
-    """A reader that gives one snapshot."""
-
-    def __init__(self, state: CatalogState) -> None:
-        self._state = state
-
-    def snapshot(self, models: Sequence[Table], schemas: Sequence[Schema] = ()) -> CatalogState:
-        return self._state
-
-    def snapshot_directly(self, models: Sequence[Table]) -> CatalogState:
-        return self._state
 
 
 def comment_on(name: str, *texts: str) -> AlignTable:

@@ -16,7 +16,7 @@ from delta_engine.validation.capability_rules import SupportedFeatures, declared
 from tests.commandline import CommandLine
 from tests.conftest import CONFIG
 
-DOCS = Path(__file__).parents[2] / "docs"
+DOCS = Path(__file__).parents[3] / "docs"
 
 RULES = '''
 from delta_engine import InvalidModelError, UnsafePlanError

@@ -32,7 +32,7 @@ from tests.builders import orders
 from tests.deployment_builders import FACTS, deployment_over
 from tests.fake_platform import FakePlatform, recorded
 
-PUBLISHED = Path(__file__).parents[2] / "docs" / "schemas" / "run-report-v1.json"
+PUBLISHED = Path(__file__).parents[3] / "docs" / "schemas" / "run-report-v1.json"
 HISTORY = "`dev`.`delta_engine`.`run_history`"
 
 PARENT = orders(Column("id", "bigint", is_nullable=False), name="b", primary_key=["id"])

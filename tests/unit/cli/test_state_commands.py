@@ -17,7 +17,7 @@ from tests.commandline import CommandLine
 from tests.deployment_builders import HOLDER, applied, deployment_state
 
 KEY = "table.dev.silver.orders"
-BAD = Path(__file__).parent / "deployment" / "documents" / "bad"
+BAD = Path(__file__).parents[1] / "deployment" / "documents" / "bad"
 
 
 @pytest.fixture
@@ -168,7 +168,7 @@ def test_rm_and_mv(state: CommandLine, folder: Path) -> None:
 
 def test_migrate(state: CommandLine, folder: Path) -> None:
     assert state("-e", "local", "state", "migrate").stdout == "nothing to do: the document is in format 1\n"
-    old = Path(__file__).parent / "deployment" / "documents" / "v0-first-release.in.json"
+    old = Path(__file__).parents[1] / "deployment" / "documents" / "v0-first-release.in.json"
     (folder / "local.state.json").write_bytes(old.read_bytes())
     dry = state("-e", "local", "state", "migrate", "--dry-run").stdout
     assert dry == f"{folder / 'local.state.json'}: format 0, would be saved in format 1\n"

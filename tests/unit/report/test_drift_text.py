@@ -15,8 +15,8 @@ from delta_engine.report.drift_text import drift_lines, drift_text
 from tests.awkward_drift_reports import hostile_report
 from tests.drift_reports import empty_report, full_report, schema_report
 
-GOLDEN = Path(__file__).parents[1] / "golden_reports"
-SCHEMA = Path(__file__).parents[2] / "docs" / "schemas" / "drift-report-v1.json"
+GOLDEN = Path(__file__).parents[2] / "golden_reports"
+SCHEMA = Path(__file__).parents[3] / "docs" / "schemas" / "drift-report-v1.json"
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,21 @@
+"""A reader without a platform."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from delta_engine.models import Schema, Table
+from delta_engine.state.states import CatalogState
+
+
+class FixedReader:
+    """A reader that gives one snapshot."""
+
+    def __init__(self, state: CatalogState) -> None:
+        self._state = state
+
+    def snapshot(self, models: Sequence[Table], schemas: Sequence[Schema] = ()) -> CatalogState:
+        return self._state
+
+    def snapshot_directly(self, models: Sequence[Table]) -> CatalogState:
+        return self._state
