@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from delta_engine.actions import Hazard, Phase
+from delta_engine.actions import AlignTable, Hazard, Phase
 from delta_engine.aspects.aspect import Aspect, Change, Comparison, RenderContext, Sign, with_type
 from delta_engine.aspects.renames import with_renames
 from delta_engine.drift_policy import DriftKind
@@ -35,6 +35,11 @@ class ColumnRename:
     def __post_init__(self) -> None:
         if self.desired.lower() == self.observed.lower():
             raise ValueError(f"column {self.desired} already has this name")
+
+
+def renamed_columns(align: AlignTable) -> Mapping[str, str]:
+    """Return the new names of the columns that an alignment renames, by the names so far."""
+    return {one.observed: one.desired for one in align.of_type(ColumnRename) if not one.inside}
 
 
 def diff(comparison: Comparison) -> Iterable[ColumnRename]:

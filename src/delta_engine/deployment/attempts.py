@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from delta_engine import aspects
 from delta_engine.actions import AlignTable, TablePlan
 from delta_engine.aspects.aspect import Comparison
-from delta_engine.aspects.column_renames import ColumnRename
+from delta_engine.aspects.column_renames import renamed_columns
 from delta_engine.aspects.renames import with_renames
 from delta_engine.compile.attempts import Attempts
 from delta_engine.deployment.definitions import (
@@ -137,7 +137,7 @@ def _renamed(align: AlignTable | None, earlier: Resource | None) -> Iterable[Tab
     """Yield what is on record with the new names of the columns that a run renames: it may be found under them."""
     if align is None or earlier is None:
         return
-    renames = {one.observed: one.desired for one in align.of_type(ColumnRename) if not one.inside}
+    renames = renamed_columns(align)
     definition = earlier.metadata.definition
     if renames:
         for known in (*((definition,) if definition else ()), *earlier.metadata.attempted):

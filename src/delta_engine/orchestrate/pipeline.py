@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import TypeAlias
 
-from delta_engine.actions import TablePlan
+from delta_engine.actions import AlignTable, TablePlan
 from delta_engine.compile.planner import TablePlanner
 from delta_engine.constraints.resolution import referenced_tables
 from delta_engine.deployment.attempts import attempts_of
@@ -37,15 +37,16 @@ from delta_engine.plan_files.fingerprints import fingerprints
 from delta_engine.report.run_history import RunHistory
 from delta_engine.state.catalog_reader import CatalogReader, bare_model, former_name, with_tables_read
 from delta_engine.state.row_counts import RowCounter
-from delta_engine.state.states import CatalogState, TableState
+from delta_engine.state.states import ABSENT, CatalogState, TableState
 from delta_engine.state.table_history import TableHistoryReader
 from delta_engine.state.table_versions import TableVersionReader
 from delta_engine.validation.partial_models import partial_model_violations
 from delta_engine.validation.preflight import Preflight
 from delta_engine.validation.validator import PlanValidator
 
-Planned: TypeAlias = Callable[[CatalogState], TablePlan]
-"""Plans the tables of one run, by its models and by what was on record when it began."""
+Planned: TypeAlias = Callable[[CatalogState, AlignTable | None], TablePlan]
+"""Plans the tables of one run, by its models and by what was on record when it began; and by what it does to a table
+meanwhile, if it does."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -160,7 +161,7 @@ class Pipeline:
         applied = last_applied_to(models, applied, observed)
         if state is None:
             return PlannedRun.of(
-                lambda seen: self.planner.plan(models, seen, applied),
+                lambda seen, _under_way: self.planner.plan(models, seen, applied),
                 self._with_tables_around(models, observed),
                 wanted=tuple(models),
                 schemas=self.planner.schemas,
@@ -188,9 +189,10 @@ class Pipeline:
         attempts = attempts_of(state, models, observed)
         applied_schemas = {} if is_partial else last_applied_schemas(state)
 
-        def planned(seen: CatalogState) -> TablePlan:
+        def planned(seen: CatalogState, under_way: AlignTable | None) -> TablePlan:
             left = {name: rows for name, rows in removed.items() if not _is_gone(name, seen)}
-            return planner.plan(wanted, seen, applied, left, applied_schemas, attempts=attempts)
+            known = attempts.under_way(under_way, applied) if under_way else attempts
+            return planner.plan(wanted, seen, applied, left, applied_schemas, attempts=known)
 
         return PlannedRun.of(
             planned,
@@ -212,9 +214,12 @@ class Pipeline:
             StatementError: it cannot be read, or must not be managed any more.
         """
         models = [model for model in run.wanted if model.qualified_name.key == table.key]
+        former = run.seen.tables.get(table.key, ABSENT).former_name
+        under_way = next((one for one in run.plan.align_tables if one.table.key == table.key), None)
+        asked = [*(models or [bare_model(table)]), *([bare_model(former)] if former else [])]
         try:
-            fresh = self.reader.snapshot_directly(models or [bare_model(table)])
-            plan = run.planned(run.seen.with_tables(fresh))
+            fresh = _found_under(table, former, self.reader.snapshot_directly(asked))
+            plan = run.planned(run.seen.with_tables(fresh), under_way)
         except (RefusedError, RefusalGroup) as error:
             raise StaleTableError(
                 f"it was to be read once more: {error}", sql="", error_class=None
@@ -301,7 +306,7 @@ class PlannedRun:
     ) -> PlannedRun:
         """Plan, and keep what it takes to plan again."""
         return cls(
-            plan=planned(seen),
+            plan=planned(seen, None),
             seen=seen,
             planned=planned,
             wanted=wanted,
@@ -309,6 +314,14 @@ class PlannedRun:
             drift=drift,
             replaced=replaced,
         )
+
+
+def _found_under(table: QualifiedName, former: QualifiedName | None, fresh: CatalogState) -> CatalogState:
+    """Return a snapshot of a table alone, which finds it under its former name, too, as long as it is there."""
+    state = fresh.table(table)
+    if former is not None and not state.exists and fresh.table(former).exists:
+        state = replace(fresh.table(former), former_name=former)
+    return replace(fresh, tables={table.key: state})
 
 
 def _is_gone(name: QualifiedName, seen: CatalogState) -> bool:

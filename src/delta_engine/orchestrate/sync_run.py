@@ -130,7 +130,7 @@ class SyncRun:
         planner = self._pipeline.planner.restoring().with_schemas(tuple(map(schemas.restored, drifted)))
         self._policy = planner.policy
         self._planned = PlannedRun.of(
-            lambda seen: planner.plan(self._wanted, seen),
+            lambda seen, _under_way: planner.plan(self._wanted, seen),
             self._observed,
             wanted=self._wanted,
             schemas=self._schemas,

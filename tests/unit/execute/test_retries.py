@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
-from delta_engine.actions import AlignSchema, AlignTable, CreateSchema, CreateTable, TablePlan
+from delta_engine.actions import AlignSchema, AlignTable, CreateSchema, TablePlan
 from delta_engine.addressing import CatalogAddressing
 from delta_engine.aspects.column_comments import ColumnComment, SetColumnComments
 from delta_engine.aspects.owner import ChangeOwner
@@ -29,13 +27,9 @@ from delta_engine.execute.apply_control import ApplyControl
 from delta_engine.execute.recording_sql_runner import RecordingSqlRunner
 from delta_engine.execute.retries import PATIENCE_SECONDS, Backoff
 from delta_engine.execute.still_needed import StaleTableError
-from delta_engine.models import CheckConstraint, Column, QualifiedName
-from delta_engine.policy import Allowance, DestructiveKind, Policy, RemovedTables
+from delta_engine.models import QualifiedName
 from delta_engine.sql_runner import Row
-from tests.builders import ORDERS, orders
-from tests.deployment_builders import deployment_over
-from tests.fake_platform import FakePlatform, engine_over, statuses, sync
-from tests.simulation import created
+from tests.builders import ORDERS
 
 FIRST = "ALTER TABLE `dev`.`silver`.`orders` ALTER COLUMN `id` COMMENT 'Key'"
 SECOND = "COMMENT ON TABLE `dev`.`silver`.`orders` IS 'Orders'"
@@ -213,90 +207,6 @@ def test_waits_part_ways() -> None:
         for n in (0, 3, 9)
     ]
     assert delays == [(0.5, 1), (4, 8), (15, 30)]
-
-
-class Meddled(FakePlatform):
-    """Somebody commits while a statement is sent, once; `meddle` is what they do."""
-
-    def __init__(self, meddle: Callable[[FakePlatform], None]) -> None:
-        super().__init__()
-        self._meddle: Callable[[FakePlatform], None] | None = meddle
-
-    def run(self, sql: str) -> Sequence[Row]:
-        if self._meddle is not None:
-            meddle, self._meddle = self._meddle, None
-            meddle(self)
-            raise StatementError("somebody was faster", sql=sql, error_class="DELTA_METADATA_CHANGED")
-        return super().run(sql)
-
-
-def do_nothing(_platform: FakePlatform) -> None:
-    """Commit something that the engine does not look at."""
-
-
-def create_it_otherwise(platform: FakePlatform) -> None:
-    model = orders(Column("theirs", "string"), name="t")
-    platform.states["dev.silver.t"] = created(CreateTable(model))
-
-
-@pytest.mark.parametrize(("meddle", "failures"), [(do_nothing, ()), (create_it_otherwise, ("dev.silver.t",))])
-def test_a_whole_run_reads_the_table_anew(
-    meddle: Callable[[FakePlatform], None], failures: tuple[str, ...], tmp_path: Path
-) -> None:
-    model = orders(name="t")
-    platform, deployment, waits = Meddled(meddle), deployment_over(tmp_path), Waits()
-    platform.models = {model.qualified_name.key: model}
-    failed: tuple[str, ...] = ()
-    with engine_over(platform, deployment).run("sync") as run:
-        try:
-            run.apply(run.plan([model]), control=waits.control)
-        except ApplyFailedError as error:
-            failed = tuple(str(outcome.table) for outcome in error.outcomes if outcome.failure)
-    assert failed == failures
-    assert statuses(deployment) == {"t": "failed" if failures else "healthy"}
-
-
-class Losing(FakePlatform):
-    """Loses one answer to a statement that begins with given words, which was done or not."""
-
-    def __init__(self, words: str, *, is_done: bool) -> None:
-        super().__init__()
-        self._words = words
-        self._is_done = is_done
-        self._has_lost = False
-
-    def run(self, sql: str) -> Sequence[Row]:
-        if not sql.startswith(self._words) or self._has_lost:
-            return super().run(sql)
-        self._has_lost = True
-        if self._is_done:
-            super().run(sql)
-        raise StatementError("not now", sql=sql, error_class="TEMPORARILY_UNAVAILABLE")
-
-
-@pytest.mark.parametrize("is_done", [False, True])
-def test_a_table_that_goes_is_looked_at_too(is_done: bool, tmp_path: Path) -> None:
-    kept, gone = orders(name="kept"), orders(name="gone")
-    platform, deployment, waits = Losing("DROP TABLE", is_done=is_done), deployment_over(tmp_path), Waits()
-    sync(platform, deployment, kept, gone)
-    policy = Policy(removed_tables=RemovedTables.DROP, allow=(Allowance(DestructiveKind.DROP_TABLE),))
-    with engine_over(platform, deployment, policy).run("sync") as run:
-        outcomes = run.apply(run.plan([kept]), control=waits.control)
-    assert [outcome.kind for outcome in outcomes] == [OutcomeKind.DROPPED]
-    assert set(platform.states) == {"dev.silver.kept"}
-    assert statuses(deployment) == {"kept": "healthy"}
-
-
-def test_a_revert_is_looked_at_by_the_rules_of_reverts(tmp_path: Path) -> None:
-    model = orders(name="t")
-    platform, deployment, waits = Losing("ALTER TABLE", is_done=False), deployment_over(tmp_path), Waits()
-    sync(platform, deployment, model)
-    before = platform.states["dev.silver.t"]
-    platform.states["dev.silver.t"] = replace(before, checks=(CheckConstraint("theirs", "id > 0"),))
-    with engine_over(platform, deployment).run("drift --revert") as run:
-        (outcome,) = run.apply(run.plan_revert([model]), control=waits.control)
-    assert outcome.failure is None
-    assert platform.states["dev.silver.t"] == before
 
 
 SCHEMAS = TablePlan(
