@@ -11,7 +11,7 @@ from delta_engine.models import Column, QualifiedName
 from delta_engine.sql import sql_data_type
 from delta_engine.sql_runner import Row
 from delta_engine.state.catalog_reader import require_known_type
-from delta_engine.state.unity_catalog.information_schema import optional_text
+from delta_engine.state.unity_catalog.information_schema import LAGGING, optional_text
 from delta_engine.state.unity_catalog.table_details import TableDetails
 from delta_engine.types import (
     ArrayType,
@@ -23,10 +23,8 @@ from delta_engine.types import (
     parse_data_type,
 )
 
-_LAGGING = (
-    "Run it again in a minute: the views of information_schema can lag behind. If it stays, run "
-    "REPAIR TABLE … SYNC METADATA."
-)
+_NEEDED = ("column_name", "full_data_type", "is_nullable", "ordinal_position")
+"""What a row of `columns` always has."""
 
 
 def require_agreement(
@@ -87,19 +85,20 @@ class _Shown(NamedTuple):
 
 
 def _position(row: Row) -> int:
-    return int(str(row["ordinal_position"]))
+    """Return the place of a column; any, where a row has none: `_shown` refuses it."""
+    return int(str(row["ordinal_position"] or 0))
 
 
 def _shown(table: QualifiedName, row: Row) -> _Shown:
     """Return a column as the views show it."""
     name, kind, nullable = row["column_name"], row["full_data_type"], row["is_nullable"]
-    if name is None or kind is None or nullable is None:
-        lacking = [key for key in ("column_name", "full_data_type", "is_nullable") if row[key] is None]
+    if None in (name, kind, nullable, row["ordinal_position"]):
+        lacking = [key for key in _NEEDED if row[key] is None]
         raise CatalogReadError(
             f"information_schema.columns has a row that is not whole: {', '.join(lacking)} is None",
             table=str(table),
             column=optional_text(name),
-            way_out=_LAGGING,
+            way_out=LAGGING,
         )
     is_nullable = str(nullable).upper() == "YES"
     return _Shown(str(name), parse_data_type(str(kind)), is_nullable, str(row["comment"] or ""))
@@ -135,5 +134,5 @@ def _contradiction(table: QualifiedName, shown: str, own: str, column: str | Non
         f"information_schema shows {shown}, the table itself {own}",
         table=str(table),
         column=column,
-        way_out=_LAGGING,
+        way_out=LAGGING,
     )

@@ -30,6 +30,7 @@ from delta_engine.state.unity_catalog.information_schema import (
     by_schema,
     by_table,
     optional_text,
+    require_whole,
     table_key,
 )
 from delta_engine.state.unity_catalog.keys import KeyRows, key_rows
@@ -215,6 +216,8 @@ class CatalogReading:
         )
 
     def _schema_states(self, schemata: Mapping[str, Row], views: _Views) -> Mapping[str, SchemaState]:
+        for view in OF_SCHEMAS:
+            require_whole(view, views[view])
         tagged, granted = by_schema(views[SCHEMA_TAGS]), by_schema(views[SCHEMA_PRIVILEGES])
         return {
             f"{self._catalog}.{schema}": SchemaState(

@@ -14,6 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from delta_engine.errors import CatalogReadError
+from delta_engine.models import QualifiedName
 from delta_engine.sql import quote_ident, sql_literal
 from delta_engine.sql_runner import Row
 
@@ -27,12 +28,14 @@ class View:
         columns: what is selected; everything for none.
         schema_column: what restricts it to some schemas; the whole catalog is read for none.
         condition: what else holds for the rows.
+        needed: what a row always has, by all names that the columns go by; see `require_whole`.
     """
 
     name: str
     columns: tuple[str, ...] = ()
     schema_column: str = ""
     condition: str = ""
+    needed: tuple[str, ...] = ()
 
     def query(self, catalog: str, schemas: Iterable[str]) -> str:
         """Return the query for some schemas of a catalog."""
@@ -81,7 +84,11 @@ COLUMNS = View(
     columns=(*_TABLE, "column_name", "ordinal_position", "full_data_type", "is_nullable", "comment"),
     schema_column="table_schema",
 )
-TABLE_CONSTRAINTS = View(name="table_constraints", columns=(*_CONSTRAINT, *_TABLE, "constraint_type"))
+TABLE_CONSTRAINTS = View(
+    name="table_constraints",
+    columns=(*_CONSTRAINT, *_TABLE, "constraint_type"),
+    needed=(*_CONSTRAINT, "constraint_type"),
+)
 KEY_COLUMN_USAGE = View(
     name="key_column_usage",
     columns=(
@@ -91,34 +98,42 @@ KEY_COLUMN_USAGE = View(
         "ordinal_position",
         "position_in_unique_constraint",
     ),
+    needed=(*_TABLE, "column_name", "ordinal_position"),
 )
 REFERENTIAL_CONSTRAINTS = View(name="referential_constraints")
 TABLE_TAGS = View(
     name="table_tags",
     columns=("schema_name", "table_name", "tag_name", "tag_value"),
     schema_column="schema_name",
+    needed=("tag_name",),
 )
 COLUMN_TAGS = View(
     name="column_tags",
     columns=("schema_name", "table_name", "column_name", "tag_name", "tag_value"),
     schema_column="schema_name",
+    needed=("column_name", "tag_name"),
 )
 SCHEMA_TAGS = View(
-    name="schema_tags", columns=("schema_name", "tag_name", "tag_value"), schema_column="schema_name"
+    name="schema_tags",
+    columns=("schema_name", "tag_name", "tag_value"),
+    schema_column="schema_name",
+    needed=("tag_name",),
 )
-ROW_FILTERS = View(name="row_filters")
-COLUMN_MASKS = View(name="column_masks")
+ROW_FILTERS = View(name="row_filters", needed=("filter_catalog", "filter_schema", "filter_name"))
+COLUMN_MASKS = View(name="column_masks", needed=("column_name", "mask_catalog", "mask_schema", "mask_name"))
 TABLE_PRIVILEGES = View(
     name="table_privileges",
     columns=(*_TABLE, "grantee", "privilege_type"),
     schema_column="table_schema",
     condition=_GRANTED_HERE,
+    needed=("grantee", "privilege_type"),
 )
 SCHEMA_PRIVILEGES = View(
     name="schema_privileges",
     columns=("schema_name", "grantee", "privilege_type"),
     schema_column="schema_name",
     condition=_GRANTED_HERE,
+    needed=("grantee", "privilege_type"),
 )
 
 OF_SCHEMAS = (SCHEMA_TAGS, SCHEMA_PRIVILEGES)
@@ -141,9 +156,44 @@ TableKey = tuple[str, str]
 """A schema's and a table's name in lower case."""
 
 
+LAGGING = (
+    "Run it again in a minute: the views of information_schema can lag behind. If it stays, run "
+    "REPAIR TABLE … SYNC METADATA."
+)
+"""The way out where the views say something that cannot be."""
+
+
 def table_key(schema: object, table: object) -> TableKey:
-    """Return what finds a table's rows."""
+    """Return what finds a table's rows.
+
+    Raises:
+        CatalogReadError: a row does not say which table it is about: any table may lack it.
+    """
+    if schema is None or table is None:
+        raise CatalogReadError("information_schema has a row that names no table", way_out=LAGGING)
     return str(schema).lower(), str(table).lower()
+
+
+def require_whole(view: View, rows: Iterable[Row], table: QualifiedName | None = None) -> None:
+    """Refuse rows that lack what the documentation says they always have: nothing is made of half a row.
+
+    Args:
+        view: where they come from.
+        rows: the rows.
+        table: which table they are about; None for a schema.
+
+    Raises:
+        CatalogReadError: a row is not whole.
+    """
+    for row in rows:
+        lacking = [name for name in view.needed if row.get(name, "") is None]
+        if lacking:
+            raise CatalogReadError(
+                f"information_schema.{view.name} has a row that is not whole: {', '.join(lacking)} "
+                f"{'is' if len(lacking) == 1 else 'are'} None",
+                table=None if table is None else str(table),
+                way_out=LAGGING,
+            )
 
 
 def by_table(rows: Sequence[Row]) -> Mapping[TableKey, Sequence[Row]]:

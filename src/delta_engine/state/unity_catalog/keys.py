@@ -14,7 +14,14 @@ from dataclasses import dataclass, field
 from delta_engine.errors import CatalogReadError
 from delta_engine.models import ForeignKey, PrimaryKey, QualifiedName, Reference
 from delta_engine.sql_runner import Row
-from delta_engine.state.unity_catalog.information_schema import TableKey, spelled, table_key
+from delta_engine.state.unity_catalog.information_schema import (
+    KEY_COLUMN_USAGE,
+    TABLE_CONSTRAINTS,
+    TableKey,
+    require_whole,
+    spelled,
+    table_key,
+)
 
 ConstraintKey = tuple[str, str, str]
 """A constraint's catalog, schema and name in lower case."""
@@ -81,6 +88,7 @@ class KeyRows:
 
     def _of_type(self, table: QualifiedName, kind: str) -> Iterable[ConstraintKey]:
         rows = self.constraints.get(table_key(table.schema, table.table), ())
+        require_whole(TABLE_CONSTRAINTS, rows, table)
         return sorted(
             _constraint(self.catalog, row) for row in rows if str(row["constraint_type"]).upper() == kind
         )
@@ -89,6 +97,7 @@ class KeyRows:
         columns = self.columns.get(constraint, ())
         if not columns:
             raise _unreadable(table, f"the columns of its key {constraint[2]} are not visible to you")
+        require_whole(KEY_COLUMN_USAGE, columns, table)
         return columns
 
     def _foreign_key(
@@ -99,6 +108,7 @@ class KeyRows:
         referenced = self.columns.get(target, ()) if target else ()
         if target is None or not referenced:
             raise _unreadable(table, f"what its foreign key {constraint[2]} points at is not visible to you")
+        require_whole(KEY_COLUMN_USAGE, referenced, table)
         places = {int(str(row["ordinal_position"])): str(row["column_name"]) for row in referenced}
         positions = [row["position_in_unique_constraint"] or row["ordinal_position"] for row in columns]
         if not {int(str(position)) for position in positions} <= places.keys():
@@ -144,7 +154,7 @@ def _by_constraint(catalog: str, usage: Sequence[Row]) -> KeyColumns:
     for row in usage:
         grouped[_constraint(catalog, row)].append(row)
     for rows in grouped.values():
-        rows.sort(key=lambda row: int(str(row["ordinal_position"])))
+        rows.sort(key=lambda row: int(str(row["ordinal_position"] or 0)))
     return grouped
 
 

@@ -20,7 +20,16 @@ from delta_engine.state.catalog_reader import (
 from delta_engine.state.states import NO_AUDIT, Audit, RelationKind, TableState
 from delta_engine.state.unity_catalog.agreement import require_agreement
 from delta_engine.state.unity_catalog.described_keys import DescribedKeys
-from delta_engine.state.unity_catalog.information_schema import optional_text, spelled
+from delta_engine.state.unity_catalog.information_schema import (
+    COLUMN_MASKS,
+    COLUMN_TAGS,
+    ROW_FILTERS,
+    TABLE_PRIVILEGES,
+    TABLE_TAGS,
+    optional_text,
+    require_whole,
+    spelled,
+)
 from delta_engine.state.unity_catalog.keys import KeyRows
 from delta_engine.state.unity_catalog.table_details import TableDetails
 
@@ -96,6 +105,7 @@ def table_state(rows: TableRows, details: TableDetails, *, directly: bool = Fals
     Raises:
         CatalogReadError: they contradict each other, or something cannot be read whole.
     """
+    _require_whole_rows(rows)
     if not directly:
         require_agreement(rows.name, rows.table, rows.columns, details)
     if rows.table is None and details.table_type not in (None, *_RELATIONS):
@@ -120,6 +130,17 @@ def table_state(rows: TableRows, details: TableDetails, *, directly: bool = Fals
         grants=grants(rows.grants),
         referenced_by=rows.keys.referenced_by(rows.name),
     )
+
+
+def _require_whole_rows(rows: TableRows) -> None:
+    for view, found in (
+        (TABLE_TAGS, rows.tags),
+        (COLUMN_TAGS, rows.column_tags),
+        (ROW_FILTERS, rows.row_filters),
+        (COLUMN_MASKS, rows.masks),
+        (TABLE_PRIVILEGES, rows.grants),
+    ):
+        require_whole(view, found, rows.name)
 
 
 def tags(rows: Iterable[Row]) -> Mapping[str, str]:

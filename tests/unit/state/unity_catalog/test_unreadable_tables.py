@@ -5,10 +5,11 @@ from __future__ import annotations
 import pytest
 
 from delta_engine.errors import CatalogReadError, RefusalGroup, StatementError
+from delta_engine.sql_runner import Row
 from delta_engine.state.unity_catalog_reader import UnityCatalogReader
 from tests.builders import orders
 from tests.recorded_catalog import Answer, column_rows, constraint_row, key_rows, reference_row, table_row
-from tests.unit.state.unity_catalog.catalogs import PLAIN, TABLE, document, read, refusal, unity
+from tests.unit.state.unity_catalog.catalogs import PLAIN, TABLE, TAGGED, document, read, refusal, unity
 
 
 @pytest.mark.parametrize(
@@ -180,3 +181,77 @@ def test_other_errors_of_the_platform_pass_through(where: str) -> None:
     error = StatementError("x", sql="y", error_class="PERMISSION_DENIED" if where != "AS JSON" else "BROKEN")
     with pytest.raises(StatementError):
         read({where: error}, {"AS JSON": error} if where == "AS JSON" else None)
+
+
+WHOLE: dict[str, list[Row]] = {
+    "tables": [table_row()],
+    "columns": column_rows(*PLAIN),
+    "table_constraints": [
+        constraint_row("pk", "orders", "PRIMARY KEY"),
+        constraint_row("fk", "orders", "FOREIGN KEY"),
+    ],
+    "key_column_usage": [
+        *key_rows("pk", "orders", ["id"]),
+        *key_rows("fk", "orders", ["b"], there=[1]),
+        *key_rows("pk_days", "days", ["day"]),
+    ],
+    "referential_constraints": [reference_row("fk", "pk_days")],
+    "table_tags": [{**TAGGED, "tag_name": "a", "tag_value": None}],
+    "column_tags": [{**TAGGED, "column_name": "id", "tag_name": "a", "tag_value": None}],
+    "schema_tags": [{"schema_name": "silver", "tag_name": "a", "tag_value": None}],
+    "row_filters": [{**TABLE, "filter_name": "dev.silver.f", "target_columns": None}],
+    "column_masks": [{**TABLE, "column_name": "id", "mask_name": "dev.silver.m", "using_columns": None}],
+    "table_privileges": [{**TABLE, "grantee": "ann", "privilege_type": "SELECT"}],
+    "schema_privileges": [{"schema_name": "silver", "grantee": "ann", "privilege_type": "SELECT"}],
+}
+"""Rows in which nothing is missing but what may be."""
+
+MAY_BE_MISSING = {
+    *("comment", "storage_path", "table_owner", "schema_owner", "created", "created_by", "last_altered"),
+    *("last_altered_by", "tag_value", "target_columns", "using_columns", "position_in_unique_constraint"),
+    *("constraint_catalog", "unique_constraint_catalog", "table_catalog"),
+}
+
+HALVES = [
+    (view, place, column)
+    for view, rows in WHOLE.items()
+    for place, row in enumerate(rows)
+    for column in sorted(row.keys() - MAY_BE_MISSING)
+    if not (column == "schema_name" and view.startswith("schema_"))  # the query asks for some schemas alone
+]
+
+
+@pytest.mark.parametrize(("view", "place", "column"), HALVES)
+def test_nothing_is_made_of_half_a_row(view: str, place: int, column: str) -> None:
+    rows: list[Row] = [
+        {**row, column: None} if here == place else row for here, row in enumerate(WHOLE[view])
+    ]
+    assert read({**WHOLE})
+    with pytest.raises(CatalogReadError):
+        read({**WHOLE, view: rows})
+
+
+@pytest.mark.parametrize(
+    ("view", "column", "message"),
+    [
+        (
+            "column_masks",
+            "mask_name",
+            "table dev.silver.orders: information_schema.column_masks has a row that is not whole: mask_name is None.",
+        ),
+        (
+            "table_constraints",
+            "constraint_type",
+            "table dev.silver.orders: information_schema.table_constraints has a row that is not whole: "
+            "constraint_type is None.",
+        ),
+        ("tables", "table_name", "information_schema has a row that names no table."),
+        (
+            "schema_tags",
+            "tag_name",
+            "information_schema.schema_tags has a row that is not whole: tag_name is None.",
+        ),
+    ],
+)
+def test_what_half_a_row_lacks_is_said(view: str, column: str, message: str) -> None:
+    assert refusal({**WHOLE, view: [{**WHOLE[view][0], column: None}]}) == message + LAGGING
