@@ -55,10 +55,21 @@ def with_others(model: Table, observed: TableState, earlier: ResourceMetadata | 
     if earlier is None or earlier.definition is None:
         return _taking(model, model, observed, ours)
     known = others_of(earlier) or as_table(earlier.definition)
-    kept = _taking(model, model, _without_lost(model, state_of(known), ours), ours)
+    kept = carried(model, known, ours)
     now = Renames.of(model, observed).applied_to(observed)
     drifted = {_thing(one) for one in exact_differences(_in_names_of(model, known), now)}
     return _taking(kept, model, observed, ours, drifted)
+
+
+def carried(model: Table, known: Table, ours: Sequence[Table]) -> Table:
+    """Return a model with what a plan for it leaves alone of a table.
+
+    Args:
+        model: the model.
+        known: the table, with what is somebody else's in it.
+        ours: what this engine put there.
+    """
+    return _taking(model, model, _without_lost(model, state_of(known), ours), ours)
 
 
 def ours_of(metadata: ResourceMetadata) -> tuple[Table, ...]:

@@ -12,14 +12,16 @@ import msgspec
 
 from delta_engine.aspects import schemas
 from delta_engine.deployment.attempts import not_of_runs
-from delta_engine.deployment.definitions import as_schema, as_table, define_columns, schema_checksum
+from delta_engine.deployment.definitions import as_schema, define_columns, schema_checksum
 from delta_engine.deployment.document import DeploymentState, Difference, Resource, ResourceType, Status
 from delta_engine.deployment.left_alone import (
     as_difference,
     beside,
+    carried,
     drift_of,
     exact_differences,
     others_of,
+    ours_of,
 )
 from delta_engine.deployment.resources import noted, table_key, unmanaged_table
 from delta_engine.deployment.schema_resources import schema_key
@@ -114,15 +116,16 @@ def _synchronized(key: str, resource: Resource, observed: CatalogState, policy: 
     if not table.exists:
         return _found(resource, Status.MISSING, sync_error="the table is not in the catalog")
     checksum = schema_checksum(define_columns(table.columns))
-    found = drift_of(as_table(definition), others_of(resource.metadata), table, policy)
-    attempted = tuple(map(as_table, resource.metadata.attempted))
-    others = not_of_runs(found, attempted, table, policy) if attempted else ()
-    if others:
+    others, ours = others_of(resource.metadata), ours_of(resource.metadata)
+    found = drift_of(ours[0], others, table, policy)
+    attempted = [carried(model, others, ours) if others else model for model in ours[1:]]
+    by_others = not_of_runs(found, attempted, table, policy) if attempted else ()
+    if by_others:
         return _found(
             resource,
             Status.DRIFTED,
             sync_error=resource.metadata.sync_error,
-            drift=tuple(map(as_difference, others)),
+            drift=tuple(map(as_difference, by_others)),
             actual_checksum=checksum,
         )
     return _compared(resource, tuple(map(as_difference, found)), checksum)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from delta_engine import aspects
 from delta_engine.aspects.renames import with_renames, without_declared_renames
 from delta_engine.deployment.attempts import not_of_runs
-from delta_engine.deployment.left_alone import drift_of, exact_differences
+from delta_engine.deployment.left_alone import carried, drift_of, exact_differences
 from delta_engine.drift_policy import DriftKind
 from delta_engine.models import Table
 from delta_engine.policy import AS_APPLIED, Policy
@@ -68,6 +68,8 @@ def deviations(applied: Applied, observed: TableState) -> tuple[Deviation, ...]:
     others = _now(applied.with_others, applied) if applied.with_others else None
     found = drift_of(_now(applied.table, applied), others, observed, applied.policy)
     attempted = [with_renames(model, applied.renames) for model in applied.attempted]
+    if others:
+        attempted = [carried(model, others, (applied.table, *attempted)) for model in attempted]
     drifted = not_of_runs(found, attempted, observed, applied.policy)
     return (*_renamed(applied), *map(_deviation, drifted), *_reordered(applied, observed))
 

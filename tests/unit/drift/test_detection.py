@@ -8,6 +8,7 @@ from datetime import date, datetime, timedelta, timezone
 import msgspec
 import pytest
 
+from delta_engine.deployment.definitions import define
 from delta_engine.deployment.document import DeploymentState, Difference, Status
 from delta_engine.deployment.resources import table_key
 from delta_engine.deployment.synchronizer import synchronize
@@ -16,10 +17,10 @@ from delta_engine.drift.evidence import Evidence
 from delta_engine.drift.handling import irreversible
 from delta_engine.drift.reporting import drift_report
 from delta_engine.drift_policy import DriftKind, DriftPolicy, IgnoreEntry
-from delta_engine.models import Column, QualifiedName
+from delta_engine.models import Column, PrimaryKey, QualifiedName
 from delta_engine.policy import ColumnOrder, Policy
-from delta_engine.state.states import ABSENT, Audit, CatalogState
-from tests.builders import ORDERS, observed
+from delta_engine.state.states import ABSENT, Audit, CatalogState, state_of
+from tests.builders import ORDERS, observed, orders
 from tests.deployment_builders import NOON, applied, deployment_state
 from tests.detection import (
     AS_APPLIED,
@@ -84,6 +85,24 @@ def test_what_our_own_run_left_half_done_is_nobodys_drift(status: Status) -> Non
     key = table_key(ORDERS)
     state = msgspec.structs.replace(deployment_state(), resources={key: applied(MODEL, status)})
     assert detect(ABSENT, state=state) == ()
+
+
+def test_a_key_of_others_that_somebody_replaces_on_a_half_done_table_is_drift() -> None:
+    model = orders(Column("id", "bigint", is_nullable=False))
+    theirs = replace(model, primary_key=PrimaryKey(["id"], "theirs"))
+    metadata = msgspec.structs.replace(
+        applied(model).metadata,
+        with_others=define(theirs),
+        attempted=(define(replace(model, comment="new")),),
+    )
+    resource = msgspec.structs.replace(applied(model, Status.DEGRADED), metadata=metadata)
+    state = msgspec.structs.replace(deployment_state(), resources={table_key(ORDERS): resource})
+    assert detect(state_of(theirs), state=state) == ()
+    replaced = state_of(replace(theirs, comment="new", primary_key=PrimaryKey(["id"], "later")))
+    assert kinds(detect(replaced, state=state)) == ["primary_key"]
+    snapshot = CatalogState(tables={ORDERS.key: replaced})
+    synchronized = synchronize(state, snapshot, managed=None, now=LATER).resources[table_key(ORDERS)]
+    assert [one.field for one in synchronized.metadata.drift] == ["primary key"]
 
 
 def test_only_an_unmanaged_table_that_nobody_knows_is_unmanaged() -> None:
