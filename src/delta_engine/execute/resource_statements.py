@@ -97,16 +97,20 @@ class ResourceStatements:
         waited = 0.0
         doubt: StatementError | None = None
         while True:
+            sent = self._control.seconds()
             try:
                 return self._answer(sql, doubt)
             except StaleTableError:
                 raise
             except StatementError as error:
+                is_throttled = transience(error) is Transience.THROTTLED
+                if is_throttled:  # it took nothing but the patience of the runner
+                    waited += self._control.seconds() - sent
                 delay = self._delay(error, waited)
                 if delay is not None:
                     self._control.pause(delay)
                 is_stopped = self._control.stop.is_requested()
-                if is_stopped and doubt is None and transience(error) is Transience.THROTTLED:
+                if is_stopped and doubt is None and is_throttled:
                     raise StoppedError(sql) from error
                 if delay is None or is_stopped:
                     raise

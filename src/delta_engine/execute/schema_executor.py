@@ -108,7 +108,7 @@ class SchemaExecutor:
             if not _is_given_away(outcome, work):
                 final.append(outcome)
                 continue
-            if undone is not None:
+            if undone is not None and not self._control.stop.is_requested():
                 final.append(_failed(outcome, InterruptedStatementsError(_waiting_for(undone), 0)))
             else:
                 late = work.statements_after(self._addressing, self._capabilities)

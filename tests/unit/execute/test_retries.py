@@ -111,6 +111,40 @@ def test_patience_ends(condition: str, reason: Transience) -> None:
     assert PATIENCE_SECONDS[reason] - 30 <= sum(waits.seconds) <= PATIENCE_SECONDS[reason]
 
 
+def test_patience_within_an_attempt_is_patience_too() -> None:
+    """A SQL warehouse that turns requests away is asked for minutes before a statement counts as turned away."""
+    now = [0.0]
+
+    class Patient(Troubled):
+        def run(self, sql: str) -> Sequence[Row]:
+            now[0] += 300
+            return super().run(sql)
+
+    runner = Patient(*["TOO_MANY_REQUESTS"] * 500)
+    control = ApplyControl(
+        wait=lambda _seconds: None, backoff=Backoff(draw=lambda: 1.0), seconds=lambda: now[0]
+    )
+    with pytest.raises(ApplyFailedError):
+        ActionRunner(runner, CatalogAddressing(), DATABRICKS).apply(PLAN, control=control)
+    assert now[0] <= PATIENCE_SECONDS[Transience.THROTTLED] + 300
+
+
+def test_what_a_statement_takes_before_it_conflicts_is_no_waiting() -> None:
+    now = [0.0]
+
+    class Slow(Troubled):
+        def run(self, sql: str) -> Sequence[Row]:
+            now[0] += 1000
+            return super().run(sql)
+
+    runner = Slow(*["DELTA_METADATA_CHANGED"] * 3)
+    control = ApplyControl(wait=lambda _seconds: None, seconds=lambda: now[0])
+    ActionRunner(runner, CatalogAddressing(), DATABRICKS).apply(
+        PLAN, control=control, look=lambda _table: [FIRST, SECOND]
+    )
+    assert runner.statements == [FIRST] * 4 + [SECOND]
+
+
 @pytest.mark.parametrize("condition", ["DELTA_METADATA_CHANGED", "TEMPORARILY_UNAVAILABLE"])
 def test_after_a_conflict_or_a_lost_answer_the_table_is_looked_at(condition: str) -> None:
     looks: list[QualifiedName] = []

@@ -10,16 +10,18 @@ from pathlib import Path
 
 import pytest
 
-from delta_engine.actions import AlignTable, CreateSchema, CreateTable, TablePlan
+from delta_engine.actions import AlignSchema, AlignTable, CreateSchema, CreateTable, TablePlan
 from delta_engine.addressing import CatalogAddressing
 from delta_engine.aspects.column_comments import ColumnComment, SetColumnComments
+from delta_engine.aspects.owner import ChangeOwner
+from delta_engine.aspects.schemas import SetSchemaComment
 from delta_engine.aspects.table_comment import SetTableComment
 from delta_engine.capabilities import DATABRICKS
 from delta_engine.cli.context import ExitCode
 from delta_engine.cli.errors import report_error
 from delta_engine.compile.planner import TablePlanner
 from delta_engine.errors import StatementError
-from delta_engine.execute.action_runner import ActionRunner, ApplyStoppedError, OutcomeKind
+from delta_engine.execute.action_runner import ActionRunner, ApplyStoppedError, OutcomeKind, SchemaOutcome
 from delta_engine.execute.apply_control import ApplyControl
 from delta_engine.execute.recording_sql_runner import RecordingSqlRunner
 from delta_engine.execute.stopping import stopped_by_signals, terminated_as_interrupted
@@ -169,6 +171,18 @@ def test_schemas_end_early_as_well() -> None:
     assert [one.kind.value for one in stopped.value.schemas] == ["created", "stopped", "stopped"]
     assert recorded == ["created", "stopped", "stopped"]
     assert {one.kind for one in stopped.value.outcomes} == {OutcomeKind.STOPPED}
+
+
+def test_what_is_left_to_do_about_a_schema_once_the_run_is_to_end_is_no_failure() -> None:
+    control, told = ApplyControl(), list[SchemaOutcome]()
+    align = AlignSchema("dev", "silver", (SetSchemaComment("new", ""), ChangeOwner("bob", "ann")))
+    plan = TablePlan(TABLES.create_tables, align_schemas=(align,))
+    with pytest.raises(ApplyStoppedError) as stopped:
+        ActionRunner(
+            StoppingRunner(control.stop, at=2), CatalogAddressing(), DATABRICKS, parallelism=1
+        ).apply(plan, control=control, on_schema=told.append)
+    assert [(one.kind, one.statements) for one in told] == [(OutcomeKind.STOPPED, 1)]
+    assert "failed" not in str(stopped.value)
 
 
 def test_a_schema_that_was_not_begun_is_not_recorded(tmp_path: Path) -> None:
