@@ -184,7 +184,20 @@ def test_a_create_statement_that_is_not_understood_is_refused(statement: str) ->
         "AS JSON": StatementError("x", sql="y", error_class="PARSE_SYNTAX_ERROR"),
         "SHOW CREATE TABLE": [{"createtab_stmt": statement}],
     }
-    assert "what SHOW CREATE TABLE returns is not understood" in refusal(texts=texts)
+    found = refusal(texts=texts)
+    assert found.startswith("table dev.silver.orders")
+    assert ": what SHOW CREATE TABLE returns is not understood: " in found
+    assert found.endswith(". Install databricks-sdk, or use a runtime that knows DESCRIBE TABLE … AS JSON.")
+
+
+def test_columns_that_change_while_they_are_read_are_refused() -> None:
+    texts: dict[str, Answer] = {
+        "AS JSON": document(*PLAIN, table_properties={"delta.feature.generatedColumns": "supported"}),
+        "SHOW CREATE TABLE": [{"createtab_stmt": "CREATE TABLE dev.silver.orders (Id BIGINT) USING delta"}],
+    }
+    assert refusal(texts=texts) == (
+        "table dev.silver.orders: its columns changed while it was read. Run it again."
+    )
 
 
 @pytest.mark.parametrize(

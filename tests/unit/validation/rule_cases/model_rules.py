@@ -185,6 +185,12 @@ MODEL_CASES: list[ModelCase] = [
     ),
     (
         model_rules.ReadableProperties(),
+        [model(ID, table_properties={"clusterByAuto": "true"})],
+        f"{SUBJECT}: property 'clusterByAuto' is how clustering is stored, not a property to set. Rename or remove "
+        "it.",
+    ),
+    (
+        model_rules.ReadableProperties(),
         [model(ID, table_properties={"delta.constraints.x": "a > 1"})],
         f"{SUBJECT}: property 'delta.constraints.x' is how constraints are stored, "
         "not a property to set. Rename or remove it.",
