@@ -9,8 +9,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from email.utils import formatdate
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from urllib.parse import parse_qs, unquote, urlsplit
+
+from tests.loopback import served
 
 FILES, FOLDERS = "/api/2.0/fs/files", "/api/2.0/fs/directories"
 
@@ -151,15 +153,5 @@ class FilesHandler(BaseHTTPRequestHandler):
 def fake_files_api() -> Iterator[FakeFilesApi]:
     """Run the fake until the block ends."""
     api = FakeFilesApi()
-    handler = type("Handler", (FilesHandler,), {"api": api})
-    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    server.daemon_threads = True
-    api.port = server.server_address[1]
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    try:
+    with served(FilesHandler, api=api) as api.port:
         yield api
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()

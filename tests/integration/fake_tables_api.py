@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from urllib.parse import parse_qs, urlsplit
+
+from tests.loopback import served
 
 TABLES = "/api/2.1/unity-catalog/tables"
 
@@ -84,13 +85,5 @@ class _Handler(BaseHTTPRequestHandler):
 @contextmanager
 def serving(api: FakeTablesApi) -> Iterator[FakeTablesApi]:
     """Serve the API while the block runs."""
-    server = ThreadingHTTPServer(("127.0.0.1", 0), type("Handler", (_Handler,), {"api": api}))
-    api.port = server.server_address[1]
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    try:
+    with served(_Handler, api=api) as api.port:
         yield api
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()

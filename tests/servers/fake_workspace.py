@@ -13,7 +13,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import date, datetime, timezone
 from decimal import Decimal
-from http.server import ThreadingHTTPServer
 from urllib.parse import urlsplit
 
 from databricks.sdk import WorkspaceClient
@@ -24,6 +23,7 @@ from delta_engine.execute.warehouse.calls import SINGLE_ATTEMPT_SECONDS, Calls
 from delta_engine.execute.warehouse_sql_runner import WarehouseSqlRunner
 from delta_engine.sql_runner import Row
 from tests.integration.fake_files_api import FakeFilesApi, FilesHandler
+from tests.loopback import served
 
 WAREHOUSE = "a1b2c3d4"
 TOKEN = "not a real one"
@@ -351,15 +351,5 @@ def open_runner(
 @contextmanager
 def serving(workspace: FakeWorkspace) -> Iterator[FakeWorkspace]:
     """Serve a workspace until the block ends."""
-    handler = type("Handler", (_Handler,), {"workspace": workspace, "api": workspace.files})
-    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    server.daemon_threads = True
-    workspace.port = server.server_address[1]
-    thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
-    thread.start()
-    try:
+    with served(_Handler, workspace=workspace, api=workspace.files) as workspace.port:
         yield workspace
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
