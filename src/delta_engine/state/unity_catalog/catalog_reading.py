@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from delta_engine.errors import CatalogReadError, RefusedError, StatementError
@@ -34,7 +35,7 @@ from delta_engine.state.unity_catalog.information_schema import (
     table_key,
 )
 from delta_engine.state.unity_catalog.keys import KeyRows, key_rows
-from delta_engine.state.unity_catalog.table_details import Answer, TableDetailsReader
+from delta_engine.state.unity_catalog.table_details import Answer, TableDetails, TableDetailsReader
 from delta_engine.state.unity_catalog.table_states import (
     TableRows,
     audit,
@@ -123,18 +124,19 @@ class CatalogReading:
         if not schemata:
             return Found(missing_schemas=missing)
         wanted, refusals = _readable(names, tables, schemata if directly else {})
-        views, answers = self._ask(wanted, schemata.keys(), details)
-        states: dict[str, TableState] = {}
-        for rows in self._rows(wanted, tables, views):
-            try:
-                states |= _state(rows, answers.get(rows.name.key), directly=directly)
-            except CatalogReadError as refusal:
-                refusals.append(refusal)
+        with self._asking(wanted, schemata.keys(), details) as (views, answers):
+            rows = {one.name.key: one for one in self._rows(wanted, tables, views)}
+            found = {
+                key: _state(rows[key], answer, directly=directly)
+                for some in answers  # while others are still waited for
+                for key, answer in some.items()
+            }
+        states = {key: found.get(key) for key in rows}
         return Found(
             missing_schemas=missing,
             schemas=self._schema_states(schemata, views),
-            tables=states,
-            refusals=refusals,
+            tables={key: one for key, one in states.items() if isinstance(one, TableState)},
+            refusals=[*refusals, *(one for one in states.values() if isinstance(one, CatalogReadError))],
             audits=self._audits(tables),
         )
 
@@ -168,18 +170,17 @@ class CatalogReading:
             if is_manageable(row)
         }
 
-    def _ask(
+    @contextmanager
+    def _asking(
         self, wanted: Sequence[QualifiedName], schemas: Collection[str], details: TableDetailsReader
-    ) -> tuple[_Views, Mapping[str, Answer]]:
-        """Ask all that is left to ask, at the same time."""
-        views = (*OF_SCHEMAS, *OF_TABLES) if wanted else OF_SCHEMAS
+    ) -> Iterator[tuple[_Views, Iterator[Mapping[str, Answer]]]]:
+        """Ask all that is left to ask, at the same time; give what the views say, and the answers as they come."""
+        asked = (*OF_SCHEMAS, *OF_TABLES) if wanted else OF_SCHEMAS
         with asking(self._parallelism) as pool:
+            queries = {view: pool.submit(self._query, view, schemas) for view in asked}
             questions = [pool.submit(question) for question in details.questions(wanted)]
-            queries = {view: pool.submit(self._query, view, schemas) for view in views}
-            answers: dict[str, Answer] = {}
-            for asked in questions:
-                answers |= asked.result()
-            return {view: query.result() for view, query in queries.items()}, answers
+            views = {view: query.result() for view, query in queries.items()}
+            yield views, (question.result() for question in questions)
 
     def _query(self, view: View, schemas: Collection[str]) -> Sequence[Row]:
         return self._runner.run(view.query(self._catalog, schemas))
@@ -231,15 +232,14 @@ class CatalogReading:
         }
 
 
-def _state(rows: TableRows, answer: Answer, *, directly: bool) -> Mapping[str, TableState]:
-    """Return a table's state by its key; nothing if it is gone by now."""
-    match answer:
-        case None:
-            return {}
-        case CatalogReadError():
-            raise answer
-        case details:
-            return {rows.name.key: table_state(rows, details, directly=directly)}
+def _state(rows: TableRows, answer: Answer, *, directly: bool) -> TableState | CatalogReadError | None:
+    """Return a table's state, why it cannot be read, or None for one that is gone by now."""
+    if not isinstance(answer, TableDetails):
+        return answer
+    try:
+        return table_state(rows, answer, directly=directly)
+    except CatalogReadError as refusal:
+        return refusal
 
 
 def _readable(
