@@ -236,6 +236,9 @@ class SyncRun:
                 unsaved=unsaved,
             )
             self._report = self._reporting.ended(plan, ending, models=len(self._models))
+        if control.stop.is_requested() and not ending.is_stopped:  # while the report was kept
+            ending = replace(ending, is_stopped=True)
+            self._report = self._reporting.report(plan, ending, models=len(self._models))
         ending.raise_failure()
         return ending.outcomes
 

@@ -33,6 +33,7 @@ from delta_engine.execute.apply_control import ApplyControl
 from delta_engine.models import QualifiedName, Table
 from delta_engine.orchestrate.orchestrator import Orchestrator
 from delta_engine.orchestrate.run_endings import UnrecordedApplyError
+from delta_engine.report.run_history import RunHistory
 from delta_engine.report.run_report import RunStatus
 from delta_engine.sql_runner import Row
 from delta_engine.state.table_versions import TableVersion, TableVersionReader
@@ -241,6 +242,24 @@ def test_an_interrupt_during_the_save_is_heard_when_all_is_recorded(
     assert exit_code(commanded(engine_over(platform, deployment))) == 130
     assert statuses(deployment) == {"a": "healthy", "b": "healthy", "c": "healthy"}
     assert recorded(deployment).serial == 2
+
+
+def test_an_interrupt_while_the_report_is_kept_is_heard_too(
+    platform: FakePlatform, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    class Signalling:
+        def run(self, sql: str) -> Sequence[Row]:
+            signal.raise_signal(signal.SIGINT)
+            return ()
+
+    engine = Orchestrator(
+        reader=platform,
+        action_runner=ActionRunner(platform, CatalogAddressing(), DATABRICKS),
+        deployment=deployment_over(tmp_path),
+        run_history=RunHistory(Signalling(), "`dev`.`ops`.`run_history`"),
+    )
+    assert exit_code(commanded(engine)) == 130
+    assert json.loads(capsys.readouterr().out)["status"] == "stopped"
 
 
 def test_an_interrupt_when_the_last_statement_runs_leaves_out_the_last_look(
