@@ -15,13 +15,13 @@ from delta_engine.deployment.repository import utc_now
 from delta_engine.deployment.resources import last_applied, table_key
 from delta_engine.drift import schemas
 from delta_engine.drift.detector import DetectedTable
-from delta_engine.drift.handling import DriftRefusal, irreversible, is_replaced, restored
+from delta_engine.drift.handling import irreversible, is_replaced, restored
 from delta_engine.drift.schemas import DetectedSchema
 from delta_engine.errors import RefusalGroup, RefusedError, StatementError, raise_all
 from delta_engine.execute.action_runner import ApplyFailedError, OnOutcome, TableOutcome
 from delta_engine.execute.apply_control import ApplyControl
 from delta_engine.execute.stopping import stopped_by_signals
-from delta_engine.models import QualifiedName, Schema, Table
+from delta_engine.models import QualifiedName, Table
 from delta_engine.orchestrate.outcome_recording import OutcomeRecording
 from delta_engine.orchestrate.pipeline import Pipeline, PlanBasis, PlannedRun
 from delta_engine.orchestrate.run_endings import Ending, Unsaved
@@ -54,13 +54,9 @@ class SyncRun:
         self._report: RunReport | None = None
         self._loaded = locked.recorder.state
         self._models: tuple[Table, ...] = ()
-        self._wanted: tuple[Table, ...] = ()
-        self._schemas: tuple[Schema, ...] = ()
         self._observed = CatalogState(tables={})
-        self._planned: PlannedRun | None = None
+        self._last_planned: PlannedRun | None = None
         self._policy = pipeline.planner.policy
-        self._drift: tuple[DriftRefusal, ...] = ()
-        self._replaced: tuple[DetectedTable, ...] = ()
 
     def in_context(self) -> AbstractContextManager[None]:
         """Return what gives everything that happens inside the run's context, in logs and traces."""
@@ -94,14 +90,11 @@ class SyncRun:
         """
         raise_all(self._pipeline.validator.model_violations(tables))
         applied = self._observe(tables, is_partial=is_partial)
-        planned = self._pipeline.plan(
+        self._last_planned = self._pipeline.plan(
             self._models, self._observed, applied, self._recorder.state, is_partial=is_partial
         )
         self._forget_gone(applied)
-        self._schemas = planned.schemas
-        self._wanted, self._drift, self._replaced = planned.wanted, planned.drift, planned.replaced
-        self._planned = planned
-        return planned.plan
+        return self._last_planned.plan
 
     def plan_revert(self, tables: Sequence[Table], *, is_partial: bool = False) -> TablePlan:
         """Return what brings the declared tables and schemas that drifted back to what was applied to them last.
@@ -121,23 +114,20 @@ class SyncRun:
             if table.drift and table.name.key in declared
         ]
         self._models = tuple(table.applied.table for table in detected)
-        self._wanted = tuple(map(restored, detected))
-        self._drift = tuple(irreversible(self._wanted, detected))
-        self._replaced = tuple(filter(is_replaced, detected))
+        wanted = tuple(map(restored, detected))
         known = {schema.key for schema in self._pipeline.planner.schemas}
         drifted = [schema for schema in self.detect_schemas() if schema.drift and schema.name.key in known]
-        self._schemas = tuple(schema.applied for schema in drifted)
         planner = self._pipeline.planner.restoring().with_schemas(tuple(map(schemas.restored, drifted)))
         self._policy = planner.policy
-        self._planned = PlannedRun.of(
-            lambda seen, _under_way: planner.plan(self._wanted, seen),
+        self._last_planned = PlannedRun.of(
+            lambda seen, _under_way: planner.plan(wanted, seen),
             self._observed,
-            wanted=self._wanted,
-            schemas=self._schemas,
-            drift=self._drift,
-            replaced=self._replaced,
+            wanted=wanted,
+            schemas=tuple(schema.applied for schema in drifted),
+            drift=tuple(irreversible(wanted, detected)),
+            replaced=tuple(filter(is_replaced, detected)),
         )
-        return self._planned.plan
+        return self._last_planned.plan
 
     def detect(self, tables: Sequence[Table], *, is_partial: bool = False) -> tuple[DetectedTable, ...]:
         """Return the tables that are not as they were applied, with who changed them.
@@ -164,7 +154,8 @@ class SyncRun:
 
     def refusals(self, plan: TablePlan) -> tuple[RefusedError, ...]:
         """Return why the plan must not be applied: by the drift that it would undo, the rules, and the rows."""
-        return (*self._drift, *self._pipeline.plan_refusals(plan, self._wanted, self._observed))
+        planned = self._planned
+        return (*planned.drift, *self._pipeline.plan_refusals(plan, planned.wanted, self._observed))
 
     def accept(
         self, detected: Sequence[DetectedTable], detected_schemas: Sequence[DetectedSchema] = ()
@@ -246,6 +237,11 @@ class SyncRun:
         """Return the report of a run that has nothing to do; no history keeps it."""
         return self._reporting.report(TablePlan(), Ending(), models=len(self._models))
 
+    @property
+    def _planned(self) -> PlannedRun:
+        assert self._last_planned is not None, "nothing was planned yet"
+        return self._last_planned
+
     def _carried_out(
         self, plan: TablePlan, on_outcome: OnOutcome, control: ApplyControl, reviewed: ReviewedPlan | None
     ) -> Ending:
@@ -256,8 +252,10 @@ class SyncRun:
             action_runner = action_runner.reviewed(reviewed.script)
         if plan:
             self._lease.check()
-            self._recorder.begin(plan, self._models, self._schemas)
-        recording = OutcomeRecording(self._recorder, self._reporting, plan, self._models, self._schemas)
+            self._recorder.begin(plan, self._models, self._planned.schemas)
+        recording = OutcomeRecording(
+            self._recorder, self._reporting, plan, self._models, self._planned.schemas
+        )
 
         def record(outcome: TableOutcome) -> None:
             recording.table(outcome)
@@ -279,17 +277,18 @@ class SyncRun:
         """
         planned = {action.table.key for action in plan.table_actions()}
         touched = {str(schema).lower() for schema in (*plan.create_schemas, *plan.align_schemas)}
+        wanted = self._planned.wanted
         self._recorder.records.adopt_schemas(
-            [schema for schema in self._schemas if schema.key not in touched]
+            [schema for schema in self._planned.schemas if schema.key not in touched]
         )
-        changed = [model for model in self._wanted if model.qualified_name.key in planned]
+        changed = [model for model in wanted if model.qualified_name.key in planned]
         verified = self._confirm(changed, stop)
-        looked_at = {model.qualified_name.key for model in self._wanted} - planned
+        looked_at = {model.qualified_name.key for model in wanted} - planned
         self._recorder.records.adopt(
             [model for model in self._models if model.qualified_name.key in looked_at], self._observed
         )
         if not stop.is_requested():
-            renew(self._recorder, self._pipeline.versions, self._replaced)
+            renew(self._recorder, self._pipeline.versions, self._planned.replaced)
         return verified
 
     def _save(self, plan: TablePlan) -> Unsaved | None:
@@ -302,7 +301,6 @@ class SyncRun:
 
     def _statements_now(self, table: QualifiedName) -> Sequence[str]:
         """Return what one table needs by a fresh look at it; see `Pipeline.statements_now`."""
-        assert self._planned is not None, "what is applied was planned"
         return self._pipeline.statements_now(table, self._planned)
 
     def _observe(self, tables: Sequence[Table], *, is_partial: bool) -> Mapping[str, Table]:
