@@ -6,12 +6,14 @@ import os
 import sys
 from collections.abc import Callable
 from enum import Enum
+from io import TextIOWrapper
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
 from delta_engine.cli.context import Context, ExitCode
+from delta_engine.cli.options import Allow, CountsChecks, Json, Tables, Timings, Yes, flag
 from delta_engine.cli.state_app import state_app
 from delta_engine.errors import DeltaEngineError
 
@@ -37,33 +39,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
-Tables = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--table",
-        "-t",
-        metavar="GLOB",
-        help="Only tables that match: catalog.schema.table, schema.table or table. Repeatable.",
-    ),
-]
-Allow = Annotated[
-    list[str] | None,
-    typer.Option(
-        metavar="KIND[:GLOB]",
-        help="Allow a destructive kind of change in this run: drop_column. Repeatable.",
-    ),
-]
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON document instead.")]
-CountsChecks = Annotated[
-    bool,
-    typer.Option(
-        "--preflight", help="Count the rows that added CHECK constraints refuse, before anything runs."
-    ),
-]
-Timings = Annotated[bool, typer.Option("--timings", help="Say at the end which tables took how long.")]
-Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
-Sql = Annotated[bool, typer.Option("--sql", help="Print the exact statements too.")]
-
+_GLOBAL_OPTIONS = ("-e", "--env", "--conf-dir", "--log-json")
 
 SomeEnum = TypeVar("SomeEnum", bound=Enum)
 
@@ -97,6 +73,7 @@ def main_options(
         typer.Option(
             "--env",
             "-e",
+            metavar="ENV",
             envvar="DELTA_ENGINE_ENV",
             help="The environment: a file of that name in the configuration folder.",
         ),
@@ -106,11 +83,11 @@ def main_options(
     ] = Path("conf"),
     log_json: Annotated[
         bool,
-        typer.Option("--log-json", help="Write what goes on as JSON lines on stderr, for log collectors."),
+        flag("--log-json", help="Write what goes on as JSON lines on stderr, for log collectors."),
     ] = False,
     _version: Annotated[
         bool,
-        typer.Option("--version", is_eager=True, callback=print_version, help="Print the version and exit."),
+        flag("--version", is_eager=True, callback=print_version, help="Print the version and exit."),
     ] = False,
 ) -> None:
     """Declarative schema management for Delta Lake tables on Unity Catalog.
@@ -126,7 +103,7 @@ def main_options(
 
 @app.command(epilog="Example: delta-engine init retail && cd retail && delta-engine -e local sync")
 def init(
-    directory: Annotated[Path, typer.Argument(metavar="[DIR]", help="Where to.")] = Path(),
+    directory: Annotated[Path, typer.Argument(metavar="DIR", help="Where to.")] = Path(),
 ) -> None:
     """Make a working project: configuration, a model, and the bundle."""
     from delta_engine.cli.init import init_project
@@ -156,9 +133,9 @@ def plan(
     table: Tables = None,
     allow: Allow = None,
     json: Json = False,
-    sql: Sql = False,
+    sql: Annotated[bool, flag("--sql", help="Print the exact statements too.")] = False,
     markdown: Annotated[
-        bool, typer.Option("--markdown", help="Print a summary fit for a pull request instead.")
+        bool, flag("--markdown", help="Print a summary fit for a pull request instead.")
     ] = False,
     out: Annotated[
         Path | None,
@@ -168,7 +145,7 @@ def plan(
     ] = None,
     preflight: CountsChecks = False,
     detailed_exitcode: Annotated[
-        bool, typer.Option("--detailed-exitcode", help="Exit with 2 when changes are pending.")
+        bool, flag("--detailed-exitcode", help="Exit with 2 when changes are pending.")
     ] = False,
 ) -> None:
     """Show what sync would do. Changes nothing.
@@ -209,9 +186,7 @@ def sync(
     ctx: typer.Context,
     table: Tables = None,
     allow: Allow = None,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Show the plan and its statements, and stop.")
-    ] = False,
+    dry_run: Annotated[bool, flag("--dry-run", help="Show the plan and its statements, and stop.")] = False,
     yes: Yes = False,
     json: Json = False,
     timings: Timings = False,
@@ -236,7 +211,7 @@ def drift(
         str | None,
         typer.Option("--format", metavar="text|json|html", help="How to render the report: text by default."),
     ] = None,
-    json: Annotated[bool, typer.Option("--json", help="The same as --format json.")] = False,
+    json: Annotated[bool, flag("--json", help="The same as --format json.")] = False,
     out: Annotated[
         Path | None,
         typer.Option("--out", metavar="FILE", help="Write the report there instead of to stdout."),
@@ -250,13 +225,13 @@ def drift(
         ),
     ] = None,
     record: Annotated[
-        bool, typer.Option("--record", help="Add the report to drift.history_table, as the job does.")
+        bool, flag("--record", help="Add the report to drift.history_table, as the job does.")
     ] = False,
     revert: Annotated[
-        bool, typer.Option("--revert", help="Undo the drift in the catalog: plan, check, ask, apply.")
+        bool, flag("--revert", help="Undo the drift in the catalog: plan, check, ask, apply.")
     ] = False,
     accept: Annotated[
-        bool, typer.Option("--accept", help="Take the drift into the models and the deployment state.")
+        bool, flag("--accept", help="Take the drift into the models and the deployment state.")
     ] = False,
     allow: Allow = None,
     yes: Yes = False,
@@ -324,6 +299,10 @@ def _options(tables: list[str] | None, allow: list[str] | None, counts_checks: b
 
 def main() -> None:
     """Run the command line and exit with a code of `ExitCode`."""
+    if isinstance(sys.stdout, TextIOWrapper):
+        sys.stdout.reconfigure(
+            errors="backslashreplace"
+        )  # arrows and boxes on terminals and pipes of few characters
     run_and_exit(lambda: app(standalone_mode=False, prog_name="delta-engine"))
 
 
@@ -335,7 +314,7 @@ def run_and_exit(command: Callable[[], int | None]) -> None:
         with terminated_as_interrupted():
             code = command()
     except USAGE_ERROR as error:
-        error.show()  # not click's own exit code 2, which means pending changes here
+        _show_usage_error(error)  # not click's own exit code 2, which means pending changes here
         code = ExitCode.REFUSED
     except (typer.Abort, KeyboardInterrupt):
         code = ExitCode.INTERRUPTED
@@ -344,9 +323,29 @@ def run_and_exit(command: Callable[[], int | None]) -> None:
 
         code = report_error(error)
     except BrokenPipeError:  # the reader of a pipe, such as head, has gone
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = ExitCode.FAILED
+    except OSError as error:
+        from delta_engine.cli.errors import report_io_error
+
+        code = report_io_error(error)
+    _flush_stdout()
     sys.exit(int(code or 0))
+
+
+def _show_usage_error(error: Any) -> None:
+    """Print what is wrong with the options, and where those of all commands belong."""
+    error.show()
+    name = getattr(error, "option_name", None)
+    if name in _GLOBAL_OPTIONS:
+        typer.echo(f"{name} stands before the command: delta-engine {name} … COMMAND", err=True)
+
+
+def _flush_stdout() -> None:
+    """Print what is left; what cannot be printed is dropped, so that the interpreter does not fail over it."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ from rich.console import Console
 from rich.text import Text
 
 from delta_engine.cli.context import ExitCode
+from delta_engine.cli.terminal import stderr_console
 from delta_engine.deployment.errors import LockHeld
 from delta_engine.errors import DeltaEngineError, RefusalGroup, RefusedError
 from delta_engine.execute.action_runner import ApplyFailedError, ApplyStoppedError
@@ -17,7 +18,7 @@ from delta_engine.telemetry.logs import log, logs_json_lines
 
 def report_error(error: DeltaEngineError) -> ExitCode:
     """Print an error and return its exit code."""
-    console = Console(stderr=True, highlight=False)
+    console = stderr_console()
     match error:
         case RefusalGroup(refusals=refusals):
             for refusal in refusals:
@@ -36,6 +37,13 @@ def report_error(error: DeltaEngineError) -> ExitCode:
             _print(console, "locked", str(error))
             return ExitCode.LOCKED
     _print(console, "failed", str(error))
+    return ExitCode.FAILED
+
+
+def report_io_error(error: OSError) -> ExitCode:
+    """Print which file cannot be used and why, or that nothing can be printed, and return the exit code."""
+    what = f"{error.filename} cannot be used" if error.filename else "input or output failed"
+    _print(stderr_console(), "failed", f"{what}: {error.strerror or error}")
     return ExitCode.FAILED
 
 

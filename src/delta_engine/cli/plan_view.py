@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable
+from functools import partial
 
 from rich.console import Console
 from rich.text import Text
@@ -11,6 +12,7 @@ from rich.tree import Tree
 
 from delta_engine.actions import TablePlan
 from delta_engine.aspects.aspect import Sign
+from delta_engine.cli.terminal import stderr_console
 from delta_engine.report.plan_tree import Branch, plan_branches
 from delta_engine.report.visible import in_one_line, visible
 
@@ -21,11 +23,10 @@ _COLOURS = {Sign.ADDED: "green", Sign.CHANGED: "yellow", Sign.REMOVED: "red"}
 
 def print_plan(plan: TablePlan, *, to_stderr: bool = False) -> None:
     """Print the tree of changes; nothing for an empty plan."""
-    console = Console(highlight=False, stderr=to_stderr)
+    make = stderr_console if to_stderr else partial(Console, highlight=False)
+    console = make()
     if not console.is_terminal:
-        console = Console(
-            highlight=False, stderr=to_stderr, width=_ANY_WIDTH
-        )  # a tree is cut at its console's width
+        console = make(width=_ANY_WIDTH)  # a tree is cut at its console's width
     for branch in plan_branches(plan):
         console.print(_tree(branch))
 

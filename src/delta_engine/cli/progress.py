@@ -11,7 +11,7 @@ from rich.live import Live
 from rich.text import Text
 
 from delta_engine.actions import TablePlan
-from delta_engine.cli.terminal import print_note
+from delta_engine.cli.terminal import print_note, stderr_console
 from delta_engine.execute.action_runner import OnOutcome, OutcomeKind, TableOutcome
 from delta_engine.execute.apply_control import ApplyControl
 from delta_engine.report.plan_tree import counted
@@ -46,7 +46,7 @@ class ShownApply:
 @contextmanager
 def shown(plan: TablePlan) -> Iterator[ShownApply]:
     """Show an apply as long as it goes on."""
-    console = Console(stderr=True, highlight=False)
+    console = stderr_console()
     control = ApplyControl(notify=lambda note: print_note(note, console))
     board = _Board(total=len(tuple(plan.table_actions())), control=control, started=control.seconds())
 

@@ -6,14 +6,14 @@ from typing import Annotated
 
 import typer
 
+from delta_engine.cli.options import Json, Yes, flag
+
 state_app = typer.Typer(
     help="The deployment state: what was applied last, by whom, and what became of it.",
     no_args_is_help=True,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON document instead.")]
-Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 Globs = Annotated[
     list[str] | None,
     typer.Option("--table", "-t", metavar="GLOB", help="Only tables that match. Repeatable."),
@@ -25,7 +25,7 @@ def show(
     ctx: typer.Context,
     resource: Annotated[
         str | None,
-        typer.Argument(metavar="[RESOURCE]", help="A table, or a resource's key: its whole record."),
+        typer.Argument(metavar="RESOURCE", help="A table, or a resource's key: its whole record."),
     ] = None,
     json: Json = False,
 ) -> None:
@@ -69,11 +69,11 @@ def diff(
     ctx: typer.Context,
     earlier: Annotated[
         str | None,
-        typer.Argument(metavar="[EARLIER]", help="A version; the newest kept one by default."),
+        typer.Argument(metavar="EARLIER", help="A version; the newest kept one by default."),
     ] = None,
     later: Annotated[
         str | None,
-        typer.Argument(metavar="[LATER]", help="A version; the current document by default."),
+        typer.Argument(metavar="LATER", help="A version; the current document by default."),
     ] = None,
     json: Json = False,
 ) -> None:
@@ -90,7 +90,7 @@ def restore(
         str, typer.Argument(metavar="VERSION|FILE", help="A kept version, or a file such as errored-12.json.")
     ],
     force: Annotated[
-        bool, typer.Option("--force", help="Also where others saved since, or over another state_id.")
+        bool, flag("--force", help="Also where others saved since, or over another state_id.")
     ] = False,
     yes: Yes = False,
 ) -> None:
@@ -103,7 +103,7 @@ def restore(
 @state_app.command(epilog="Example: delta-engine -e prod state migrate --dry-run")
 def migrate(
     ctx: typer.Context,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be done, and stop.")] = False,
+    dry_run: Annotated[bool, flag("--dry-run", help="Say what would be done, and stop.")] = False,
 ) -> None:
     """Save the document in the current format; the old one is kept as a backup."""
     from delta_engine.cli.state_commands import migrate_state
@@ -114,7 +114,7 @@ def migrate(
 @state_app.command(epilog="Example: delta-engine -e prod state rm dev.silver.old_orders")
 def rm(
     ctx: typer.Context,
-    resources: Annotated[list[str], typer.Argument(metavar="RESOURCE...", help="Tables, keys or globs.")],
+    resources: Annotated[list[str], typer.Argument(metavar="RESOURCE", help="Tables, keys or globs.")],
     yes: Yes = False,
 ) -> None:
     """Forget resources. The tables stay as they are; a declared one is recorded anew by the next sync."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 import logging
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager, redirect_stdout
+from contextlib import contextmanager, redirect_stdout, suppress
+from typing import TextIO, cast
 
 import typer
 from rich.console import Console
@@ -15,10 +16,30 @@ from delta_engine.report.visible import visible
 from delta_engine.telemetry.logs import log, logs_json_lines
 
 
+def stderr_console(*, width: int | None = None) -> Console:
+    """Return a console that writes to stderr, and to nowhere once that is gone: no run ends because nobody listens."""
+    return Console(file=cast("TextIO", _Stderr()), highlight=False, width=width)
+
+
+class _Stderr:
+    """stderr, as rich uses it; a closed pipe (`2>&1 | head`) and a full disk swallow what they are told."""
+
+    def write(self, text: str) -> None:
+        with suppress(OSError):
+            sys.stderr.write(text)
+
+    def flush(self) -> None:
+        with suppress(OSError):
+            sys.stderr.flush()
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(sys.stderr, name)
+
+
 @contextmanager
 def status(message: str) -> Iterator[None]:
     """Show that something goes on, on a terminal."""
-    console = Console(stderr=True)
+    console = stderr_console()
     if not console.is_terminal or logs_json_lines():
         yield
         return
@@ -36,7 +57,7 @@ def print_note(note: str, console: Console | None = None) -> None:
     if logs_json_lines():
         log(logging.WARNING, "note", text=note)
         return
-    console = console or Console(stderr=True, highlight=False)
+    console = console or stderr_console()
     console.print(Text.assemble(("note: ", "bold yellow"), visible(note)), soft_wrap=True)
 
 

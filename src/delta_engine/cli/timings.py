@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from delta_engine.cli.terminal import stderr_console
 from delta_engine.report.run_report import RunReport
 from delta_engine.report.visible import visible
 
@@ -14,9 +14,9 @@ _ANY_WIDTH = 200
 
 def print_timings(report: RunReport) -> None:
     """Print how many statements each table took, and how long they ran."""
-    console = Console(stderr=True, highlight=False)
+    console = stderr_console()
     if not console.is_terminal:
-        console = Console(stderr=True, highlight=False, width=_ANY_WIDTH)
+        console = stderr_console(width=_ANY_WIDTH)
     grid = Table(box=None, pad_edge=False, header_style="bold")
     grid.add_column("table", no_wrap=True)
     grid.add_column("status")

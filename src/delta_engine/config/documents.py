@@ -123,7 +123,8 @@ def read_document(path: Path, shown_as: str | None = None) -> Document:
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"it cannot be read: {error}", location=SourceLocation(file)) from None
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
+        raise ConfigError(f"it cannot be read: {reason}", location=SourceLocation(file)) from None
     return parse_document(text, file)
 
 
@@ -160,7 +161,8 @@ def unknown(what: str, name: str, known: Iterable[str]) -> tuple[str, str]:
     choices = sorted(known)
     close = difflib.get_close_matches(name, choices, n=1)
     shown = ", ".join(choices[:_MOST_CHOICES]) + (", …" if len(choices) > _MOST_CHOICES else "")
-    way_out = f"Did you mean {close[0]!r}?" if close else f"Known: {shown}."
+    way_out = f"Known: {shown}." if choices else "None is known."
+    way_out = f"Did you mean {close[0]!r}?" if close else way_out
     return f"unknown {what} {name!r}", way_out
 
 

@@ -102,7 +102,8 @@ def open_databricks_session() -> SparkSession:
     if not os.environ.get("DATABRICKS_RUNTIME_VERSION"):
         raise MissingDependencyError(
             "the databricks backend needs a Databricks runtime, or databricks-connect: "
-            "pip install databricks-connect, or run it as the bundle's job"
+            "pip install databricks-connect, or run it as the bundle's job. Without Spark, "
+            "`backend: {type: databricks-warehouse}` goes through a SQL warehouse"
         )
     from pyspark.sql import SparkSession
 

@@ -19,6 +19,7 @@ from delta_engine.cli.plan_view import print_plan, print_statements
 from delta_engine.errors import DeltaEngineError, MissingDependencyError, StatementError
 from delta_engine.execute.action_runner import ApplyFailedError, OutcomeKind, TableOutcome
 from delta_engine.models import Column
+from delta_engine.policy import DestructiveKind
 from delta_engine.report.plan_tree import plan_summary
 from delta_engine.report.run_summary import pending_summary
 from tests.builders import ORDERS, WORKED_MODEL
@@ -37,6 +38,21 @@ def test_help_teaches(delta_engine: CommandLine, command: list[str]) -> None:
     result = delta_engine(*command, "--help")
     assert result.code == 0
     assert "Example: " in result.stdout or "Exit codes: " in result.stdout
+
+
+def test_help_names_every_kind_of_consent(delta_engine: CommandLine) -> None:
+    for command in ("plan", "sync", "drift"):
+        shown = delta_engine(command, "--help").stdout
+        assert [kind.value for kind in DestructiveKind if kind.value not in shown] == []
+
+
+@pytest.mark.parametrize("command", [["plan", "-e", "dev"], ["state", "list", "--env", "dev"]])
+def test_options_of_all_commands_stand_before_the_command(
+    delta_engine: CommandLine, command: list[str]
+) -> None:
+    result = delta_engine(*command)
+    assert result.code == 3
+    assert f"{command[-2]} stands before the command: delta-engine {command[-2]} …" in result.stderr
 
 
 def test_help_is_quick() -> None:
