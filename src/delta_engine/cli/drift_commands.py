@@ -89,7 +89,8 @@ def revert_drift(context: Context, tables: Sequence[str], allow: Sequence[str], 
         with status("reading the catalog …"):
             plan = run.plan_revert(project.models, is_partial=project.is_partial)
         print_plan(plan)
-        say(f"{project.settings.environment}: {plan_summary(plan)} to revert")
+        what = f"to revert: {plan_summary(plan)}" if plan else "no changes to revert"
+        say(f"{project.settings.environment}: {what}")
         raise_all(run.refusals(plan))
         if plan:
             confirm("Revert these changes?", yes=yes)
