@@ -73,7 +73,7 @@ class RunReporting:
         if self._history is not None:
             try:
                 self._history.append(report)
-            except StatementError as error:  # what was applied is recorded all the same
+            except (StatementError, OSError) as error:  # what was applied is recorded all the same
                 self._locked.recorder.warn(f"the run could not be added to its history: {error}")
         return report
 

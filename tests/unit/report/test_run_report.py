@@ -48,13 +48,13 @@ class Refusing(FakePlatform):
         self.failing = failing
         self.models = {model.qualified_name.key: model for model in MODELS}
         self.history: list[str] = []
-        self.has_history = True
+        self.history_error: Exception | None = None
 
     def run(self, sql: str) -> Sequence[Row]:
         if HISTORY in sql:
             self.history.append(sql)
-            if not self.has_history:
-                raise StatementError("no such schema", sql=sql, error_class="SCHEMA_NOT_FOUND")
+            if self.history_error is not None:
+                raise self.history_error
             return ()
         return super().run(sql)
 
@@ -210,12 +210,16 @@ def test_schemas_are_reported_and_kept_as_tables_are(tmp_path: Path) -> None:
     assert "CREATE SCHEMA" in row
 
 
-def test_a_history_that_cannot_be_written_is_a_warning(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "error",
+    [StatementError("it is gone", sql="", error_class="SCHEMA_NOT_FOUND"), ConnectionError("it is gone")],
+)
+def test_a_history_that_cannot_be_written_is_a_warning(error: Exception, tmp_path: Path) -> None:
     platform = Refusing()
-    platform.has_history = False
+    platform.history_error = error
     report, notes = reported(platform, tmp_path)
     assert report.status is RunStatus.DONE
-    assert notes == ["the run could not be added to its history: no such schema"]
+    assert notes == ["the run could not be added to its history: it is gone"]
 
 
 def test_moments_of_the_history_are_utc(report: RunReport) -> None:
