@@ -83,6 +83,7 @@ class StepLoop:
 
     def _await_one(self) -> None:
         if not self._under_way:
+            assert self._progress.is_over, "steps wait for each other"
             return
         done = self._finished.get()
         if done is None:
