@@ -26,6 +26,7 @@ from delta_engine.drift.handling import (
     schema_refusals,
     tolerant,
 )
+from delta_engine.drift.schemas import DetectedSchema
 from delta_engine.drift_policy import DriftHandling, DriftPolicy
 from delta_engine.errors import RefusalGroup, RefusedError, UnsafePlanError, raise_all
 from delta_engine.execute.action_runner import ActionRunner, by_table
@@ -166,24 +167,9 @@ class Pipeline:
                 wanted=tuple(models),
                 schemas=self.planner.schemas,
             )
-        now = utc_now()
         policy = self.planner.policy
-        detector = DriftDetector(
-            self.drift_policy, plan_policy=policy, versions=self.versions, is_thorough=False
-        )
-        detected = detector.detect(state, observed, now=now)
-        if any(map(may_be_renamed, detected)) or any(refusals(models, detected, policy)):
-            # worth a statement per table: renames are told from drops, and people want to know who
-            detected = self.thorough_detector().detect(state, observed, now=now)
-        detected_schemas = detector.schemas(state, observed, now=now)
+        detected, detected_schemas = self._detected(models, observed, state)
         wanted = tolerant(models, detected, policy)
-        refused = {str(refusal): refusal for refusal in irreversible(wanted, detected)}
-        if self.drift_policy.handling is DriftHandling.REFUSE:
-            found = (
-                *schema_refusals(self.planner.schemas, detected_schemas, policy),
-                *refusals(models, detected, policy),
-            )
-            refused |= {str(refusal): refusal for refusal in found}
         planner = self.planner.with_schemas(schemas.tolerant(self.planner.schemas, detected_schemas, policy))
         removed = {} if is_partial else self._removed(models, applied, observed, state)
         attempts = attempts_of(state, models, observed)
@@ -199,7 +185,7 @@ class Pipeline:
             self._with_tables_around(wanted, observed, removed),
             wanted=wanted,
             schemas=schemas.still_wanted(self.planner.schemas, detected_schemas),
-            drift=tuple(refused.values()),
+            drift=self._refused(models, wanted, detected, detected_schemas),
             replaced=tuple(filter(is_replaced, detected)),
         )
 
@@ -225,6 +211,35 @@ class Pipeline:
                 f"it was to be read once more: {error}", sql="", error_class=None
             ) from error
         return by_table(self.action_runner.script(plan)).get(table.key, ())
+
+    def _detected(
+        self, models: Sequence[Table], observed: CatalogState, state: DeploymentState
+    ) -> tuple[tuple[DetectedTable, ...], tuple[DetectedSchema, ...]]:
+        """Return the tables and schemas that are not as they were applied."""
+        now, policy = utc_now(), self.planner.policy
+        detector = DriftDetector(
+            self.drift_policy, plan_policy=policy, versions=self.versions, is_thorough=False
+        )
+        detected = detector.detect(state, observed, now=now)
+        if any(map(may_be_renamed, detected)) or any(refusals(models, detected, policy)):
+            # worth a statement per table: renames are told from drops, and people want to know who
+            detected = self.thorough_detector().detect(state, observed, now=now)
+        return detected, detector.schemas(state, observed, now=now)
+
+    def _refused(
+        self,
+        models: Sequence[Table],
+        wanted: Sequence[Table],
+        detected: Sequence[DetectedTable],
+        detected_schemas: Sequence[DetectedSchema],
+    ) -> tuple[DriftRefusal, ...]:
+        """Return why drift speaks against a plan: each reason once, what no plan can bring back first."""
+        found = list(irreversible(wanted, detected))
+        if self.drift_policy.handling is DriftHandling.REFUSE:
+            policy = self.planner.policy
+            found += schema_refusals(self.planner.schemas, detected_schemas, policy)
+            found += refusals(models, detected, policy)
+        return tuple({str(refusal): refusal for refusal in found}.values())
 
     def _with_tables_around(
         self,
