@@ -42,7 +42,6 @@ EVERY_TYPE = [
     "timestamp",
     "timestamp_ntz",
     "variant",
-    "void",
     "array<varchar(3)>",
     "map<string,array<decimal(3,1)>>",
     "struct<a: int NOT NULL COMMENT 'it\\'s', b: array<struct<c: date, d: timestamp_ntz>>>",
@@ -84,7 +83,7 @@ def test_pyspark_types_and_sql_types_are_the_same(spark: SparkSession) -> None:
     from pyspark.sql.types import DataType as SparkType
     from pyspark.sql.types import StringType
 
-    for text in EVERY_TYPE:
+    for text in (*EVERY_TYPE, "void"):
         if "char" not in text:
             spark_type = SparkType.fromDDL(sql_data_type(parse_data_type(text)))
             assert to_data_type(spark_type) == parse_data_type(text)

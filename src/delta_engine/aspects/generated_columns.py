@@ -17,6 +17,7 @@ from delta_engine.models import Column, Identity, Part, Table
 from delta_engine.sql import sql_generation
 from delta_engine.sql_expressions import is_same_expression, reads
 from delta_engine.state.states import TableState
+from delta_engine.type_widening import Widening, widening
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +41,7 @@ class ChangeFixedColumn:
 
     Args:
         name: the column, or the path of a field inside one, by the names so far.
-        used_by: the generated column that is computed from it; None for an identity column.
+        used_by: the generated column that is computed from it, or that it is; None for an identity column.
     """
 
     phase: ClassVar[Phase] = Phase.CHANGE_DEFAULTS
@@ -80,9 +81,16 @@ def diff(comparison: Comparison) -> Iterator[ChangeGeneration | ChangeFixedColum
     if not touched:
         return
     gone = {column.key for column in comparison.dropped}
+    widened = {
+        pair.path[0].lower()
+        for pair in comparison.types
+        if widening(pair.observed, pair.desired) is not Widening.NOTHING
+    }
     for column in comparison.observed.columns:
         if column.generated_as is None or column.key in gone:
             continue
+        if column.key in widened:
+            yield ChangeFixedColumn(column.name, column.name)
         for path in touched:
             if reads(column.generated_as, path):
                 yield ChangeFixedColumn(".".join(path), column.name)
@@ -106,8 +114,14 @@ def explain(action: ChangeGeneration | ChangeFixedColumn) -> Iterable[Change]:
                 desired=described(desired),
             )
         case ChangeFixedColumn(name, used_by):
-            reason = "an identity column" if used_by is None else f"column {used_by} is computed from it"
+            reason = _held_by(name, used_by)
             yield Change(sign=Sign.CHANGED, subject=f"column {name}", observed=reason, desired="another one")
+
+
+def _held_by(name: str, used_by: str | None) -> str:
+    if used_by is None:
+        return "an identity column"
+    return "a generated column" if used_by == name else f"column {used_by} is computed from it"
 
 
 def accept(model: Table, _observed: TableState, action: ChangeGeneration | ChangeFixedColumn) -> Table:

@@ -93,6 +93,7 @@ class ValidColumnNames:
 
     _NEVER = re.compile(r"[\x00-\x1f\x7f-\x9f]|\$\{")
     _NEEDS_MAPPING = re.compile(r"[ ,;{}()=.`]")
+    _NEEDS_MAPPING_INSIDE = re.compile(r"[ ,;{}()=]")
 
     def check(self, models: Sequence[Table]) -> Iterator[InvalidModelError]:
         """Refuse names that cannot be stored, or cannot without column mapping."""
@@ -100,20 +101,20 @@ class ValidColumnNames:
             mode = model.effective_table_properties.get(COLUMN_MAPPING_MODE, "none")
             is_unmapped = mode == "none" and model.is_about(Part.COLUMNS)
             for column in model.columns:
-                for subject, name in self._names(column):
+                for subject, name, needs_mapping in self._names(column):
                     reason, way_out = _name_problem(name, self._NEVER), "Rename it."
-                    if not reason and is_unmapped and self._NEEDS_MAPPING.search(name):
+                    if not reason and is_unmapped and needs_mapping.search(name):
                         reason = "has a character that Delta stores only with column mapping"
                         way_out = f"Rename it, or set the property {COLUMN_MAPPING_MODE}: name."
                     if reason:
                         yield model_refusal(model, f"{subject} {reason}", way_out, column)
 
-    def _names(self, column: Column) -> Iterator[tuple[str, str]]:
-        """Yield the names of a column and of the fields inside it, each after what it is called."""
-        yield "its name", column.name
+    def _names(self, column: Column) -> Iterator[tuple[str, str, re.Pattern[str]]]:
+        """Yield the names of a column and of the fields inside it: what they are called, and what needs mapping."""
+        yield "its name", column.name, self._NEEDS_MAPPING
         for part in parts(column.data_type):
-            if isinstance(part, StructType):
-                yield from ((f"the name of its field {field.name!r}", field.name) for field in part.fields)
+            for field in part.fields if isinstance(part, StructType) else ():
+                yield f"the name of its field {field.name!r}", field.name, self._NEEDS_MAPPING_INSIDE
 
 
 class DuplicateColumnNames:
@@ -171,6 +172,10 @@ class ReadableProperties:
     """
 
     _NO_PROPERTIES = ("clusterbyauto", "clusteringcolumns")
+    _RESERVED = frozenset(
+        {"collation", "comment", "external", "is_managed_location", "location", "owner", "path", "provider"}
+    )
+    """What Spark refuses as a property, or takes for something else and forgets (measured on 4.1.1)."""
 
     def check(self, models: Sequence[Table]) -> Iterator[InvalidModelError]:
         """Refuse keys that Spark redacts, keys under the engine's prefixes, and Delta's own keys in two spellings."""
@@ -185,6 +190,8 @@ class ReadableProperties:
                 elif SECRET_KEY.search(key):
                     reason = "cannot be managed: Spark hides the values of such keys"
                     way_out = "Rename or remove it. Credentials never belong into a property."
+                elif key in self._RESERVED:
+                    reason = "is Spark's own word, not a property to set"
                 elif key.lower() in self._NO_PROPERTIES:
                     reason = "is how clustering is stored, not a property to set"
                 elif key.lower().startswith((PROPERTY_PREFIX, "delta.constraints.")):

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
-from delta_engine.actions import AlignTable, TablePlan
+from delta_engine.actions import AlignTable, CreateTable, TablePlan
 from delta_engine.aspects import generated_columns, location, partitioning
 from delta_engine.aspects.column_types import ColumnTypeChange
 from delta_engine.aspects.columns import ColumnAdd, ColumnDrop, FieldAdd, FieldDrop
@@ -22,7 +22,7 @@ from delta_engine.errors import UnsafePlanError
 from delta_engine.policy import DestructiveKind, Policy
 from delta_engine.sql import sql_data_type, sql_undrop_table
 from delta_engine.type_widening import Widening
-from delta_engine.types import has_not_null_field
+from delta_engine.types import DataType, has_not_null_field, uses_type
 from delta_engine.validation.model_rules import unfit_key_columns
 from delta_engine.validation.refusals import plan_refusal
 
@@ -101,6 +101,26 @@ class NoAddNotNullColumns:
                 )
 
 
+class NoVoidColumns:
+    """No table gets a column of the type void: it holds no values.
+
+    Delta creates such a table, and fails to read it (measured on 4.3.1).
+    """
+
+    def check(self, plan: TablePlan, policy: Policy) -> Iterator[UnsafePlanError]:
+        """Refuse new columns and fields that are void, or have void inside."""
+        for create in plan.create_tables:
+            columns = ((column.name, column.data_type) for column in create.desired.columns)
+            yield from _void(create, columns)
+        for align in plan.align_tables:
+            yield from _void(
+                align, ((add.desired.name, add.desired.data_type) for add in align.of_type(ColumnAdd))
+            )
+            yield from _void(
+                align, ((".".join(add.path), add.desired.data_type) for add in align.of_type(FieldAdd))
+            )
+
+
 class NoTightenedFields:
     """A field inside a column does not become NOT NULL: no platform changes that in place."""
 
@@ -165,17 +185,18 @@ class OnlyAtCreation:
 
 
 class NoChangeOfFixedColumns:
-    """An identity column, and what a generated column is computed from, stay as they are."""
+    """An identity column, the type of a generated column, and what one is computed from, stay as they are."""
 
     def check(self, plan: TablePlan, policy: Policy) -> Iterator[UnsafePlanError]:
         """Refuse what the platform refuses: ALTER COLUMN of the one; renames, drops and types of the other."""
         for align in plan.align_tables:
             for change in align.of_type(ChangeFixedColumn):
-                reason = (
-                    "it is an identity column, and ALTER COLUMN changes none"
-                    if change.used_by is None
-                    else f"column {change.used_by} is computed from it, so it cannot be renamed, dropped or widened"
-                )
+                if change.used_by is None:
+                    reason = "it is an identity column, and ALTER COLUMN changes none"
+                elif change.used_by == change.name:
+                    reason = "it is a generated column, and its type is that of what it is computed by"
+                else:
+                    reason = f"column {change.used_by} is computed from it, so it cannot be renamed, dropped or widened"
                 yield plan_refusal(align, reason, _ANEW, change.name)
 
 
@@ -313,6 +334,19 @@ class NoUnallowedSchemas:
                     f"schema {schema} does not exist or is not visible to you",
                     way_out="Create it, correct the models, or set policy.create_schemas: true.",
                 )
+
+
+def _void(
+    action: CreateTable | AlignTable, columns: Iterable[tuple[str, DataType]]
+) -> Iterator[UnsafePlanError]:
+    names = [name for name, data_type in columns if uses_type(data_type, "void")]
+    if names:
+        yield plan_refusal(
+            action,
+            f"new columns ({', '.join(names)}) would be void, or have void inside, which holds no values",
+            "Give them the type of the values that they will have.",
+            names[0],
+        )
 
 
 def _added_keys(plan: TablePlan) -> Iterator[tuple[AlignTable, PrimaryKeyAdd]]:

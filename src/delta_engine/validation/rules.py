@@ -75,6 +75,7 @@ DEFAULT_PLAN_RULES: tuple[PlanRule, ...] = (
     plan_rules.NoCreateOfPartlyManagedTables(),
     plan_rules.CreatePrimaryKeyColumnsNotNull(),
     plan_rules.NoAddNotNullColumns(),
+    plan_rules.NoVoidColumns(),
     plan_rules.NoTightenedFields(),
     plan_rules.OnlyWidenedTypes(),
     plan_rules.OnlyAtCreation(),

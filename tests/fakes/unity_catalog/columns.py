@@ -261,6 +261,8 @@ def _with_type(stored: Stored, path: Path, desired: DataType) -> Stored:
         is_free = needed is Widening.NOTHING or stored.value_of("delta.enableTypeWidening") == "true"
         require(is_free, "DELTA_UNSUPPORTED_ALTER_TABLE_CHANGE_COL_OP", f"{what} needs type widening")
         _check_features(stored, desired)
+        is_computed = column.generated_as is not None and needed is not Widening.NOTHING
+        require(not is_computed, "DELTA_GENERATED_COLUMNS_EXPR_TYPE_MISMATCH", what)
         return desired
 
     whole = changed_type(column.data_type, path[1:], checked)

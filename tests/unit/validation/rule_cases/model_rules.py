@@ -185,6 +185,11 @@ MODEL_CASES: list[ModelCase] = [
     ),
     (
         model_rules.ReadableProperties(),
+        [model(ID, table_properties={"owner": "ann"})],
+        f"{SUBJECT}: property 'owner' is Spark's own word, not a property to set. Rename or remove it.",
+    ),
+    (
+        model_rules.ReadableProperties(),
         [model(ID, table_properties={"clusterByAuto": "true"})],
         f"{SUBJECT}: property 'clusterByAuto' is how clustering is stored, not a property to set. Rename or remove "
         "it.",

@@ -67,6 +67,34 @@ PLAN_CASES: list[PlanCase] = [
         aligned(FieldAdd(("a", "x"), StructField("x", AtomicType("int")))),
     ),
     (
+        plan_rules.NoVoidColumns(),
+        aligned(ColumnAdd(Column("v", "array<void>")), ColumnAdd(Column("w", "int"))),
+        f"{SUBJECT}, column v: new columns (v) would be void, or have void inside, which holds no values. Give them "
+        "the type of the values that they will have.",
+        aligned(ColumnAdd(Column("w", "int"))),
+    ),
+    (
+        plan_rules.NoVoidColumns(),
+        aligned(FieldAdd(("a", "x"), StructField("x", AtomicType("void")))),
+        f"{SUBJECT}, column a.x: new columns (a.x) would be void, or have void inside, which holds no values. Give "
+        "them the type of the values that they will have.",
+        aligned(FieldAdd(("a", "x"), StructField("x", AtomicType("int")))),
+    ),
+    (
+        plan_rules.NoVoidColumns(),
+        TablePlan(create_tables=(CreateTable(model(ID, Column("v", "void"))),)),
+        f"{SUBJECT}, column v: new columns (v) would be void, or have void inside, which holds no values. Give them "
+        "the type of the values that they will have.",
+        TablePlan(create_tables=(CreateTable(model(ID)),)),
+    ),
+    (
+        plan_rules.NoChangeOfFixedColumns(),
+        aligned(ChangeFixedColumn("g", "g")),
+        f"{SUBJECT}, column g: it is a generated column, and its type is that of what it is computed by. Declare it "
+        "as it is. Otherwise create another table that has it, copy the rows, and let it replace this one.",
+        aligned(ColumnAdd(Column("w", "int"))),
+    ),
+    (
         plan_rules.NoTightenedFields(),
         aligned(ColumnNullabilityChange("a", make_nullable=False, path=("x",))),
         f"{SUBJECT}, column a.x: it would become NOT NULL, which no platform does to a "
