@@ -48,7 +48,7 @@ def shown(plan: TablePlan) -> Iterator[ShownApply]:
     """Show an apply as long as it goes on."""
     console = stderr_console()
     control = ApplyControl(notify=lambda note: print_note(note, console))
-    board = _Board(total=len(tuple(plan.table_actions())), control=control, started=control.seconds())
+    board = ApplyBoard(total=len(tuple(plan.table_actions())), control=control, started=control.seconds())
 
     def on_outcome(outcome: TableOutcome) -> None:
         board.done += 1
@@ -66,8 +66,8 @@ def shown(plan: TablePlan) -> Iterator[ShownApply]:
 
 
 @dataclass(slots=True, kw_only=True)
-class _Board:
-    """Tables done, time passed, and the statements that run; drawn anew at every refresh."""
+class ApplyBoard:
+    """Tables done, time passed, the statements that run, and whether all is to end; drawn anew at every refresh."""
 
     total: int
     control: ApplyControl
@@ -84,3 +84,5 @@ class _Board:
             yield Text(in_one_line(f"  {one.line(now)}"), "dim", no_wrap=True, overflow="ellipsis")
         if len(running) > _MOST_LINES:
             yield Text(f"  and {len(running) - _MOST_LINES} more", "dim")
+        if self.control.stop.is_requested():
+            yield Text("  stopping, when what was done is recorded", "bold yellow")
