@@ -5,11 +5,14 @@ from __future__ import annotations
 import dataclasses
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 import delta_engine
 from delta_engine.aspects import ASPECTS
+
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.mark.parametrize(
@@ -38,3 +41,17 @@ def test_no_two_aspects_share_an_action_or_a_name() -> None:
     types = [action for aspect in ASPECTS for action in aspect.action_types]
     assert len(set(types)) == len(types)
     assert len({aspect.name for aspect in ASPECTS}) == len(ASPECTS)
+
+
+def test_every_room_is_on_the_page_of_the_architecture() -> None:
+    page = (ROOT / "docs" / "architecture.md").read_text("utf-8")
+    folder = ROOT / "src" / "delta_engine"
+    rooms = [path.stem for path in folder.glob("*.py") if not path.stem.startswith("__")]
+    rooms += [f"{path.parent.name}/" for path in folder.glob("*/__init__.py")]
+    assert [room for room in rooms if f"`{room}`" not in page] == []
+
+
+def test_every_decision_is_in_the_list_of_decisions() -> None:
+    folder = ROOT / "docs" / "decisions"
+    page = (folder / "README.md").read_text("utf-8")
+    assert [path.name for path in sorted(folder.glob("0*.md")) if f"]({path.name})" not in page] == []
