@@ -1,13 +1,16 @@
-"""Runs the command line inside the test's process, as a terminal-less user would."""
+"""Runs the command line inside the test's process, as a terminal-less user would, and reads commands as it would."""
 
 from __future__ import annotations
 
+import shlex
 import sys
 from dataclasses import dataclass
+from typing import Any
 
 import pytest
+import typer
 
-from delta_engine.cli.app import main
+from delta_engine.cli.app import app, main
 
 
 @dataclass(frozen=True)
@@ -41,3 +44,20 @@ class CommandLine:
         code = stopped.value.code
         assert isinstance(code, int)
         return Result(code, output.out, output.err)
+
+
+def parsed(command: str) -> str:
+    """Return the name of a command that somebody wrote down, once its options and arguments were understood.
+
+    Raises:
+        USAGE_ERROR: there is no such command, or no such option of it.
+    """
+    group: Any = typer.main.get_command(app)
+    _, *arguments = shlex.split(command, comments=True)
+    names: list[str] = []
+    while hasattr(group, "commands"):
+        context = group.make_context(group.name, arguments)
+        name, group, arguments = group.resolve_command(context, [*context._protected_args, *context.args])
+        names.append(name)
+    group.make_context(group.name, arguments)
+    return " ".join(names)

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import re
-import shlex
 from collections.abc import Iterator, Mapping
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import pytest
-import typer
 
-from delta_engine.cli.app import USAGE_ERROR, app
+from delta_engine.cli.app import USAGE_ERROR
 from delta_engine.config.settings import environments
 from tests.bundle.bundle_files import read, texts
+from tests.commandline import parsed
 
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "docs" / "recipes"
@@ -43,17 +42,9 @@ def commands(path: Path) -> list[tuple[str, str]]:
     ]
 
 
-def parsed(command: str) -> str:
-    """Return a command's name, once click has understood its options and arguments."""
-    _, name, *arguments = shlex.split(command.replace("$(Pipeline.Workspace)", "."))
-    group: Any = typer.main.get_command(app)
-    group.commands[name].make_context(name, arguments)
-    return name
-
-
 @pytest.mark.parametrize("path", RECIPES, ids=lambda path: str(path.name))
 def test_its_commands_exist_with_those_options(path: Path) -> None:
-    found = [(job, parsed(command)) for job, command in commands(path)]
+    found = [(job, parsed(command.replace("$(Pipeline.Workspace)", "."))) for job, command in commands(path)]
     assert found == [("plan", "validate"), ("plan", "plan"), ("apply", "apply")]
 
 

@@ -1,0 +1,69 @@
+"""The documentation: its links lead somewhere, a newcomer finds every page, and the commands in it exist."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from delta_engine.cli.app import USAGE_ERROR
+from tests.commandline import parsed
+
+ROOT = Path(__file__).parents[2]
+DOCS = ROOT / "docs"
+PAGES = sorted([*ROOT.glob("*.md"), *DOCS.rglob("*.md"), *(ROOT / "benchmarks").glob("*.md")])
+
+LINK = re.compile(r"\]\((?!https?:|mailto:)([^)\s#]*)(?:#([^)\s]+))?\)")
+HEADING = re.compile(r"^#+ +(.+)$", re.MULTILINE)
+FENCED = re.compile(r"^ *```.*?^ *```", re.MULTILINE | re.DOTALL)
+COMMAND = re.compile(r"^ *(?:\$ )?(delta-engine -?[a-z].*)$", re.MULTILINE)
+PLACEHOLDER = re.compile(r"…|\.\.\.|\[|[A-Z]{3,}")
+
+
+def anchors(page: Path) -> set[str]:
+    """Return what can be linked to in a page, as GitHub names its headings."""
+    found = HEADING.findall(FENCED.sub("", page.read_text("utf-8")))
+    plain = (re.sub(r"\[([^]]*)]\([^)]*\)", r"\1", heading).lower() for heading in found)
+    return {re.sub(r"[^\w\- ]", "", heading).strip().replace(" ", "-") for heading in plain}
+
+
+def linked(page: Path) -> Iterator[tuple[Path, str]]:
+    """Yield where the links of a page lead: a file, and a place in it."""
+    for target, anchor in LINK.findall(page.read_text("utf-8")):
+        yield (page.parent / target).resolve() if target else page, anchor
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_lead_somewhere(page: Path) -> None:
+    for target, anchor in linked(page):
+        assert target.exists(), target
+        assert not anchor or anchor in anchors(target), f"{target.name}#{anchor}"
+
+
+def test_every_page_is_in_the_index() -> None:
+    assert DOCS / "README.md" in {target for target, _ in linked(ROOT / "README.md")}
+    indexed = {target for target, _ in linked(DOCS / "README.md")}
+    assert {*DOCS.glob("*.md"), *DOCS.glob("*/README.md")} - indexed == {DOCS / "README.md"}
+
+
+def commands(page: Path) -> list[str]:
+    """Return the commands in a page that are written out."""
+    blocks = "\n".join(FENCED.findall(page.read_text("utf-8")))
+    found = (re.split(r" [>|] | && ", command)[0] for command in COMMAND.findall(blocks))
+    return [command for command in found if not PLACEHOLDER.search(command.split("#")[0])]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_commands_exist(page: Path) -> None:
+    for command in commands(page):
+        try:
+            parsed(command)
+        except USAGE_ERROR as error:
+            pytest.fail(f"{command}: {error}")
+
+
+def test_commands_are_found() -> None:
+    assert len(commands(ROOT / "README.md")) > 10
+    assert sum(map(len, map(commands, PAGES))) > 30
