@@ -177,8 +177,10 @@ def possible_renames(table: DetectedTable) -> Iterator[tuple[str, str]]:
 def restored(table: DetectedTable) -> Table:
     """Return what a revert brings a table back to: as applied and left alone, but for what is ignored, or no drift.
 
-    What somebody renamed is renamed back, and keeps its data.
+    What somebody renamed is renamed back, and keeps its data. A deleted table is made as it was left.
     """
+    if not table.observed.exists:
+        return table.applied.left
     ignored = [detail.deviation for detail in table.details if detail.ignored_by is not None]
     kept = [*ignored, *excused(table.applied, table.observed)]
     model = accepted(table.applied.left, table.observed, kept)

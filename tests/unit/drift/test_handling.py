@@ -15,7 +15,7 @@ from delta_engine.drift.handling import irreversible, refusals, restored, taken_
 from delta_engine.drift_policy import DriftHandling, DriftPolicy, IgnoreEntry, Severity, SeverityRule
 from delta_engine.execute.action_runner import ActionRunner
 from delta_engine.execute.recording_sql_runner import RecordingSqlRunner
-from delta_engine.models import Column, ForeignKey, Table
+from delta_engine.models import CheckConstraint, Column, ForeignKey, Table
 from delta_engine.orchestrate.pipeline import Pipeline
 from delta_engine.policy import ColumnOrder, Policy
 from delta_engine.state.states import ABSENT, CatalogState
@@ -195,6 +195,12 @@ def test_what_a_sync_would_undo_what_it_leaves_and_what_it_refuses() -> None:
     assert undone(followed, found) == ()
     assert tolerant([followed], [found]) == (followed,)
     assert list(refusals([followed], [found])) == []
+
+
+def test_a_deleted_table_is_made_as_it_was_left() -> None:
+    theirs = replace(MODEL, comment="theirs", checks=(CheckConstraint("positive", "id > 0"),))
+    (found,) = detect(ABSENT, state=recorded(with_others=define(theirs)))
+    assert (restored(found).comment, restored(found).checks) == ("theirs", theirs.checks)
 
 
 def test_a_deleted_table_is_severe_and_stays_out_of_tolerance() -> None:
