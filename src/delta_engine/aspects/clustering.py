@@ -67,23 +67,6 @@ def diff(comparison: Comparison) -> Iterable[ChangeClustering]:
         )
 
 
-def _without_dropped(comparison: Comparison) -> Iterable[ChangeClustering]:
-    """Yield what takes dropped columns out of others' clustering: Delta refuses to drop them before."""
-    observed, dropped = comparison.observed, {column.key for column in comparison.dropped}
-    left = tuple(name for name in observed.cluster_by if dropped.isdisjoint(_places_of(name)))
-    if not observed.clusters_automatically and left != observed.cluster_by:
-        yield ChangeClustering(left, observed.cluster_by)
-
-
-def _places_of(name: str) -> tuple[str, str]:
-    """Return what a clustering column may be called: a field is named after its column."""
-    return name.lower(), name.lower().partition(".")[0]
-
-
-def _names_any(model: Table) -> bool:
-    return model.clusters_automatically or bool(model.cluster_by)
-
-
 def create(desired: Table, _context: RenderContext) -> CreateClauses:
     """Return the CLUSTER BY clause."""
     if desired.clusters_automatically:
@@ -130,12 +113,29 @@ def can_cluster(data_type: DataType) -> bool:
     return False
 
 
+def _names_any(model: Table) -> bool:
+    return model.clusters_automatically or bool(model.cluster_by)
+
+
+def _without_dropped(comparison: Comparison) -> Iterable[ChangeClustering]:
+    """Yield what takes dropped columns out of others' clustering: Delta refuses to drop them before."""
+    observed, dropped = comparison.observed, {column.key for column in comparison.dropped}
+    left = tuple(name for name in observed.cluster_by if dropped.isdisjoint(_places_of(name)))
+    if not observed.clusters_automatically and left != observed.cluster_by:
+        yield ChangeClustering(left, observed.cluster_by)
+
+
 def _keys(side: Table | TableState) -> list[str]:
     return [name.lower() for name in side.cluster_by]
 
 
 def _listed(columns: tuple[str, ...]) -> str:
     return f"({', '.join(columns)})" if columns else "none"
+
+
+def _places_of(name: str) -> tuple[str, str]:
+    """Return what a clustering column may be called: a field is named after its column."""
+    return name.lower(), name.lower().partition(".")[0]
 
 
 ASPECT: Aspect[ChangeClustering] = Aspect(

@@ -62,11 +62,6 @@ def diff(comparison: Comparison) -> Iterator[SetColumnDefault | DropColumnDefaul
             yield DropColumnDefault(observed.name, observed.default)
 
 
-def _names(model: Table, key: str) -> bool:
-    """Whether a model has a default for a column."""
-    return any(column.key == key and column.default is not None for column in model.columns)
-
-
 def create(desired: Table, _context: RenderContext) -> CreateClauses:
     """Return the feature that the table needs; the column definitions have the defaults."""
     has_defaults = any(column.default is not None for column in desired.columns)
@@ -97,6 +92,11 @@ def explain(action: SetColumnDefault | DropColumnDefault) -> Iterable[Change]:
 def accept(model: Table, _observed: TableState, action: SetColumnDefault | DropColumnDefault) -> Table:
     """Return the model with the default as it is."""
     return with_column(model, action.name, lambda column: replace(column, default=action.observed))
+
+
+def _names(model: Table, key: str) -> bool:
+    """Whether a model has a default for a column."""
+    return any(column.key == key and column.default is not None for column in model.columns)
 
 
 ASPECT: Aspect[SetColumnDefault | DropColumnDefault] = Aspect(

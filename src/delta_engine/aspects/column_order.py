@@ -71,20 +71,6 @@ def diff(comparison: Comparison) -> Iterator[MoveColumn]:
         previous = key
 
 
-def _is_in_order(
-    key: str, identities: Sequence[str], wanted: Sequence[str], places: Mapping[str, int]
-) -> bool:
-    """Whether a column stands on the right side of every identity column: those cannot be moved themselves.
-
-    Delta refuses every ALTER COLUMN on them (`DELTA_IDENTITY_COLUMNS_ALTER_COLUMN_NOT_SUPPORTED`).
-    """
-    return all(
-        (wanted.index(key) < wanted.index(fixed)) == (places[key] < places[fixed])
-        for fixed in identities
-        if fixed != key
-    )
-
-
 def longest_increasing(numbers: Sequence[int]) -> list[int]:
     """Return the places of a longest increasing subsequence, in order."""
     ends: list[int] = []  # the smallest last number of a subsequence of each length
@@ -116,6 +102,20 @@ def explain(action: MoveColumn) -> Iterable[Change]:
         subject=f"column {action.name} place",
         observed=_place(action.former),
         desired=_place(action.after),
+    )
+
+
+def _is_in_order(
+    key: str, identities: Sequence[str], wanted: Sequence[str], places: Mapping[str, int]
+) -> bool:
+    """Whether a column stands on the right side of every identity column: those cannot be moved themselves.
+
+    Delta refuses every ALTER COLUMN on them (`DELTA_IDENTITY_COLUMNS_ALTER_COLUMN_NOT_SUPPORTED`).
+    """
+    return all(
+        (wanted.index(key) < wanted.index(fixed)) == (places[key] < places[fixed])
+        for fixed in identities
+        if fixed != key
     )
 
 

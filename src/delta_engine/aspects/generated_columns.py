@@ -118,12 +118,6 @@ def explain(action: ChangeGeneration | ChangeFixedColumn) -> Iterable[Change]:
             yield Change(sign=Sign.CHANGED, subject=f"column {name}", observed=reason, desired="another one")
 
 
-def _held_by(name: str, used_by: str | None) -> str:
-    if used_by is None:
-        return "an identity column"
-    return "a generated column" if used_by == name else f"column {used_by} is computed from it"
-
-
 def accept(model: Table, _observed: TableState, action: ChangeGeneration | ChangeFixedColumn) -> Table:
     """Return the model with the values coming from where they do."""
     match action:
@@ -144,8 +138,20 @@ def described(generation: str | Identity | None) -> str:
             return "written values"
 
 
+def _is_same(one: str | Identity | None, other: str | Identity | None) -> bool:
+    if isinstance(one, str) and isinstance(other, str):
+        return is_same_expression(one, other)
+    return one == other
+
+
 def _generation(column: Column) -> str | Identity | None:
     return column.identity or column.generated_as
+
+
+def _held_by(name: str, used_by: str | None) -> str:
+    if used_by is None:
+        return "an identity column"
+    return "a generated column" if used_by == name else f"column {used_by} is computed from it"
 
 
 def _with_generation(column: Column, generation: str | Identity | None) -> Column:
@@ -154,12 +160,6 @@ def _with_generation(column: Column, generation: str | Identity | None) -> Colum
             return replace(column, identity=generation, generated_as=None)
         case _:
             return replace(column, identity=None, generated_as=generation)
-
-
-def _is_same(one: str | Identity | None, other: str | Identity | None) -> bool:
-    if isinstance(one, str) and isinstance(other, str):
-        return is_same_expression(one, other)
-    return one == other
 
 
 ASPECT: Aspect[ChangeGeneration | ChangeFixedColumn] = Aspect(

@@ -112,11 +112,6 @@ def allowed_values(key: str) -> tuple[str, ...]:
     )
 
 
-def _spelled(key: str) -> str:
-    """Return a key as Delta spells it, if it is one of those that matter here."""
-    return _SPELLING.get(key.lower(), key)
-
-
 def diff(comparison: Comparison) -> Iterable[EnableTableFeature | ContradictFeature]:
     """Yield what the model asks for, and what the changes of its columns need."""
     wanted = _declared(comparison)
@@ -132,28 +127,6 @@ def diff(comparison: Comparison) -> Iterable[EnableTableFeature | ContradictFeat
     yield from _missing(wanted, observed)
 
 
-def _needed(
-    comparison: Comparison, observed: Mapping[str, str], declared: Mapping[str, str]
-) -> Iterator[tuple[str, str, str]]:
-    """Yield what the changes of columns need before they can be made: keys, values and which changes those are."""
-    if not comparison.desired.is_about(Part.COLUMNS):
-        return
-    if _needs_column_mapping(comparison) and observed[COLUMN_MAPPING_MODE].lower() == "none":
-        yield COLUMN_MAPPING_MODE, "name", "dropping or renaming columns or fields"
-    added = _added_types(comparison)
-    widenings = {widening(pair.observed, pair.desired) for pair in comparison.types}
-    if widenings & {Widening.TYPE_WIDENING, Widening.TIMESTAMP_NTZ}:
-        yield TYPE_WIDENING, "true", "widening types"
-    if any(desired.default is not None for desired, _ in changed_defaults(comparison)):
-        yield COLUMN_DEFAULTS, "supported", "setting defaults"
-    for type_name, feature in _FEATURES_OF_TYPES.items():
-        is_needed = any(uses_type(data_type, type_name) for data_type in added) or (
-            type_name == "timestamp_ntz" and Widening.TIMESTAMP_NTZ in widenings
-        )
-        if is_needed and not any(key.startswith(feature) for key in (*observed, *declared)):
-            yield feature, "supported", f"{type_name} in an existing table"
-
-
 def differences(comparison: Comparison) -> Iterable[EnableTableFeature]:
     """Yield what the model asks for alone: what a repair would need is not what somebody changed."""
     yield from _missing(_declared(comparison), _observed(comparison))
@@ -165,40 +138,6 @@ def changed_defaults(comparison: Comparison) -> Iterator[tuple[Column, Column]]:
         one, other = desired.default, observed.default
         if one != other and (one is None or other is None or not is_same_expression(one, other)):
             yield desired, observed
-
-
-def _needs_column_mapping(comparison: Comparison) -> bool:
-    """Whether columns or fields get another name, or go."""
-    return bool(
-        comparison.dropped
-        or comparison.renames.columns
-        or comparison.renames.fields
-        or any(pair.desired is None for pair in comparison.fields)
-    )
-
-
-def _added_types(comparison: Comparison) -> list[DataType]:
-    """Return the types of new columns and fields."""
-    fields = (pair.desired.data_type for pair in comparison.fields if pair.desired and not pair.observed)
-    return [*(column.data_type for column in comparison.added), *fields]
-
-
-def _declared(comparison: Comparison) -> dict[str, str]:
-    if not comparison.desired.is_about(Part.PROPERTIES):
-        return {}
-    properties = comparison.desired.effective_table_properties
-    return {_spelled(key): value for key, value in properties.items() if is_upgrade(key, value)}
-
-
-def _observed(comparison: Comparison) -> dict[str, str]:
-    properties = comparison.observed.table_properties
-    return {COLUMN_MAPPING_MODE: "none", **{_spelled(key): value for key, value in properties.items()}}
-
-
-def _missing(wanted: Mapping[str, str], observed: Mapping[str, str]) -> Iterable[EnableTableFeature]:
-    for key, value in sorted(wanted.items()):
-        if not _is_satisfied(key, value, observed.get(key)):
-            yield EnableTableFeature(key, value, observed.get(key))
 
 
 def render(
@@ -238,6 +177,45 @@ def accept(model: Table, _observed: TableState, action: EnableTableFeature | Con
             return model
 
 
+def _spelled(key: str) -> str:
+    """Return a key as Delta spells it, if it is one of those that matter here."""
+    return _SPELLING.get(key.lower(), key)
+
+
+def _declared(comparison: Comparison) -> dict[str, str]:
+    if not comparison.desired.is_about(Part.PROPERTIES):
+        return {}
+    properties = comparison.desired.effective_table_properties
+    return {_spelled(key): value for key, value in properties.items() if is_upgrade(key, value)}
+
+
+def _observed(comparison: Comparison) -> dict[str, str]:
+    properties = comparison.observed.table_properties
+    return {COLUMN_MAPPING_MODE: "none", **{_spelled(key): value for key, value in properties.items()}}
+
+
+def _needed(
+    comparison: Comparison, observed: Mapping[str, str], declared: Mapping[str, str]
+) -> Iterator[tuple[str, str, str]]:
+    """Yield what the changes of columns need before they can be made: keys, values and which changes those are."""
+    if not comparison.desired.is_about(Part.COLUMNS):
+        return
+    if _needs_column_mapping(comparison) and observed[COLUMN_MAPPING_MODE].lower() == "none":
+        yield COLUMN_MAPPING_MODE, "name", "dropping or renaming columns or fields"
+    added = _added_types(comparison)
+    widenings = {widening(pair.observed, pair.desired) for pair in comparison.types}
+    if widenings & {Widening.TYPE_WIDENING, Widening.TIMESTAMP_NTZ}:
+        yield TYPE_WIDENING, "true", "widening types"
+    if any(desired.default is not None for desired, _ in changed_defaults(comparison)):
+        yield COLUMN_DEFAULTS, "supported", "setting defaults"
+    for type_name, feature in _FEATURES_OF_TYPES.items():
+        is_needed = any(uses_type(data_type, type_name) for data_type in added) or (
+            type_name == "timestamp_ntz" and Widening.TIMESTAMP_NTZ in widenings
+        )
+        if is_needed and not any(key.startswith(feature) for key in (*observed, *declared)):
+            yield feature, "supported", f"{type_name} in an existing table"
+
+
 def _is_satisfied(key: str, desired: str, observed: str | None) -> bool:
     """Whether the table already has it: protocol versions only rise, and a feature never goes."""
     if observed is None or desired == observed:
@@ -247,6 +225,28 @@ def _is_satisfied(key: str, desired: str, observed: str | None) -> bool:
     if desired.lower() == observed.lower() and (key == COLUMN_MAPPING_MODE or desired.lower() in _VALUES):
         return True
     return key.lower().startswith(_FEATURE_PREFIX)
+
+
+def _missing(wanted: Mapping[str, str], observed: Mapping[str, str]) -> Iterable[EnableTableFeature]:
+    for key, value in sorted(wanted.items()):
+        if not _is_satisfied(key, value, observed.get(key)):
+            yield EnableTableFeature(key, value, observed.get(key))
+
+
+def _needs_column_mapping(comparison: Comparison) -> bool:
+    """Whether columns or fields get another name, or go."""
+    return bool(
+        comparison.dropped
+        or comparison.renames.columns
+        or comparison.renames.fields
+        or any(pair.desired is None for pair in comparison.fields)
+    )
+
+
+def _added_types(comparison: Comparison) -> list[DataType]:
+    """Return the types of new columns and fields."""
+    fields = (pair.desired.data_type for pair in comparison.fields if pair.desired and not pair.observed)
+    return [*(column.data_type for column in comparison.added), *fields]
 
 
 ASPECT: Aspect[EnableTableFeature | ContradictFeature] = Aspect(

@@ -55,10 +55,6 @@ def python_text(code: Code, *, indent: int = 0, reserved: int = 0) -> str:
     return f"{opening}\n{''.join(lines)}{' ' * indent}{closing}"
 
 
-def _nested(item: Code, prefix: str, indent: int) -> str:
-    return python_text(item, indent=indent, reserved=len(prefix) + len(","))
-
-
 def on_one_line(code: Code) -> str | None:
     """Return an expression without line breaks, or None where one must be."""
     if isinstance(code, str):
@@ -79,6 +75,10 @@ def _parts(code: Call | Sequence[Code] | Mapping[str, Code]) -> tuple[str, list[
     if isinstance(code, Mapping):
         return "{", [(f"{key}: ", value) for key, value in code.items()], "}"
     return "[", [("", item) for item in code], "]"
+
+
+def _nested(item: Code, prefix: str, indent: int) -> str:
+    return python_text(item, indent=indent, reserved=len(prefix) + len(","))
 
 
 def _argument(argument: Code | tuple[str, Code]) -> tuple[str, Code]:

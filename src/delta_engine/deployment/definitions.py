@@ -215,6 +215,23 @@ def as_table(definition: TableDefinition) -> Table:
     )
 
 
+def definition_checksum(definition: TableDefinition) -> str:
+    """Return the SHA-256 of the canonical definition: the same whatever the order of its keys."""
+    return checksum_of(encode_open(definition, sort_keys=True))
+
+
+def schema_checksum(columns: Iterable[ColumnDefinition]) -> str:
+    """Return the SHA-256 of what readers and writers depend on: names, types and NOT NULL, in order."""
+    return checksum_of(
+        msgspec.json.encode([(column.name, column.type, column.nullable) for column in columns])
+    )
+
+
+def checksum_of(data: bytes) -> str:
+    """Return a checksum as documents have it."""
+    return f"sha256:{hashlib.sha256(data).hexdigest()}"
+
+
 def _define_column(column: Column) -> ColumnDefinition:
     identity, mask = column.identity, column.mask
     return ColumnDefinition(
@@ -247,20 +264,3 @@ def _as_column(column: ColumnDefinition) -> Column:
         tags=column.tags,
         mask=ColumnMask(mask.function, mask.using_columns) if mask else None,
     )
-
-
-def definition_checksum(definition: TableDefinition) -> str:
-    """Return the SHA-256 of the canonical definition: the same whatever the order of its keys."""
-    return checksum_of(encode_open(definition, sort_keys=True))
-
-
-def schema_checksum(columns: Iterable[ColumnDefinition]) -> str:
-    """Return the SHA-256 of what readers and writers depend on: names, types and NOT NULL, in order."""
-    return checksum_of(
-        msgspec.json.encode([(column.name, column.type, column.nullable) for column in columns])
-    )
-
-
-def checksum_of(data: bytes) -> str:
-    """Return a checksum as documents have it."""
-    return f"sha256:{hashlib.sha256(data).hexdigest()}"

@@ -128,11 +128,14 @@ def open_report_files(settings: Settings) -> ReportFiles:
             assert_never(other)
 
 
-def _lock_timeout(state: StateBackend, lease_seconds: float) -> float:
-    """Return how long to wait: who waits for less than a lease never takes over from a dead run."""
-    if state.lock_timeout_seconds is not None:
-        return state.lock_timeout_seconds
-    return max(_SHORTEST_TIMEOUT_SECONDS, 1.5 * lease_seconds)
+def git_lineage(project_dir: Path) -> str:
+    """Return the commit of a project, `git:<commit>`, with `-dirty` where it has changes that are not committed."""
+    try:
+        commit = _git(project_dir, "rev-parse", "HEAD")
+        changes = _git(project_dir, "status", "--porcelain", "--untracked-files=normal", "--", ".")
+    except (OSError, SubprocessError):
+        return "unknown"
+    return f"git:{commit}{'-dirty' if changes else ''}"
 
 
 def _parts(settings: Settings, backend: Backend | None) -> tuple[StateStore, JournalStore, StateLock, float]:
@@ -160,14 +163,29 @@ def _parts(settings: Settings, backend: Backend | None) -> tuple[StateStore, Jou
     return store, journals, LeaseLock(records, lease_seconds=lease_seconds), lease_seconds
 
 
-def _s3_parts(environment: str, place: S3State) -> tuple[StateStore, JournalStore, LockRecords]:
-    from delta_engine.deployment.aws.clients import ClientLimits
-    from delta_engine.deployment.locks.s3_records import S3LockRecords
-    from delta_engine.deployment.stores.s3 import S3JournalStore, S3StateStore
+def _facts(settings: Settings, backend: Backend | None, origin: RunOrigin) -> RunFacts:
+    """Find out who runs what, from where; called once a run holds the lock, or is about to."""
+    return RunFacts(
+        environment=environment_record(
+            settings.environment,
+            origin.host or (backend.host if backend else "") or os.environ.get("DATABRICKS_HOST", ""),
+            settings.variables,
+        ),
+        who=_who(settings, backend),
+        host=socket.gethostname(),
+        pid=os.getpid(),
+        run_url=origin.run_url or _ci_run_url(os.environ),
+        lineage=origin.lineage or git_lineage(settings.project_dir),
+        engine_version=version("delta-engine"),
+        platform_version=backend.platform_version() if backend else "unknown",
+    )
 
-    documents = _s3_folder(place, ClientLimits())
-    records = S3LockRecords(_s3_folder(place, ClientLimits(**_LOCK_LIMITS)), environment)
-    return S3StateStore(documents, environment), S3JournalStore(documents, environment), records
+
+def _lock_timeout(state: StateBackend, lease_seconds: float) -> float:
+    """Return how long to wait: who waits for less than a lease never takes over from a dead run."""
+    if state.lock_timeout_seconds is not None:
+        return state.lock_timeout_seconds
+    return max(_SHORTEST_TIMEOUT_SECONDS, 1.5 * lease_seconds)
 
 
 def _s3_folder(place: S3State, limits: ClientLimits) -> S3Folder:
@@ -177,6 +195,30 @@ def _s3_folder(place: S3State, limits: ClientLimits) -> S3Folder:
     return S3Folder(
         open_s3_client(place.region, place.endpoint_url, limits=limits), place.bucket, place.prefix
     )
+
+
+def _profile(settings: Settings) -> str | None:
+    """Return the login of the workspace that runs SQL, which has the volume as well."""
+    return settings.sql_warehouse.profile if settings.sql_warehouse else None
+
+
+def _volume(place: DatabricksState) -> str:
+    return f"/Volumes/{place.catalog}/{place.schema}/{place.volume}"
+
+
+def _git(folder: Path, *arguments: str) -> str:
+    found = run(["git", *arguments], cwd=folder, capture_output=True, check=True, timeout=10, text=True)
+    return found.stdout.strip()
+
+
+def _s3_parts(environment: str, place: S3State) -> tuple[StateStore, JournalStore, LockRecords]:
+    from delta_engine.deployment.aws.clients import ClientLimits
+    from delta_engine.deployment.locks.s3_records import S3LockRecords
+    from delta_engine.deployment.stores.s3 import S3JournalStore, S3StateStore
+
+    documents = _s3_folder(place, ClientLimits())
+    records = S3LockRecords(_s3_folder(place, ClientLimits(**_LOCK_LIMITS)), environment)
+    return S3StateStore(documents, environment), S3JournalStore(documents, environment), records
 
 
 def _databricks_parts(
@@ -202,39 +244,12 @@ def _databricks_parts(
     return store, journals, DeltaLockRecords(runner, locks, environment)
 
 
-def _profile(settings: Settings) -> str | None:
-    """Return the login of the workspace that runs SQL, which has the volume as well."""
-    return settings.sql_warehouse.profile if settings.sql_warehouse else None
-
-
-def _volume(place: DatabricksState) -> str:
-    return f"/Volumes/{place.catalog}/{place.schema}/{place.volume}"
-
-
 def _dynamodb_records(lock_id: str, lock: DynamoDBLockTable) -> LockRecords:
     from delta_engine.deployment.aws.clients import ClientLimits, open_dynamodb_client
     from delta_engine.deployment.locks.dynamodb_records import DynamoDBLockRecords
 
     client = open_dynamodb_client(lock.region, lock.endpoint_url, limits=ClientLimits(**_LOCK_LIMITS))
     return DynamoDBLockRecords(client, lock.table, lock_id)
-
-
-def _facts(settings: Settings, backend: Backend | None, origin: RunOrigin) -> RunFacts:
-    """Find out who runs what, from where; called once a run holds the lock, or is about to."""
-    return RunFacts(
-        environment=environment_record(
-            settings.environment,
-            origin.host or (backend.host if backend else "") or os.environ.get("DATABRICKS_HOST", ""),
-            settings.variables,
-        ),
-        who=_who(settings, backend),
-        host=socket.gethostname(),
-        pid=os.getpid(),
-        run_url=origin.run_url or _ci_run_url(os.environ),
-        lineage=origin.lineage or git_lineage(settings.project_dir),
-        engine_version=version("delta-engine"),
-        platform_version=backend.platform_version() if backend else "unknown",
-    )
 
 
 def _who(settings: Settings, backend: Backend | None) -> str:
@@ -254,18 +269,3 @@ def _ci_run_url(environ: Mapping[str, str]) -> str:
         server, repository = environ.get("GITHUB_SERVER_URL", ""), environ.get("GITHUB_REPOSITORY", "")
         return f"{server}/{repository}/actions/runs/{environ['GITHUB_RUN_ID']}"
     return environ.get("CI_JOB_URL") or environ.get("BUILD_URL") or ""
-
-
-def git_lineage(project_dir: Path) -> str:
-    """Return the commit of a project, `git:<commit>`, with `-dirty` where it has changes that are not committed."""
-    try:
-        commit = _git(project_dir, "rev-parse", "HEAD")
-        changes = _git(project_dir, "status", "--porcelain", "--untracked-files=normal", "--", ".")
-    except (OSError, SubprocessError):
-        return "unknown"
-    return f"git:{commit}{'-dirty' if changes else ''}"
-
-
-def _git(folder: Path, *arguments: str) -> str:
-    found = run(["git", *arguments], cwd=folder, capture_output=True, check=True, timeout=10, text=True)
-    return found.stdout.strip()

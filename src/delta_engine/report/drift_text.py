@@ -43,6 +43,16 @@ def drift_lines(report: DriftReport) -> Iterator[Line]:
         yield Line(in_one_line(line.text), line.severity)
 
 
+def summary(report: DriftReport) -> str:
+    """Return one line that counts."""
+    counts = [f"{report.count(severity)} {severity.value}" for severity in reversed(Severity)]
+    checked = counted(report.tables_checked, "table")
+    if report.max_severity is None:
+        return f"{_shown(report.environment)}: no drift in {checked}"
+    total = sum(1 for _ in report.findings())
+    return f"{_shown(report.environment)}: {counted(total, 'finding')} ({', '.join(counts)}) in {checked}"
+
+
 def _lines(report: DriftReport) -> Iterator[Line]:
     yield Line("Drift Detection Report")
     yield Line("")
@@ -84,19 +94,13 @@ def _lines(report: DriftReport) -> Iterator[Line]:
     yield Line(summary(report), report.max_severity)
 
 
-def summary(report: DriftReport) -> str:
-    """Return one line that counts."""
-    counts = [f"{report.count(severity)} {severity.value}" for severity in reversed(Severity)]
-    checked = counted(report.tables_checked, "table")
-    if report.max_severity is None:
-        return f"{_shown(report.environment)}: no drift in {checked}"
-    total = sum(1 for _ in report.findings())
-    return f"{_shown(report.environment)}: {counted(total, 'finding')} ({', '.join(counts)}) in {checked}"
+def _shown(text: str) -> str:
+    """Return a value within reason: comments can be pages long."""
+    return text if len(text) <= _LONGEST_VALUE else f"{text[:_LONGEST_VALUE]}…"
 
 
-def _heading(text: str) -> Iterator[Line]:
-    yield Line("")
-    yield Line(text)
+def _moment(at: datetime) -> str:
+    return f"{at:%Y-%m-%d %H:%M:%S} UTC"
 
 
 def _resources(heading: str, sign: str, resources: tuple[ResourceDrift, ...]) -> Iterator[Line]:
@@ -105,15 +109,6 @@ def _resources(heading: str, sign: str, resources: tuple[ResourceDrift, ...]) ->
         yield Line(f"  {sign} {one.resource}", one.severity)
         for finding in one.findings:
             yield from _finding(finding)
-
-
-def _finding(finding: Finding) -> Iterator[Line]:
-    yield Line(f"      {_shown(finding.field)}: {_change(finding)}")
-    yield Line(f"      severity: {finding.severity.value}", finding.severity)
-    if finding.changed:
-        yield Line(f"      last_modified: {_author(finding.changed)}")
-    elif finding.kind in _WITHOUT_TRACE:
-        yield Line("      last_modified: unknown (nothing that is left tells; Databricks' audit log may)")
 
 
 def _unmanaged(tables: tuple[ResourceDrift, ...]) -> Iterator[Line]:
@@ -136,6 +131,11 @@ def _ignored(findings: tuple[IgnoredFinding, ...]) -> Iterator[Line]:
         yield Line(f"      reason: {_shown(one.reason)}{until}")
 
 
+def _heading(text: str) -> Iterator[Line]:
+    yield Line("")
+    yield Line(text)
+
+
 def _pending(tables: tuple[PendingResource, ...]) -> Iterator[Line]:
     if not tables:
         return
@@ -144,6 +144,27 @@ def _pending(tables: tuple[PendingResource, ...]) -> Iterator[Line]:
         yield Line(f"  + {table.resource}{'' if table.changes else ': to be created'}")
         for change in table.changes:
             yield Line(f"      {_shown(change.field)}: {_sides(change.observed, change.desired)}")
+
+
+def _finding(finding: Finding) -> Iterator[Line]:
+    yield Line(f"      {_shown(finding.field)}: {_change(finding)}")
+    yield Line(f"      severity: {finding.severity.value}", finding.severity)
+    if finding.changed:
+        yield Line(f"      last_modified: {_author(finding.changed)}")
+    elif finding.kind in _WITHOUT_TRACE:
+        yield Line("      last_modified: unknown (nothing that is left tells; Databricks' audit log may)")
+
+
+def _author(changed: Attribution) -> str:
+    parts = [_moment(changed.at) if changed.at else "", f"by {_shown(changed.who)}" if changed.who else ""]
+    origin = [
+        changed.operation or "",
+        f"version {changed.version}" if changed.version is not None else "",
+        f"job {_shown(changed.job)}" if changed.job else "",
+        f"notebook {_shown(changed.notebook)}" if changed.notebook else "",
+    ]
+    told = ", ".join(part for part in origin if part)
+    return " ".join(part for part in (*parts, f"({told})" if told else "") if part)
 
 
 def _change(finding: Finding) -> str:
@@ -162,24 +183,3 @@ def _sides(before: str | None, after: str | None) -> str:
         case str(removed), None:
             return f"REMOVED {_shown(removed)}"
     return f"{_shown(before or '')} → {_shown(after or '')}"
-
-
-def _author(changed: Attribution) -> str:
-    parts = [_moment(changed.at) if changed.at else "", f"by {_shown(changed.who)}" if changed.who else ""]
-    origin = [
-        changed.operation or "",
-        f"version {changed.version}" if changed.version is not None else "",
-        f"job {_shown(changed.job)}" if changed.job else "",
-        f"notebook {_shown(changed.notebook)}" if changed.notebook else "",
-    ]
-    told = ", ".join(part for part in origin if part)
-    return " ".join(part for part in (*parts, f"({told})" if told else "") if part)
-
-
-def _moment(at: datetime) -> str:
-    return f"{at:%Y-%m-%d %H:%M:%S} UTC"
-
-
-def _shown(text: str) -> str:
-    """Return a value within reason: comments can be pages long."""
-    return text if len(text) <= _LONGEST_VALUE else f"{text[:_LONGEST_VALUE]}…"

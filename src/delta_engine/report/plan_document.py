@@ -67,6 +67,16 @@ def plan_content(plan: TablePlan, *, environment: str) -> dict[str, Any]:
     }
 
 
+def change_document(change: Change) -> dict[str, str | None]:
+    """Return one change as JSON data."""
+    return {
+        "sign": change.sign.value,
+        "subject": change.subject,
+        "observed": change.observed,
+        "desired": change.desired,
+    }
+
+
 def _created_schema(create: CreateSchema) -> dict[str, Any]:
     return {"schema": str(create), "hazards": _hazards(create.hazards), "comment": create.comment}
 
@@ -101,24 +111,14 @@ def _table(action: TableAction) -> dict[str, Any]:
             return {"table": table, "change": "drop", "hazards": _hazards(action.hazards), "rows": rows}
 
 
+def _hazards(hazards: tuple[Hazard, ...]) -> list[str]:
+    return [hazard.value for hazard in hazards]
+
+
 def _action(action: Action) -> dict[str, Any]:
     return {
         "phase": action.phase.value,
         "action": type(action).__name__,
         "hazards": _hazards(action.hazards),
         "changes": [change_document(change) for change in aspects.explain([action])],
-    }
-
-
-def _hazards(hazards: tuple[Hazard, ...]) -> list[str]:
-    return [hazard.value for hazard in hazards]
-
-
-def change_document(change: Change) -> dict[str, str | None]:
-    """Return one change as JSON data."""
-    return {
-        "sign": change.sign.value,
-        "subject": change.subject,
-        "observed": change.observed,
-        "desired": change.desired,
     }

@@ -60,11 +60,6 @@ def table_branch(action: TableAction) -> Branch:
             return Branch(Sign.REMOVED, f"{table}  {note}{_hazards(action.hazards)}")
 
 
-def _changed_schema(align: AlignSchema) -> Iterator[Branch]:
-    for action, change in schemas.explain(align.actions):
-        yield Branch(change.sign, f"{describe_change(change)}{_hazards(action.hazards)}")
-
-
 def plan_summary(plan: TablePlan) -> str:
     """Return one line that counts what the plan does."""
     if not plan:
@@ -101,13 +96,6 @@ def left_alone_lines(parts: Iterable[ForeignPart]) -> Iterator[str]:
         yield f"left alone: parts of {len(keys) - _MOST_LEFT_ALONE} more tables; `delta-engine drift` lists them"
 
 
-def _all_actions(plan: TablePlan) -> Iterator[Action]:
-    for schema in plan.align_schemas:
-        yield from schema.actions
-    for table in plan.align_tables:
-        yield from table.actions
-
-
 def counted(number: int, noun: str) -> str:
     """Return a number with its noun, such as `1 table` and `2 tables`."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
@@ -117,6 +105,26 @@ def counted_resources(schemas: int, tables: int) -> str:
     """Return how many schemas and tables something is about; schemas only where there are any."""
     words = [counted(schemas, "schema")] if schemas else []
     return ", ".join((*words, counted(tables, "table")))
+
+
+def describe_change(change: Change) -> str:
+    """Return a change as one line without its sign."""
+    match change.observed, change.desired:
+        case None, str(desired):
+            return f"{change.subject}: {desired}"
+        case str(observed), None:
+            return f"{change.subject}: {observed}"
+        case observed, desired:
+            return f"{change.subject}: {observed} → {desired}"
+
+
+def _hazards(hazards: tuple[Hazard, ...]) -> str:
+    return f"  [{', '.join(hazard.value for hazard in hazards)}]"
+
+
+def _changed_schema(align: AlignSchema) -> Iterator[Branch]:
+    for action, change in schemas.explain(align.actions):
+        yield Branch(change.sign, f"{describe_change(change)}{_hazards(action.hazards)}")
 
 
 def _created(model: Table) -> Iterator[Branch]:
@@ -134,16 +142,8 @@ def _changed(actions: tuple[Action, ...]) -> Iterator[Branch]:
             yield Branch(change.sign, f"{describe_change(change)}{_hazards(action.hazards)}")
 
 
-def _hazards(hazards: tuple[Hazard, ...]) -> str:
-    return f"  [{', '.join(hazard.value for hazard in hazards)}]"
-
-
-def describe_change(change: Change) -> str:
-    """Return a change as one line without its sign."""
-    match change.observed, change.desired:
-        case None, str(desired):
-            return f"{change.subject}: {desired}"
-        case str(observed), None:
-            return f"{change.subject}: {observed}"
-        case observed, desired:
-            return f"{change.subject}: {observed} → {desired}"
+def _all_actions(plan: TablePlan) -> Iterator[Action]:
+    for schema in plan.align_schemas:
+        yield from schema.actions
+    for table in plan.align_tables:
+        yield from table.actions

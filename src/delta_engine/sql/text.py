@@ -87,13 +87,13 @@ def sql_comment(text: str) -> str:
     return f" COMMENT {sql_literal(text)}" if text else ""
 
 
+def sql_pairs(properties: Mapping[str, str]) -> str:
+    """Return keys and values as SQL lists them, sorted by key."""
+    return ", ".join(f"{sql_literal(key)} = {sql_literal(properties[key])}" for key in sorted(properties))
+
+
 def _struct_field(field: StructField) -> str:
     not_null = "" if field.is_nullable else " NOT NULL"
     return (
         f"{quote_ident(field.name)}: {sql_data_type(field.data_type)}{not_null}{sql_comment(field.comment)}"
     )
-
-
-def sql_pairs(properties: Mapping[str, str]) -> str:
-    """Return keys and values as SQL lists them, sorted by key."""
-    return ", ".join(f"{sql_literal(key)} = {sql_literal(properties[key])}" for key in sorted(properties))

@@ -263,6 +263,20 @@ def unfit_key_columns(model: Table) -> tuple[list[str], list[str]]:
     return missing, nullable
 
 
+def forbidden_in_names(name: str) -> str:
+    """Return what is wrong with the name of a catalog, schema or table; empty if nothing is."""
+    return _name_problem(name, ValidTableNames.FORBIDDEN)
+
+
+def _name_problem(name: str, forbidden: re.Pattern[str]) -> str:
+    if not name:
+        return "is empty"
+    if len(name) > MAX_NAME_LENGTH:
+        return f"is longer than {MAX_NAME_LENGTH} characters"
+    found = forbidden.search(name)
+    return f"has a character that is not allowed here: {found[0]!r}" if found else ""
+
+
 def _declared_parts(model: Table) -> Iterator[tuple[str, Part]]:
     """Yield what a model says, and to which part of a table it belongs; the columns themselves belong to many."""
     columns = model.columns
@@ -286,17 +300,3 @@ def _declared_parts(model: Table) -> Iterator[tuple[str, Part]]:
     ):
         if is_declared:
             yield what, part
-
-
-def forbidden_in_names(name: str) -> str:
-    """Return what is wrong with the name of a catalog, schema or table; empty if nothing is."""
-    return _name_problem(name, ValidTableNames.FORBIDDEN)
-
-
-def _name_problem(name: str, forbidden: re.Pattern[str]) -> str:
-    if not name:
-        return "is empty"
-    if len(name) > MAX_NAME_LENGTH:
-        return f"is longer than {MAX_NAME_LENGTH} characters"
-    found = forbidden.search(name)
-    return f"has a character that is not allowed here: {found[0]!r}" if found else ""

@@ -132,17 +132,6 @@ def table_state(rows: TableRows, details: TableDetails, *, directly: bool = Fals
     )
 
 
-def _require_whole_rows(rows: TableRows) -> None:
-    for view, found in (
-        (TABLE_TAGS, rows.tags),
-        (COLUMN_TAGS, rows.column_tags),
-        (ROW_FILTERS, rows.row_filters),
-        (COLUMN_MASKS, rows.masks),
-        (TABLE_PRIVILEGES, rows.grants),
-    ):
-        require_whole(view, found, rows.name)
-
-
 def tags(rows: Iterable[Row]) -> Mapping[str, str]:
     """Return tags from the rows of a view of tags."""
     return {str(row["tag_name"]): str(row["tag_value"] or "") for row in rows}
@@ -156,13 +145,15 @@ def grants(rows: Iterable[Row]) -> Grants:
     return to_grants(granted)
 
 
-def _keys(rows: TableRows, details: TableDetails) -> DescribedKeys:
-    """Return the keys that the views show, their columns spelled as the table's."""
-    spelling = {column.key: column.name for column in details.columns}
-    return DescribedKeys(
-        primary_key=rows.keys.primary_key(rows.name, spelling),
-        foreign_keys=rows.keys.foreign_keys(rows.name, spelling),
-    )
+def _require_whole_rows(rows: TableRows) -> None:
+    for view, found in (
+        (TABLE_TAGS, rows.tags),
+        (COLUMN_TAGS, rows.column_tags),
+        (ROW_FILTERS, rows.row_filters),
+        (COLUMN_MASKS, rows.masks),
+        (TABLE_PRIVILEGES, rows.grants),
+    ):
+        require_whole(view, found, rows.name)
 
 
 def _header(rows: TableRows, details: TableDetails, *, directly: bool) -> TableState:
@@ -178,6 +169,15 @@ def _header(rows: TableRows, details: TableDetails, *, directly: bool) -> TableS
         location=location if kind == "EXTERNAL" else None,
         relation=_RELATIONS.get(kind, RelationKind.TABLE),
         audit=NO_AUDIT if row is None else audit(row),
+    )
+
+
+def _keys(rows: TableRows, details: TableDetails) -> DescribedKeys:
+    """Return the keys that the views show, their columns spelled as the table's."""
+    spelling = {column.key: column.name for column in details.columns}
+    return DescribedKeys(
+        primary_key=rows.keys.primary_key(rows.name, spelling),
+        foreign_keys=rows.keys.foreign_keys(rows.name, spelling),
     )
 
 
@@ -197,10 +197,6 @@ def _columns(rows: TableRows, details: TableDetails) -> tuple[Column, ...]:
     )
 
 
-def _mask(row: Row) -> ColumnMask:
-    return ColumnMask(_function(row, "mask"), _list(spelled(row, "using_columns", "mask_col_usage")))
-
-
 def _row_filter(rows: TableRows) -> RowFilter | None:
     if len(rows.row_filters) > 1:
         raise CatalogReadError(
@@ -214,12 +210,8 @@ def _row_filter(rows: TableRows) -> RowFilter | None:
     return None
 
 
-def _function(row: Row, kind: str) -> str:
-    """Return a function's whole name: in one column where workspaces have it so, in three as documented."""
-    name = str(spelled(row, f"{kind}_name")).replace("`", "")
-    if name.count(".") == 2 or f"{kind}_catalog" not in row:
-        return name
-    return f"{row[f'{kind}_catalog']}.{row[f'{kind}_schema']}.{name}"
+def _mask(row: Row) -> ColumnMask:
+    return ColumnMask(_function(row, "mask"), _list(spelled(row, "using_columns", "mask_col_usage")))
 
 
 def _list(value: object) -> tuple[str, ...]:
@@ -228,3 +220,11 @@ def _list(value: object) -> tuple[str, ...]:
         return ()
     (names,) = csv.reader([str(value)], quotechar="`", skipinitialspace=True)
     return tuple(name.strip().strip('"') for name in names)
+
+
+def _function(row: Row, kind: str) -> str:
+    """Return a function's whole name: in one column where workspaces have it so, in three as documented."""
+    name = str(spelled(row, f"{kind}_name")).replace("`", "")
+    if name.count(".") == 2 or f"{kind}_catalog" not in row:
+        return name
+    return f"{row[f'{kind}_catalog']}.{row[f'{kind}_schema']}.{name}"
