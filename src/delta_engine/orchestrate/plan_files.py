@@ -13,7 +13,7 @@ from delta_engine.execute.action_runner import ScriptLine
 from delta_engine.orchestrate.orchestrator import Orchestrator, Preview
 from delta_engine.orchestrate.project import Project, rendered_script
 from delta_engine.orchestrate.sync_run import SyncRun
-from delta_engine.plan_files.codec import encode_plan_file, plan_again, sealed
+from delta_engine.plan_files.codec import encode_plan_file, is_replaceable, plan_again, sealed
 from delta_engine.plan_files.document import (
     SCHEMA_URI,
     VERSION,
@@ -30,6 +30,8 @@ from delta_engine.plan_files.reviewed_plan import ReviewedPlan
 from delta_engine.plan_files.staleness import moves
 from delta_engine.policy import Allowance
 from delta_engine.report.plan_document import plan_content
+
+_ANOTHER_FILE = "Name another file with --out."
 
 
 def make_plan_file(
@@ -60,16 +62,20 @@ def write_plan_file(file: PlanFile, path: Path) -> None:
     """Write a plan file, whole or not at all.
 
     Raises:
-        PlanFileError: it cannot be written there.
+        PlanFileError: it cannot be written there, or another file would be lost.
     """
     try:
+        if not is_replaceable(path):
+            raise PlanFileError(
+                "there is a file already, and it is no plan file", where=str(path), way_out=_ANOTHER_FILE
+            )
         path.parent.mkdir(parents=True, exist_ok=True)
         write_atomically(path, encode_plan_file(file))
     except OSError as error:
         raise PlanFileError(
             f"the plan file cannot be written: {error.strerror}",
             where=str(path),
-            way_out="Name another file with --out.",
+            way_out=_ANOTHER_FILE,
         ) from None
 
 

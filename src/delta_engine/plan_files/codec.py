@@ -18,6 +18,9 @@ from delta_engine.plan_files.errors import PlanFileError
 from delta_engine.validation.model_rules import ValidTableNames
 
 _CHECKSUM = "checksum"
+_MARK = "urn:delta-engine:plan-file:"
+_HEAD = 200  # bytes, in which a plan file says that it is one
+_ANOTHER = "Name a file that `delta-engine plan --out` wrote."
 _ENGINE_VERSION = re.compile(r"[\w.+!-]{1,50}", re.ASCII)
 
 
@@ -58,6 +61,19 @@ def read_plan_file(path: Path, *, environment: str, engine_version: str) -> Plan
             way_out=f"Apply it with `{theirs} apply`, or make one for {environment}.",
         )
     return file
+
+
+def is_replaceable(path: Path) -> bool:
+    """Whether a plan file may be written there: nothing is, or an empty file, or a plan file, whole or not.
+
+    Raises:
+        OSError: it cannot be read.
+    """
+    if not path.is_file():
+        return True
+    with path.open("rb") as file:
+        head = file.read(_HEAD)
+    return not head.strip() or _MARK.encode() in head
 
 
 def plan_again(environment: str, where: str, options: Options = NO_OPTIONS) -> str:
@@ -106,18 +122,19 @@ def _object(data: bytes, where: str, way_out: str) -> dict[str, Any]:
     try:
         raw = msgspec.json.decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        way_out = way_out if _MARK.encode() in data[:_HEAD] else _ANOTHER
         raise PlanFileError(
             f"it is no JSON, or not all of it: {error}", where=where, way_out=way_out
         ) from None
     if not isinstance(raw, dict):
-        raise PlanFileError("it is JSON, but no plan file", where=where, way_out=way_out)
+        raise PlanFileError("it is JSON, but no plan file", where=where, way_out=_ANOTHER)
     return raw
 
 
 def _require_version(raw: dict[str, Any], where: str, way_out: str) -> None:
     schema = raw.get("$schema")
-    if not isinstance(schema, str) or not schema.startswith("urn:delta-engine:plan-file:"):
-        raise PlanFileError("it is JSON, but no plan file", where=where, way_out=way_out)
+    if not isinstance(schema, str) or not schema.startswith(_MARK):
+        raise PlanFileError("it is JSON, but no plan file", where=where, way_out=_ANOTHER)
     version = raw.get("version")
     if not isinstance(version, int) or isinstance(version, bool) or version < 0:
         raise PlanFileError(f"its version is {reprlib.repr(version)}", where=where, way_out=way_out)

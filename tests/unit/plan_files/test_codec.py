@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from delta_engine.plan_files.codec import encode_plan_file, read_plan_file, sealed
+from delta_engine.plan_files.codec import encode_plan_file, is_replaceable, read_plan_file, sealed
 from delta_engine.plan_files.document import PlanFile
 from delta_engine.plan_files.errors import PlanFileError
 from delta_engine.plan_files.schema import plan_file_schema
@@ -70,6 +70,18 @@ def test_edited_files_are_refused(path: Path, edit: Callable[[dict[str, Any]], o
         read(path, json.dumps(document).encode())
 
 
+def test_a_plan_file_that_was_cut_off_may_be_written_anew_there(path: Path) -> None:
+    data = encode_plan_file(PLAN)
+    with pytest.raises(PlanFileError, match="Make it anew and review it"):
+        read(path, data[:1_000])
+    for content in (data, data[:300], b"", b"\n"):
+        path.write_bytes(content)
+        assert is_replaceable(path)
+    for content in (b"tables: []", b"{}", b"\xff"):
+        path.write_bytes(content)
+        assert not is_replaceable(path)
+
+
 def test_every_truncation_is_refused(path: Path) -> None:
     data = encode_plan_file(PLAN).rstrip()
     for length in range(0, len(data), 7):
@@ -109,9 +121,9 @@ def test_what_is_no_plan_file_is_refused(path: Path, data: bytes, reason: str) -
     with pytest.raises(PlanFileError) as refused:
         read(path, data)
     assert str(refused.value).startswith(f"{path}: {reason}")
-    assert str(refused.value).endswith(
-        f"Make it anew and review it: `delta-engine -e dev plan --out {path}`."
-    )
+    again = f"Make it anew and review it: `delta-engine -e dev plan --out {path}`."
+    another = "Name a file that `delta-engine plan --out` wrote."
+    assert str(refused.value).endswith(another if data.strip() else again)
 
 
 @pytest.mark.parametrize(

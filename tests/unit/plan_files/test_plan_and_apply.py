@@ -283,6 +283,10 @@ def test_a_killed_apply_names_what_it_had_done(synced: PlanProject) -> None:
         (["apply", "conf"], "refused: conf: there is no plan file to read: Is a directory."),
         (["plan", "--json", "--markdown"], "choose one"),
         (["plan", "--out", "conf"], "refused: conf: the plan file cannot be written: Is a directory."),
+        (
+            ["plan", "--out", "conf/local.yml"],
+            "refused: conf/local.yml: there is a file already, and it is no plan file. Name another file with --out.",
+        ),
     ],
 )
 def test_wrong_use(project: PlanProject, arguments: list[str], message: str) -> None:
