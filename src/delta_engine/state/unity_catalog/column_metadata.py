@@ -29,17 +29,17 @@ def column_from_type_json(table: QualifiedName, text: str, *, comment: str) -> C
         ValueError: it is no JSON.
     """
     field = msgspec.json.decode(text)
-    if not _is_mapping(field) or "name" not in field:
+    if not _is_mapping(field) or not isinstance(field.get("name"), str) or "type" not in field:
         return None
-    metadata = field.get("metadata") or {}
-    if not _is_mapping(metadata):
+    metadata, is_nullable = field.get("metadata") or {}, field.get("nullable", True)
+    if not _is_mapping(metadata) or not isinstance(is_nullable, bool):
         return None
     default, generated = metadata.get(_DEFAULT), metadata.get(_GENERATION)
     return readable_column(
         table,
         str(field["name"]),
         data_type_from_spark_json(field["type"], metadata),
-        is_nullable=bool(field.get("nullable", True)),
+        is_nullable=is_nullable,
         comment=comment or str(metadata.get("comment") or ""),
         default=None if default is None else str(default),
         generated_as=None if generated is None else str(generated),

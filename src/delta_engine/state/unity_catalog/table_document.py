@@ -38,17 +38,17 @@ def table_details(table: QualifiedName, text: str) -> TableDetails:
     try:
         document = json.loads(text)
         columns = tuple(_column(table, column) for column in _objects(document["columns"]))
-        properties = {str(key): str(value) for key, value in document["table_properties"].items()}
+        properties = {key: _text(value) for key, value in document["table_properties"].items()}
         clustering = document.get("clustering_information")
         return TableDetails(
             columns=columns,
             properties=properties,
-            comment=str(document.get("comment") or ""),
+            comment=_optional_text(document.get("comment")) or "",
             cluster_by=None if clustering is None else tuple(_clustering(clustering)),
-            partitioned_by=tuple(map(str, document.get("partition_columns") or ())),
-            table_type=_text(document.get("type")),
-            owner=_text(document.get("owner")),
-            location=_text(document.get("location")),
+            partitioned_by=tuple(map(_text, document.get("partition_columns") or ())),
+            table_type=_optional_text(document.get("type")),
+            owner=_optional_text(document.get("owner")),
+            location=_optional_text(document.get("location")),
             keys=described_keys(str(document["table_constraints"]))
             if "table_constraints" in document
             else None,
@@ -62,14 +62,13 @@ def table_details(table: QualifiedName, text: str) -> TableDetails:
 
 
 def _column(table: QualifiedName, column: Mapping[str, object]) -> Column:
-    default = column.get("default")
     return readable_column(
         table,
-        str(column["name"]),
+        _text(column["name"]),
         _data_type(column["type"]),
-        is_nullable=bool(column.get("nullable", True)),
-        comment=str(column.get("comment") or ""),
-        default=None if default is None else str(default),
+        is_nullable=_flag(column.get("nullable", True)),
+        comment=_optional_text(column.get("comment")) or "",
+        default=_optional_text(column.get("default")),
     )
 
 
@@ -96,17 +95,17 @@ def _data_type(value: object) -> DataType:
 
 def _field(field: Mapping[str, object]) -> StructField:
     return StructField(
-        name=str(field["name"]),
+        name=_text(field["name"]),
         data_type=_data_type(field["type"]),
-        is_nullable=bool(field.get("nullable", True)),
-        comment=str(field.get("comment") or ""),
+        is_nullable=_flag(field.get("nullable", True)),
+        comment=_optional_text(field.get("comment")) or "",
     )
 
 
 def _clustering(value: object) -> Sequence[str]:
     """Return the columns; a name that needs quotes has them here, such as `` `a b`.c ``."""
     return [
-        str(column["name"]).replace("``", "\0").replace("`", "").replace("\0", "`")
+        _text(column["name"]).replace("``", "\0").replace("`", "").replace("\0", "`")
         for column in _objects(value)
     ]
 
@@ -121,5 +120,17 @@ def _is_object(value: object) -> TypeGuard[Mapping[str, object]]:
     return isinstance(value, dict)
 
 
-def _text(value: object) -> str | None:
-    return None if value is None else str(value)
+def _text(value: object) -> str:
+    if not isinstance(value, str):
+        raise ValueError(f"a text is wanted, not {value!r}")
+    return value
+
+
+def _optional_text(value: object) -> str | None:
+    return None if value is None else _text(value)
+
+
+def _flag(value: object) -> bool:
+    if not isinstance(value, bool):
+        raise ValueError(f"true or false is wanted, not {value!r}")
+    return value

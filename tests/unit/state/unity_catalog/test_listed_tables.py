@@ -92,6 +92,12 @@ def not_listed() -> Iterable[Sequence[TableInfo | Exception]]:
     yield (listed(browse_only=True),)
     yield (listed(columns=[{"name": "Id", "position": 0, "type_json": '"long"'}]),)
     yield (listed(columns=[{"name": "Id", "position": 0, "type_json": "{"}]),)
+    for half in (
+        '{"name": "Id"}',
+        '{"name": null, "type": "long"}',
+        '{"name": "Id", "type": "long", "nullable": 1}',
+    ):
+        yield (listed(columns=[{"name": "Id", "position": 0, "type_json": half}]),)
     hidden = {"name": "Id", "position": 0, "type_json": '{"name": "Id", "type": "long", "metadata": {}}'}
     yield (listed(columns=[hidden]),)  # the properties say that there is an identity column
 

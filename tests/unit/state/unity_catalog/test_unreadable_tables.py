@@ -255,3 +255,23 @@ def test_nothing_is_made_of_half_a_row(view: str, place: int, column: str) -> No
 )
 def test_what_half_a_row_lacks_is_said(view: str, column: str, message: str) -> None:
     assert refusal({**WHOLE, view: [{**WHOLE[view][0], column: None}]}) == message + LAGGING
+
+
+@pytest.mark.parametrize(
+    ("column", "complaint"),
+    [
+        ({"name": None, "type": {"name": "int"}}, "a text is wanted, not None"),
+        ({"name": "a", "type": {"name": "int"}, "nullable": None}, "true or false is wanted, not None"),
+        ({"name": "a", "type": {"name": "int"}, "comment": 7}, "a text is wanted, not 7"),
+        ({"name": "a", "type": {"name": "int"}, "default": 7}, "a text is wanted, not 7"),
+        (
+            {"name": "a", "type": {"name": "struct", "fields": [{"name": 1, "type": {"name": "int"}}]}},
+            "a text is wanted, not 1",
+        ),
+    ],
+)
+def test_nothing_is_made_of_half_a_document(column: dict[str, object], complaint: str) -> None:
+    assert refusal(texts={"AS JSON": document(columns=[column])}) == (
+        f"table dev.silver.orders: its description as JSON is not of the documented form: ValueError({complaint!r}). "
+        "Report it, with what DESCRIBE TABLE EXTENDED … AS JSON returns for this table."
+    )
