@@ -67,11 +67,20 @@ def asks(*, yes: bool) -> bool:
 
 
 def confirm(question: str, *, yes: bool) -> None:
-    """Ask on a terminal, and stop at a no; without one, or with `--yes`, go on.
+    """Ask on a terminal, before anything is changed, and stop at a no; without one, or with `--yes`, go on.
 
     Raises:
-        typer.Abort: the answer was no.
+        typer.Abort: the answer was no, or none (Ctrl-C, Ctrl-D).
     """
-    if asks(yes=yes):
+    if asks(yes=yes) and not _agreed(question):
+        say("nothing was changed", err=True)
+        raise typer.Abort
+
+
+def _agreed(question: str) -> bool:
+    try:
         with redirect_stdout(sys.stderr):  # input() writes to it
-            typer.confirm(visible(question), abort=True, err=True)
+            return typer.confirm(visible(question), err=True)
+    except typer.Abort:
+        say("", err=True)  # the cursor stands behind the question still
+        return False

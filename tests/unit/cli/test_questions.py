@@ -33,10 +33,9 @@ class Answer:
             monkeypatch.setattr(stream, "isatty", lambda: True, raising=False)
         monkeypatch.setattr(typer, "confirm", self._confirm)
 
-    def _confirm(self, question: str, **_options: object) -> None:
+    def _confirm(self, question: str, **_options: object) -> bool:
         self.questions.append(question)
-        if not self._yes:
-            raise typer.Abort
+        return self._yes
 
 
 @pytest.mark.parametrize("options", [(), ("--json",), ("--timings",)])
@@ -72,6 +71,14 @@ def test_without_a_terminal_nothing_is_asked(project: PlanProject) -> None:
     assert project.run("sync", "--json").code == 0
 
 
+def read(control: int) -> bytes:
+    """Return what a terminal shows next; nothing at its end, which Linux calls an error."""
+    try:
+        return os.read(control, 1_000)
+    except OSError:
+        return b""
+
+
 def ask_in_a_terminal(project: PlanProject, answer: bytes) -> tuple[int, str, str]:
     """Forget a table with stdout in a file; return the exit code, the file, and what the terminal shows."""
     control, terminal = pty.openpty()
@@ -84,9 +91,11 @@ def ask_in_a_terminal(project: PlanProject, answer: bytes) -> tuple[int, str, st
         )
     os.close(terminal)
     shown = b""
-    while b"[y/N]:" not in shown:
+    while b"[y/N]: " not in shown:
         shown += os.read(control, 1_000)
     os.write(control, answer)
+    while piece := read(control):
+        shown += piece
     code = process.wait(60)
     os.close(control)
     return code, results.read_text(), shown.decode()
@@ -96,5 +105,7 @@ def test_the_question_stays_out_of_the_results(project: PlanProject) -> None:
     project.sync()
     refused = ask_in_a_terminal(project, b"n\n")
     assert refused[:2] == (130, "- table.dev.silver.a\n")
-    assert "Forget 1 resource? The tables stay." in refused[2]
+    assert refused[2].startswith("Forget 1 resource? The tables stay. [y/N]: ")
+    assert refused[2].endswith("\r\nnothing was changed\r\n")
+    assert ask_in_a_terminal(project, b"\x04")[:2] == refused[:2]  # Ctrl-D
     assert ask_in_a_terminal(project, b"y\n")[:2] == (0, "- table.dev.silver.a\nforgot 1 resource\n")
