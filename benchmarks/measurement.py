@@ -38,7 +38,7 @@ def measured(benchmark: str) -> list[Measurement]:
 
 
 def best_seconds(
-    work: Callable[[], object], rounds: int = 3, clock: Callable[[], float] = time.perf_counter
+    work: Callable[[], object], rounds: int = 5, clock: Callable[[], float] = time.perf_counter
 ) -> float:
     """Return how long work takes at best: whatever else a machine does can only add to that.
 

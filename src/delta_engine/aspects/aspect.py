@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from itertools import compress
-from operator import attrgetter, eq, not_
+from operator import attrgetter, ne
 from typing import Generic, NamedTuple, TypeAlias
 
 from delta_engine.actions import SomeAction
@@ -69,7 +69,7 @@ class Comparison:
     ) -> Comparison:
         """Pair the columns of both sides, without regard to case, in the model's order."""
         pairs = _paired(desired.columns, observed.columns)
-        if not any(pairs):  # most tables, most of the time: nothing is renamed either
+        if not any(pairs):  # nothing is renamed either
             return cls(
                 desired=desired,
                 observed=observed,
@@ -162,11 +162,10 @@ class _Paired(NamedTuple):
 
 
 def _paired(desired: tuple[Column, ...], observed: tuple[Column, ...]) -> _Paired:
-    is_same = [*map(eq, desired, observed)]
-    if all(is_same) and len(desired) == len(observed):
+    if desired == observed:  # most tables, most of the time
         return _Paired()
-    if [*map(_NAME, desired)] == [*map(_NAME, observed)]:  # most tables: nothing to look up
-        return _Paired(tuple(compress(zip(desired, observed, strict=True), map(not_, is_same))))
+    if [*map(_NAME, desired)] == [*map(_NAME, observed)]:  # most others: nothing to look up
+        return _Paired(tuple(compress(zip(desired, observed, strict=True), map(ne, desired, observed))))
     there = {column.key: column for column in observed}
     wanted = [(column.key, column) for column in desired]
     known = dict(wanted)

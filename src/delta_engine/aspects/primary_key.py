@@ -84,10 +84,10 @@ class PrimaryKeyDrop:
 
 def diff(comparison: Comparison) -> Iterable[PrimaryKeyAdd | PrimaryKeyDrop]:
     """Yield a drop, an add, both, or nothing."""
-    desired = named_primary_key(comparison.desired)
-    observed = _remembered(comparison, desired)
-    if _is_same(desired, observed) and _rely(desired) == _rely(observed):
+    observed = _remembered(comparison)
+    if _is_same(comparison.desired, observed) and _rely(comparison.desired.primary_key) == _rely(observed):
         return
+    desired = named_primary_key(comparison.desired)
     is_left_alone = desired is None and not comparison.may_remove(_names_one)
     if observed is not None and is_left_alone and not _is_in_the_way(observed, comparison):
         return
@@ -114,7 +114,7 @@ def differences(comparison: Comparison) -> Iterable[PrimaryKeyAdd | PrimaryKeyDr
     actions = tuple(diff(comparison))
     if len(actions) > 1:
         actions = tuple(
-            replace(action, replaced=_remembered(comparison, named_primary_key(comparison.desired)))
+            replace(action, replaced=_remembered(comparison))
             for action in actions
             if isinstance(action, PrimaryKeyAdd)
         )
@@ -126,7 +126,7 @@ def named_primary_key(table: Table) -> PrimaryKey | None:
     key = table.primary_key
     if key is None or key.name:
         return key
-    return PrimaryKey(key.columns, build_primary_key_name(table.qualified_name, key.columns), key.rely)
+    return PrimaryKey(key.columns, _full_name(table, key), key.rely)
 
 
 def create(desired: Table, context: RenderContext) -> CreateClauses:
@@ -180,20 +180,29 @@ def accept(model: Table, observed: TableState, _action: PrimaryKeyAdd | PrimaryK
     return replace(model, primary_key=key)
 
 
-def _is_same(one: PrimaryKey | None, other: PrimaryKey | None) -> bool:
-    """Whether two keys are one, as far as platforms let that be read back: all but RELY."""
-    if one is None or other is None:
-        return one is other
-    if one.name == other.name and one.columns == other.columns:
+def _is_same(model: Table, observed: PrimaryKey | None) -> bool:
+    """Whether a key is that of a model, as far as platforms let that be read back: all but RELY."""
+    desired = model.primary_key
+    if desired is None or observed is None:
+        return desired is observed
+    name = _full_name(model, desired)
+    if name == observed.name and desired.columns == observed.columns:
         return True
-    return _name(one) == _name(other) and [*map(str.lower, one.columns)] == [*map(str.lower, other.columns)]
+    return name.lower() == _name(observed) and (
+        [*map(str.lower, desired.columns)] == [*map(str.lower, observed.columns)]
+    )
+
+
+def _full_name(table: Table, key: PrimaryKey) -> str:
+    """Return the declared name, or the derived one."""
+    return key.name or build_primary_key_name(table.qualified_name, key.columns)
 
 
 def _name(key: PrimaryKey) -> str:
     return (key.name or "").lower()
 
 
-def _remembered(comparison: Comparison, desired: PrimaryKey | None) -> PrimaryKey | None:
+def _remembered(comparison: Comparison) -> PrimaryKey | None:
     """Return the key that is there, with the RELY that this engine gave it.
 
     Of a key that somebody else made nobody knows it: it passes for what is wanted. After a failed run it may be
@@ -202,13 +211,13 @@ def _remembered(comparison: Comparison, desired: PrimaryKey | None) -> PrimaryKe
     observed = comparison.observed.primary_key
     if observed is None:
         return None
-    wanted = desired.rely if desired is not None and _is_same(desired, observed) else False
+    wanted = _rely(comparison.desired.primary_key) and _is_same(comparison.desired, observed)
     relying_otherwise = [
         model
         for model in comparison.ours
         if model.primary_key is not None and model.primary_key.rely != wanted
     ]
-    is_unwanted = any(_is_same(named_primary_key(model), observed) for model in relying_otherwise)
+    is_unwanted = any(_is_same(model, observed) for model in relying_otherwise)
     rely = (not wanted) if is_unwanted else wanted
     return observed if observed.rely == rely else replace(observed, rely=rely)
 
