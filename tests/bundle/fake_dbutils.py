@@ -34,7 +34,13 @@ class _Widgets:
         """Declare a text widget."""
         self._values[name] = self._parameters.get(name, defaultValue)
 
-    def dropdown(self, name: str, defaultValue: str, choices: Sequence[str], label: str = "") -> None:  # noqa: N803 - its real name
+    def dropdown(
+        self,
+        name: str,
+        defaultValue: str,  # noqa: N803 - its real name
+        choices: Sequence[str],
+        label: str = "",
+    ) -> None:
         """Declare a widget with choices."""
         assert defaultValue in choices
         self.text(name, defaultValue, label)

@@ -65,7 +65,7 @@ class FilesHandler(BaseHTTPRequestHandler):
             else:
                 self._error(404, "ENDPOINT_NOT_FOUND")
 
-    do_GET = do_PUT = do_DELETE = do_HEAD = do_POST = handle_any  # noqa: N815 - the base class finds them by these names
+    do_GET = do_PUT = do_DELETE = do_HEAD = do_POST = handle_any  # noqa: N815 - http.server wants them
 
     def _file(self, path: str, body: bytes, query: dict[str, list[str]]) -> None:
         if self.command == "PUT":

@@ -195,7 +195,7 @@ class _Handler(FilesHandler):
         else:
             super().handle_any()
 
-    do_GET = do_PUT = do_DELETE = do_HEAD = do_POST = handle_any  # noqa: N815 - the base class finds them by these names
+    do_GET = do_PUT = do_DELETE = do_HEAD = do_POST = handle_any  # noqa: N815 - http.server wants them
 
     def _statement(self, parts: Sequence[str]) -> None:
         body = json.loads(self._body() or b"{}")

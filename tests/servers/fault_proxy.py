@@ -177,7 +177,7 @@ def _handler(proxy: FaultProxy) -> type[BaseHTTPRequestHandler]:
             else:
                 self._forward(body, fault)
 
-        do_PUT = do_POST = do_DELETE = do_GET  # noqa: N815 - the base class finds them by these names
+        do_PUT = do_POST = do_DELETE = do_GET  # noqa: N815 - http.server wants them
 
         def _forward(self, body: bytes, fault: Fault | None) -> None:
             upstream = http.client.HTTPConnection("127.0.0.1", proxy._upstream_port, timeout=30)

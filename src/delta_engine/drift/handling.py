@@ -136,17 +136,6 @@ def irreversible(models: Sequence[Table], detected: Iterable[DetectedTable]) -> 
                 yield _lossy(table, ".".join(pair[0]), ".".join(pair[1]), is_sure=pair in sure_fields)
 
 
-def _lossy(table: DetectedTable, old: str, new: str, *, is_sure: bool) -> DriftRefusal:
-    what = "somebody renamed it to" if is_sure else "somebody may have renamed it to"
-    back = "`drift --revert`" if is_sure else "ALTER TABLE … RENAME COLUMN"
-    return DriftRefusal(
-        f"{what} {new!r}, and a plan could only drop that and add an empty {old!r}",
-        table=str(table.name),
-        column=old,
-        way_out=f"Rename it back with {back}, take it in with `drift --accept`, or leave this table out with -t.",
-    )
-
-
 def may_be_renamed(table: DetectedTable) -> bool:
     """Whether a column or field is missing while another one has come: only the history tells what that was."""
     actions = [
@@ -215,19 +204,6 @@ def renames_of(table: DetectedTable) -> Mapping[str, str]:
     }
 
 
-def _is_left_deleted(table: DetectedTable) -> bool:
-    return not table.observed.exists and not table.drift
-
-
-def _tolerant(model: Table, table: DetectedTable | None, policy: Policy) -> Table:
-    if table is None or not table.observed.exists:
-        return model
-    ignored = [detail.deviation for detail in undone(model, table, policy) if detail.ignored_by is not None]
-    return (
-        replace(accepted(model, table.observed, ignored), declared_at=model.declared_at) if ignored else model
-    )
-
-
 def _is_undone(deviation: Deviation, model: Table, table: DetectedTable, policy: Policy) -> bool:
     if deviation.kind in _BEYOND_MODELS:
         return True
@@ -250,6 +226,19 @@ def _is_undone(deviation: Deviation, model: Table, table: DetectedTable, policy:
     return (deviation.field, deviation.expected) in wanted
 
 
+def _tolerant(model: Table, table: DetectedTable | None, policy: Policy) -> Table:
+    if table is None or not table.observed.exists:
+        return model
+    ignored = [detail.deviation for detail in undone(model, table, policy) if detail.ignored_by is not None]
+    return (
+        replace(accepted(model, table.observed, ignored), declared_at=model.declared_at) if ignored else model
+    )
+
+
+def _is_left_deleted(table: DetectedTable) -> bool:
+    return not table.observed.exists and not table.drift
+
+
 def _refusal(detail: Detected, table: DetectedTable, model: Table) -> DriftRefusal:
     return DriftRefusal(_undoing(detail), table=str(table.name), location=model.declared_at, way_out=_WAY_OUT)
 
@@ -261,4 +250,15 @@ def _undoing(detail: Detected) -> str:
     return (
         f"somebody changed it behind the engine's back{by}{at}, and a sync would undo that: {finding.field} "
         f"was applied as {finding.expected or 'absent'} and is {finding.actual or 'gone'}"
+    )
+
+
+def _lossy(table: DetectedTable, old: str, new: str, *, is_sure: bool) -> DriftRefusal:
+    what = "somebody renamed it to" if is_sure else "somebody may have renamed it to"
+    back = "`drift --revert`" if is_sure else "ALTER TABLE … RENAME COLUMN"
+    return DriftRefusal(
+        f"{what} {new!r}, and a plan could only drop that and add an empty {old!r}",
+        table=str(table.name),
+        column=old,
+        way_out=f"Rename it back with {back}, take it in with `drift --accept`, or leave this table out with -t.",
     )
