@@ -9,6 +9,7 @@ from pathlib import Path
 
 import msgspec
 import typer
+from rich.console import Console
 
 from delta_engine.cli.commands import open_engine
 from delta_engine.cli.context import Context
@@ -292,8 +293,11 @@ def _qualified_name(text: str) -> QualifiedName:
 
 def _resource_lines(resources: dict[str, Resource]) -> Iterator[str]:
     width = max(map(len, resources), default=0)
+    console = Console()  # knows NO_COLOR and dumb terminals, which click does not
+    is_coloured = console.color_system is not None and not console.no_color
     for key, resource in resources.items():
-        word = typer.style(f"{resource.status.value:<10}", fg=_COLOURS[resource.status])
+        word = f"{resource.status.value:<10}"
+        word = typer.style(word, fg=_COLOURS[resource.status]) if is_coloured else word
         at = f"{resource.deployed_at:%Y-%m-%d %H:%M:%S} UTC" if resource.deployed_at else ""
         rest = visible(f"{key:<{width}}  {at}  {resource.deployed_by or ''}")
         yield f"{word} {rest}".rstrip()

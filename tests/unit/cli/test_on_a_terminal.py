@@ -1,4 +1,4 @@
-"""Questions: asked on a terminal, wherever the results go, and nowhere else."""
+"""On a terminal: questions are asked there, wherever the results go, and nowhere else; colours are shown."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import os
 import pty
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -77,6 +78,33 @@ def read(control: int) -> bytes:
         return os.read(control, 1_000)
     except OSError:
         return b""
+
+
+def shown_in_a_terminal(project: PlanProject, *command: str, **environment: str) -> str:
+    """Return what a terminal is told to show."""
+    inherited = {name: value for name, value in os.environ.items() if name != "NO_COLOR"}
+    control, terminal = pty.openpty()
+    program = str(Path(sys.executable).with_name("delta-engine"))
+    process = subprocess.Popen(
+        [program, "-e", "local", *command],
+        stdin=terminal,
+        stdout=terminal,
+        stderr=terminal,
+        cwd=project.folder,
+        env={**inherited, "TERM": "xterm", **environment},
+    )
+    os.close(terminal)
+    shown = b"".join(iter(partial(read, control), b""))
+    os.close(control)
+    assert process.wait(60) == 0
+    return shown.decode()
+
+
+def test_colours_only_where_they_are_wanted(project: PlanProject) -> None:
+    project.sync()
+    assert "\x1b[32mhealthy" in shown_in_a_terminal(project, "state", "list")
+    for environment in ({"NO_COLOR": "1"}, {"TERM": "dumb"}):
+        assert "\x1b" not in shown_in_a_terminal(project, "state", "list", **environment)
 
 
 def ask_in_a_terminal(project: PlanProject, answer: bytes) -> tuple[int, str, str]:
