@@ -138,6 +138,15 @@ def condition_problem(expression: str) -> str | None:
     return expression_problem(expression)
 
 
+def is_text_literal(expression: str) -> bool:
+    """Whether an expression is a text in quotes, and nothing else."""
+    from sqlglot import exp
+
+    tree = _parsed(expression)
+    plain = tree.unnest() if tree else None
+    return isinstance(plain, exp.Literal) and bool(plain.is_string)
+
+
 @lru_cache(_MANY)
 def _read_places(expression: str) -> frozenset[tuple[str, ...]] | None:
     """Return what `read_places` does, and None for an expression that does not parse."""

@@ -9,8 +9,13 @@ from delta_engine.errors import InvalidModelError
 from delta_engine.models import Column, Part, Table
 from delta_engine.nested_types import place_of, type_at
 from delta_engine.sql import sql_data_type
-from delta_engine.sql_expressions import expression_problem, generation_problem, referenced_columns
-from delta_engine.types import AtomicType, StructType
+from delta_engine.sql_expressions import (
+    expression_problem,
+    generation_problem,
+    is_text_literal,
+    referenced_columns,
+)
+from delta_engine.types import AtomicType, DataType, DecimalType, StructType
 from delta_engine.validation.read_columns import unknown_columns
 from delta_engine.validation.refusals import model_refusal
 
@@ -124,6 +129,8 @@ class DefaultsAreConstant:
                 used = sorted(referenced_columns(column.default))
                 if problem is None and used:
                     problem = f"reads columns ({', '.join(used)})"
+                if problem is None and is_text_literal(column.default) and _is_no_text(column.data_type):
+                    problem = f"is a text, which Spark does not make a {sql_data_type(column.data_type)} of"
                 if problem:
                     yield model_refusal(
                         model,
@@ -217,3 +224,16 @@ class IdentityColumnsCount:
                         "Partition by another column.",
                         column,
                     )
+
+
+_NO_TEXTS = frozenset({"boolean", "tinyint", "smallint", "int", "bigint", "float", "double"})
+
+
+def _is_no_text(data_type: DataType) -> bool:
+    """Whether a default that is a text is refused (`INVALID_DEFAULT_VALUE.DATA_TYPE`, measured on 4.1.1)."""
+    match data_type:
+        case AtomicType(name):
+            return name in _NO_TEXTS
+        case DecimalType():
+            return True
+    return False

@@ -77,6 +77,12 @@ MODEL_CASES: list[ModelCase] = [
         "SQL takes for numbers. Write it as SQL does: \"'10:30'\".",
     ),
     (
+        column_rules.DefaultsAreConstant(),
+        [model(Column("b", "decimal(3,1)", default="'1.5'"), Column("c", "string", default="'1.5'"))],
+        f"{SUBJECT}, column b: its default ('1.5') is a text, which Spark does not make a decimal(3,1) of. Give a "
+        "value or a function of no column; a text stands in quotes of its own: \"'new'\".",
+    ),
+    (
         column_rules.GeneratedColumnsFit(),
         [model(ID, Column("b", "double", generated_as="id + rand()"))],
         f"{SUBJECT}, column b: what it is generated as (id + rand()) gives another value "
