@@ -93,8 +93,7 @@ def _decoded(data: bytes, *, where: str, way_out: str, engine_version: str) -> P
     raw = _object(data, where, way_out)
     _require_version(raw, where, way_out)
     _require_engine(raw, engine_version, where, way_out)
-    checksum = raw.get(_CHECKSUM)
-    if checksum != _checksum(raw):
+    if not _has_its_checksum(raw):
         raise PlanFileError(
             "the plan file was edited or damaged: it does not match its checksum",
             where=where,
@@ -104,7 +103,7 @@ def _decoded(data: bytes, *, where: str, way_out: str, engine_version: str) -> P
         file = msgspec.convert(raw, PlanFile)
         for key in file.fingerprints.tables:
             _require_name(key)
-    except (msgspec.ValidationError, ValueError) as error:
+    except (msgspec.ValidationError, ValueError, RecursionError) as error:
         raise PlanFileError(f"it is no valid plan file: {error}", where=where, way_out=way_out) from None
     return file
 
@@ -169,6 +168,13 @@ def _require_engine(raw: dict[str, Any], engine_version: str, where: str, way_ou
 
 def _numbers(version: str) -> list[int]:
     return [int(number) for number in re.findall(r"\d{1,9}", version)[:3]]
+
+
+def _has_its_checksum(raw: dict[str, Any]) -> bool:
+    try:
+        return bool(raw.get(_CHECKSUM) == _checksum(raw))
+    except RecursionError:  # nothing that was written here is that deep
+        return False
 
 
 def _checksum(raw: dict[str, Any]) -> str:

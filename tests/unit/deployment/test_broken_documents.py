@@ -47,7 +47,7 @@ def test_every_broken_document_is_read_or_refused(path: Path) -> None:
     assert {*found} == {True, False}
 
 
-@pytest.mark.parametrize("depth", [500, 950, 1_000, 5_000, 200_000])
+@pytest.mark.parametrize("depth", [500, 1_000, 5_000, 200_000])
 @pytest.mark.parametrize("brackets", ["[]", "{}"])
 def test_documents_without_end_are_read_or_refused(brackets: str, depth: int) -> None:
     document = json.loads(encode_state(deployment_state(WORKED_MODEL)))

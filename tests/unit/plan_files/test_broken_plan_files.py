@@ -46,7 +46,7 @@ def test_every_broken_file_is_read_or_refused(tmp_path: Path) -> None:
     assert {*found} == {True, False}
 
 
-@pytest.mark.parametrize("depth", [500, 950, 1_000, 5_000, 200_000])
+@pytest.mark.parametrize("depth", [500, 900, 950, 980, 1_000, 5_000, 200_000])
 @pytest.mark.parametrize("brackets", ["[]", "{}"])
 def test_files_without_end_are_refused(tmp_path: Path, brackets: str, depth: int) -> None:
     document = json.loads(encode_plan_file(PLAN))
