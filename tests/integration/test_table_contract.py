@@ -124,7 +124,7 @@ def test_fields_inside_columns_are_renamed_added_dropped_commented_loosened_and_
         Column("l", "array<struct<sku: string COMMENT 'S', more: struct<q: int>>>"),
         Column("m", "map<string, struct<v: double, u: int>>", renamed_fields={"value.v": "w"}),
         Column("gone_too", "int"),
-        properties={"delta.columnMapping.mode": "name"},
+        table_properties={"delta.columnMapping.mode": "name"},
     )
     sync(backend, after)
     assert rows(backend, "SELECT address.postcode p, address.geo.lon x, l[0].sku s, m['k'].v v FROM {t}") == [
