@@ -6,7 +6,7 @@ PIN := $(BIN)/uv pip compile --quiet --universal --python-version 3.10 --generat
 	--no-emit-find-links --custom-compile-command "make requirements"
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check format pages screenshot bench wheel requirements clean
+.PHONY: help setup demo test coverage check format pages screenshot bench wheel requirements clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' Makefile
@@ -18,6 +18,11 @@ demo: setup ## sync the example into an embedded warehouse, and repair an out-of
 	@sh scripts/demo.sh
 
 test: setup ## pass the tests, with real Spark and Delta, and Chromium where there is one
+	@sh scripts/browser.sh
+	@sh scripts/connect.sh
+	@$(BIN)/python -m pytest --numprocesses auto --maxprocesses 4
+
+coverage: setup ## pass the tests, and say which lines and branches they miss: takes half as long again
 	@sh scripts/browser.sh
 	@sh scripts/connect.sh
 	@$(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --cov --cov-report=term

@@ -16,6 +16,8 @@ from tests.machine import slowness
 if TYPE_CHECKING:
     from playwright.sync_api import Page
 
+    from delta_engine.drift.drift_report import DriftReport
+
 pytestmark = pytest.mark.browser
 
 FULL = drift_html(full_report(), past_runs())
@@ -159,19 +161,26 @@ def test_two_thousand_findings_are_there_within_two_seconds(open_page: Open) -> 
     report = huge_report()
     assert sum(1 for _ in report.findings()) == 2000
     drift_html(full_report())  # the template is compiled once in a process
+    rounds = [_rendered_opened_and_searched(open_page, report) for _ in range(3)]
+    rendered, opened, searched = (min(seconds) for seconds in zip(*rounds, strict=True))
+    print(
+        f"2,000 findings: rendered in {rendered:.2f} s, open after {opened:.2f} s more, searched in {searched:.2f} s"
+    )
+    factor = slowness()  # of the machine, with whatever else it does
+    assert rendered + opened < MOST_SECONDS * factor
+    assert searched < factor
+
+
+def _rendered_opened_and_searched(open_page: Open, report: DriftReport) -> tuple[float, float, float]:
+    """Return how many seconds each took."""
     began = time.perf_counter()
     html = drift_html(report, past_runs())
     rendered = time.perf_counter()
     page = open_page(html)
     page.wait_for_function("document.getElementById('shown').textContent !== ''")
-    loaded = time.perf_counter()
+    opened = time.perf_counter()
     page.get_by_label("Search").fill("table_7")
     page.wait_for_function("!document.getElementById('clear').hidden")
     searched = time.perf_counter()
-    print(
-        f"2,000 findings: rendered in {rendered - began:.2f} s, open after {loaded - rendered:.2f} s more, "
-        f"searched in {searched - loaded:.2f} s"
-    )
-    factor = slowness()  # of the machine, with whatever else it does
-    assert loaded - began < MOST_SECONDS * factor
-    assert searched - loaded < factor
+    page.close()
+    return rendered - began, opened - rendered, searched - opened

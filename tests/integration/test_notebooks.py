@@ -128,6 +128,7 @@ def test_the_sync_task_keeps_its_runs(spark: SparkSession, project: Path) -> Non
     rows = spark.sql(f"SELECT * FROM {history} ORDER BY started_at, row_type DESC").collect()
     assert [(row["row_type"], row["status"], row["run_id"]) for row in rows] == [
         ("table", "created", run_ids[0]),
+        ("schema", "created", run_ids[0]),
         ("run", "done", run_ids[0]),
         ("run", "unchanged", run_ids[1]),
     ]
@@ -136,7 +137,8 @@ def test_the_sync_task_keeps_its_runs(spark: SparkSession, project: Path) -> Non
         True,
         None,
     )
-    assert rows[1]["seconds"] >= rows[0]["seconds"] > 0
+    assert rows[1]["table_name"] == "dev.silver"
+    assert rows[2]["seconds"] >= rows[0]["seconds"] > 0
 
 
 def test_widgets_hold_lists_of_words() -> None:
