@@ -12,7 +12,7 @@ import msgspec
 from delta_engine.actions import TablePlan
 from delta_engine.capabilities import Capabilities, Feature
 from delta_engine.compile.planner import TablePlanner
-from delta_engine.config.model_files import load_declared, load_models
+from delta_engine.config.model_files import load_declared
 from delta_engine.config.settings import BackendType, Settings
 from delta_engine.config.state_backend import default_state_backend
 from delta_engine.constraints.resolution import resolved
@@ -34,6 +34,7 @@ from delta_engine.orchestrate.importing import as_model
 from delta_engine.policy import Policy
 from delta_engine.state.states import ABSENT, CatalogState, RelationKind, SchemaState, TableState
 from delta_engine.validation.capability_rules import SupportedFeatures
+from tests.model_projects import load_models
 
 FOLDER = Path(__file__).parent / "golden"
 

@@ -13,7 +13,7 @@ from typing import TypeAlias, TypeVar
 
 from hypothesis import strategies as st
 
-from delta_engine.config.model_files import load_declared, load_models
+from delta_engine.config.model_files import load_declared
 from delta_engine.config.settings import Settings, load_settings
 from delta_engine.models import (
     CheckConstraint,
@@ -220,6 +220,11 @@ def settings_of(folder: Path, variables: Mapping[str, str] | None = None) -> Set
     (folder / "models").mkdir()
     (folder / "conf" / "dev.yml").write_text(_CONFIG, "utf-8")
     return replace(load_settings(folder / "conf", "dev"), variables=dict(variables or {}))
+
+
+def load_models(settings: Settings) -> tuple[Table, ...]:
+    """Return the tables that a project's models declare."""
+    return load_declared(settings)[0]
 
 
 def load_yaml(text: str, settings: Settings) -> tuple[Table, ...]:

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 import jsonschema
 import pytest
 
-from delta_engine.config.model_files import load_models
 from delta_engine.config.settings import load_settings
 from delta_engine.models import QualifiedName
 from tests.builders import address_of, address_of_orders
 from tests.commandline import CommandLine
+from tests.model_projects import load_models
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

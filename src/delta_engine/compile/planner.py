@@ -19,6 +19,7 @@ from delta_engine.compile.parents import unfit_parents
 from delta_engine.compile.referenced_keys import with_referencing_keys
 from delta_engine.constraints.resolution import resolved
 from delta_engine.errors import InvalidModelError, raise_all
+from delta_engine.garbage import no_garbage_collection
 from delta_engine.models import QualifiedName, Schema, SchemaName, Table
 from delta_engine.policy import NO_POLICY, Ownership, Policy, RemovedTables
 from delta_engine.state.states import CatalogState, RelationKind
@@ -49,6 +50,7 @@ class TablePlanner:
         """Whether tables that are not declared any more are to be dropped."""
         return self.policy.removed_tables is RemovedTables.DROP
 
+    @no_garbage_collection()
     def plan(
         self,
         models: Sequence[Table],

@@ -16,11 +16,6 @@ from delta_engine.errors import ConfigError, RefusalGroup, RefusedError, SourceL
 from delta_engine.models import Schema, Table
 
 
-def load_models(settings: Settings) -> tuple[Table, ...]:
-    """Return the tables that `load_declared` returns."""
-    return load_declared(settings)[0]
-
-
 def load_declared(settings: Settings) -> tuple[tuple[Table, ...], tuple[Schema, ...]]:
     """Return every table and schema of an environment, variables filled in, in the order of the configuration.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ from delta_engine.deployment.document import VERSION, DeploymentState
 from delta_engine.deployment.errors import CorruptStateError, NewerStateError
 from delta_engine.deployment.migrations import migrate
 from delta_engine.deployment.open_struct import decode_open, encode_open
+from delta_engine.garbage import no_garbage_collection
 
 _RESTORE = "`delta-engine state versions` lists earlier ones, `delta-engine state restore` brings one back."
 
@@ -55,14 +55,14 @@ def decode_state(data: bytes, *, environment: str, where: str) -> Decoded:
     """
     if not data.strip():
         raise CorruptStateError("the document is empty", where=where, way_out=_RESTORE)
-    with _corrupt_unless_valid(where), _no_garbage_collection():
+    with _corrupt_unless_valid(where), no_garbage_collection():
         version = _version(data, where)
         if version == VERSION:
             state = decode_open(data, DeploymentState)
         else:
             raw = migrate(msgspec.json.decode(data), version, to=VERSION, environment=environment)
             state = decode_open(msgspec.json.encode(raw), DeploymentState)
-        _verify_checksums(state, where)
+        _verify_resources(state, where)
     return Decoded(state=state, version=version)
 
 
@@ -79,15 +79,17 @@ def _version(data: bytes, where: str) -> int:
     return version
 
 
-def _verify_checksums(state: DeploymentState, where: str) -> None:
+def _verify_resources(state: DeploymentState, where: str) -> None:
     for key, resource in state.resources.items():
+        if key != f"{resource.type.value}.{resource.id}".lower():
+            raise _edited(f"the record under {key} is of {resource.type.value} {resource.id}", where)
         definition = resource.metadata.definition
         if definition is not None and definition_checksum(definition) != resource.config_checksum:
-            raise CorruptStateError(
-                f"the definition of {key} does not match its config_checksum: it was edited by hand",
-                where=where,
-                way_out=_RESTORE,
-            )
+            raise _edited(f"the definition of {key} does not match its config_checksum", where)
+
+
+def _edited(what: str, where: str) -> CorruptStateError:
+    return CorruptStateError(f"{what}: it was edited by hand", where=where, way_out=_RESTORE)
 
 
 @contextmanager
@@ -98,15 +100,3 @@ def _corrupt_unless_valid(where: str) -> Iterator[None]:
         raise CorruptStateError(
             f"it is not a valid deployment state: {error}", where=where, way_out=_RESTORE
         ) from None
-
-
-@contextmanager
-def _no_garbage_collection() -> Iterator[None]:
-    """Spare the collector hundreds of thousands of new objects without a cycle: a third of the time."""
-    was_on = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_on:
-            gc.enable()

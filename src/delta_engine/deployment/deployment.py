@@ -15,8 +15,9 @@ from delta_engine.deployment.lock_record import LockHolder
 from delta_engine.deployment.locks.unlocked import NoLock
 from delta_engine.deployment.ports import JournalStore, LockLease, StateLock
 from delta_engine.deployment.recorder import Notify, RunRecorder
-from delta_engine.deployment.repository import LoadedState, StateRepository, utc_now
+from delta_engine.deployment.repository import LoadedState, StateRepository
 from delta_engine.deployment.run_facts import RunFacts, environment_record
+from delta_engine.deployment.stamps import utc_now
 from delta_engine.deployment.stores.memory import MemoryJournalStore, MemoryStateStore
 from delta_engine.execute.stopping import heard_afterwards, stopped_by_signals
 from delta_engine.stop import Stop

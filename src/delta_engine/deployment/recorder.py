@@ -25,7 +25,7 @@ from delta_engine.deployment.errors import StoreError
 from delta_engine.deployment.journal import Journal, JournalEntry, JournalStart, replay
 from delta_engine.deployment.ports import JournalStore
 from delta_engine.deployment.renamed_resources import with_settled_renames
-from delta_engine.deployment.repository import LoadedState, StateRepository, new_id, utc_now
+from delta_engine.deployment.repository import LoadedState, StateRepository
 from delta_engine.deployment.resources import (
     failed_table,
     table_key,
@@ -40,6 +40,7 @@ from delta_engine.deployment.schema_resources import (
     failed_schema,
     schema_key,
 )
+from delta_engine.deployment.stamps import new_id, utc_now
 from delta_engine.deployment.synchronizer import confirmed, synchronize
 from delta_engine.execute.action_runner import OutcomeKind, SchemaOutcome, TableOutcome
 from delta_engine.models import QualifiedName, Schema, Table

@@ -7,10 +7,9 @@ carries our write id is ours, whatever the store said.
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime, timezone
+from datetime import datetime
 from hashlib import sha256
 from pathlib import Path
 from tempfile import gettempdir
@@ -31,21 +30,12 @@ from delta_engine.deployment.errors import (
 )
 from delta_engine.deployment.local_files import write_atomically
 from delta_engine.deployment.ports import Identity, StateStore, StateVersion, StoredDocument
+from delta_engine.deployment.stamps import new_id, utc_now
 
 _ATTEMPTS = 3
 
 _REPLACED_SINCE = "replaced since"
 """The token of a document that was saved, and is not the current one any more: no store hands it out."""
-
-
-def utc_now() -> datetime:
-    """Return the time, UTC."""
-    return datetime.now(timezone.utc)
-
-
-def new_id() -> str:
-    """Return a fresh id."""
-    return uuid.uuid4().hex
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

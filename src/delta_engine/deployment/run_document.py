@@ -15,8 +15,8 @@ from delta_engine.deployment.document import (
     Checkpoint,
     DeploymentState,
 )
-from delta_engine.deployment.repository import new_id
 from delta_engine.deployment.run_facts import RunFacts
+from delta_engine.deployment.stamps import new_id
 from delta_engine.execute.action_runner import OutcomeKind
 
 _NOTHING_APPLIED = ApplyRecord(

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from uuid import uuid4
-
 from delta_engine.backends import Backend
+from delta_engine.deployment.stamps import new_id
 from delta_engine.drift.drift_report import DriftReport, PastRun
 from delta_engine.drift.history import DriftHistory
 from delta_engine.errors import StatementError
@@ -45,7 +44,7 @@ class DriftReporting:
             StatementError: the platform refused it.
         """
         if self._history is not None:
-            self._history.append(report, uuid4().hex)
+            self._history.append(report, new_id())
 
     def html(self, report: DriftReport) -> str:
         """Return a report as a page, with the earlier ones as a chart."""

@@ -13,10 +13,10 @@ from delta_engine.deployment.deployment import Deployment
 from delta_engine.deployment.document import DeploymentState
 from delta_engine.deployment.recorder import Notify
 from delta_engine.deployment.renamed_resources import last_applied_to, with_settled_renames
-from delta_engine.deployment.repository import utc_now
 from delta_engine.deployment.resources import last_applied
 from delta_engine.deployment.run_facts import RunFacts
 from delta_engine.deployment.schema_resources import last_applied_schemas
+from delta_engine.deployment.stamps import utc_now
 from delta_engine.drift.drift_report import DriftReport, ForeignPart
 from delta_engine.drift.evidence import Evidence
 from delta_engine.drift.pending import foreign_parts

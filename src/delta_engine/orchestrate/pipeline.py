@@ -13,8 +13,8 @@ from delta_engine.constraints.resolution import referenced_tables
 from delta_engine.deployment.attempts import attempts_of
 from delta_engine.deployment.document import DeploymentState
 from delta_engine.deployment.renamed_resources import last_applied_to
-from delta_engine.deployment.repository import utc_now
 from delta_engine.deployment.schema_resources import last_applied_schemas
+from delta_engine.deployment.stamps import utc_now
 from delta_engine.drift import schemas
 from delta_engine.drift.detector import DetectedTable, DriftDetector
 from delta_engine.drift.handling import (

@@ -8,7 +8,7 @@ from delta_engine.actions import TablePlan
 from delta_engine.backends import Backend
 from delta_engine.deployment.document import AppliedPlan, DeploymentState
 from delta_engine.deployment.local_files import write_atomically
-from delta_engine.deployment.repository import utc_now
+from delta_engine.deployment.stamps import utc_now
 from delta_engine.execute.action_runner import ScriptLine
 from delta_engine.orchestrate.orchestrator import Orchestrator, Preview
 from delta_engine.orchestrate.project import Project, rendered_script

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 from delta_engine.actions import TablePlan
 from delta_engine.deployment.deployment import LockedRun
-from delta_engine.deployment.repository import utc_now
+from delta_engine.deployment.stamps import utc_now
 from delta_engine.errors import StatementError
 from delta_engine.execute.action_runner import TableOutcome
 from delta_engine.execute.schema_executor import SchemaOutcome

@@ -11,8 +11,8 @@ from delta_engine.constraints.resolution import resolved
 from delta_engine.deployment.deployment import LockedRun
 from delta_engine.deployment.document import DeploymentState
 from delta_engine.deployment.errors import StaleStateError, UnsavedStateError
-from delta_engine.deployment.repository import utc_now
 from delta_engine.deployment.resources import last_applied, table_key
+from delta_engine.deployment.stamps import utc_now
 from delta_engine.drift import schemas
 from delta_engine.drift.detector import DetectedTable
 from delta_engine.drift.handling import irreversible, is_replaced, restored

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from delta_engine.config.model_files import load_models
 from delta_engine.config.settings import environments, load_settings
 from delta_engine.errors import ConfigError
 from delta_engine.orchestrate.project import load_project
 from delta_engine.policy import Allowance, DestructiveKind
+from tests.model_projects import load_models
 from tests.unit.config.projects import MODELS, Write
 
 TPCH = ["customer", "lineitem", "nation", "orders", "part", "partsupp", "region", "supplier"]

@@ -12,7 +12,6 @@ import pytest
 from delta_engine.config.described_edits import described_edit
 from delta_engine.config.model_edit_texts import ModelEdit, edit_text
 from delta_engine.config.model_edits import edit_models, is_editable
-from delta_engine.config.model_files import load_models
 from delta_engine.config.settings import Settings
 from delta_engine.errors import ConfigError, RefusalGroup, SourceLocation
 from delta_engine.models import (
@@ -29,7 +28,7 @@ from tests.model_edit_cases.in_braces import FLOW_TABLE, IN_BRACES, LINES_IN_BRA
 from tests.model_edit_cases.ordinary_files import BLOCK, CASES, FLOW
 from tests.model_edit_cases.unusual_files import SHARED, UNUSUAL
 from tests.model_edit_cases.whole_tables import WHOLE, WHOLE_CASES
-from tests.model_projects import HOSTILE, settings_of
+from tests.model_projects import HOSTILE, load_models, settings_of
 
 
 def changed(model: Table, change: Change | None) -> Table | None:

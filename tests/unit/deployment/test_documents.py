@@ -93,6 +93,16 @@ def test_the_checksum_covers_what_a_newer_minor_added() -> None:
     assert decoded(json.dumps(raw).encode()).resources
 
 
+@pytest.mark.parametrize(
+    "there", ["table.dev.silver.lines", "table.dev.silver.Orders", "schema.dev.silver.orders"]
+)
+def test_a_record_under_the_key_of_another_resource_is_refused(there: str) -> None:
+    raw = json.loads(encode_state(deployment_state(WORKED_MODEL)))
+    raw["resources"][there] = raw["resources"].pop("table.dev.silver.orders")
+    with pytest.raises(CorruptStateError, match=r"is of table dev\.silver\.orders: it was edited"):
+        decoded(json.dumps(raw).encode())
+
+
 def test_a_key_that_looks_like_ours_is_only_text() -> None:
     model = orders(properties={UNKNOWN_KEY: "x", "a": UNKNOWN_KEY})
     state = deployment_state(model)

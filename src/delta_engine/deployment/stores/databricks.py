@@ -11,13 +11,13 @@ import json
 import zlib
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from datetime import datetime, timezone
 from hashlib import sha256
 
 from delta_engine.deployment.databricks.delta_row import DeltaRow, Value
 from delta_engine.deployment.databricks.volume_files import VolumeFiles
 from delta_engine.deployment.errors import ConflictError, CorruptStateError, StoreError, UncertainWriteError
 from delta_engine.deployment.ports import Identity, StateVersion, StoredDocument
+from delta_engine.deployment.stamps import utc_now
 from delta_engine.sql_runner import Row, SqlRunner
 
 HEADS = "deployment_heads"
@@ -87,7 +87,7 @@ class DatabricksStateStore:
             "sha256": sha256(compressed).hexdigest(),
             "size": len(compressed),
             "blob": path,
-            "saved_at": datetime.now(timezone.utc).isoformat(timespec="seconds"),
+            "saved_at": utc_now().isoformat(timespec="seconds"),
         }
         try:
             self._head.replace(head, None if expected is None else json.loads(expected.token))

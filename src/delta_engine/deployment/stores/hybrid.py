@@ -16,7 +16,7 @@ import msgspec
 from delta_engine.deployment.local_files import write_atomically
 from delta_engine.deployment.lock_record import Moment
 from delta_engine.deployment.ports import Identity, StateStore, StateVersion, StoredDocument
-from delta_engine.deployment.repository import utc_now
+from delta_engine.deployment.stamps import utc_now
 
 
 class _Key(msgspec.Struct, frozen=True, kw_only=True):

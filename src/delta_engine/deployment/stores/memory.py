@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime, timezone
+from datetime import datetime
 from hashlib import sha256
 
 from delta_engine.deployment.errors import ConflictError
 from delta_engine.deployment.ports import Identity, StateVersion, StoredDocument
+from delta_engine.deployment.stamps import utc_now
 
 
 class MemoryStateStore:
@@ -37,7 +38,7 @@ class MemoryStateStore:
 
     def keep_version(self, version_id: str, data: bytes) -> None:
         """Keep a document that is about to be replaced."""
-        self._versions.setdefault(version_id, (datetime.now(timezone.utc), data))
+        self._versions.setdefault(version_id, (utc_now(), data))
 
     def versions(self) -> Sequence[StateVersion]:
         """Return the kept versions, newest first."""
