@@ -48,7 +48,7 @@ def best_seconds(
         clock: what tells the time; `time.process_time` for work that waits for nothing and runs in one thread: what
             it takes of a processor is how long it takes on a machine that does nothing else.
     """
-    return min(_seconds(work, clock) for _ in range(rounds))
+    return min(seconds_of(work, clock) for _ in range(rounds))
 
 
 def peak_memory() -> float:
@@ -57,7 +57,8 @@ def peak_memory() -> float:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / 2**20
 
 
-def _seconds(work: Callable[[], object], clock: Callable[[], float]) -> float:
+def seconds_of(work: Callable[[], object], clock: Callable[[], float]) -> float:
+    """Return how long work takes, once; `clock` as for `best_seconds`."""
     began = clock()
     work()
     return clock() - began

@@ -29,6 +29,7 @@ from delta_engine.execute.recording_sql_runner import RecordingSqlRunner
 from delta_engine.execute.spark_sessions import open_local_session
 from delta_engine.models import Column, Table
 from delta_engine.orchestrate.orchestrator import Orchestrator
+from delta_engine.sql import sql_describe_table, sql_show_table_properties
 from delta_engine.state.states import ABSENT, CatalogState, TableState
 
 if TYPE_CHECKING:
@@ -139,7 +140,8 @@ def _no_op(spark: SparkSession, warehouse: Path) -> None:
 def _bare_reading(spark: SparkSession, warehouse: Path) -> None:
     def read(address: str) -> None:
         spark.table(address).schema  # noqa: B018 - reading it is the work
-        spark.sql(f"SHOW TBLPROPERTIES {address}").collect()
+        for sql in (sql_show_table_properties(address), sql_describe_table(address)):
+            spark.sql(sql).collect()  # the latter alone has the table's comment and partitions
 
     addressing = PathAddressing(warehouse)
     _in_parallel(read, [addressing.table(model.qualified_name) for model in models()])
