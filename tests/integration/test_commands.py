@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from delta_engine.deployment.locks.file import FileLock
 from delta_engine.execute.spark_sql_runner import SparkSqlRunner
 from delta_engine.sql_runner import Row
 from tests.builders import address_of_orders
 from tests.commandline import CommandLine
+from tests.deployment_builders import HOLDER
 from tests.integration.counting import READS
 
 if TYPE_CHECKING:
@@ -195,3 +197,19 @@ def test_on_a_terminal_sync_asks(
 
 def _refuse(_question: str, **_options: object) -> bool:
     return False
+
+
+def test_a_locked_environment_is_left_alone_after_a_while(
+    spark: SparkSession, delta_engine: CommandLine, project: Path
+) -> None:
+    config = project / "conf" / "local.yml"
+    config.write_text(config.read_text() + "state_backend: {type: local, lock: {timeout_seconds: 0}}\n")
+    lease = FileLock(project / ".delta-engine" / "state", "local").acquire(HOLDER, timeout_seconds=0)
+    refused = delta_engine("-e", "local", "sync")
+    assert refused.code == 4
+    assert "note: waiting for the lock: held by ana@example.com on build-7" in refused.stderr
+    assert "locked: " in refused.stderr
+    assert not (project / ".delta-engine" / "warehouse").exists()
+    assert delta_engine("-e", "local", "plan").code == 0  # looking takes no lock
+    lease.release()
+    assert delta_engine("-e", "local", "sync").code == 0
