@@ -7,6 +7,7 @@ locked run replays it if it fits the document: same state id, same serial.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence, Set
+from contextlib import suppress
 from dataclasses import dataclass
 
 import msgspec
@@ -120,8 +121,12 @@ def replay(state: DeploymentState, journals: Mapping[str, Sequence[bytes]]) -> R
     notes: list[str] = []
     started = [(run_id, *_parse(lines)) for run_id, lines in journals.items()]
     for run_id, start, entries in sorted(started, key=lambda item: item[1].fence if item[1] else 0):
-        if start is None or run_id in (state.write_id, *state.recent_write_ids):
-            continue  # nothing was changed yet, or the run's own save has it all
+        if run_id in (state.write_id, *state.recent_write_ids):
+            continue  # the run's own save has it all
+        if start is None:
+            if len(journals[run_id]) > 1:  # with less, nothing was changed yet
+                notes.append(_without_beginning(run_id))
+            continue
         who = f"a run of {start.started_by} that began {start.started_at:%Y-%m-%d %H:%M:%S} UTC"
         if (start.state_id, start.serial) != (state.state_id, state.serial):
             notes.append(_misfit(who, start, entries, state))
@@ -144,15 +149,24 @@ def replay(state: DeploymentState, journals: Mapping[str, Sequence[bytes]]) -> R
 
 
 def _parse(lines: Sequence[bytes]) -> tuple[JournalStart | None, list[JournalEntry]]:
-    """Read entries up to the first that is not whole: a killed run tears at most its last one."""
+    """Read entries up to the first that is not whole: a killed run tears at most its last one.
+
+    Of a journal whose removal broke off, the first may be gone.
+    """
+    start: JournalStart | None = None
     entries: list[JournalEntry] = []
-    try:
+    with suppress(msgspec.DecodeError, UnicodeDecodeError):
         start = decode_open(lines[0], JournalStart) if lines else None
         for line in lines[1:]:
             entries.append(decode_open(line, JournalEntry))
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        start = start if entries or len(lines) > 1 else None
     return start, entries
+
+
+def _without_beginning(run_id: str) -> str:
+    return (
+        f"the journal of run {run_id} was left out: its beginning is gone or damaged, so that nobody can tell which "
+        "document it goes with"
+    )
 
 
 def _misfit(who: str, start: JournalStart, entries: Sequence[JournalEntry], state: DeploymentState) -> str:

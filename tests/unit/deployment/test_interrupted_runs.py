@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from delta_engine.actions import CreateTable
 from delta_engine.deployment.deployment import Deployment
+from delta_engine.deployment.errors import StoreError
+from delta_engine.deployment.stores.memory import MemoryJournalStore
 from delta_engine.execute.action_runner import TableOutcome
 from delta_engine.models import Table
 from tests.builders import orders
+from tests.deployment_builders import deployment_over
 from tests.fake_platform import FakePlatform, comments, engine_over, recorded, statuses, sync
 from tests.simulation import created
 from tests.unit.deployment.runs import CHANGED, TABLES
@@ -84,3 +89,45 @@ def test_the_first_run_of_all_may_be_interrupted_too(platform: FakePlatform, dep
     (note,) = sync(platform, deployment, *TABLES)
     assert "2 tables were recorded, 1 were not done" in note
     assert set(statuses(deployment).values()) == {"healthy"}
+
+
+class _FirstEntryRemoved(MemoryJournalStore):
+    """Removes the first entry of a journal, and fails at the second."""
+
+    def remove(self, run_id: str) -> None:
+        entries = list(self.read()[run_id])
+        super().remove(run_id)
+        for position, entry in enumerate(entries[1:]):
+            self.append(run_id, position, entry)
+        if len(entries) > 1:
+            raise StoreError("the store is away")
+
+
+def test_a_journal_whose_removal_broke_off_is_in_nobodys_way(platform: FakePlatform, tmp_path: Path) -> None:
+    deployment = deployment_over(tmp_path, journals=_FirstEntryRemoved())
+    sync(platform, deployment, *TABLES)
+    assert [len(entries) for entries in deployment.journals.read().values()] == [3]
+    assert sync(platform, deployment, *CHANGED) == ["a journal could not be removed: the store is away"] * 2
+    assert comments(deployment) == {"a": "second", "b": "second", "c": "second"}
+
+
+def test_a_journal_without_its_beginning_is_left_out_and_named(
+    platform: FakePlatform, deployment: Deployment
+) -> None:
+    sync(platform, deployment, *TABLES)
+    for position, entry in enumerate((b'{"torn', b"{}")):
+        deployment.journals.append("run-1", position, entry)
+    (note,) = sync(platform, deployment, *CHANGED)
+    assert note == (
+        "the journal of run run-1 was left out: its beginning is gone or damaged, so that nobody can tell which "
+        "document it goes with"
+    )
+    assert deployment.journals.read() == {}
+
+
+def test_a_journal_that_was_torn_at_its_beginning_tells_of_nothing(
+    platform: FakePlatform, deployment: Deployment
+) -> None:
+    deployment.journals.append("run-1", 0, b'{"torn')
+    assert sync(platform, deployment, *TABLES) == []
+    assert deployment.journals.read() == {}
