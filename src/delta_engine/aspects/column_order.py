@@ -50,9 +50,9 @@ def diff(comparison: Comparison) -> Iterator[MoveColumn]:
     dropped = {column.key for column in comparison.dropped}
     kept = [column for column in comparison.observed.columns if column.key not in dropped]
     present = [column.key for column in (*kept, *comparison.added)]
-    wanted = [column.key for column in comparison.desired.columns if column.key in set(present)]
     names = {column.key: column.name for column in (*kept, *comparison.added)}
     places = {key: place for place, key in enumerate(present)}
+    wanted = [column.key for column in comparison.desired.columns if column.key in places]
     identities = [column.key for column in kept if column.identity and column.key in set(wanted)]
     movable = [key for key in wanted if _is_in_order(key, identities, wanted, places)]
     staying = {movable[one] for one in longest_increasing([places[key] for key in movable])}

@@ -191,7 +191,13 @@ def _with_unmanaged(
 
     A table that a run only attempted, and that is not declared any more, is one of them, or was never made.
     """
-    given_up = {key for key, found in resources.items() if _is_given_up(key, found, observed, managed)}
+    formers = {table_key(table.former_name) for table in observed.tables.values() if table.former_name}
+    listed = observed.schemas | observed.missing_schemas
+    given_up = {
+        key
+        for key, found in resources.items()
+        if key not in managed and key not in formers and _is_given_up(key, found, listed)
+    }
     kept = {
         key: found
         for key, found in resources.items()
@@ -206,11 +212,9 @@ def _with_unmanaged(
     return kept
 
 
-def _is_given_up(key: str, resource: Resource, observed: CatalogState, managed: Collection[str]) -> bool:
-    """Whether nothing was ever applied to a table, and no model wants it any more."""
-    if resource.type is not ResourceType.TABLE or resource.metadata.definition is not None or key in managed:
+def _is_given_up(key: str, resource: Resource, listed: Collection[tuple[str, str]]) -> bool:
+    """Whether nothing was ever applied to a table that no model wants, in one of the schemas that were listed."""
+    if resource.type is not ResourceType.TABLE or resource.metadata.definition is not None:
         return False
     catalog, schema = key.split(".")[1:3]
-    formers = {table_key(table.former_name) for table in observed.tables.values() if table.former_name}
-    is_listed = (catalog, schema) in observed.schemas | observed.missing_schemas
-    return is_listed and resource.status is not Status.UNMANAGED and key not in formers
+    return resource.status is not Status.UNMANAGED and (catalog, schema) in listed

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from delta_engine import aspects
@@ -46,7 +46,17 @@ def undone(model: Table, table: DetectedTable, policy: Policy = NO_POLICY) -> tu
 
     What the model has taken in by now is not among them, nor the order of columns, unless the policy enforces it.
     """
-    return tuple(detail for detail in table.details if _is_undone(detail.deviation, model, table, policy))
+    if not table.observed.exists:
+        return table.details
+    declared = {column.key for column in model.columns}
+    comparison = Comparison.of(model, table.observed, last_applied=table.applied.table, policy=policy)
+    wanted = {(one.change.subject, one.change.desired) for one in aspects.differences(comparison)}
+    moves_columns = any(column_order.diff(Comparison.of(model, table.observed, policy=policy)))
+    return tuple(
+        detail
+        for detail in table.details
+        if _is_undone(detail.deviation, declared, wanted, moves_columns=moves_columns)
+    )
 
 
 def tolerant(
@@ -204,25 +214,32 @@ def renames_of(table: DetectedTable) -> Mapping[str, str]:
     }
 
 
-def _is_undone(deviation: Deviation, model: Table, table: DetectedTable, policy: Policy) -> bool:
-    if deviation.kind in _BEYOND_MODELS:
-        return True
-    if deviation.kind is DriftKind.COLUMN_ORDER:
-        return any(column_order.diff(Comparison.of(model, table.observed, policy=policy)))
-    declared = {column.key for column in model.columns}
-    if deviation.kind is DriftKind.COLUMN_RENAMED:
-        return str(deviation.expected).lower() in declared
-    match deviation.difference:
-        case aspects.Difference(action=ColumnAdd(column)):
+def _is_undone(
+    deviation: Deviation,
+    declared: Collection[str],
+    wanted: Collection[tuple[str, str | None]],
+    *,
+    moves_columns: bool,
+) -> bool:
+    """Whether a plan undoes a deviation of a table that exists.
+
+    Args:
+        deviation: what is not as it was applied.
+        declared: the keys of the model's columns.
+        wanted: what a plan changes, and to what.
+        moves_columns: whether it moves any.
+    """
+    match deviation:
+        case Deviation(kind=kind) if kind in _BEYOND_MODELS:
+            return True
+        case Deviation(kind=DriftKind.COLUMN_ORDER):
+            return moves_columns
+        case Deviation(kind=DriftKind.COLUMN_RENAMED):
+            return str(deviation.expected).lower() in declared
+        case Deviation(difference=aspects.Difference(action=ColumnAdd(column))):
             return column.key in declared
-        case aspects.Difference(action=ColumnDrop(column)):
+        case Deviation(difference=aspects.Difference(action=ColumnDrop(column))):
             return column.key not in declared
-    wanted = {
-        (difference.change.subject, difference.change.desired)
-        for difference in aspects.differences(
-            Comparison.of(model, table.observed, last_applied=table.applied.table, policy=policy)
-        )
-    }
     return (deviation.field, deviation.expected) in wanted
 
 
