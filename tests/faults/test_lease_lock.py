@@ -179,6 +179,17 @@ def test_a_store_that_is_down_for_less_than_a_lease_is_ridden_out(records: Recor
     lease.check()  # nobody took it over in the meantime
 
 
+def test_a_beat_that_was_not_written_renews_nothing(records: Records, clock: Clock) -> None:
+    lease = take(lock_over(records, clock))
+    records.faults = ["not done"] * 2
+    clock.now += LEASE * 0.9
+    lease.check()
+    clock.now += LEASE * 0.2  # who waits has seen one beat for longer than a lease
+    with pytest.raises(LockLost, match="could not be renewed"):
+        lease.check()
+    lease.check()  # nobody took it over in the meantime
+
+
 @pytest.mark.parametrize("fault", ["lost", "hidden retry"])
 def test_lost_answers_are_found_by_reading_back(records: Records, clock: Clock, fault: str) -> None:
     lock = lock_over(records, clock)

@@ -248,7 +248,10 @@ class Lease:
                     if found is None or found[0] not in (self._record, beaten):
                         self._lost_to = _loser_words(found and found[0], self._record)
                         return
-                    beaten, token = found
+                    token = found[1]
+                    if found[0] != beaten:  # still ours, but who waits has seen no new beat
+                        self._token = token
+                        return
             except StoreError:
                 return
             self._record, self._token, self._renewed_at = beaten, token, asked_at
