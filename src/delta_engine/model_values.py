@@ -1,11 +1,13 @@
 """The values that people give to models in Python: taken as they are natural, and wrong ones refused where they stand.
 
 A value of a wrong type has no canonical form, and would be found out by whatever meets it first, perhaps between two
-statements. So it is a `TypeError` at the line that gives it. What may be declared is the business of `validation`.
+statements. So it is a `TypeError` at the line that gives it, and a text that no file can hold is a `ValueError`. What
+may be declared is the business of `validation`.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import TypeVar
@@ -18,6 +20,14 @@ _NO_LISTS = (str, bytes, dict, set, frozenset)
 
 _NOTHING: Mapping[str, str] = MappingProxyType({})
 
+_HALF_CHARACTER = re.compile("[\ud800-\udfff]")
+"""JSON and Java write a character beyond U+FFFF as a pair of these; to Python each is a character of its own."""
+
+
+def has_half_a_character(text: str) -> bool:
+    """Whether a text has a half of a character, for which UTF-8 has no bytes: no file and no statement can hold it."""
+    return not text.isascii() and _HALF_CHARACTER.search(text) is not None
+
 
 def to_text(value: object, what: str, of: str = "") -> str:
     """Return a text, and nothing but a text of those that are more, such as members of enums.
@@ -29,12 +39,18 @@ def to_text(value: object, what: str, of: str = "") -> str:
 
     Raises:
         TypeError: it is none.
+        ValueError: it has half a character.
     """
-    if type(value) is str:
+    if type(value) is str and value.isascii():  # most
         return value
-    if isinstance(value, str):
-        return str.__str__(value)
-    raise _wrong(value, what, of, "a text")
+    if not isinstance(value, str):
+        raise _wrong(value, what, of, "a text")
+    if has_half_a_character(value):
+        raise ValueError(
+            rf"{_subject(what, of)} has half a character (\ud800 to \udfff), which no text may have: {value!r}. "
+            r"Write the character itself, or \U and its eight digits"
+        )
+    return str.__str__(value)
 
 
 def to_optional_text(value: object, what: str, of: str = "") -> str | None:
@@ -148,5 +164,8 @@ def _privileges(granted: Iterable[str]) -> tuple[str, ...]:
 
 
 def _wrong(value: object, what: str, of: str, wanted: str) -> TypeError:
-    subject = f"{what} of {of!r}" if of else what
-    return TypeError(f"{subject} takes {wanted}, not {value!r}")
+    return TypeError(f"{_subject(what, of)} takes {wanted}, not {value!r}")
+
+
+def _subject(what: str, of: str) -> str:
+    return f"{what} of {of!r}" if of else what

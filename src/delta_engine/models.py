@@ -171,7 +171,7 @@ class Table:
     Raises:
         InvalidModelError: a column has a type that Delta cannot store.
         TypeError: a value is not of the type that its argument takes.
-        ValueError: `manages` names what is no `Part`.
+        ValueError: `manages` names what is no `Part`, or a text has half a character.
     """
 
     catalog_name: str

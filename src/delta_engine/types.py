@@ -12,6 +12,8 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
+from delta_engine.model_values import has_half_a_character
+
 if TYPE_CHECKING:
     from sqlglot import exp
 
@@ -191,7 +193,18 @@ def first_unsupported(data_type: DataType) -> UnsupportedType | None:
     """Return the first part of a type that Delta cannot store, or None."""
     if isinstance(data_type, (AtomicType, DecimalType, CharacterType)):
         return None  # most columns: nothing inside to look at
-    return next((part for part in parts(data_type) if isinstance(part, UnsupportedType)), None)
+    for part in parts(data_type):
+        match part:
+            case UnsupportedType():
+                return part
+            case StructType(fields):
+                for field in fields:
+                    if has_half_a_character(field.name + field.comment):
+                        return UnsupportedType(
+                            f"struct<{field.name}: …>",
+                            "its field has half a character, which no text may have",
+                        )
+    return None
 
 
 def uses_type(data_type: DataType, name: str) -> bool:

@@ -11,6 +11,7 @@ from types import MappingProxyType
 
 import pytest
 
+from delta_engine.errors import InvalidModelError
 from delta_engine.model_values import to_names
 from delta_engine.models import (
     CheckConstraint,
@@ -24,6 +25,7 @@ from delta_engine.models import (
     Schema,
     Table,
 )
+from delta_engine.types import AtomicType, DataType, StructField, StructType
 
 
 class Text(str, Enum):
@@ -137,6 +139,47 @@ def test_an_unknown_part_is_refused_with_those_that_there_are() -> None:
     ) as caught:
         table(manages=["colums"])
     assert str(caught.value).endswith("row_filters, grants, owner")
+
+
+HALVES: list[tuple[Callable[[], object], str]] = [
+    (
+        lambda: Column("i\ud83d", "int"),
+        r"name has half a character (\ud800 to \udfff), which no text may have: ",
+    ),
+    (lambda: column(comment="\udfff"), "comment of 'id' has half a character "),
+    (lambda: column(tags={"pii": "\ud800"}), "tags has half a character "),
+    (lambda: table(table_properties={"\ud800": ""}), "table_properties has half a character "),
+    (lambda: table(cluster_by=["\ud800"]), "cluster_by has half a character "),
+    (lambda: table(owner="\ud800"), "owner of 'orders' has half a character "),
+    (lambda: table(grants={"\ud800": ["SELECT"]}), "grants has half a character "),
+    (lambda: Schema("dev", "silver", "\ud800"), "comment of 'silver' has half a character "),
+]
+
+
+@pytest.mark.parametrize(("make", "message"), HALVES, ids=[str(place) for place, _ in enumerate(HALVES)])
+def test_half_a_character_is_refused_where_it_is_declared(make: Callable[[], object], message: str) -> None:
+    with pytest.raises(ValueError, match="Write the character itself") as caught:
+        make()
+    assert str(caught.value).startswith(message)
+
+
+@pytest.mark.parametrize(
+    "inside",
+    [
+        "struct<`a\ud83d`: int>",
+        "array<struct<a: int COMMENT '\ud83d'>>",
+        StructType((StructField("\ud83d", AtomicType("int")),)),
+    ],
+    ids=["name", "comment", "canonical"],
+)
+def test_half_a_character_inside_a_type_is_refused_with_table_and_column(inside: DataType | str) -> None:
+    with pytest.raises(InvalidModelError, match="half a character") as caught:
+        table(columns=[Column("address", inside)])
+    assert (caught.value.table, caught.value.column) == ("dev.silver.orders", "address")
+
+
+def test_characters_beyond_the_first_plane_are_whole() -> None:
+    assert column(comment="🚀 žluť").comment == "🚀 žluť"
 
 
 def test_what_is_natural_is_taken() -> None:

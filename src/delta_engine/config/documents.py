@@ -13,6 +13,7 @@ import msgspec
 
 from delta_engine.config.wrong_kinds import wrong_kind
 from delta_engine.errors import ConfigError, SourceLocation
+from delta_engine.model_values import has_half_a_character
 
 DocumentPath = tuple[str | int, ...]
 """Where a value stands in a document: keys and list positions from the root."""
@@ -25,9 +26,6 @@ MAX_NODES = 1_000_000
 MAX_DEPTH = 64
 
 _MOST_CHOICES = 20
-
-_HALF_CHARACTER = re.compile("[\ud800-\udfff]")
-"""JSON writes a character beyond U+FFFF as a pair of these; YAML takes each for a character of its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,14 +176,14 @@ def _index(root: Any, file: str) -> tuple[dict[DocumentPath, int], dict[Document
         lines.setdefault(path, node.start_mark.line + 1)
         match node.id:
             case "scalar":
-                if _HALF_CHARACTER.search(node.value):
+                if has_half_a_character(node.value):
                     raise _half_a_character(SourceLocation(file, lines[path]))
                 scalars[path] = node.value
             case "sequence":
                 pending += [((*path, i), item) for i, item in enumerate(node.value)]
             case "mapping":
                 for key, item in node.value:
-                    if _HALF_CHARACTER.search(str(key.value)):
+                    if has_half_a_character(str(key.value)):
                         raise _half_a_character(SourceLocation(file, key.start_mark.line + 1))
                     inner = (*path, str(key.value))
                     if inner in lines:
