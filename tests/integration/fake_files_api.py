@@ -23,8 +23,8 @@ class FakeFilesApi:
 
     Args:
         files: contents by path.
-        faults: for the next uploads, one each: `503`, `lost` (done, but not answered), `empty` (an empty file is
-            written, success is reported), `denied`.
+        faults: for the next uploads, one each: `502` (done, but the gateway does not know), `503`, `lost` (done, but
+            not answered), `empty` (an empty file is written, success is reported), `denied`.
         volumes: the volumes that exist; any by default.
         requests: method and path of every request.
     """
@@ -93,6 +93,8 @@ class FilesHandler(BaseHTTPRequestHandler):
             if fault == "lost":
                 self.close_connection = True
                 self.connection.close()
+            elif fault == "502":
+                self._error(502, "BAD_GATEWAY")
             else:
                 self._answer(204)
 

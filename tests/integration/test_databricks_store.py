@@ -164,7 +164,7 @@ def test_two_processes_lose_nothing(runner: SparkSqlRunner, api: FakeFilesApi, t
     assert loaded.state.serial == 9
 
 
-@pytest.mark.parametrize("fault", ["503", "lost"])
+@pytest.mark.parametrize("fault", ["502", "503", "lost"])
 def test_faults_of_an_upload_are_ridden_out(
     runner: SparkSqlRunner, api: FakeFilesApi, tmp_path: Path, fault: str
 ) -> None:

@@ -63,7 +63,8 @@ class FakeWorkspace:
         run: runs a statement.
         files: the files of its volumes.
         faults: kind of request (`submit`, `ask`, `chunk`, `cancel`, `download`) and what becomes of the next ones:
-            a status such as `429`, `lost` (done, and not answered), `cut` (half of the answer), `html`, `ok`.
+            a status such as `429`, `lost` (done, and not answered), `cut` (half of the answer), `html`, `list` and
+            `empty` (JSON that is no answer), `ok`.
         states: for the next statements, the states that they show before they run; where the last one is `forever`,
             the first is never left.
         chunk_rows: how many rows a chunk has.
@@ -242,6 +243,10 @@ class _Handler(FilesHandler):
                 self.wfile.write(data[: len(data) // 2])
             case "html":
                 self._answer(200, b"<html>a proxy</html>", "text/html")
+            case "list":
+                self._answer(200, b'["a proxy"]', "application/json")
+            case "empty":
+                self._answer(200, b"{}", "application/json")
             case _:
                 self._answer(status, data, "application/json")
 
@@ -261,6 +266,7 @@ _CODES = {
     404: "RESOURCE_DOES_NOT_EXIST",
     429: "REQUEST_LIMIT_EXCEEDED",
     500: "INTERNAL_ERROR",
+    502: "BAD_GATEWAY",
     503: "TEMPORARILY_UNAVAILABLE",
 }
 

@@ -161,11 +161,13 @@ class WarehouseSqlRunner:
         raise AssertionError("waits never end")
 
     def _asked(self, statement_id: str) -> StatementResponse:
-        return self._calls.make(
-            lambda: self._api.get_statement(statement_id),
-            is_repeatable=True,
-            last_patience_seconds=_LAST_PATIENCE_SECONDS,
-        )
+        def ask() -> StatementResponse:
+            response = self._api.get_statement(statement_id)
+            if response.status is None:
+                raise CallError("the answer does not say how it gets on", failure=Failure.UNKNOWN)
+            return response
+
+        return self._calls.make(ask, is_repeatable=True, last_patience_seconds=_LAST_PATIENCE_SECONDS)
 
     def _withdrawn(self, statement_id: str, sql: str) -> StatementResponse:
         """Cancel a statement because nobody needs it any more, and return its end if that came first.
@@ -227,6 +229,8 @@ class WarehouseSqlRunner:
         assert response.status is not None
         match response.status.state:
             case StatementState.SUCCEEDED:
+                if _is_question(sql) and (response.manifest is None or response.manifest.schema is None):
+                    raise incomplete("it does not say which columns it has", sql)
                 return self._results.rows(response, sql)
             case StatementState.CLOSED if _is_question(sql):
                 raise incomplete("the statement was closed before its rows were fetched", sql)

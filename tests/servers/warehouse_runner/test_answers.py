@@ -128,7 +128,30 @@ def _the_same_chunk_again(answer: dict[str, dict[str, object]]) -> None:
     answer["result"]["next_chunk_index"] = 0
 
 
-@pytest.mark.parametrize("tamper", [_truncated, _one_row_more, _another_chunk, _the_same_chunk_again])
+def _no_columns(answer: dict[str, dict[str, object]]) -> None:
+    del answer["manifest"]
+
+
+def _no_rows(answer: dict[str, dict[str, object]]) -> None:
+    answer["result"]["data_array"] = [None]
+
+
+def _no_list(answer: dict[str, dict[str, object]]) -> None:
+    answer["result"]["data_array"] = {"0": ["1"]}
+
+
+@pytest.mark.parametrize(
+    "tamper",
+    [
+        _truncated,
+        _one_row_more,
+        _another_chunk,
+        _the_same_chunk_again,
+        _no_columns,
+        _no_rows,
+        _no_list,
+    ],
+)
 def test_half_an_answer_is_none(
     runner: WarehouseSqlRunner, workspace: FakeWorkspace, tamper: Callable[[dict[str, object]], None]
 ) -> None:

@@ -51,7 +51,7 @@ def test_throttled_statements_are_handed_in_again(
     assert len(workspace.submitted) == 1
 
 
-@pytest.mark.parametrize("fault", ["lost", "cut", "html", "500"])
+@pytest.mark.parametrize("fault", ["lost", "cut", "html", "list", "500", "502"])
 def test_a_change_whose_answer_is_lost_runs_once_and_nobody_claims_to_know(
     runner: WarehouseSqlRunner, workspace: FakeWorkspace, fault: str
 ) -> None:
@@ -71,7 +71,7 @@ def test_a_change_that_finds_nobody_there_is_for_the_run_to_try_again(
     assert workspace.submitted == []
 
 
-@pytest.mark.parametrize("fault", ["lost", "cut", "html", "500"])
+@pytest.mark.parametrize("fault", ["lost", "cut", "html", "list", "500", "502"])
 def test_a_question_whose_answer_is_lost_is_asked_again(
     runner: WarehouseSqlRunner, workspace: FakeWorkspace, fault: str
 ) -> None:
@@ -79,7 +79,7 @@ def test_a_question_whose_answer_is_lost_is_asked_again(
     assert runner.run("SELECT 1 AS one") == [{"one": 1}]
 
 
-@pytest.mark.parametrize("fault", ["lost", "cut", "html", "500", "503"])
+@pytest.mark.parametrize("fault", ["lost", "cut", "html", "list", "500", "502", "503"])
 def test_answers_lost_on_the_way_to_the_end_are_asked_for_again(
     runner: WarehouseSqlRunner, workspace: FakeWorkspace, fault: str
 ) -> None:
@@ -98,6 +98,16 @@ def test_a_warehouse_that_dies_leaves_a_change_in_doubt(
     error = refused(runner, CHANGE)
     assert error.error_class is None
     assert "accepted" in str(error)
+
+
+def test_a_warehouse_that_never_says_how_a_change_gets_on_leaves_it_in_doubt(
+    runner: WarehouseSqlRunner, workspace: FakeWorkspace, time: Time
+) -> None:
+    workspace.faults = {"ask": ["empty"] * 100}
+    error = refused(runner, CHANGE)
+    assert error.error_class is None
+    assert "does not say how it gets on" in str(error)
+    assert 0 < time.now < 310
 
 
 def test_what_somebody_else_cancels_fails(runner: WarehouseSqlRunner, workspace: FakeWorkspace) -> None:

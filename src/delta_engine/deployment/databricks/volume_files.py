@@ -221,4 +221,6 @@ def _errors(path: str, *, is_write: bool) -> Iterator[None]:
         kind = UncertainWriteError if is_write else StoreError
         raise kind(f"{path}: no usable answer, also when asked again: {error}") from error
     except DatabricksError as error:
-        raise StoreError(f"{path}: {error}") from error
+        # what has no class of its own, as a gateway's 502, tells nothing of what was done
+        kind = UncertainWriteError if is_write and type(error) is DatabricksError else StoreError
+        raise kind(f"{path}: {error}") from error

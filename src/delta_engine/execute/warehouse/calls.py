@@ -154,6 +154,8 @@ def _attempt(call: Callable[[], Answer]) -> Answer:
         raise _call_error(error.__cause__) from error
     except (DatabricksError, RequestException, ValueError) as error:  # ValueError: no login any more, no JSON
         raise _call_error(error) from error
+    except (AttributeError, TypeError, OverflowError) as error:  # the SDK's words for JSON of another shape
+        raise CallError(f"the answer cannot be understood: {error}", failure=Failure.UNKNOWN) from error
 
 
 def _call_error(error: BaseException) -> CallError:
@@ -167,6 +169,8 @@ def _call_error(error: BaseException) -> CallError:
         case sdk.TemporarilyUnavailable():
             failure, code = Failure.UNAVAILABLE, "TEMPORARILY_UNAVAILABLE"
         case sdk.InternalError() | sdk.DeadlineExceeded() | sdk.OperationTimeout():
+            failure = Failure.UNKNOWN
+        case DatabricksError() if type(error) is DatabricksError:  # as a gateway's 502, which has no class
             failure = Failure.UNKNOWN
         case DatabricksError():
             failure, code = Failure.REFUSED, error.error_code

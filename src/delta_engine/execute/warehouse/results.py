@@ -62,7 +62,7 @@ class Results:
             index, following = _place(chunk)
             if index not in (None, position):
                 raise incomplete(f"chunk {index} came for chunk {position}", sql)
-            yield from chunk.data_array or ()
+            yield from _checked(chunk.data_array or [], sql)
             for link in chunk.external_links or ():
                 yield from self._downloaded(link, sql)
             if following is None:
@@ -80,10 +80,10 @@ class Results:
     def _downloaded(self, link: ExternalLink, sql: str) -> Sequence[Sequence[object]]:
         data = self._calls.make(lambda: _download(link), is_repeatable=True)
         try:
-            found: Sequence[Sequence[object]] = json.loads(data)
-        except ValueError as error:
+            found: object = json.loads(data)
+        except (ValueError, RecursionError) as error:
             raise incomplete("a downloaded chunk is no JSON", sql) from error
-        return found
+        return _checked(found, sql)
 
 
 def _download(link: ExternalLink) -> bytes:
@@ -109,10 +109,16 @@ def _place(chunk: ResultData) -> tuple[int | None, int | None]:
     return chunk.chunk_index, chunk.next_chunk_index
 
 
+def _checked(rows: object, sql: str) -> Sequence[Sequence[object]]:
+    if not isinstance(rows, list) or not all(isinstance(row, list) for row in rows):
+        raise incomplete("a chunk is no list of rows", sql)
+    return rows
+
+
 def _row(columns: Sequence[tuple[str, Convert]], values: Sequence[object], sql: str) -> Row:
     try:
         return {name: convert(value) for (name, convert), value in zip(columns, values, strict=True)}
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise StatementError(
             f"the warehouse's answer cannot be read: {error}", sql=sql, error_class="UNREADABLE_RESULT"
         ) from error
