@@ -131,3 +131,11 @@ def test_a_journal_that_was_torn_at_its_beginning_tells_of_nothing(
     deployment.journals.append("run-1", 0, b'{"torn')
     assert sync(platform, deployment, *TABLES) == []
     assert deployment.journals.read() == {}
+
+
+def test_a_journal_that_goes_while_somebody_looks_without_a_lock_is_no_error(
+    platform: FakePlatform, deployment: Deployment, tmp_path: Path
+) -> None:
+    interrupted_sync(platform, deployment, *TABLES, after=2)
+    (tmp_path / "test.journal" / "gone.jsonl").symlink_to(tmp_path / "nothing")
+    assert len(deployment.journals.read()) == 1

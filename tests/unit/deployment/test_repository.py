@@ -248,7 +248,7 @@ class TestHybrid:
         clock[0] = NOON - timedelta(seconds=1)
         assert store.read(allow_cached=True) == second.stored
 
-    @pytest.mark.parametrize("damage", [b"", b"{}\n", b"no header"])
+    @pytest.mark.parametrize("damage", [b"", b"{}\n", b"no header", b'{"location": "\xff"}\n'])
     def test_a_broken_copy_is_as_good_as_none(self, tmp_path: Path, damage: bytes) -> None:
         remote = MemoryStateStore()
         store = HybridStateStore(remote, tmp_path, "test", max_age_seconds=300)
@@ -256,6 +256,14 @@ class TestHybrid:
         copy = tmp_path / "test.cache"
         copy.write_bytes(damage or copy.read_bytes().replace(b"dev", b"xxx"))
         assert store.read(allow_cached=True) == saved.stored
+
+    @pytest.mark.parametrize("damaged", [b'{"state_id": "\xff"}', b"[" * 100_000])
+    def test_a_damaged_remote_document_is_called_that(self, tmp_path: Path, damaged: bytes) -> None:
+        remote = MemoryStateStore()
+        remote.replace(damaged, Identity(state_id="state-1", serial=1, write_id="write-1"), None)
+        store = HybridStateStore(remote, tmp_path, "test", max_age_seconds=300)
+        with pytest.raises(CorruptStateError):
+            repository_over(store, tmp_path).load()
 
     def test_a_folder_that_cannot_be_written_costs_only_time(self, tmp_path: Path) -> None:
         blocked = tmp_path / "a file"

@@ -18,6 +18,9 @@ from delta_engine.deployment.lock_record import Moment
 from delta_engine.deployment.ports import Identity, StateStore, StateVersion, StoredDocument
 from delta_engine.deployment.stamps import utc_now
 
+_UNREADABLE = (OSError, msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+"""What a damaged file comes to."""
+
 
 class _Key(msgspec.Struct, frozen=True, kw_only=True):
     """What a copy is a copy of."""
@@ -102,7 +105,7 @@ class HybridStateStore:
         try:
             header, _, data = self._copy.read_bytes().partition(b"\n")
             key = msgspec.json.decode(header, type=_Key)
-        except (OSError, msgspec.DecodeError):
+        except _UNREADABLE:
             return None
         age = (self._now() - key.cached_at).total_seconds()
         is_usable = (
@@ -127,7 +130,7 @@ class HybridStateStore:
             )
             self._copy.parent.mkdir(parents=True, exist_ok=True)
             write_atomically(self._copy, msgspec.json.encode(key) + b"\n" + stored.data)
-        except (OSError, msgspec.DecodeError):
+        except _UNREADABLE:
             with suppress(OSError):  # an old copy is still what it says it is, and too old soon
                 self._copy.unlink()
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime, timezone
 from hashlib import sha256
 from pathlib import Path
@@ -137,10 +138,14 @@ class LocalJournalStore:
 
     def read(self) -> Mapping[str, Sequence[bytes]]:
         """Return the lines by run; a line that a killed run left half-written is among them."""
+        journals: dict[str, Sequence[bytes]] = {}
         with store_errors(self._folder, "read"):
-            return {
-                path.stem: path.read_bytes().splitlines() for path in sorted(self._folder.glob("*.jsonl"))
-            }
+            for path in sorted(self._folder.glob("*.jsonl")):
+                with suppress(
+                    FileNotFoundError
+                ):  # its run has just ended, where this one looks without the lock
+                    journals[path.stem] = path.read_bytes().splitlines()
+        return journals
 
     def remove(self, run_id: str) -> None:
         """Remove a run's journal."""
