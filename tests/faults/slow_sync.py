@@ -15,8 +15,8 @@ from pathlib import Path
 from delta_engine.actions import CreateTable
 from delta_engine.addressing import CatalogAddressing
 from delta_engine.capabilities import DATABRICKS
-from delta_engine.cli.app import run_and_exit
 from delta_engine.cli.commands import apply_plan
+from delta_engine.cli.exits import run_and_exit
 from delta_engine.cli.results import Results
 from delta_engine.deployment.locks.file import FileLock
 from delta_engine.deployment.stores.local import LocalJournalStore, LocalStateStore

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from delta_engine.cli.app import USAGE_ERROR
+from delta_engine.cli.exits import USAGE_ERROR
 from tests.commandline import parsed
 
 ROOT = Path(__file__).parents[2]

@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
-import os
 import sys
-from collections.abc import Callable
 from enum import Enum
 from io import TextIOWrapper
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 
-from delta_engine.cli.context import Context, ExitCode
+from delta_engine.cli.context import Context
+from delta_engine.cli.exits import run_and_exit
 from delta_engine.cli.options import Allow, CountsChecks, Json, Tables, Timings, Yes, flag
 from delta_engine.cli.state_app import state_app
-from delta_engine.errors import DeltaEngineError
 
 if TYPE_CHECKING:
     from delta_engine.plan_files.document import Options
-
-USAGE_ERROR: Any = typer.BadParameter.__base__
-"""What wrong options raise. Typer carries its own copy of click and exports only this subclass."""
 
 EPILOG = (
     "Exit codes: 0 done, or nothing to do · 1 failed · 2 changes pending (plan --detailed-exitcode), "
@@ -38,8 +33,6 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-
-_GLOBAL_OPTIONS = ("-e", "--env", "--conf-dir", "--log-json")
 
 SomeEnum = TypeVar("SomeEnum", bound=Enum)
 
@@ -304,48 +297,6 @@ def main() -> None:
             errors="backslashreplace"
         )  # arrows and boxes on terminals and pipes of few characters
     run_and_exit(lambda: app(standalone_mode=False, prog_name="delta-engine"))
-
-
-def run_and_exit(command: Callable[[], int | None]) -> None:
-    """Run a command, report what it raises, and exit with a code of `ExitCode`."""
-    from delta_engine.execute.stopping import terminated_as_interrupted
-
-    try:
-        with terminated_as_interrupted():
-            code = command()
-    except USAGE_ERROR as error:
-        _show_usage_error(error)  # not click's own exit code 2, which means pending changes here
-        code = ExitCode.REFUSED
-    except (typer.Abort, KeyboardInterrupt):
-        code = ExitCode.INTERRUPTED
-    except DeltaEngineError as error:
-        from delta_engine.cli.errors import report_error
-
-        code = report_error(error)
-    except BrokenPipeError:  # the reader of a pipe, such as head, has gone
-        code = ExitCode.FAILED
-    except OSError as error:
-        from delta_engine.cli.errors import report_io_error
-
-        code = report_io_error(error)
-    _flush_stdout()
-    sys.exit(int(code or 0))
-
-
-def _show_usage_error(error: Any) -> None:
-    """Print what is wrong with the options, and where those of all commands belong."""
-    error.show()
-    name = getattr(error, "option_name", None)
-    if name in _GLOBAL_OPTIONS:
-        typer.echo(f"{name} stands before the command: delta-engine {name} … COMMAND", err=True)
-
-
-def _flush_stdout() -> None:
-    """Print what is left; what cannot be printed is dropped, so that the interpreter does not fail over it."""
-    try:
-        sys.stdout.flush()
-    except OSError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 if __name__ == "__main__":

@@ -12,8 +12,8 @@ import pytest
 
 from delta_engine.addressing import CatalogAddressing
 from delta_engine.capabilities import DATABRICKS
-from delta_engine.cli.app import run_and_exit
 from delta_engine.cli.commands import apply_plan
+from delta_engine.cli.exits import run_and_exit
 from delta_engine.cli.results import Results
 from delta_engine.deployment.deployment import Deployment
 from delta_engine.deployment.document import DeploymentState
