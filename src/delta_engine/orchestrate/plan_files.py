@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 from delta_engine.actions import TablePlan
@@ -64,13 +65,14 @@ def write_plan_file(file: PlanFile, path: Path) -> None:
     Raises:
         PlanFileError: it cannot be written there, or another file would be lost.
     """
+    target = Path(os.path.realpath(path))  # a link stays one
     try:
-        if not is_replaceable(path):
+        if not is_replaceable(target):
             raise PlanFileError(
                 "there is a file already, and it is no plan file", where=str(path), way_out=_ANOTHER_FILE
             )
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write_atomically(path, encode_plan_file(file))
+        target.parent.mkdir(parents=True, exist_ok=True)
+        write_atomically(target, encode_plan_file(file))
     except OSError as error:
         raise PlanFileError(
             f"the plan file cannot be written: {error.strerror}",

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import re
 import reprlib
 import shlex
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -67,10 +69,12 @@ def is_replaceable(path: Path) -> bool:
     """Whether a plan file may be written there: nothing is, or an empty file, or a plan file, whole or not.
 
     Raises:
-        OSError: it cannot be read.
+        OSError: it cannot be read, or is a folder.
     """
-    if not path.is_file():
+    if not path.exists():
         return True
+    if not (path.is_file() or path.is_dir()):  # a device or a pipe, which a file would take the place of
+        return False
     with path.open("rb") as file:
         head = file.read(_HEAD)
     return not head.strip() or _MARK.encode() in head
@@ -120,6 +124,7 @@ def _object(data: bytes, where: str, way_out: str) -> dict[str, Any]:
         raise PlanFileError("the file is empty", where=where, way_out=way_out)
     try:
         raw = msgspec.json.decode(data)
+        repeated = _repeated_key(data)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         way_out = way_out if _MARK.encode() in data[:_HEAD] else _ANOTHER
         raise PlanFileError(
@@ -127,7 +132,24 @@ def _object(data: bytes, where: str, way_out: str) -> dict[str, Any]:
         ) from None
     if not isinstance(raw, dict):
         raise PlanFileError("it is JSON, but no plan file", where=where, way_out=_ANOTHER)
+    if repeated is not None:
+        raise PlanFileError(
+            f"the plan file was edited or damaged: it has {reprlib.repr(repeated)} twice in one place",
+            where=where,
+            way_out=way_out,
+        )
     return raw
+
+
+def _repeated_key(data: bytes) -> str | None:
+    """Return a key that an object of a JSON text has twice: people may read another one than is applied."""
+    found: list[str] = []
+
+    def look(pairs: list[tuple[str, object]]) -> None:
+        found.extend(key for key, times in Counter(key for key, _ in pairs).items() if times > 1)
+
+    json.loads(data, object_pairs_hook=look, parse_int=str)  # an integer may be longer than Python takes
+    return next(iter(found), None)
 
 
 def _require_version(raw: dict[str, Any], where: str, way_out: str) -> None:

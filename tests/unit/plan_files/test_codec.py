@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 from tempfile import NamedTemporaryFile
@@ -80,6 +81,22 @@ def test_a_plan_file_that_was_cut_off_may_be_written_anew_there(path: Path) -> N
     for content in (b"tables: []", b"{}", b"\xff"):
         path.write_bytes(content)
         assert not is_replaceable(path)
+
+
+def test_nothing_but_files_is_written_over(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    assert not is_replaceable(tmp_path / "pipe")
+    assert not is_replaceable(Path("/dev/null"))
+    with pytest.raises(IsADirectoryError):
+        is_replaceable(tmp_path)
+
+
+@pytest.mark.parametrize("place", ["statements", "environment", "table"])
+def test_what_is_said_twice_is_refused(path: Path, place: str) -> None:
+    """Its last one counts, and its checksum fits; a reader may have seen the first."""
+    data = encode_plan_file(PLAN).replace(f'"{place}":'.encode(), f'"{place}": [], "{place}":'.encode())
+    with pytest.raises(PlanFileError, match=f"edited or damaged: it has '{place}' twice in one place"):
+        read(path, data)
 
 
 def test_every_truncation_is_refused(path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -283,6 +284,7 @@ def test_a_killed_apply_names_what_it_had_done(synced: PlanProject) -> None:
         (["apply", "conf"], "refused: conf: there is no plan file to read: Is a directory."),
         (["plan", "--json", "--markdown"], "choose one"),
         (["plan", "--out", "conf"], "refused: conf: the plan file cannot be written: Is a directory."),
+        (["plan", "--out", ""], "refused: .: the plan file cannot be written: Is a directory."),
         (
             ["plan", "--out", "conf/local.yml"],
             "refused: conf/local.yml: there is a file already, and it is no plan file. Name another file with --out.",
@@ -294,6 +296,24 @@ def test_wrong_use(project: PlanProject, arguments: list[str], message: str) -> 
     assert result.code == 3
     assert message in result.stdout + result.stderr
     assert "Traceback" not in result.stderr
+
+
+def test_a_pipe_stays_one(project: PlanProject) -> None:
+    os.mkfifo(project.file)
+    refused = project.run("plan", "--out", "plan.json")
+    assert refused.code == 3
+    assert "plan.json: there is a file already, and it is no plan file." in refused.stderr
+    assert project.file.is_fifo()
+
+
+def test_a_link_leads_to_the_plan_file(project: PlanProject) -> None:
+    target = project.folder / "kept" / "plan.json"
+    project.file.symlink_to(target)
+    project.plan()
+    project.plan()
+    assert project.file.is_symlink()
+    assert target.is_file()
+    assert project.apply().code == 0
 
 
 def test_another_environment(project: PlanProject) -> None:
