@@ -9,11 +9,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import date, datetime, timezone
 from enum import Enum, unique
-from fnmatch import fnmatchcase
 
 from delta_engine.errors import SourceLocation
 from delta_engine.models import QualifiedName, SchemaName
-from delta_engine.policy import matches_any
+from delta_engine.policy import matches_any, matches_glob
 
 
 @unique
@@ -190,4 +189,4 @@ NO_DRIFT_POLICY = DriftPolicy()
 
 
 def _matches_field(globs: Iterable[str], kind: DriftKind, field: str) -> bool:
-    return any(fnmatchcase(name, glob.lower()) for glob in globs for name in (kind.value, field.lower()))
+    return any(matches_glob(name, glob) for glob in globs for name in (kind.value, field))

@@ -115,4 +115,13 @@ def matches_any(name: QualifiedName | SchemaName, globs: Iterable[str]) -> bool:
     """
     parts = name.key.split(".")
     forms = [".".join(parts[start:]) for start in range(len(parts))]
-    return any(fnmatchcase(form, glob.lower()) for glob in globs for form in forms)
+    return any(matches_glob(form, glob) for glob in globs for form in forms)
+
+
+def matches_glob(text: str, glob: str) -> bool:
+    """Whether a glob matches a text, without regard to case.
+
+    A text matches itself as well: messages name it, and its characters may mean something else in a glob (`a[1]`).
+    """
+    text, glob = text.lower(), glob.lower()
+    return text == glob or fnmatchcase(text, glob)

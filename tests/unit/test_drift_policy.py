@@ -19,6 +19,7 @@ from delta_engine.drift_policy import (
 )
 from delta_engine.errors import ConfigError
 from delta_engine.models import QualifiedName
+from delta_engine.policy import Allowance, DestructiveKind, Policy
 from tests.builders import ORDERS
 from tests.commandline import CommandLine
 
@@ -65,6 +66,16 @@ def test_entries_match_by_resource_and_by_field_or_kind(
 ) -> None:
     found = entry(resource, *fields).matches(ORDERS, DriftKind.COLUMN_TYPE, "column amount type")
     assert found is is_match
+
+
+def test_names_match_themselves_whatever_their_characters_mean_in_a_glob() -> None:
+    table, field = QualifiedName("dev", "silver", "Orders[2026]"), "property a[1]"
+    found = entry("table.dev.silver.orders[2026]", "property A[1]")
+    assert found.matches(table, DriftKind.PROPERTY, field)
+    assert Policy(allow=(Allowance.parse("drop_column:dev.silver.Orders[2026]"),)).allows(
+        DestructiveKind.DROP_COLUMN, table
+    )
+    assert not found.matches(QualifiedName("dev", "silver", "orders"), DriftKind.PROPERTY, field)
 
 
 def test_every_kind_has_a_severity_and_the_first_rule_that_matches_overrides_it() -> None:
