@@ -214,15 +214,17 @@ def apart(paths: Iterable[Path]) -> list[list[Path]]:
 
     One ALTER COLUMN cannot change both (`NOT_SUPPORTED_CHANGE_SAME_COLUMN`, measured on Spark 4.1.1).
     """
-    groups: list[list[Path]] = []
+    groups: list[tuple[dict[Path, None], set[Path]]] = []  # places, and those on the way to them
     for path in paths:
-        for group in groups:
-            if not any(_is_inside(path, other) or _is_inside(other, path) for other in group):
-                group.append(path)
+        way = {path[:length] for length in range(1, len(path) + 1)}
+        for places, ways in groups:
+            if path not in ways and not any(place in places for place in way):
+                places[path] = None
+                ways.update(way)
                 break
         else:
-            groups.append([path])
-    return groups
+            groups.append(({path: None}, way))
+    return [list(places) for places, _ in groups]
 
 
 def changed_at(whole: DataType, path: Path, change: Callable[[DataType], DataType]) -> DataType:
@@ -293,10 +295,6 @@ def _spelled(data_type: DataType | None, step: str) -> str | None:
         case StructType(fields):
             return next((field.name for field in fields if _is(field, step)), None)
     return None
-
-
-def _is_inside(path: Path, outer: Path) -> bool:
-    return path[: len(outer)] == outer
 
 
 def _is(field: StructField, name: str) -> bool:

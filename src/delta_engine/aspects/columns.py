@@ -196,13 +196,15 @@ def _added(action: ColumnAction, table: QualifiedName, added: Collection[str]) -
 
 def _in_order_of_reading(actions: Sequence[ColumnAction]) -> Iterator[Sequence[ColumnAction]]:
     """Yield actions such that a column that reads another one, by its mask or its generation, goes before it."""
-    left = list(actions)
+    left = actions
     while left:
         read = {name for action in left for name in _read(action)}
-        unread = [one for one in left if not (isinstance(one, ColumnDrop) and one.observed.key in read)]
-        unread = unread or left  # in a circle no order is better than another
-        yield unread
-        left = [action for action in left if action not in unread]
+        held = [one for one in left if isinstance(one, ColumnDrop) and one.observed.key in read]
+        if len(held) == len(left):  # in a circle no order is better than another
+            yield left
+            return
+        yield [one for one in left if not (isinstance(one, ColumnDrop) and one.observed.key in read)]
+        left = held
 
 
 def _read(action: ColumnAction) -> Iterable[str]:
