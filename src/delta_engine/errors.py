@@ -110,6 +110,11 @@ class StatementError(DeltaEngineError):
         self.sql_state = sql_state
         super().__init__(message)
 
+    @property
+    def first_line(self) -> str:
+        """The message's first line; there is something to say also where the platform said nothing."""
+        return next(iter(self.message.strip().splitlines()), "no message")
+
 
 class MissingDependencyError(DeltaEngineError):
     """An optional package, or the Java that Spark needs, is not installed."""

@@ -131,7 +131,7 @@ def failed_table(
     return unfinished_table(
         outcome.table,
         Status.DEGRADED if outcome.statements else Status.FAILED,
-        failure.message.splitlines()[0] if failure else "",
+        failure.first_line if failure else "",
         # a table that only waited for one that failed was not touched
         attempted=attempted if outcome.statements or (failure and failure.sql) else (),
         earlier=earlier,

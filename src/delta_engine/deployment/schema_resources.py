@@ -62,7 +62,7 @@ def failed_schema(
         earlier: its record so far.
     """
     resource = earlier or _record(outcome.name.catalog, outcome.name.schema, Status.FAILED)
-    reason = outcome.failure.message.splitlines()[0] if outcome.failure else ""
+    reason = outcome.failure.first_line if outcome.failure else ""
     return _unfinished(
         resource,
         Status.DEGRADED if outcome.statements else Status.FAILED,

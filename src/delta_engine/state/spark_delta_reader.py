@@ -171,7 +171,7 @@ class CatalogFinder:
             return self._runner.run(sql)
         except StatementError as error:
             raise CatalogReadError(
-                f"catalog {catalog!r} cannot be listed: {error.message.splitlines()[0]}",
+                f"catalog {catalog!r} cannot be listed: {error.first_line}",
                 way_out="Correct the catalog's name, or configure it in backend.spark.",
             ) from error
 

@@ -121,7 +121,7 @@ class Preflight:
         except StatementError as error:
             yield plan_refusal(
                 align,
-                f"its rows cannot be counted: {error.message.splitlines()[0]}",
+                f"its rows cannot be counted: {error.first_line}",
                 "Ask for SELECT on it: whoever puts conditions on rows has to see them.",
             )
             return

@@ -12,9 +12,11 @@ from delta_engine.addressing import CatalogAddressing
 from delta_engine.capabilities import DATABRICKS
 from delta_engine.deployment.deployment import Deployment
 from delta_engine.deployment.document import Status
+from delta_engine.errors import StatementError
 from delta_engine.execute.action_runner import ActionRunner, ApplyFailedError
 from delta_engine.models import Schema, Table
 from delta_engine.orchestrate.orchestrator import Orchestrator
+from delta_engine.sql_runner import Row
 from delta_engine.state.states import CatalogState
 from delta_engine.state.table_versions import TableVersion
 from tests.deployment_builders import FACTS, deployment_over
@@ -33,6 +35,20 @@ def test_a_run_from_lock_to_unlock(platform: FakePlatform, deployment: Deploymen
     assert deployment.journals.read() == {}
     sync(platform, deployment, *TABLES)
     assert recorded(deployment) == state
+
+
+class Wordless(FakePlatform):
+    """Refuses every statement, and does not say why."""
+
+    def run(self, sql: str) -> Sequence[Row]:
+        raise StatementError("", sql=sql, error_class=None)
+
+
+def test_a_refusal_without_a_word_is_recorded_like_any_other(deployment: Deployment) -> None:
+    with pytest.raises(ApplyFailedError, match="3 of 3 tables failed"):
+        sync(Wordless(), deployment, *TABLES)
+    records = recorded(deployment).resources.values()
+    assert {(one.status, one.metadata.sync_error) for one in records} == {(Status.FAILED, "no message")}
 
 
 def test_one_failure_is_recorded_and_does_not_stop_the_others(

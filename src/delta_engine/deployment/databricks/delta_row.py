@@ -65,7 +65,7 @@ class DeltaRow:
         except StatementError as error:
             if is_missing_table(error):
                 return None
-            raise StoreError(f"{self.location} cannot be read: {_first_line(error)}") from error
+            raise StoreError(f"{self.location} cannot be read: {error.first_line}") from error
         if len(rows) > 1:
             raise CorruptStateError(
                 f"there are {len(rows)} rows for one environment",
@@ -128,7 +128,7 @@ class DeltaRow:
         return int(str(rows[0]["num_affected_rows"])) if rows else 0
 
     def _raise(self, error: StatementError) -> NoReturn:
-        message = f"{self.location}: {_first_line(error)}"
+        message = f"{self.location}: {error.first_line}"
         if error.error_class is None or transience(error) is Transience.UNAVAILABLE:  # nobody knows
             raise UncertainWriteError(message) from error
         if is_conflict(error):
@@ -137,10 +137,6 @@ class DeltaRow:
             f"{message}. The schema must exist, and whoever runs this needs USE SCHEMA, CREATE TABLE, SELECT and "
             "MODIFY on it."
         ) from error
-
-
-def _first_line(error: StatementError) -> str:
-    return error.message.splitlines()[0] if error.message else "no message"
 
 
 def _literal(value: Value) -> str:

@@ -65,7 +65,7 @@ class DescribedDetailsReader:
             if not is_forbidden(error):
                 raise
             return CatalogReadError(
-                f"its description may not be read: {error.message.splitlines()[0]}",
+                f"its description may not be read: {error.first_line}",
                 table=str(table),
                 way_out="Ask for SELECT on it.",
             )
