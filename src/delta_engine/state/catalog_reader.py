@@ -72,18 +72,26 @@ def readable_column(
     """Return an observed column.
 
     Raises:
-        CatalogReadError: its type is one that the engine does not know.
+        CatalogReadError: its type is one that the engine does not know, or a text of it is none.
     """
     require_known_type(table, name, data_type)
-    return Column(
-        name,
-        data_type,
-        is_nullable,
-        comment,
-        default=default,
-        generated_as=generated_as,
-        identity=identity,
-    )
+    try:
+        return Column(
+            name,
+            data_type,
+            is_nullable,
+            comment,
+            default=default,
+            generated_as=generated_as,
+            identity=identity,
+        )
+    except ValueError as error:
+        raise CatalogReadError(
+            str(error),
+            table=str(table),
+            column=name,
+            way_out="Correct that text in the catalog, or leave this table out of the models.",
+        ) from None
 
 
 def require_known_type(table: QualifiedName, column: str, data_type: DataType) -> None:

@@ -12,7 +12,9 @@ from delta_engine.constraints.stored_keys import find_primary_key, primary_key_p
 from delta_engine.errors import CatalogReadError, StatementError
 from delta_engine.models import PrimaryKey, QualifiedName
 from delta_engine.sql_runner import Row
+from delta_engine.state.catalog_reader import readable_column
 from delta_engine.state.spark_delta_reader import CatalogFinder, FolderFinder, Found
+from delta_engine.types import parse_data_type
 from tests.builders import ORDERS
 
 
@@ -81,3 +83,9 @@ def test_two_stored_keys_are_an_error() -> None:
     properties = dict(primary_key_property(name, PrimaryKey(["a"])) for name in ("a", "b"))
     with pytest.raises(ValueError, match="2 primary keys"):
         find_primary_key(properties)
+
+
+def test_a_column_with_half_a_character_is_refused_by_name() -> None:
+    with pytest.raises(CatalogReadError, match="half a character") as refused:
+        readable_column(ORDERS, "a", parse_data_type("int"), is_nullable=True, comment="\ud83c")
+    assert (refused.value.table, refused.value.column) == (str(ORDERS), "a")
