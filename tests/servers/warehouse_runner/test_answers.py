@@ -164,7 +164,7 @@ def test_a_result_too_large_to_be_inline_is_downloaded_without_the_login(
 ) -> None:
     workspace.run = lambda _sql: Answer([("n", "INT")], [[str(n)] for n in range(25)])
     workspace.chunk_rows, workspace.inline_rows = 10, 20
-    workspace.faults = {"download": ["500", "cut"]}
+    workspace.faults = {"download": ["500", "429", "cut"]}
     assert [row["n"] for row in runner.run("SELECT n FROM t")] == list(range(25))
     assert [body["disposition"] for body in workspace.submitted] == ["INLINE", "EXTERNAL_LINKS"]
 

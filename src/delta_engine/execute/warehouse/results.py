@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 _DOWNLOAD_SECONDS: Final = 120
 _SERVER_ERROR: Final = 500
+_BUSY: Final = (408, 429)
 
 
 class Results:
@@ -97,7 +98,8 @@ def _download(link: ExternalLink) -> bytes:
     except requests.RequestException as error:  # its words name the link
         raise CallError(f"no chunk: {type(error).__name__}", failure=Failure.UNKNOWN) from None
     if not answer.ok:
-        failure = Failure.REFUSED if answer.status_code < _SERVER_ERROR else Failure.UNKNOWN
+        may_pass = answer.status_code >= _SERVER_ERROR or answer.status_code in _BUSY
+        failure = Failure.UNKNOWN if may_pass else Failure.REFUSED
         raise CallError(f"no chunk: status {answer.status_code}", failure=failure)
     return answer.content
 
