@@ -22,7 +22,7 @@ from delta_engine.execute.action_runner import ActionRunner, ApplyFailedError
 from delta_engine.orchestrate.orchestrator import Orchestrator
 from delta_engine.telemetry import spans
 from delta_engine.telemetry.context import current_context, in_context
-from delta_engine.telemetry.logs import LOGGER, JsonLines, log, log_json_lines
+from delta_engine.telemetry.logs import LOGGER, JsonLines, kept_from_libraries, log, log_json_lines
 from delta_engine.telemetry.redaction import redacted
 from tests.builders import orders
 from tests.deployment_builders import deployment_over
@@ -113,6 +113,19 @@ def test_an_application_gets_records_for_its_own_handlers(
         sync(tmp_path)
     assert caplog.records[0].getMessage() == "run started"
     assert vars(caplog.records[0])["fields"]["environment"] == "test"
+
+
+def test_a_library_that_logs_prints_no_records_beside_the_lines_for_people(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(logging.getLogger(), "handlers", [])
+    with kept_from_libraries():
+        logging.error("from a library, which sets logging up by this")
+        log(logging.ERROR, "table not done")
+    printed = capsys.readouterr().err
+    assert "from a library" in printed
+    assert "table not done" not in printed
+    assert LOGGER.propagate
 
 
 def test_a_traceback_stays_on_its_line() -> None:

@@ -292,11 +292,14 @@ def _options(tables: list[str] | None, allow: list[str] | None, counts_checks: b
 
 def main() -> None:
     """Run the command line and exit with a code of `ExitCode`."""
+    from delta_engine.telemetry.logs import kept_from_libraries
+
     if isinstance(sys.stdout, TextIOWrapper):
         sys.stdout.reconfigure(
             errors="backslashreplace"
         )  # arrows and boxes on terminals and pipes of few characters
-    run_and_exit(lambda: app(standalone_mode=False, prog_name="delta-engine"))
+    with kept_from_libraries():
+        run_and_exit(lambda: app(standalone_mode=False, prog_name="delta-engine"))
 
 
 if __name__ == "__main__":

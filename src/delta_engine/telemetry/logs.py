@@ -9,6 +9,8 @@ from __future__ import annotations
 import json
 import logging
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import datetime, timezone
 from typing import Final, TextIO
 
@@ -62,6 +64,22 @@ def log_json_lines(stream: TextIO | None = None) -> None:
     LOGGER.handlers = [handler]
     LOGGER.setLevel(logging.INFO)
     LOGGER.propagate = False
+
+
+@contextmanager
+def kept_from_libraries() -> Iterator[None]:
+    """Keep records from the handler that a library sets up by its own logging, beside the lines for people.
+
+    `logging.error` does so, which py4j's and databricks-sdk's code call. Handlers that are there already get records.
+    """
+    if logging.getLogger().handlers:
+        yield
+        return
+    LOGGER.propagate = False
+    try:
+        yield
+    finally:
+        LOGGER.propagate = True
 
 
 def logs_json_lines() -> bool:
