@@ -135,7 +135,7 @@ class StateRepository:
             StateMismatchError: there is no such version.
             CorruptStateError, NewerStateError: it cannot be used.
         """
-        if version_id.isdigit():
+        if version_id.isdecimal():
             current = self.load()
             if current and current.state.serial == int(version_id):
                 return current.state
