@@ -185,8 +185,13 @@ def test_the_configuration_says_what_to_make_of_drift(project: Path) -> None:
     assert settings.fail_drift_on is None
     assert settings.drift_history == QualifiedName("dev", "ops", "drift_history")
     for right, wrong, message in (
-        ("drift: revert", "drift: refuses", "Invalid enum value 'refuses'"),
-        ("fail_on: never", "fail_on: severe", "Invalid enum value 'severe'"),
+        ("drift: revert", "drift: refuses", "policy.drift: 'refuses' is not one of: refuse, revert."),
+        ("fail_on: never", "fail_on: severe", "'severe' is not one of: high, medium, low, never."),
+        (
+            "severity: low",
+            "severity: lo",
+            r"severities\[0\]\.severity: 'lo' is not one of: low, medium, high.",
+        ),
         ("${catalog}.ops.", "", "history_table is a table's full name"),
     ):
         (conf / "local.yml").write_text(text.replace(right, wrong))

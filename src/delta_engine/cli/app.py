@@ -233,6 +233,8 @@ def drift(
     from delta_engine.cli.drift_commands import Format, Output, accept_drift, report_drift, revert_drift
     from delta_engine.drift_policy import Severity
 
+    if json and output_format not in (None, "json"):
+        raise typer.BadParameter("--json is --format json: choose one of the two")
     _refuse_mixed_options(
         revert, accept, allow, makes_report=json or out or fail_on or record or output_format
     )

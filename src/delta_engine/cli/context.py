@@ -41,12 +41,12 @@ class Context:
         """
         if self.environment:
             return self.environment
-        from delta_engine.config.settings import environments
+        from delta_engine.config.settings import environments, no_configuration_way_out
 
         found = environments(self.conf_dir)
         way_out = (
             f"Name one of {', '.join(found)} with -e, or set DELTA_ENGINE_ENV."
             if found
-            else f"{self.conf_dir} has no configuration: `delta-engine init` makes a project."
+            else no_configuration_way_out(self.conf_dir)
         )
         raise ConfigError("no environment was named", way_out=way_out)

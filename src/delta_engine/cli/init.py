@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -35,7 +36,7 @@ def init_project(directory: Path) -> None:
             typer.echo(f"created {target}")
     except OSError as error:
         raise ConfigError(f"the project cannot be written: {error}") from None
-    go_there = "" if directory == Path() else f"cd {directory} && "
+    go_there = "" if directory == Path() else f"cd {shlex.quote(str(directory))} && "
     typer.echo(f"next: {go_there}delta-engine -e local plan")
 
 

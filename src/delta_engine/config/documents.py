@@ -6,8 +6,9 @@ import difflib
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from enum import Enum
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_args, get_origin
 
 import msgspec
 
@@ -87,8 +88,9 @@ class Document:
             problem, _, inner = str(error).partition(" - at `$")
             inner = inner.rstrip("`").lstrip(".")
             where = f"{inner}: " if inner else ""
-            reason, way_out = wrong_kind(problem)
-            raise self.error((*path, *_parse_path(f".{inner}")), where + reason, way_out) from None
+            steps = _parse_path(f".{inner}")
+            reason, way_out = wrong_kind(problem, _choices(shape, steps))
+            raise self.error((*path, *steps), where + reason, way_out) from None
 
     def _refuse_unknown_keys(self, path: DocumentPath, value: object, shape: type) -> None:
         if not isinstance(value, dict):
@@ -100,7 +102,7 @@ class Document:
                 if item is None and str(key).endswith(")"):  # {type: decimal(18,2)} is two keys
                     way_out = 'A comma ends a value here: write it in quotes, as in "decimal(18,2)".'
                 raise self.error((*path, str(key)), reason, way_out)
-            for nested in _struct_types(fields[key].type):
+            for nested in _struct_types(fields[key].type, in_lists=isinstance(item, list)):
                 parts = dict(enumerate(item)) if isinstance(item, list) else {None: item}
                 for position, part in parts.items():
                     inner = (*path, key) if position is None else (*path, key, position)
@@ -147,7 +149,8 @@ def parse_document(text: str, file: str) -> Document:
     except MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else 1
         reason = f"it is not valid YAML: {error.problem or error.context}"
-        raise ConfigError(reason, location=SourceLocation(file, line)) from None
+        way_out = _yaml_way_out(text, line, error.problem or "")
+        raise ConfigError(reason, location=SourceLocation(file, line), way_out=way_out) from None
     except (YAMLError, ValueError, RecursionError) as error:
         reason = f"it is not valid YAML: {error}"
         raise ConfigError(reason, location=SourceLocation(file)) from None
@@ -196,6 +199,18 @@ def _index(root: Any, file: str) -> tuple[dict[DocumentPath, int], dict[Document
     return lines, scalars
 
 
+def _yaml_way_out(text: str, line: int, problem: str) -> str:
+    """Return what to do about what people write most often that is no YAML; empty for all else."""
+    (written,) = text.splitlines()[line - 1 : line] or [""]
+    if "'\\t'" in problem:
+        return "Indent with spaces: YAML takes no tabs."
+    if "alias" in problem:  # *.yml names a place elsewhere in the document
+        return 'Write a text that begins with * in quotes, as in "*.yml".'
+    if "${" in written and "{" in written.replace("${", ""):
+        return 'Write variables within braces in quotes, as in "${catalog}".'
+    return ""
+
+
 def _half_a_character(location: SourceLocation) -> ConfigError:
     return ConfigError(
         r"\ud800 to \udfff are halves of characters, which no text may have",
@@ -204,11 +219,34 @@ def _half_a_character(location: SourceLocation) -> ConfigError:
     )
 
 
-def _struct_types(annotation: object) -> list[type]:
-    """Return the struct types within an annotation such as `list[Column]` or `list[str] | Key | None`."""
-    if isinstance(annotation, type) and issubclass(annotation, msgspec.Struct):
+def _struct_types(annotation: object, *, in_lists: bool) -> list[type]:
+    """Return the struct types within an annotation such as `list[Column]` or `list[str] | Key | None`.
+
+    Args:
+        annotation: the annotation.
+        in_lists: those of the items of lists; otherwise those that stand there themselves.
+    """
+    if get_origin(annotation) is list:
+        return _struct_types(get_args(annotation)[0], in_lists=False) if in_lists else []
+    if not in_lists and isinstance(annotation, type) and issubclass(annotation, msgspec.Struct):
         return [annotation]
-    return [found for part in getattr(annotation, "__args__", ()) for found in _struct_types(part)]
+    return [found for part in get_args(annotation) for found in _struct_types(part, in_lists=in_lists)]
+
+
+def _choices(annotation: object, steps: DocumentPath) -> list[str]:
+    """Return what may stand at a place within an annotation, if that is one of a few words."""
+    if get_args(annotation):
+        is_item = get_origin(annotation) is list
+        inner = steps[1:] if is_item else steps
+        return [found for part in get_args(annotation) for found in _choices(part, inner)]
+    if not isinstance(annotation, type):
+        return []
+    if issubclass(annotation, Enum):
+        return [str(member.value) for member in annotation]
+    if issubclass(annotation, msgspec.Struct) and steps:
+        fields = {field.encode_name: field.type for field in msgspec.structs.fields(annotation)}
+        return _choices(fields.get(str(steps[0])), steps[1:])
+    return []
 
 
 _STEP: Callable[[str], list[tuple[str, str]]] = re.compile(r"\.([^.\[]+)|\[(\d+|\.\.\.)\]").findall

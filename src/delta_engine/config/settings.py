@@ -186,7 +186,7 @@ def load_settings(conf_dir: Path, environment: str) -> Settings:
     if environment not in environments(conf_dir):
         reason, way_out = unknown("environment", environment, environments(conf_dir))
         if not environments(conf_dir):
-            way_out = "`delta-engine init` makes a project."
+            way_out = no_configuration_way_out(conf_dir)
         raise ConfigError(f"{reason}: {path} does not exist", way_out=way_out)
     document = read_document(path)
     if not isinstance(document.value, dict):
@@ -204,6 +204,14 @@ def load_settings(conf_dir: Path, environment: str) -> Settings:
 def environments(conf_dir: Path) -> list[str]:
     """Return the environments that have a configuration file, sorted."""
     return sorted(path.stem for path in conf_dir.glob("*.yml") if path.name != DRIFT_POLICY_FILE)
+
+
+def no_configuration_way_out(conf_dir: Path) -> str:
+    """Return what to do where a folder holds no configuration."""
+    return (
+        f"{conf_dir} has no configuration: run it in the project's folder, or name another one with --conf-dir; "
+        "`delta-engine init` makes a project."
+    )
 
 
 def _settings(document: Document, config: _Config, conf_dir: Path) -> Settings:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 _MISMATCH = re.compile(r"Expected `(?P<wanted>[^`]+)`(?P<bound> [<>=]+ \S+)?(?:, got `(?P<found>[^`]+)`)?")
+_NO_CHOICE = re.compile(r"Invalid enum value (?P<found>.+)")
 _MISSING = re.compile(r"Object missing required field `(?P<key>[^`]+)`")
 
 _WORDS = {
@@ -20,12 +22,16 @@ _WORDS = {
 }
 
 
-def wrong_kind(problem: str) -> tuple[str, str]:
+def wrong_kind(problem: str, choices: Sequence[str] = ()) -> tuple[str, str]:
     """Return what is wrong, and the way out, empty if there is nothing to say.
 
     Args:
         problem: what msgspec says; what is not known here stays as it is.
+        choices: what may stand there, if that is one of a few words.
     """
+    no_choice = _NO_CHOICE.fullmatch(problem)
+    if no_choice and choices:
+        return f"{no_choice['found']} is not one of: {', '.join(choices)}", ""
     missing = _MISSING.fullmatch(problem)
     if missing:
         return f"the key {missing['key']!r} is missing", "Write it."
@@ -50,6 +56,8 @@ def _way_out(wanted: list[str], found: str | None) -> str:
             return "Write it without quotes."
         case [*kinds], "bool" | "date" | "datetime" | "float" | "int" if "str" in kinds:
             return "Write it in quotes."
+        case ["array"], "object":
+            return "Begin each item with a dash."
         case [*kinds], str() if "array" in kinds:
             return "Write [a, b]."
         case [*kinds], str() if "object" in kinds:

@@ -101,6 +101,7 @@ def test_the_environment_may_come_from_outside(
         ([], "Usage: "),
         (["nope"], "No such command 'nope'"),
         (["plan", "--nope"], "No such option: --nope"),
+        (["drift", "--json", "--format", "html"], "--json is --format json: choose one of the two"),
         (
             ["validate"],
             "refused: no environment was named. Name one of local with -e, or set DELTA_ENGINE_ENV.",
@@ -151,6 +152,14 @@ def test_init_makes_a_project_that_is_valid(
     again = delta_engine("init")
     assert again.code == ExitCode.REFUSED
     assert "these files exist already: " in again.stderr
+
+
+def test_the_next_step_after_init_is_a_command_of_a_shell(
+    delta_engine: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    done = delta_engine("init", "Ana's shop")
+    assert done.stdout.endswith("""next: cd 'Ana'"'"'s shop' && delta-engine -e local plan\n""")
 
 
 def test_a_plan_is_a_tree(capsys: pytest.CaptureFixture[str]) -> None:

@@ -101,7 +101,31 @@ def test_columns_of_a_table_that_somebody_else_owns_need_no_type(write: Write, t
             "tables: [7]",
             "conf/models/m.yml:1: a mapping is wanted, not a whole number. Write {key: value}.",
         ),
+        (
+            "    columns:\n      - {name: id, type: bigint, nullable: false}",
+            "    columns:\n      id: bigint",
+            "conf/models/m.yml:5: table ${catalog}.silver.orders: columns: a list is wanted, not a mapping. Begin "
+            "each item with a dash.",
+        ),
         ("tables:", "\t- tables", "conf/models/m.yml:1: it is not valid YAML: "),
+        (
+            "    name: orders",
+            "\tname: orders",
+            "conf/models/m.yml:4: it is not valid YAML: found character '\\t' that cannot start any token. Indent "
+            "with spaces: YAML takes no tabs.",
+        ),
+        (
+            "name: id",
+            "name: ${catalog}",
+            "conf/models/m.yml:6: it is not valid YAML: expected ',' or '}', but got '{'. Write variables within "
+            'braces in quotes, as in "${catalog}".',
+        ),
+        (
+            "nullable: false",
+            "comment: *x",
+            "conf/models/m.yml:6: it is not valid YAML: found undefined alias 'x'. Write a text that begins with * "
+            'in quotes, as in "*.yml".',
+        ),
         ("tables:", "tables: !!python/object:os.system x\ny:", "conf/models/m.yml:1: it is not valid YAML: "),
     ],
 )

@@ -163,5 +163,7 @@ def test_bad_configuration(write: Write, tmp_path: Path, replace: str, by: str, 
 def test_an_environment_without_a_file(write: Write, tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"unknown environment 'dve': .* Did you mean 'dev'\?"):
         load_settings(tmp_path / "conf", "dve")
-    with pytest.raises(ConfigError, match=r"`delta-engine init` makes a project\."):
+    with pytest.raises(
+        ConfigError, match=r"in the project's folder, or .* --conf-dir; `delta-engine init` makes a project\."
+    ):
         load_settings(tmp_path / "nope", "dev")
