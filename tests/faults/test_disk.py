@@ -27,7 +27,7 @@ from tests.deployment_builders import deployment_state, repository_over
 folder = Path(sys.argv[1])
 repository = repository_over(LocalStateStore(folder, "test"), folder)
 base = repository.load()
-resource.setrlimit(resource.RLIMIT_FSIZE, (50_000, 50_000))  # what a full disk does, to root as well
+resource.setrlimit(resource.RLIMIT_FSIZE, (50_000, resource.RLIM_INFINITY))  # what a full disk does, to root as well
 try:
     repository.save(deployment_state(*(orders(name=f"t{n}") for n in range(200))), base)
 except UnsavedStateError as error:
@@ -38,6 +38,8 @@ try:
         journals.append("run", position, b"x" * 1000)
 except Exception as error:
     print(type(error).__name__)
+resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+journals.append("run", 100, b"after it")
 """
 
 
@@ -51,6 +53,8 @@ def test_a_full_disk_leaves_the_old_document(tmp_path: Path) -> None:
     assert "Make room" in message
     assert journal == "StoreError"
     assert repository.load() == base
+    lines = LocalJournalStore(tmp_path, "test").read()["run"]
+    assert (set(lines), lines[-1]) == ({b"x" * 1000, b"after it"}, b"after it")  # none is torn
     assert not list(tmp_path.glob(".*.tmp"))
     assert "nor written to" in found.stdout
     assert not list(tmp_path.glob("errored-*"))

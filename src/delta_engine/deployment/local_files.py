@@ -5,7 +5,7 @@ from __future__ import annotations
 import fcntl
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from delta_engine.deployment.errors import StoreError
@@ -38,14 +38,23 @@ def write_atomically(path: Path, data: bytes) -> None:
 def append_durably(path: Path, data: bytes) -> None:
     """Add to the end of a file, which is made if need be; durable when this returns.
 
+    What a full disk takes of it is taken back, or what is added later would go on in the middle of it.
+
     Raises:
-        OSError: it was not added, or only a part of it.
+        OSError: it was not added.
     """
     is_new = not path.exists()
-    with path.open("ab") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
+    with path.open("ab", buffering=0) as file:
+        end = file.seek(0, os.SEEK_END)
+        try:
+            written = 0
+            while written < len(data):
+                written += file.write(data[written:])
+            os.fsync(file.fileno())
+        except OSError:
+            with suppress(OSError):
+                file.truncate(end)
+            raise
     if is_new:
         sync_folder(path.parent)
 
