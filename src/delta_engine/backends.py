@@ -158,7 +158,7 @@ def _oss_backend(
     spark: SparkSession, addressing: PathAddressing | CatalogAddressing, parallelism: int
 ) -> Backend:
     runner = SparkSqlRunner(spark)
-    reader = SparkDeltaReader(spark, runner, addressing, parallelism=parallelism)
+    reader = SparkDeltaReader(runner, runner.schema, addressing, parallelism=parallelism)
     return Backend(
         runner=runner,
         reader=reader,

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import itertools
+import shutil
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,9 +13,11 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 
 from delta_engine.backends import Backend, databricks_backend, embedded_backend
-from delta_engine.errors import CatalogReadError, InvalidModelError
+from delta_engine.errors import CatalogReadError, InvalidModelError, StatementError
+from delta_engine.execute.spark_sql_runner import SparkSqlRunner
 from delta_engine.models import Column, Table
 from delta_engine.sql import sql_data_type
+from delta_engine.sql_runner import Row
 from delta_engine.types import first_unsupported, parse_data_type, to_data_type
 from tests.builders import orders
 from tests.integration.test_worked_example import apply_anyway, engine_over
@@ -230,6 +234,24 @@ def test_what_is_no_manageable_table_is_refused(spark: SparkSession, statement: 
         assert message in str(caught.value)
     finally:
         spark.sql("DROP SCHEMA spark_catalog.refused CASCADE")
+
+
+def test_a_table_that_goes_while_it_is_read_is_an_error_of_the_platform(
+    spark: SparkSession, warehouse: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    backend, model = embedded_backend(spark, warehouse), orders()
+    engine_over(backend).sync_tables([model])
+    run = SparkSqlRunner.run
+
+    def dropping(self: SparkSqlRunner, sql: str) -> Sequence[Row]:
+        rows = run(self, sql)
+        shutil.rmtree(warehouse / "dev" / "silver" / "orders")
+        return rows
+
+    monkeypatch.setattr(SparkSqlRunner, "run", dropping)
+    with pytest.raises(StatementError) as caught:
+        backend.reader.snapshot([model])
+    assert "SELECT * FROM delta.`" in str(caught.value.sql)
 
 
 def test_a_schema_by_name_is_created_when_allowed(spark: SparkSession) -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from delta_engine.errors import StatementError
@@ -11,6 +12,7 @@ from delta_engine.sql_runner import Row
 if TYPE_CHECKING:
     from pyspark.errors import PySparkException
     from pyspark.sql import SparkSession
+    from pyspark.sql.types import StructType
 
 
 class SparkSqlRunner:
@@ -25,16 +27,31 @@ class SparkSqlRunner:
 
     def run(self, sql: str) -> Sequence[Row]:
         """Run one statement and return its rows; see `SqlRunner.run`."""
-        from pyspark.errors import PySparkException
-
-        try:
+        with _statement_errors(sql):
             return [row.asDict(recursive=True) for row in self._spark.sql(sql).collect()]
-        except PySparkException as error:
-            raise StatementError(_without_plan(str(error)), sql=sql, error_class=_condition(error)) from error
-        except _java_errors() as error:
-            raise StatementError(
-                _without_plan(str(error)), sql=sql, error_class=_java_condition(error)
-            ) from error
+
+    def schema(self, address: str) -> StructType:
+        """Return the schema of what an address leads to, without running anything.
+
+        Raises:
+            StatementError: there is nothing, or it cannot be read.
+        """
+        with _statement_errors(f"SELECT * FROM {address}"):
+            return self._spark.table(address).schema
+
+
+@contextmanager
+def _statement_errors(sql: str) -> Iterator[None]:
+    from pyspark.errors import PySparkException
+
+    try:
+        yield
+    except PySparkException as error:
+        raise StatementError(_without_plan(str(error)), sql=sql, error_class=_condition(error)) from error
+    except _java_errors() as error:
+        raise StatementError(
+            _without_plan(str(error)), sql=sql, error_class=_java_condition(error)
+        ) from error
 
 
 def _java_errors() -> tuple[type[Exception], ...]:

@@ -33,7 +33,7 @@ from delta_engine.state.states import ABSENT, NO_AUDIT, Audit, CatalogState, Tab
 from delta_engine.types import data_type_from_spark_json
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql.types import StructType
 
 _DEFAULT_KEY = "CURRENT_DEFAULT"
 """Where Spark keeps a column's default, in the metadata of its field; adding and dropping them is tested."""
@@ -180,22 +180,22 @@ class SparkDeltaReader:
     """Reads Delta tables through a Spark session.
 
     Args:
-        spark: the session.
         runner: runs the statements.
+        schema_at: returns the schema of the table at an address; raises `StatementError`.
         addressing: how tables are addressed.
         parallelism: how many tables to read at once, at most.
     """
 
     def __init__(
         self,
-        spark: SparkSession,
         runner: SqlRunner,
+        schema_at: Callable[[str], StructType],
         addressing: PathAddressing | CatalogAddressing,
         *,
         parallelism: int = 4,
     ) -> None:
-        self._spark = spark
         self._runner = runner
+        self._schema_at = schema_at
         self._addressing = addressing
         self._parallelism = parallelism
         self._finder: TableFinder = (
@@ -251,7 +251,7 @@ class SparkDeltaReader:
     def _columns(
         self, table: QualifiedName, address: str, properties: Mapping[str, str]
     ) -> tuple[Column, ...]:
-        fields = self._spark.table(address).schema
+        fields = self._schema_at(address)
         checked = set(not_null_checks_of(properties, fields.names))
         return tuple(
             readable_column(
