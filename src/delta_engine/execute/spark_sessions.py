@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -11,8 +12,10 @@ from typing import TYPE_CHECKING
 
 from delta_engine.errors import MissingDependencyError, SparkStartError
 from delta_engine.execute.local_jars import delta_jars, java
+from delta_engine.execute.stopping import heard_afterwards
 
 if TYPE_CHECKING:
+    from pyspark import SparkConf
     from pyspark.sql import SparkSession
 
 _NEVER_MATCHES = "(?!)"
@@ -56,8 +59,8 @@ def open_local_session(settings: Mapping[str, str], *, scratch: Path) -> SparkSe
     jars = ",".join(map(str, delta_jars()))
     java()
     import pyspark
+    from pyspark import SparkConf
     from pyspark.errors import PySparkRuntimeError
-    from pyspark.sql import SparkSession
 
     scratch.mkdir(parents=True, exist_ok=True)
     wanted = {
@@ -70,19 +73,38 @@ def open_local_session(settings: Mapping[str, str], *, scratch: Path) -> SparkSe
     }
     if "spark.jars" in settings:
         wanted["spark.jars"] = f"{jars},{settings['spark.jars']}"
-    builder = SparkSession.builder.master("local[*]").appName("delta-engine")
-    for key, value in wanted.items():
-        builder = builder.config(key, value)
+    conf = SparkConf().setMaster("local[*]").setAppName("delta-engine").setAll(list(wanted.items()))
     # Another Spark's SPARK_HOME would be started instead of the one that the jars were fetched for.
     os.environ["SPARK_HOME"] = str(Path(pyspark.__file__).parent)
     try:
         with _quiet_launch():
-            session = builder.getOrCreate()
+            session = _started(conf)
     except PySparkRuntimeError as error:
         raise SparkStartError(
             f"Spark could not be started: {error} Set {_LOG_VARIABLE}=1 to see what Java says."
         ) from error
-    session.sparkContext.setLogLevel("ERROR")
+    return session
+
+
+def _started(conf: SparkConf) -> SparkSession:
+    """Start Spark whole before Ctrl-C or SIGTERM is heard.
+
+    pyspark, interrupted between starting Java and hearing from it, leaves a Java behind that never ends; and
+    its own handler of Ctrl-C, which is there as soon as there is a context, breaks what the main thread asks
+    of Java. That handler, which cancels queries, is in force again afterwards.
+    """
+    from pyspark import SparkContext
+    from pyspark.sql import SparkSession
+
+    with heard_afterwards():
+        ours = signal.getsignal(signal.SIGINT)
+        SparkContext.getOrCreate(conf)
+        theirs = signal.getsignal(signal.SIGINT)
+    with heard_afterwards():
+        session = SparkSession.builder.config(conf=conf).getOrCreate()
+        session.sparkContext.setLogLevel("ERROR")
+    if theirs is not ours:  # a context that was there already had its handler before
+        signal.signal(signal.SIGINT, theirs)
     return session
 
 
