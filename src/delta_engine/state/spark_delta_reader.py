@@ -117,12 +117,12 @@ class FolderFinder:
         return replace(found, audits=audits)
 
     def listed(self, schemas: set[tuple[str, str]]) -> list[QualifiedName]:
-        """Return the folders of some schemas that have a Delta log."""
+        """Return the folders of some schemas that have a Delta log; not copies such as `orders.bak`, no table's name."""
         return [
             QualifiedName(catalog, schema, folder.name)
             for catalog, schema in sorted(schemas)
             for folder in sorted(self._addressing.warehouse.joinpath(catalog, schema).iterdir())
-            if _has_delta_log(folder)
+            if "." not in folder.name and _has_delta_log(folder)
         ]
 
     def _exists(self, table: QualifiedName, folder: Path) -> bool:

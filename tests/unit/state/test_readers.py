@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from shutil import copytree
 
 import pytest
 
@@ -44,6 +45,7 @@ def test_folders_with_a_delta_log_are_tables(tmp_path: Path) -> None:
     assert finder.find([ORDERS]).existing == ()
     (log / "00000000000000000000.json").write_text("{}")
     assert finder.find([ORDERS]) == Found(existing=(ORDERS,), others=())
+    copytree(log.parent, log.parent.with_name("orders.bak"))  # no table has such a name
     other = QualifiedName("dev", "silver", "other")
     assert finder.find([other]) == Found(existing=(), others=(ORDERS,))
 
