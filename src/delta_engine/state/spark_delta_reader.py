@@ -117,7 +117,7 @@ class FolderFinder:
         return replace(found, audits=audits)
 
     def listed(self, schemas: set[tuple[str, str]]) -> list[QualifiedName]:
-        """Return the folders of some schemas that have a Delta log; not copies such as `orders.bak`, no table's name."""
+        """Return the folders of some schemas that have a Delta log; `orders.bak` is a copy, and no table's name."""
         return [
             QualifiedName(catalog, schema, folder.name)
             for catalog, schema in sorted(schemas)
