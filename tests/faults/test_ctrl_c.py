@@ -41,7 +41,8 @@ def test_ctrl_c_in_the_middle(folder: Path) -> None:
     assert sync.stderr is not None
     first = next(line for line in sync.stderr if line.startswith("created dev.silver."))
     os.killpg(sync.pid, signal.SIGINT)
-    errors = first + sync.stderr.read()  # `communicate` would lose the lines that came together with the first
+    # `communicate` would lose the lines that came together with the first
+    errors = first + sync.stderr.read()
     assert sync.wait(PATIENCE_SECONDS) == 130, errors
     done = errors.count("created dev.silver.")
     assert 0 < done < TABLES
