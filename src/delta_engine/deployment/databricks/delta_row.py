@@ -19,6 +19,8 @@ Value: TypeAlias = str | int | float | bool
 
 KEY = "environment"
 
+_ATTEMPTS = 3
+
 _SQL_TYPES: Mapping[type, str] = {str: "STRING", int: "BIGINT", float: "DOUBLE", bool: "BOOLEAN"}
 
 
@@ -88,7 +90,9 @@ class DeltaRow:
         """
         if expected is None:
             self._create_table()
-        affected = self._write(self._insert(values) if expected is None else self._update(values, expected))
+            affected = self._write(self._insert(values), attempts=_ATTEMPTS)
+        else:
+            affected = self._write(self._update(values, expected))
         if affected != 1:
             raise ConflictError(f"{self.location} is not what was read ({affected} rows were changed)")
 
@@ -119,12 +123,21 @@ class DeltaRow:
             f"{prefix}{quote_ident(name)} = {_literal(value)}" for name, value in conditions.items()
         )
 
-    def _write(self, sql: str) -> int:
-        """Run a statement; return how many rows it says it changed."""
-        try:
-            rows = self._runner.run(sql)
-        except StatementError as error:
-            self._raise(error)
+    def _write(self, sql: str, attempts: int = 1) -> int:
+        """Run a statement; return how many rows it says it changed.
+
+        Args:
+            sql: the statement.
+            attempts: how often, while the table is not there; more for one that was just made, for while somebody else
+                makes it as well, Delta may not see it yet.
+        """
+        for left in reversed(range(attempts)):
+            try:
+                rows = self._runner.run(sql)
+                break
+            except StatementError as error:
+                if not left or not is_missing_table(error):
+                    self._raise(error)
         return int(str(rows[0]["num_affected_rows"])) if rows else 0
 
     def _raise(self, error: StatementError) -> NoReturn:
