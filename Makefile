@@ -6,7 +6,7 @@ PIN := $(BIN)/uv pip compile --quiet --universal --python-version 3.10 --generat
 	--no-emit-find-links --custom-compile-command "make requirements"
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test coverage check format pages screenshot bench wheel requirements clean
+.PHONY: help setup demo test test-long coverage check format pages screenshot bench wheel requirements clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' Makefile
@@ -21,6 +21,11 @@ test: setup ## pass the tests, with real Spark and Delta, and Chromium where the
 	@sh scripts/browser.sh
 	@sh scripts/connect.sh
 	@$(BIN)/python -m pytest --numprocesses auto --maxprocesses 4
+
+test-long: setup ## pass the long proofs too: kills, two processes, a real S3 server, every example. Before a release
+	@sh scripts/browser.sh
+	@sh scripts/connect.sh
+	@DELTA_ENGINE_TESTS=long $(BIN)/python -m pytest --numprocesses auto --maxprocesses 4
 
 coverage: setup ## pass the tests, and say which lines and branches they miss: takes half as long again
 	@sh scripts/browser.sh

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.commandline import CommandLine
+from tests.proofs import IS_LONG
 
 if TYPE_CHECKING:
     from xdist.remote import Producer
@@ -35,6 +36,19 @@ def pytest_configure() -> None:
     """Hear Ctrl-C, as on a terminal: shells start what runs in the background deaf to it, and so are its children."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave the long proofs to `make test-long`."""
+    long = [] if IS_LONG else [item for item in items if item.get_closest_marker("long")]
+    if long:
+        config.hook.pytest_deselected(items=long)
+        items[:] = [item for item in items if not item.get_closest_marker("long")]
+
+
+def pytest_report_header() -> str:
+    """Say what this run includes."""
+    return "long proofs: included" if IS_LONG else "long proofs: left to `make test-long`"
 
 
 @pytest.hookimpl(optionalhook=True)

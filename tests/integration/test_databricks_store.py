@@ -141,6 +141,7 @@ def test_of_two_first_saves_one_wins(runner: SparkSqlRunner, tmp_path: Path) -> 
     assert row["rows"] == 1
 
 
+@pytest.mark.long
 def test_two_processes_lose_nothing(runner: SparkSqlRunner, api: FakeFilesApi, tmp_path: Path) -> None:
     documents = repository(runner, tmp_path, api.host)
     command = [

@@ -15,7 +15,7 @@ from tests.faults.killed_sync import Victim
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-pytestmark = pytest.mark.integration
+pytestmark = [pytest.mark.integration, pytest.mark.long]
 
 
 def test_killed_syncs_are_survived(spark: SparkSession, tmp_path: Path) -> None:

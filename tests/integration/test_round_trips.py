@@ -22,6 +22,7 @@ from delta_engine.types import first_unsupported, parse_data_type, to_data_type
 from tests.builders import orders
 from tests.integration.test_worked_example import apply_anyway, engine_over
 from tests.integration.unity_catalog import MiniatureUnityCatalog
+from tests.proofs import examples
 from tests.strategies import successive_models
 
 if TYPE_CHECKING:
@@ -169,7 +170,7 @@ ON_A_PLATFORM = (Phase.explicit, Phase.generate)
 
 
 @settings(
-    max_examples=15,
+    max_examples=examples(3, 15),
     phases=ON_A_PLATFORM,
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
@@ -184,7 +185,7 @@ def test_any_two_models_converge_on_real_delta(
 
 
 @settings(
-    max_examples=10,
+    max_examples=examples(3, 10),
     phases=ON_A_PLATFORM,
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture],

@@ -32,6 +32,7 @@ from tests.databases import Choices, Scenario, scenarios
 from tests.deployment_builders import deployment_state
 from tests.fakes.unity_catalog import FakeUnityCatalog
 from tests.key_databases import key_scenarios
+from tests.proofs import examples
 from tests.schedules import Choose, apply_in_some_order
 
 Applied = Mapping[str, Table]
@@ -222,7 +223,7 @@ def schedules(draw: st.DrawFn) -> Choose:
     return Choices(draw(st.binary(max_size=100))).one_of
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=examples(60, 500), deadline=None)
 @given(scenarios(), schedules())
 def test_a_sync_leaves_nothing_to_do(scenario: Scenario, choose: Choose) -> None:
     catalog, start = FakeUnityCatalog(), scenario.start_schemas
@@ -231,7 +232,7 @@ def test_a_sync_leaves_nothing_to_do(scenario: Scenario, choose: Choose) -> None
         outcome(catalog, scenario.goal, remembered(scenario.start), choose, goal)
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=examples(60, 500), deadline=None)
 @given(key_scenarios(), schedules())
 def test_keys_are_never_in_each_others_way(scenario: Scenario, choose: Choose) -> None:
     catalog = FakeUnityCatalog(checks_owners=True)
@@ -239,7 +240,7 @@ def test_keys_are_never_in_each_others_way(scenario: Scenario, choose: Choose) -
         outcome(catalog, scenario.goal, remembered(scenario.start), choose)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(25, 100), deadline=None)
 @given(scenarios() | key_scenarios(), st.integers(0, 12))
 def test_a_run_that_died_anywhere_can_be_followed_by_another(scenario: Scenario, statements: int) -> None:
     catalog = FakeUnityCatalog()
@@ -254,7 +255,7 @@ def test_a_run_that_died_anywhere_can_be_followed_by_another(scenario: Scenario,
     assert not planned(catalog, scenario.goal, remembered(scenario.goal))
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(40, 200), deadline=None)
 @given(key_scenarios(), st.integers(0, 30))
 def test_what_depends_on_a_failed_statement_waits_with_the_rights_that_it_needs(
     scenario: Scenario, place: int
@@ -272,7 +273,7 @@ def test_what_depends_on_a_failed_statement_waits_with_the_rights_that_it_needs(
     assert not planned(catalog, scenario.goal, remembered(scenario.goal))
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(25, 100), deadline=None)
 @given(scenarios(), st.integers(0, 12))
 def test_what_a_run_that_died_anywhere_did_goes_with_its_models(scenario: Scenario, statements: int) -> None:
     """The models are taken back after it: what only they named is gone, and what others did stays."""
@@ -308,7 +309,7 @@ def test_what_a_run_that_died_anywhere_did_goes_with_its_models(scenario: Scenar
         assert "a.b" not in state_now.table_properties or "a.b" in table.table_properties
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(40, 200), deadline=None)
 @given(scenarios() | key_scenarios(), schedules())
 def test_columns_are_changed_or_held_whoever_owns_the_rest(scenario: Scenario, choose: Choose) -> None:
     catalog = FakeUnityCatalog()
@@ -323,7 +324,7 @@ def test_columns_are_changed_or_held_whoever_owns_the_rest(scenario: Scenario, c
         outcome(catalog, columns_alone, NEVER, choose)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(30, 60), deadline=None)
 @given(scenarios())
 def test_the_reader_finds_everything_that_is_there(scenario: Scenario) -> None:
     """Through the real queries, descriptions and their parsing, a table is what the catalog knows of it."""

@@ -16,6 +16,7 @@ from delta_engine.constraints.resolution import resolved
 from delta_engine.models import Column, ForeignKey, PrimaryKey, Table
 from delta_engine.state.states import ABSENT, CatalogState, TableState
 from delta_engine.validation.validator import PlanValidator
+from tests.proofs import examples
 from tests.simulation import simulate
 
 PLANNER = TablePlanner()
@@ -80,7 +81,7 @@ def applied(models: Sequence[Table]) -> dict[str, Table]:
     return {model.qualified_name.key: model for model in resolved(models)}
 
 
-@settings(deadline=None)
+@settings(deadline=None, max_examples=examples(40, 100))
 @given(schemas(), schemas())
 def test_keys_become_what_is_declared_and_then_nothing_is_left(a: list[Table], b: list[Table]) -> None:
     assert not list(PlanValidator().model_violations(a))
@@ -96,7 +97,7 @@ def test_keys_become_what_is_declared_and_then_nothing_is_left(a: list[Table], b
         assert keys_of(end.table(model.qualified_name)) == keys_in(model)
 
 
-@settings(deadline=None)
+@settings(deadline=None, max_examples=examples(40, 100))
 @given(schemas())
 def test_a_schema_needs_nothing_but_what_it_lacks(models: list[Table]) -> None:
     state = simulate(PLANNER.plan(models, absent()), absent())

@@ -28,6 +28,7 @@ from tests.model_projects import (
     tables,
     temporary_settings,
 )
+from tests.proofs import examples
 from tests.strategies import privileges
 
 VARIABLES = {"catalog": "dev", "x": "X"}
@@ -135,7 +136,7 @@ def _names(names: Sequence[str], renames: Mapping[str, str]) -> tuple[str, ...]:
 three_tables = st.tuples(tables(st.just("a")), tables(st.just("b")), tables(st.just("c")))
 
 
-@settings(deadline=None)
+@settings(deadline=None, max_examples=examples(25, 100))
 @given(st.data(), three_tables, layouts)
 def test_an_edited_file_loads_as_what_was_wanted(
     data: st.DataObject, written: Sequence[Table], layout: Layout
@@ -152,7 +153,7 @@ def test_an_edited_file_loads_as_what_was_wanted(
         assert text.endswith("\n") == (layout is not in_blocks)
 
 
-@settings(deadline=None)
+@settings(deadline=None, max_examples=examples(25, 100))
 @given(st.data(), schemas(), schemas(), tables(), layouts)
 def test_an_edited_schema_loads_as_what_was_wanted_beside_the_others(
     data: st.DataObject, first: Schema, second: Schema, table: Table, layout: Layout
@@ -171,7 +172,7 @@ def test_an_edited_schema_loads_as_what_was_wanted_beside_the_others(
             assert edited_text == text
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=examples(15, 40))
 @given(st.data(), three_tables, layouts)
 def test_other_tables_keep_their_text(data: st.DataObject, written: Sequence[Table], layout: Layout) -> None:
     after, renames = data.draw(edited(written[1]))
@@ -187,7 +188,7 @@ def test_other_tables_keep_their_text(data: st.DataObject, written: Sequence[Tab
                 assert entry.split("\n", 1)[1] in result
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=examples(15, 40))
 @given(three_tables, layouts)
 def test_an_edit_that_changes_nothing_changes_no_byte(written: Sequence[Table], layout: Layout) -> None:
     with temporary_settings(VARIABLES) as project:
@@ -198,7 +199,7 @@ def test_an_edit_that_changes_nothing_changes_no_byte(written: Sequence[Table], 
         assert (project.project_dir / "models" / "m.yml").read_bytes().decode() == text
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=examples(15, 40))
 @given(three_tables, layouts, st.sets(st.integers(0, 2)))
 def test_removed_tables_are_gone_and_the_others_are_there(
     written: Sequence[Table], layout: Layout, removed: set[int]

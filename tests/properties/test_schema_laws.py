@@ -23,6 +23,7 @@ from delta_engine.policy import Policy
 from tests.databases import CATALOG, OTHER_SCHEMA, Choices, declared_schemas
 from tests.deployment_builders import NOON, deployment_state
 from tests.fakes.unity_catalog import FakeUnityCatalog
+from tests.proofs import examples
 
 IGNORE_ALL = DriftPolicy(ignores=(IgnoreEntry(resource="schema.*", fields=("*",), reason="why not"),))
 
@@ -78,7 +79,7 @@ def detected(
     return detect_schemas(policy, state, catalog.snapshot([], schemas), now=NOON)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(50, 200), deadline=None)
 @given(changed_schemas())
 def test_a_revert_leaves_no_drift_and_takes_nothing_from_others(drawn: Drawn) -> None:
     catalog, state, found = made(drawn)
@@ -89,7 +90,7 @@ def test_a_revert_leaves_no_drift_and_takes_nothing_from_others(drawn: Drawn) ->
     assert all(before[key].keys() <= catalog.schemas[key].tags.keys() for key in before)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(50, 200), deadline=None)
 @given(changed_schemas())
 def test_what_is_accepted_is_no_drift_and_leaves_nothing_to_do(drawn: Drawn) -> None:
     catalog, _, found = made(drawn)
@@ -106,7 +107,7 @@ def test_what_is_accepted_is_no_drift_and_leaves_nothing_to_do(drawn: Drawn) -> 
     )
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(50, 200), deadline=None)
 @given(changed_schemas())
 def test_what_is_ignored_is_left_alone(drawn: Drawn) -> None:
     catalog, state, _ = made(drawn)

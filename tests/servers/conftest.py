@@ -63,7 +63,7 @@ def workspace(sql: WarehouseSql) -> Iterator[FakeWorkspace]:
         yield running
 
 
-@pytest.fixture(params=["moto", "versity"])
+@pytest.fixture(params=["moto", pytest.param("versity", marks=pytest.mark.long)])
 def s3_server(request: pytest.FixtureRequest) -> Server:
     """Return one S3 server after the other."""
     server: Server = request.getfixturevalue(request.param)
