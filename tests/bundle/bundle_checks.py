@@ -18,7 +18,7 @@ from delta_engine.drift import history as drift_history
 from delta_engine.report import run_history
 from tests.bundle.bundle_files import REFERENCE, USER, deployed, load, read, texts
 from tests.bundle.jobs_api import dashboard_problems, field_problems, volume_problems
-from tests.bundle.quartz import is_quartz
+from tests.bundle.schedules import pause_problems, schedule_problems
 
 # https://docs.databricks.com/aws/en/dev-tools/bundles/reference
 _TARGET_KEYS = {
@@ -116,6 +116,7 @@ def _target_problems(root: Path, bundle: Mapping[str, Any], target: str) -> Iter
     permissions = found.get("permissions", [])
     yield from _permission_problems(permissions, _BUNDLE_LEVELS)
     yield from _mode_problems(found)
+    yield from pause_problems(bundle, found)
     for name, volume in found.get("resources", {}).get("volumes", {}).items():
         for problem in _volume_problems(root, volume, target):
             yield f"volume {name}: {problem}"
@@ -147,9 +148,6 @@ def _mode_problems(found: Mapping[str, Any]) -> Iterator[str]:
         yield f"everybody may write to the root_path {root_path}"
     if found.get("default"):
         yield "production must not be the default"
-    for name, job in found.get("resources", {}).get("jobs", {}).items():
-        if job.get("schedule", {}).get("pause_status") == "PAUSED":
-            yield f"production must not pause the job {name}"
 
 
 def _permission_problems(permissions: Iterable[Mapping[str, str]], levels: set[str]) -> Iterator[str]:
@@ -182,12 +180,7 @@ def _job_problems(root: Path, job: Mapping[str, Any]) -> Iterator[str]:
     yield from _notification_problems(job)
     if job.get("max_concurrent_runs") != 1:
         yield "two runs at once are possible"
-    schedule = job.get("schedule")
-    if schedule is not None:
-        if not is_quartz(schedule.get("quartz_cron_expression", "")):
-            yield f"{schedule.get('quartz_cron_expression')!r} is no Quartz expression"
-        if schedule.get("timezone_id") != "UTC":
-            yield "its schedule is not in UTC"
+    yield from schedule_problems(job)
 
 
 def _notification_problems(job: Mapping[str, Any]) -> Iterator[str]:

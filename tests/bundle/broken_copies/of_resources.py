@@ -289,6 +289,12 @@ CASES: list[BrokenCopy] = [
         "prod: job drift_report: '0 6 * * ?' is no Quartz expression",
     ),
     (
+        SHARED,
+        '"0 0 4 * * ?"',
+        '"0 4 * * *"',
+        "dev: job delta_engine_sync: '0 4 * * *' is no Quartz expression",
+    ),
+    (
         MAIN,
         '"0 30 5 * * ?"',
         '"0 30 5 * * *"',

@@ -95,7 +95,43 @@ CASES: list[BrokenCopy] = [
     (MAIN, RUN_AS, "", "prod: production needs run_as"),
     (MAIN, "service_principal_name: ", "user_name: ", "prod: production must run as a service principal"),
     (MAIN, "  prod:\n", "  prod:\n    default: true\n", "prod: production must not be the default"),
-    (DRIFT, "UNPAUSED", "PAUSED", "prod: production must not pause the job drift_report"),
+    # schedules
+    (
+        DRIFT,
+        "timezone_id: UTC\n",
+        "timezone_id: UTC\n        pause_status: UNPAUSED\n",
+        "dev: development must not start the job drift_report by itself",
+    ),
+    (
+        DRIFT,
+        "timezone_id: UTC\n",
+        "timezone_id: UTC\n        pause_status: PAUSED\n",
+        "prod: production must not pause the job drift_report",
+    ),
+    (
+        DRIFT,
+        "      schedule: #",
+        "      continuous:\n        pause_status: UNPAUSED\n      schedule: #",
+        "dev: development must not start the job drift_report by itself",
+    ),
+    (
+        SYNC,
+        "pause_status: ${var.sync_pause_status}",
+        "pause_status: PAUSED",
+        "prod: production must not pause the job delta_engine_sync",
+    ),
+    (
+        SHARED,
+        "default: PAUSED",
+        "default: UNPAUSED",
+        "dev: development must not start the job delta_engine_sync by itself",
+    ),
+    (
+        SHARED,
+        "default: PAUSED",
+        "default: PAUSE",
+        "dev: job delta_engine_sync: schedule.pause_status is 'PAUSE', not a PauseStatus",
+    ),
     # permissions
     (MAIN, PERMISSIONS, "", "prod: production needs permissions"),
     (
