@@ -44,6 +44,9 @@ _DASHBOARD_LEVELS = {"CAN_EDIT", "CAN_MANAGE", "CAN_READ", "CAN_RUN"}
 _NO_DEFAULTS = {
     "warehouse_id"
 }  # none is right in every workspace, and the CLI refuses to go on without a value
+_OLDEST_SDK = (0, 117)  # before, `WorkspaceClient()` raises on Spark Connect (databricks-sdk-py 1463)
+_SDK = re.compile(r"databricks-sdk>=(\d+)\.(\d+)")
+_KEPT_LOCAL = (".venv/**", ".delta-engine/**")
 _TASK_VALUE = re.compile(r"{{tasks\.(\w+)\.values\.(\w+)}}")
 _PRINCIPALS = {"group_name", "service_principal_name", "user_name"}
 
@@ -73,15 +76,28 @@ def _bundle_problems(bundle: Mapping[str, Any]) -> Iterator[str]:
             UUID(bundle["bundle"]["uuid"])
         except ValueError:
             yield "bundle.uuid is no UUID"
+    if not bundle.get("artifacts"):
+        yield "no artifact supplies the wheel"
     for name, artifact in bundle.get("artifacts", {}).items():
-        yield from _key_problems(f"artifact {name}", "an artifact", artifact)
-        if artifact.get("type") != "whl" or not artifact.get("build"):
-            yield f"artifact {name} builds no wheel"
+        yield from _artifact_problems(name, artifact)
+    for pattern in _KEPT_LOCAL:
+        if pattern not in bundle.get("sync", {}).get("exclude", ()):
+            yield f"{pattern} would be uploaded"
     for name, target in bundle["targets"].items():
         yield from _key_problems(f"target {name}", "a target", target)
     defaults = [name for name, target in bundle["targets"].items() if target.get("default")]
     if len(defaults) != 1:
         yield f"the default target is {' and '.join(defaults) or 'not there'}"
+
+
+def _artifact_problems(name: str, artifact: Mapping[str, Any]) -> Iterator[str]:
+    yield from _key_problems(f"artifact {name}", "an artifact", artifact)
+    sources = [file.get("source", "") for file in artifact.get("files", ())]
+    has_wheel = bool(artifact.get("build")) or any(source.endswith(".whl") for source in sources)
+    if artifact.get("type") != "whl" or not has_wheel:
+        yield f"artifact {name} supplies no wheel"
+    if artifact.get("dynamic_version") is not True:
+        yield f"artifact {name}: a rebuilt wheel of the same version may not be installed"
 
 
 def _variable_problems(bundle: Mapping[str, Any]) -> Iterator[str]:
@@ -254,8 +270,9 @@ def _task_problems(root: Path, job: Mapping[str, Any]) -> Iterator[str]:
     for environment in job.get("environments", ()):
         if "../dist/*.whl" not in environment["spec"].get("dependencies", ()):
             yield f"environment {environment['environment_key']} lacks the wheel"
-        if not any(one.startswith("databricks-sdk") for one in environment["spec"].get("dependencies", ())):
-            yield f"environment {environment['environment_key']} lacks databricks-sdk"
+        floors = [_SDK.fullmatch(one) for one in environment["spec"].get("dependencies", ())]
+        if not any(one and (int(one[1]), int(one[2])) >= _OLDEST_SDK for one in floors):
+            yield f"environment {environment['environment_key']} lacks a recent databricks-sdk"
         if not environment["spec"].get("environment_version"):
             yield f"environment {environment['environment_key']} has no environment_version"
     yield from _notebook_problems(root, job)

@@ -222,7 +222,13 @@ CASES: list[BrokenCopy] = [
         DRIFT,
         "databricks-sdk>=",
         "requests>=",
-        "dev: job drift_report: environment delta_engine lacks databricks-sdk",
+        "dev: job drift_report: environment delta_engine lacks a recent databricks-sdk",
+    ),
+    (
+        SYNC,
+        "databricks-sdk>=0.117",
+        "databricks-sdk>=0.49",
+        "prod: job delta_engine_sync: environment delta_engine lacks a recent databricks-sdk",
     ),
     (
         SYNC,

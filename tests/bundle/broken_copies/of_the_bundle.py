@@ -25,7 +25,15 @@ CASES: list[BrokenCopy] = [
     ),
     # the bundle
     (MAIN, "uuid: 5d3f0b0e", "uuid: nope", "bundle.uuid is no UUID"),
-    (MAIN, "type: whl", "type: jar", "artifact delta_engine builds no wheel"),
+    (MAIN, "type: whl", "type: jar", "artifact delta_engine supplies no wheel"),
+    (MAIN, "    build: ", "    files: [{source: dist/*.jar}] #", "artifact delta_engine supplies no wheel"),
+    (
+        MAIN,
+        "dynamic_version: true",
+        "dynamic_version: false",
+        "artifact delta_engine: a rebuilt wheel of the same version may not be installed",
+    ),
+    (MAIN, "    - .venv/**\n", "", ".venv/** would be uploaded"),
     (MAIN, "    build: ", "    built: ", "artifact delta_engine: built does not belong into an artifact"),
     (
         MAIN,
