@@ -134,14 +134,18 @@ def _target_problems(root: Path, bundle: Mapping[str, Any], target: str) -> Iter
     yield from _mode_problems(found)
     yield from pause_problems(bundle, found)
     for name, volume in found.get("resources", {}).get("volumes", {}).items():
-        for problem in _volume_problems(root, volume, target):
+        for problem in (*_volume_problems(root, volume, target), *_grant_problems(found, volume)):
             yield f"volume {name}: {problem}"
     for name, dashboard in found.get("resources", {}).get("dashboards", {}).items():
         theirs = dashboard.get("permissions", [])
         for problem in (*_dashboard_problems(root, dashboard, target), *_overlaps(permissions, theirs)):
             yield f"dashboard {name}: {problem}"
     for name, job in found.get("resources", {}).get("jobs", {}).items():
-        for problem in (*_job_problems(root, job), *_overlaps(permissions, job.get("permissions", []))):
+        for problem in (
+            *_job_problems(root, job),
+            *_notification_problems(job, must_reach=found.get("mode") == "production"),
+            *_overlaps(permissions, job.get("permissions", [])),
+        ):
             yield f"job {name}: {problem}"
 
 
@@ -193,25 +197,34 @@ def _job_problems(root: Path, job: Mapping[str, Any]) -> Iterator[str]:
     yield from _permission_problems(job.get("permissions", ()), _JOB_LEVELS)
     if not any(problem.startswith("the Jobs API") for problem in understood):
         yield from _task_problems(root, job)
-    yield from _notification_problems(job)
     if job.get("max_concurrent_runs") != 1:
         yield "two runs at once are possible"
     yield from schedule_problems(job)
 
 
-def _notification_problems(job: Mapping[str, Any]) -> Iterator[str]:
-    """Yield failures that nobody hears of: a run whose last tasks succeed is none, whatever failed before."""
+def _notification_problems(job: Mapping[str, Any], *, must_reach: bool) -> Iterator[str]:
+    """Yield recipients that are no mail address, and failures that reach no recipient though they must.
+
+    A run whose last tasks succeed is no failure of the job, whatever failed before.
+    """
+    tasks = {task["task_key"]: task for task in job.get("tasks", ())}
+    for one in (job, *tasks.values()):
+        for place, text in texts(one.get("email_notifications", {})):
+            if "@" not in text:
+                yield f"{text} in {place} is no mail address"
+    if not must_reach:
+        return
     if not job.get("email_notifications", {}).get("on_failure"):
         yield "nobody hears of its failure"
     waited_for = {
         needed["task_key"]
-        for task in job.get("tasks", ())
+        for task in tasks.values()
         if task.get("run_if") in ("ALL_DONE", "AT_LEAST_ONE_FAILED", "ALL_FAILED")
         for needed in task.get("depends_on", ())
     }
-    for task in job.get("tasks", ()):
-        if task["task_key"] in waited_for and not task.get("email_notifications", {}).get("on_failure"):
-            yield f"nobody hears of the failure of task {task['task_key']}, after which others go on"
+    for key in sorted(waited_for & tasks.keys()):
+        if not tasks[key].get("email_notifications", {}).get("on_failure"):
+            yield f"nobody hears of the failure of task {key}, after which others go on"
 
 
 def _volume_problems(root: Path, volume: Mapping[str, Any], target: str) -> Iterator[str]:
@@ -229,6 +242,22 @@ def _volume_problems(root: Path, volume: Mapping[str, Any], target: str) -> Iter
     wanted = f"{place.catalog}.{place.schema}.{place.volume}"
     if declared != wanted:
         yield f"it is {declared}, and conf/{target}.yml says {wanted}"
+
+
+def _grant_problems(found: Mapping[str, Any], volume: Mapping[str, Any]) -> Iterator[str]:
+    """Yield what the principal of the jobs lacks on a volume, which `permissions` do not reach."""
+    grants = volume.get("grants", [])
+    if found.get("mode") != "production":
+        if grants:
+            yield "development must not grant anything on it: it is shared, and a deployment replaces its grants"
+        return
+    principal = found.get("run_as", {}).get("service_principal_name")
+    granted = {
+        name for one in grants if one.get("principal") == principal for name in one.get("privileges", ())
+    }
+    for privilege in ("READ_VOLUME", "WRITE_VOLUME"):
+        if privilege not in granted:
+            yield f"{principal} lacks {privilege} on it"
 
 
 def _dashboard_problems(root: Path, dashboard: Mapping[str, Any], target: str) -> Iterator[str]:

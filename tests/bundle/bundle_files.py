@@ -16,7 +16,9 @@ from ruamel.yaml import YAML
 from tests.bundle.schedules import apply_presets
 
 REFERENCE = re.compile(r"\$\{([^}]+)\}")
-USER = "someone@example.com"
+USER = (
+    "11111111-2222-3333-4444-555555555555"  # a service principal deploys: its application id, no mail address
+)
 HOST = "https://workspace.example.com"
 COMMIT = "0123abc"
 

@@ -45,7 +45,7 @@ CASES: list[BrokenCopy] = [
     (MAIN, "  prod:\n", "  prod:\n    default: true\n", "the default target is dev and prod"),
     # variables and references
     (SHARED, "  alert_email:", "  alert_mail:", "variable alert_mail is not used"),
-    (SHARED, "  alert_email:", "  alert_mail:", "dev: variable alert_email is not defined"),
+    (SHARED, "  drift_schedule:", "  drift_hour:", "stage: variable drift_schedule is not defined"),
     (
         SHARED,
         "  alert_email:",
@@ -53,7 +53,12 @@ CASES: list[BrokenCopy] = [
         "prod: resources.jobs.drift_report.email_notifications.on_failure[0]: ${var.alert_email} is not defined",
     ),
     (SHARED, "    default: users\n", "", "variable viewer_group has no default"),
-    (SHARED, "    description: Who hears of failures.\n", "", "variable alert_email has no description"),
+    (
+        SHARED,
+        "    description: The mail address for failures in stage and prod; see alert_emails.\n",
+        "",
+        "variable alert_email has no description",
+    ),
     (
         SHARED,
         "    default: users\n",
