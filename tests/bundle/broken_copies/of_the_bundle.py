@@ -25,6 +25,7 @@ CASES: list[BrokenCopy] = [
     ),
     # the bundle
     (MAIN, "uuid: 5d3f0b0e", "uuid: nope", "bundle.uuid is no UUID"),
+    (MAIN, "artifacts:\n", "experimental:\n", "no artifact supplies the wheel"),
     (MAIN, "type: whl", "type: jar", "artifact delta_engine supplies no wheel"),
     (MAIN, "    build: ", "    files: [{source: dist/*.jar}] #", "artifact delta_engine supplies no wheel"),
     (
@@ -126,6 +127,12 @@ CASES: list[BrokenCopy] = [
         "      schedule: #",
         "      continuous:\n        pause_status: UNPAUSED\n      schedule: #",
         "dev: development must not start the job drift_report by itself",
+    ),
+    (
+        MAIN,
+        "  prod:\n",
+        "  prod:\n    presets: {trigger_pause_status: PAUSED}\n",
+        "prod: production must not pause the job drift_report",
     ),
     (
         SYNC,
