@@ -18,7 +18,7 @@ from delta_engine.drift import history as drift_history
 from delta_engine.report import run_history
 from tests.bundle.bundle_files import REFERENCE, USER, deployed, load, read, texts
 from tests.bundle.jobs_api import dashboard_problems, field_problems, volume_problems
-from tests.bundle.quartz import is_quartz
+from tests.bundle.schedules import pause_problems, schedule_problems
 
 # https://docs.databricks.com/aws/en/dev-tools/bundles/reference
 _TARGET_KEYS = {
@@ -44,6 +44,9 @@ _DASHBOARD_LEVELS = {"CAN_EDIT", "CAN_MANAGE", "CAN_READ", "CAN_RUN"}
 _NO_DEFAULTS = {
     "warehouse_id"
 }  # none is right in every workspace, and the CLI refuses to go on without a value
+_OLDEST_SDK = (0, 117)  # before, `WorkspaceClient()` raises on Spark Connect (databricks-sdk-py 1463)
+_SDK = re.compile(r"databricks-sdk>=(\d+)\.(\d+)")
+_KEPT_LOCAL = (".venv/**", ".delta-engine/**")
 _TASK_VALUE = re.compile(r"{{tasks\.(\w+)\.values\.(\w+)}}")
 _PRINCIPALS = {"group_name", "service_principal_name", "user_name"}
 
@@ -73,15 +76,28 @@ def _bundle_problems(bundle: Mapping[str, Any]) -> Iterator[str]:
             UUID(bundle["bundle"]["uuid"])
         except ValueError:
             yield "bundle.uuid is no UUID"
+    if not bundle.get("artifacts"):
+        yield "no artifact supplies the wheel"
     for name, artifact in bundle.get("artifacts", {}).items():
-        yield from _key_problems(f"artifact {name}", "an artifact", artifact)
-        if artifact.get("type") != "whl" or not artifact.get("build"):
-            yield f"artifact {name} builds no wheel"
+        yield from _artifact_problems(name, artifact)
+    for pattern in _KEPT_LOCAL:
+        if pattern not in bundle.get("sync", {}).get("exclude", ()):
+            yield f"{pattern} would be uploaded"
     for name, target in bundle["targets"].items():
         yield from _key_problems(f"target {name}", "a target", target)
     defaults = [name for name, target in bundle["targets"].items() if target.get("default")]
     if len(defaults) != 1:
         yield f"the default target is {' and '.join(defaults) or 'not there'}"
+
+
+def _artifact_problems(name: str, artifact: Mapping[str, Any]) -> Iterator[str]:
+    yield from _key_problems(f"artifact {name}", "an artifact", artifact)
+    sources = [file.get("source", "") for file in artifact.get("files", ())]
+    has_wheel = bool(artifact.get("build")) or any(source.endswith(".whl") for source in sources)
+    if artifact.get("type") != "whl" or not has_wheel:
+        yield f"artifact {name} supplies no wheel"
+    if artifact.get("dynamic_version") is not True:
+        yield f"artifact {name}: a rebuilt wheel of the same version may not be installed"
 
 
 def _variable_problems(bundle: Mapping[str, Any]) -> Iterator[str]:
@@ -116,15 +132,20 @@ def _target_problems(root: Path, bundle: Mapping[str, Any], target: str) -> Iter
     permissions = found.get("permissions", [])
     yield from _permission_problems(permissions, _BUNDLE_LEVELS)
     yield from _mode_problems(found)
+    yield from pause_problems(bundle, found)
     for name, volume in found.get("resources", {}).get("volumes", {}).items():
-        for problem in _volume_problems(root, volume, target):
+        for problem in (*_volume_problems(root, volume, target), *_grant_problems(found, volume)):
             yield f"volume {name}: {problem}"
     for name, dashboard in found.get("resources", {}).get("dashboards", {}).items():
         theirs = dashboard.get("permissions", [])
         for problem in (*_dashboard_problems(root, dashboard, target), *_overlaps(permissions, theirs)):
             yield f"dashboard {name}: {problem}"
     for name, job in found.get("resources", {}).get("jobs", {}).items():
-        for problem in (*_job_problems(root, job), *_overlaps(permissions, job.get("permissions", []))):
+        for problem in (
+            *_job_problems(root, job),
+            *_notification_problems(job, must_reach=found.get("mode") == "production"),
+            *_overlaps(permissions, job.get("permissions", [])),
+        ):
             yield f"job {name}: {problem}"
 
 
@@ -147,9 +168,6 @@ def _mode_problems(found: Mapping[str, Any]) -> Iterator[str]:
         yield f"everybody may write to the root_path {root_path}"
     if found.get("default"):
         yield "production must not be the default"
-    for name, job in found.get("resources", {}).get("jobs", {}).items():
-        if job.get("schedule", {}).get("pause_status") == "PAUSED":
-            yield f"production must not pause the job {name}"
 
 
 def _permission_problems(permissions: Iterable[Mapping[str, str]], levels: set[str]) -> Iterator[str]:
@@ -179,30 +197,34 @@ def _job_problems(root: Path, job: Mapping[str, Any]) -> Iterator[str]:
     yield from _permission_problems(job.get("permissions", ()), _JOB_LEVELS)
     if not any(problem.startswith("the Jobs API") for problem in understood):
         yield from _task_problems(root, job)
-    yield from _notification_problems(job)
     if job.get("max_concurrent_runs") != 1:
         yield "two runs at once are possible"
-    schedule = job.get("schedule")
-    if schedule is not None:
-        if not is_quartz(schedule.get("quartz_cron_expression", "")):
-            yield f"{schedule.get('quartz_cron_expression')!r} is no Quartz expression"
-        if schedule.get("timezone_id") != "UTC":
-            yield "its schedule is not in UTC"
+    yield from schedule_problems(job)
 
 
-def _notification_problems(job: Mapping[str, Any]) -> Iterator[str]:
-    """Yield failures that nobody hears of: a run whose last tasks succeed is none, whatever failed before."""
+def _notification_problems(job: Mapping[str, Any], *, must_reach: bool) -> Iterator[str]:
+    """Yield recipients that are no mail address, and failures that reach no recipient though they must.
+
+    A run whose last tasks succeed is no failure of the job, whatever failed before.
+    """
+    tasks = {task["task_key"]: task for task in job.get("tasks", ())}
+    for one in (job, *tasks.values()):
+        for place, text in texts(one.get("email_notifications", {})):
+            if "@" not in text:
+                yield f"{text} in {place} is no mail address"
+    if not must_reach:
+        return
     if not job.get("email_notifications", {}).get("on_failure"):
         yield "nobody hears of its failure"
     waited_for = {
         needed["task_key"]
-        for task in job.get("tasks", ())
+        for task in tasks.values()
         if task.get("run_if") in ("ALL_DONE", "AT_LEAST_ONE_FAILED", "ALL_FAILED")
         for needed in task.get("depends_on", ())
     }
-    for task in job.get("tasks", ()):
-        if task["task_key"] in waited_for and not task.get("email_notifications", {}).get("on_failure"):
-            yield f"nobody hears of the failure of task {task['task_key']}, after which others go on"
+    for key in sorted(waited_for & tasks.keys()):
+        if not tasks[key].get("email_notifications", {}).get("on_failure"):
+            yield f"nobody hears of the failure of task {key}, after which others go on"
 
 
 def _volume_problems(root: Path, volume: Mapping[str, Any], target: str) -> Iterator[str]:
@@ -220,6 +242,22 @@ def _volume_problems(root: Path, volume: Mapping[str, Any], target: str) -> Iter
     wanted = f"{place.catalog}.{place.schema}.{place.volume}"
     if declared != wanted:
         yield f"it is {declared}, and conf/{target}.yml says {wanted}"
+
+
+def _grant_problems(found: Mapping[str, Any], volume: Mapping[str, Any]) -> Iterator[str]:
+    """Yield what the principal of the jobs lacks on a volume, which `permissions` do not reach."""
+    grants = volume.get("grants", [])
+    if found.get("mode") != "production":
+        if grants:
+            yield "development must not grant anything on it: it is shared, and a deployment replaces its grants"
+        return
+    principal = found.get("run_as", {}).get("service_principal_name")
+    granted = {
+        name for one in grants if one.get("principal") == principal for name in one.get("privileges", ())
+    }
+    for privilege in ("READ_VOLUME", "WRITE_VOLUME"):
+        if privilege not in granted:
+            yield f"{principal} lacks {privilege} on it"
 
 
 def _dashboard_problems(root: Path, dashboard: Mapping[str, Any], target: str) -> Iterator[str]:
@@ -261,8 +299,9 @@ def _task_problems(root: Path, job: Mapping[str, Any]) -> Iterator[str]:
     for environment in job.get("environments", ()):
         if "../dist/*.whl" not in environment["spec"].get("dependencies", ()):
             yield f"environment {environment['environment_key']} lacks the wheel"
-        if not any(one.startswith("databricks-sdk") for one in environment["spec"].get("dependencies", ())):
-            yield f"environment {environment['environment_key']} lacks databricks-sdk"
+        floors = [_SDK.fullmatch(one) for one in environment["spec"].get("dependencies", ())]
+        if not any(one and (int(one[1]), int(one[2])) >= _OLDEST_SDK for one in floors):
+            yield f"environment {environment['environment_key']} lacks a recent databricks-sdk"
         if not environment["spec"].get("environment_version"):
             yield f"environment {environment['environment_key']} has no environment_version"
     yield from _notebook_problems(root, job)

@@ -1,4 +1,4 @@
-"""Reads a bundle as the Databricks CLI does: includes merged in, a target laid over, references filled in.
+"""Reads a bundle as the Databricks CLI does: includes merged, a target laid over, references and presets filled in.
 
 It judges nothing: what cannot be filled in stays, for `bundle_checks` to find.
 """
@@ -13,8 +13,12 @@ from typing import Any
 
 from ruamel.yaml import YAML
 
+from tests.bundle.schedules import apply_presets
+
 REFERENCE = re.compile(r"\$\{([^}]+)\}")
-USER = "someone@example.com"
+USER = (
+    "11111111-2222-3333-4444-555555555555"  # a service principal deploys: its application id, no mail address
+)
 HOST = "https://workspace.example.com"
 COMMIT = "0123abc"
 
@@ -35,7 +39,7 @@ def read(path: Path) -> dict[str, Any]:
 
 
 def deployed(bundle: Mapping[str, Any], target: str) -> dict[str, Any]:
-    """Return the bundle for one target with its references filled in; unknown ones stay."""
+    """Return the bundle for one target with its references and presets filled in; unknown references stay."""
     merged = deepcopy(dict(bundle))
     settings = merged.pop("targets")[target]
     variables = merged.pop("variables", {})
@@ -55,6 +59,7 @@ def deployed(bundle: Mapping[str, Any], target: str) -> dict[str, Any]:
     for kind, resources in merged.get("resources", {}).items():
         known |= {f"resources.{kind}.{name}.id": f"<id of {name}>" for name in resources}
     filled: dict[str, Any] = _fill(merged, known)
+    apply_presets(filled)
     return filled
 
 

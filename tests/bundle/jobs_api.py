@@ -12,7 +12,7 @@ from enum import Enum
 from types import NoneType
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
-from databricks.sdk.service.catalog import VolumesAPI
+from databricks.sdk.service.catalog import PrivilegeAssignment, VolumesAPI
 from databricks.sdk.service.dashboards import Dashboard, LakeviewAPI
 from databricks.sdk.service.jobs import JobSettings
 
@@ -29,13 +29,19 @@ def field_problems(settings: Mapping[str, Any]) -> Iterator[str]:
 
 
 def volume_problems(volume: Mapping[str, Any]) -> Iterator[str]:
-    """Yield every field that the API which creates volumes would not understand: its arguments are its fields."""
-    hints = get_type_hints(VolumesAPI.create)
+    """Yield every field that the APIs which create volumes and grant on them would not understand.
+
+    The arguments of the first are the fields of a volume.
+    """
+    hints = {**get_type_hints(VolumesAPI.create), "grants": list[PrivilegeAssignment]}
     for key, value in volume.items():
         if key not in hints:
             yield f"{key} is no field of a volume"
         else:
             yield from _kinds(f"{key}.", value, hints[key])
+    for position, grant in enumerate(volume.get("grants", ())):
+        understood = PrivilegeAssignment.from_dict(grant).as_dict()
+        yield from _differences(f"grants.{position}.", grant, understood)
     for key in ("catalog_name", "schema_name", "name", "volume_type"):
         if key not in volume:
             yield f"{key} is missing"
@@ -85,8 +91,10 @@ def _differences(place: str, given: Any, understood: Any) -> Iterator[str]:
     match given, understood:
         case dict(), dict():
             for key, value in given.items():
+                if key not in understood and value == []:
+                    continue  # the classes leave out an empty list, which is the API's default
                 if key not in understood:
-                    yield f"{place}{key} does not survive the Jobs API"
+                    yield f"{place}{key} does not survive the API"
                 else:
                     yield from _differences(f"{place}{key}.", value, understood[key])
         case list(), list() if len(given) == len(understood):

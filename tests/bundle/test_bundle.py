@@ -40,10 +40,30 @@ def test_the_targets() -> None:
         jobs = found["resources"]["jobs"]
         tasks = [task["task_key"] for task in jobs["delta_engine_sync"]["tasks"]]
         assert tasks == ["sync", "is_report_due", "drift_report"]
-        assert "schedule" in jobs["drift_report"]
         parameters = {p["name"]: p["default"] for p in jobs["delta_engine_sync"]["parameters"]}
         assert parameters["environment"] == target
         assert parameters["conf_dir"] == f"{found['workspace']['root_path']}/files/conf"
+
+
+@pytest.mark.parametrize(
+    ("target", "sync", "drift_report"),
+    [("dev", "PAUSED", "PAUSED"), ("stage", "PAUSED", "UNPAUSED"), ("prod", "PAUSED", "UNPAUSED")],
+)
+def test_jobs_start_by_themselves_where_they_should(target: str, sync: str, drift_report: str) -> None:
+    jobs = deployed(load(ROOT), target)["resources"]["jobs"]
+    assert jobs["delta_engine_sync"]["schedule"]["pause_status"] == sync
+    assert jobs["drift_report"]["schedule"]["pause_status"] == drift_report
+
+
+def test_a_target_may_start_the_sync_by_a_variable(copy: Path) -> None:
+    path = copy / "databricks.yml"
+    text = path.read_text("utf-8")
+    path.write_text(
+        text.replace("state_catalog: prod", "state_catalog: prod\n      sync_pause_status: UNPAUSED"), "utf-8"
+    )
+    jobs = deployed(load(copy), "prod")["resources"]["jobs"]
+    assert jobs["delta_engine_sync"]["schedule"]["pause_status"] == "UNPAUSED"
+    assert problems(copy) == []
 
 
 @pytest.mark.parametrize(("file", "replace", "by", "problem"), [*of_the_bundle.CASES, *of_resources.CASES])

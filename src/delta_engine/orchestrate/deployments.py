@@ -57,7 +57,7 @@ class RunOrigin:
     """What a run is told about where it comes from; empty texts are found out as far as possible.
 
     Args:
-        lineage: the deployed commit, such as `git:abc123`.
+        lineage: the deployed commit, such as `git:abc123`; `git:` alone, from a project without git, counts as empty.
         run_url: where to watch the run.
         host: the workspace that is deployed to.
     """
@@ -165,6 +165,7 @@ def _parts(settings: Settings, backend: Backend | None) -> tuple[StateStore, Jou
 
 def _facts(settings: Settings, backend: Backend | None, origin: RunOrigin) -> RunFacts:
     """Find out who runs what, from where; called once a run holds the lock, or is about to."""
+    has_commit = bool(origin.lineage.removeprefix("git:"))
     return RunFacts(
         environment=environment_record(
             settings.environment,
@@ -175,7 +176,7 @@ def _facts(settings: Settings, backend: Backend | None, origin: RunOrigin) -> Ru
         host=socket.gethostname(),
         pid=os.getpid(),
         run_url=origin.run_url or _ci_run_url(os.environ),
-        lineage=origin.lineage or git_lineage(settings.project_dir),
+        lineage=origin.lineage if has_commit else git_lineage(settings.project_dir),
         engine_version=version("delta-engine"),
         platform_version=backend.platform_version() if backend else "unknown",
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tests.bundle.broken_copies import DRIFT, MAIN, SHARED, SYNC, BrokenCopy
+from tests.bundle.bundle_files import USER
 
 VOLUME = "resources/deployment_state.volume.yml"
 
@@ -21,16 +22,16 @@ CASES: list[BrokenCopy] = [
         "dev: job drift_report: health.rules.0.value is '1800', not int",
     ),
     (
-        "bundle/notifications.yml",
-        "on_failure:",
-        "on_failed:",
-        "dev: job delta_engine_sync: email_notifications.on_failed does not survive the Jobs API",
+        SYNC,
+        "        on_failure:",
+        "        on_failed:",
+        "prod: job delta_engine_sync: email_notifications.on_failed does not survive the API",
     ),
     (
         SYNC,
         "timeout_seconds",
         "timeout_second",
-        "dev: job delta_engine_sync: timeout_second does not survive the Jobs API",
+        "dev: job delta_engine_sync: timeout_second does not survive the API",
     ),
     (
         SYNC,
@@ -72,7 +73,7 @@ CASES: list[BrokenCopy] = [
         SYNC,
         "notebook_path: ../notebooks/sync.py",
         "notebook_pth: ../notebooks/sync.py",
-        "dev: job delta_engine_sync: tasks.0.notebook_task.notebook_pth does not survive the Jobs API",
+        "dev: job delta_engine_sync: tasks.0.notebook_task.notebook_pth does not survive the API",
     ),
     (
         SYNC,
@@ -183,15 +184,27 @@ CASES: list[BrokenCopy] = [
     ),
     (
         SYNC,
-        "          email_notifications: ${var.task_notifications}\n",
+        "          email_notifications:\n            on_failure: ${var.alert_emails}\n",
         "",
         "prod: job delta_engine_sync: nobody hears of the failure of task sync, after which others go on",
     ),
     (
         DRIFT,
-        "      email_notifications: ${var.email_notifications}\n",
+        "        on_failure: ${var.alert_emails}\n",
         "",
         "prod: job drift_report: nobody hears of its failure",
+    ),
+    (
+        "bundle/notifications.yml",
+        "    default:\n      - ${var.alert_email}\n",
+        "    default: []\n",
+        "prod: job delta_engine_sync: nobody hears of its failure",
+    ),
+    (
+        MAIN,
+        "alert_emails: []",
+        'alert_emails: ["${workspace.current_user.userName}"]',
+        f"dev: job drift_report: {USER} in on_failure[0] is no mail address",
     ),
     # environments
     (
@@ -222,7 +235,13 @@ CASES: list[BrokenCopy] = [
         DRIFT,
         "databricks-sdk>=",
         "requests>=",
-        "dev: job drift_report: environment delta_engine lacks databricks-sdk",
+        "dev: job drift_report: environment delta_engine lacks a recent databricks-sdk",
+    ),
+    (
+        SYNC,
+        "databricks-sdk>=0.117",
+        "databricks-sdk>=0.49",
+        "prod: job delta_engine_sync: environment delta_engine lacks a recent databricks-sdk",
     ),
     (
         SYNC,
@@ -263,6 +282,36 @@ CASES: list[BrokenCopy] = [
     ),
     (
         MAIN,
+        "[READ_VOLUME, WRITE_VOLUME]",
+        "[READ_VOLUME]",
+        "stage: volume deployment_state: 00000000-0000-0000-0000-000000000000 lacks WRITE_VOLUME on it",
+    ),
+    (
+        MAIN,
+        "principal: ${var.service_principal}",
+        "principal: ${var.admin_group}",
+        "prod: volume deployment_state: 00000000-0000-0000-0000-000000000000 lacks READ_VOLUME on it",
+    ),
+    (
+        MAIN,
+        "[READ_VOLUME, WRITE_VOLUME]",
+        "[READ_VOLUME, WRITE VOLUME]",
+        "prod: volume deployment_state: grants.0.privileges.1 is 'WRITE VOLUME', not a Privilege",
+    ),
+    (
+        MAIN,
+        "privileges: [",
+        "privilege: [",
+        "prod: volume deployment_state: grants.0.privilege does not survive the API",
+    ),
+    (
+        VOLUME,
+        "      volume_type: MANAGED\n",
+        "      volume_type: MANAGED\n      grants: [{principal: users, privileges: [READ_VOLUME]}]\n",
+        "dev: volume deployment_state: development must not grant anything on it: ",
+    ),
+    (
+        MAIN,
         "state_catalog: stage",
         "state_catalog: prod",
         "stage: volume deployment_state: it is prod.delta_engine.deployment_state, and conf/stage.yml says "
@@ -287,6 +336,12 @@ CASES: list[BrokenCopy] = [
         '"0 0 6 * * ?"',
         '"0 6 * * ?"',
         "prod: job drift_report: '0 6 * * ?' is no Quartz expression",
+    ),
+    (
+        SHARED,
+        '"0 0 4 * * ?"',
+        '"0 4 * * *"',
+        "dev: job delta_engine_sync: '0 4 * * *' is no Quartz expression",
     ),
     (
         MAIN,

@@ -25,7 +25,16 @@ CASES: list[BrokenCopy] = [
     ),
     # the bundle
     (MAIN, "uuid: 5d3f0b0e", "uuid: nope", "bundle.uuid is no UUID"),
-    (MAIN, "type: whl", "type: jar", "artifact delta_engine builds no wheel"),
+    (MAIN, "artifacts:\n", "experimental:\n", "no artifact supplies the wheel"),
+    (MAIN, "type: whl", "type: jar", "artifact delta_engine supplies no wheel"),
+    (MAIN, "    build: ", "    files: [{source: dist/*.jar}] #", "artifact delta_engine supplies no wheel"),
+    (
+        MAIN,
+        "dynamic_version: true",
+        "dynamic_version: false",
+        "artifact delta_engine: a rebuilt wheel of the same version may not be installed",
+    ),
+    (MAIN, "    - .venv/**\n", "", ".venv/** would be uploaded"),
     (MAIN, "    build: ", "    built: ", "artifact delta_engine: built does not belong into an artifact"),
     (
         MAIN,
@@ -37,7 +46,7 @@ CASES: list[BrokenCopy] = [
     (MAIN, "  prod:\n", "  prod:\n    default: true\n", "the default target is dev and prod"),
     # variables and references
     (SHARED, "  alert_email:", "  alert_mail:", "variable alert_mail is not used"),
-    (SHARED, "  alert_email:", "  alert_mail:", "dev: variable alert_email is not defined"),
+    (SHARED, "  drift_schedule:", "  drift_hour:", "stage: variable drift_schedule is not defined"),
     (
         SHARED,
         "  alert_email:",
@@ -45,7 +54,12 @@ CASES: list[BrokenCopy] = [
         "prod: resources.jobs.drift_report.email_notifications.on_failure[0]: ${var.alert_email} is not defined",
     ),
     (SHARED, "    default: users\n", "", "variable viewer_group has no default"),
-    (SHARED, "    description: Who hears of failures.\n", "", "variable alert_email has no description"),
+    (
+        SHARED,
+        "    description: The mail address for failures in stage and prod; see alert_emails.\n",
+        "",
+        "variable alert_email has no description",
+    ),
     (
         SHARED,
         "    default: users\n",
@@ -95,7 +109,49 @@ CASES: list[BrokenCopy] = [
     (MAIN, RUN_AS, "", "prod: production needs run_as"),
     (MAIN, "service_principal_name: ", "user_name: ", "prod: production must run as a service principal"),
     (MAIN, "  prod:\n", "  prod:\n    default: true\n", "prod: production must not be the default"),
-    (DRIFT, "UNPAUSED", "PAUSED", "prod: production must not pause the job drift_report"),
+    # schedules
+    (
+        DRIFT,
+        "timezone_id: UTC\n",
+        "timezone_id: UTC\n        pause_status: UNPAUSED\n",
+        "dev: development must not start the job drift_report by itself",
+    ),
+    (
+        DRIFT,
+        "timezone_id: UTC\n",
+        "timezone_id: UTC\n        pause_status: PAUSED\n",
+        "prod: production must not pause the job drift_report",
+    ),
+    (
+        DRIFT,
+        "      schedule: #",
+        "      continuous:\n        pause_status: UNPAUSED\n      schedule: #",
+        "dev: development must not start the job drift_report by itself",
+    ),
+    (
+        MAIN,
+        "  prod:\n",
+        "  prod:\n    presets: {trigger_pause_status: PAUSED}\n",
+        "prod: production must not pause the job drift_report",
+    ),
+    (
+        SYNC,
+        "pause_status: ${var.sync_pause_status}",
+        "pause_status: PAUSED",
+        "prod: production must not pause the job delta_engine_sync",
+    ),
+    (
+        SHARED,
+        "default: PAUSED",
+        "default: UNPAUSED",
+        "dev: development must not start the job delta_engine_sync by itself",
+    ),
+    (
+        SHARED,
+        "default: PAUSED",
+        "default: PAUSE",
+        "dev: job delta_engine_sync: schedule.pause_status is 'PAUSE', not a PauseStatus",
+    ),
     # permissions
     (MAIN, PERMISSIONS, "", "prod: production needs permissions"),
     (

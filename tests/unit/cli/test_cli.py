@@ -148,7 +148,7 @@ def test_init_makes_a_project_that_is_valid(
     for environment in ("local", "dev", "stage", "prod"):
         assert delta_engine("-e", environment, "validate").code == 0
     assert problems(tmp_path / "retail") == []
-    assert (tmp_path / "retail" / ".gitignore").is_file()
+    assert ".venv/" in (tmp_path / "retail" / ".gitignore").read_text("utf-8").splitlines()
     again = delta_engine("init")
     assert again.code == ExitCode.REFUSED
     assert "these files exist already: " in again.stderr

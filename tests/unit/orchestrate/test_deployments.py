@@ -75,6 +75,12 @@ def test_the_facts_of_a_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     )
 
 
+def test_a_bundle_without_a_commit_has_no_lineage(tmp_path: Path) -> None:
+    """`git:${bundle.git.commit}` is `git:` in a project without git."""
+    facts = open_deployment(settings(tmp_path), None, RunOrigin(lineage="git:")).facts()
+    assert facts.lineage == "unknown"
+
+
 @pytest.mark.parametrize(
     ("variables", "url"),
     [
