@@ -103,7 +103,7 @@ class RowFiltersFit:
 
 
 class ColumnMasksFit:
-    """A column mask has a function's name, and takes other columns of its table; no generated column reads the masked."""
+    """A column mask has a function's name and takes other columns of its table; no generated column reads its own."""
 
     def check(self, models: Sequence[Table]) -> Iterator[InvalidModelError]:
         """Refuse what the platform would refuse.
