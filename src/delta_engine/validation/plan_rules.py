@@ -319,7 +319,7 @@ class NoUnallowedTableDrops:
                     table=str(drop.table),
                     way_out=f"Declare it, keep it (policy.removed_tables: keep), or allow it: --allow "
                     f"{kind.value}:{drop.table} for one run, policy.allow: [{kind.value}] for the target. "
-                    f"{sql_undrop_table(str(drop.table))} would bring it back for a few days.",
+                    f"{sql_undrop_table(str(drop.table))} would bring it back, by default for seven days.",
                 )
 
 
