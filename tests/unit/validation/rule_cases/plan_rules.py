@@ -98,7 +98,7 @@ PLAN_CASES: list[PlanCase] = [
     (
         plan_rules.NoTightenedFields(),
         aligned(ColumnNullabilityChange("a", make_nullable=False, path=("x",))),
-        f"{SUBJECT}, column a.x: it would become NOT NULL, which no platform does to a "
+        f"{SUBJECT}, column a.x: it would become NOT NULL, which the engine does to no "
         "field inside a column. Declare the field without NOT NULL, or add a CHECK constraint that demands it.",
         aligned(ColumnNullabilityChange("a", make_nullable=True, path=("x",)), *tightened("a")),
     ),
