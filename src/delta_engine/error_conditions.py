@@ -102,6 +102,11 @@ def is_unsupported(error: StatementError) -> bool:
     return (error.error_class or "").startswith(_UNSUPPORTED)
 
 
+def is_unsupported_for_its_kind(error: StatementError) -> bool:
+    """Whether the platform knows `DESCRIBE … AS JSON`, and not for this kind of table alone."""
+    return error.error_class == "UNSUPPORTED_FEATURE.DESC_JSON_TABLE_TYPE"
+
+
 def is_forbidden(error: StatementError) -> bool:
     """Whether a statement was refused because whoever runs it lacks a right."""
     return (error.error_class or "").startswith(_FORBIDDEN)

@@ -1,7 +1,8 @@
 """Tags of columns: one statement per column, and only for those that differ.
 
 A column that is dropped loses all its tags before, whoever set them and whoever manages tags: governed tags block the
-drop (Databricks documentation, "Governed tags"), and none outlives its column.
+drop (`INVALID_PARAMETER_VALUE.CANNOT_DROP_TAGGED_COLUMN`, github.com/databricks/dbt-databricks/issues/1323), and none
+outlives its column.
 """
 
 from __future__ import annotations

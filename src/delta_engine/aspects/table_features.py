@@ -1,4 +1,4 @@
-"""Table features: properties that upgrade the table's protocol for good.
+"""Table features: properties that upgrade the table's protocol, which only DROP FEATURE by hand may lower.
 
 They are apart from other properties because they come first (dropping a column needs column mapping),
 and because nobody should switch one on unseen: older readers can no longer read the table.
@@ -49,7 +49,7 @@ _FEATURES_OF_TYPES = {
     "variant": "delta.feature.variantType",
 }
 """What an existing table needs before it can get a column of such a type; new tables get it themselves.
-Older tables have `variantType-preview`, which counts as well."""
+Older tables have `variantType-preview`, which counts as well (Delta documentation, "Table features")."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,7 +217,7 @@ def _needed(
 
 
 def _is_satisfied(key: str, desired: str, observed: str | None) -> bool:
-    """Whether the table already has it: protocol versions only rise, and a feature never goes."""
+    """Whether the table already has it: for the engine protocol versions only rise, and a feature never goes."""
     if observed is None or desired == observed:
         return desired == observed
     if key in _PROTOCOL_VERSIONS and desired.isdecimal() and observed.isdecimal():

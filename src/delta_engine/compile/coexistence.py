@@ -25,7 +25,8 @@ def incompatible(
 ) -> Iterator[InvalidModelError]:
     """Yield what a table would have together, and the platform refuses.
 
-    A CHECK and a row filter or masks (Databricks docs: "COLUMN_MASKS_FEATURE_NOT_SUPPORTED error condition").
+    A CHECK and a row filter or masks (Databricks docs: "COLUMN_MASKS_FEATURE_NOT_SUPPORTED error condition",
+    "ROW_LEVEL_SECURITY_FEATURE_NOT_SUPPORTED error condition").
 
     Args:
         model: the model.

@@ -11,7 +11,8 @@ from delta_engine.state.catalog_reader import former_name
 from delta_engine.state.states import CatalogState, RelationKind, TableState
 
 PARTS_OF_STREAMING_TABLES = frozenset({Part.COMMENTS, Part.TAGS})
-"""What is not the pipeline's (Databricks documentation, "ALTER STREAMING TABLE")."""
+"""What the engine changes of a streaming table. ALTER STREAMING TABLE takes filters and masks as well (Databricks
+documentation, "ALTER STREAMING TABLE")."""
 
 
 def unmanageable(model: Table, state: CatalogState, renames: Renames) -> Iterator[InvalidModelError]:
@@ -41,7 +42,7 @@ def unmanageable(model: Table, state: CatalogState, renames: Renames) -> Iterato
         model, PARTS_OF_STREAMING_TABLES
     ):
         yield InvalidModelError(
-            "it is a streaming table: its pipeline owns everything but comments and tags",
+            "it is a streaming table, of which the engine manages comments and tags alone",
             table=str(model.qualified_name),
             location=model.declared_at,
             way_out="Declare manages: [comments, tags], or one of the two.",

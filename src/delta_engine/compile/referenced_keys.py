@@ -1,8 +1,10 @@
 """Foreign keys that stand in the way of a plan. Pure.
 
-No platform drops a primary key that a foreign key references, or, told CASCADE, it silently loses the others'; nor
-does it change the type of a column under a foreign key, on either side, for both sides have one type. So the plan
-drops those foreign keys first and adds them again at the end. What it cannot add again it does not touch.
+Unity Catalog refuses to drop a primary key that a foreign key references, and with CASCADE drops the foreign key as
+well (databricks-sdk, `TableConstraintsAPI.delete`). Both sides of a foreign key have one type (Databricks
+documentation, "CONSTRAINT clause"); that the type of a column under one cannot change is assumed
+(docs/assumptions.md). So the plan drops those foreign keys first and adds them again at the end. What it cannot add
+again it does not touch.
 """
 
 from __future__ import annotations

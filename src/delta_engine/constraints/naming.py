@@ -22,8 +22,8 @@ _IS_SAFE = re.compile(r"[a-z0-9_]*").fullmatch
 def build_primary_key_name(table: QualifiedName, columns: Sequence[str]) -> str:
     """Return the derived name of a primary key, such as `pk_dev_silver_orders__id`.
 
-    Lower case, because that is how Unity Catalog stores constraint names. Where letters had to be
-    replaced, or the name would pass 255 characters, a hash of the exact names keeps it unique.
+    Lower case, because that is how Unity Catalog stores names (Databricks documentation, "Names"). Where letters had
+    to be replaced, or the name would pass 255 characters, a hash of the exact names keeps it unique.
     """
     readable = f"pk_{table.catalog}_{table.schema}_{table.table}__{'_'.join(columns)}"
     return _name(readable.lower(), table.catalog, table.schema, table.table, *columns)

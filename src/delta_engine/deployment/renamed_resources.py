@@ -22,7 +22,8 @@ def with_renamed(
 ) -> dict[str, Resource]:
     """Return records with a table's, if there is one, under the name that it has now.
 
-    Foreign keys to it follow it, as they do in Unity Catalog; no other platform renames tables.
+    Foreign keys to it follow it, as is assumed of Unity Catalog (docs/assumptions.md); no other platform renames
+    tables.
     A record that the new name has already stays, unless it has nothing but what a run attempted under that name.
     """
     kept = {

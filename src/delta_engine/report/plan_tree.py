@@ -56,7 +56,7 @@ def table_branch(action: TableAction) -> Branch:
             return Branch(Sign.CHANGED, str(table), tuple(_changed(actions)))
         case DropTable(table, rows):
             undrop = sql_undrop_table(str(table))
-            note = f"with {counted(rows, 'row')}; {undrop} brings it back for a few days"
+            note = f"with {counted(rows, 'row')}; {undrop} brings it back, by default for seven days"
             return Branch(Sign.REMOVED, f"{table}  {note}{_hazards(action.hazards)}")
 
 

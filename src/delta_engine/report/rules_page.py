@@ -13,7 +13,7 @@ _HAZARDS = {
     Hazard.REWRITES_DATA: "every data file is written anew",
     Hazard.SCANS_DATA: "every row is read",
     Hazard.LOSES_DATA: "data is gone afterwards, but for time travel",
-    Hazard.PERMANENT_UPGRADE: "the table's protocol rises, and never falls again",
+    Hazard.PERMANENT_UPGRADE: "the table's protocol rises; the engine never lowers it, `DROP FEATURE` by hand may",
     Hazard.BREAKS_READERS: "readers that do not know of it fail, or see something else",
 }
 

@@ -104,7 +104,11 @@ def sql_drop_table(table: str) -> str:
 
 
 def sql_undrop_table(table: str) -> str:
-    """Bring back a managed table that was dropped within the last seven days (docs: "UNDROP")."""
+    """Bring back a table that was dropped within the catalog's recovery period, by default seven days.
+
+    Its keys stay away, and a catalog or schema may keep dropped tables for no time at all (Databricks documentation,
+    "UNDROP", "DROP TABLE").
+    """
     return f"UNDROP TABLE {table}"
 
 

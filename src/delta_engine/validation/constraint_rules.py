@@ -64,7 +64,7 @@ class ForeignKeysFit:
             yield (
                 f"references {referenced}, which has no primary key",
                 None,
-                "Declare its primary key: only that can be referenced.",
+                "Declare its primary key: the engine references nothing else.",
             )
         elif len(key.columns) != len(resolved.referenced_columns):
             yield (

@@ -12,12 +12,13 @@ from delta_engine.aspects.row_filters import DropRowFilter
 from delta_engine.errors import InvalidModelError, UnsafePlanError
 from delta_engine.models import Column, ColumnMask, Grants, Part, RowFilter, Table
 from delta_engine.policy import DestructiveKind, Policy
+from delta_engine.sql_expressions import referenced_columns
 from delta_engine.validation.model_rules import forbidden_in_names
 from delta_engine.validation.refusals import model_refusal, plan_refusal
 
 
 class TagsWithinLimits:
-    """Tags are ones that Unity Catalog stores (Databricks docs: "Apply tags to Unity Catalog objects").
+    """Tags are ones that Unity Catalog stores (Databricks docs: "Apply tags to Unity Catalog securable objects").
 
     Keys of the platform's own tags (`class.…`, `system.…`) have a dot, and may be assigned.
     """
@@ -102,10 +103,14 @@ class RowFiltersFit:
 
 
 class ColumnMasksFit:
-    """A column mask has a function's name, and takes other columns of its table, each once."""
+    """A column mask has a function's name and takes other columns of its table; no generated column reads its own."""
 
     def check(self, models: Sequence[Table]) -> Iterator[InvalidModelError]:
-        """Refuse what the platform would refuse (Databricks docs: "ROW_COLUMN_ACCESS error condition")."""
+        """Refuse what the platform would refuse.
+
+        Databricks docs: "ROW_COLUMN_ACCESS error condition", "COLUMN_MASKS_REFERENCED_BY_GENERATED_COLUMN error
+        condition".
+        """
         for model in models:
             for column in model.columns:
                 if column.mask is not None:
@@ -133,13 +138,23 @@ class ColumnMasksFit:
             )
         if len(taken) > len({*taken}):
             yield "its mask takes a column twice", "Name each column once in using_columns."
+        readers = [other.name for other in model.columns if column.key in _read_by_generation(other)]
+        if readers:
+            yield (
+                f"it has a mask, and generated columns ({', '.join(readers)}) read it: Databricks refuses that",
+                "Leave the mask out, or let writers fill those columns.",
+            )
 
 
 class NoChecksUnderProtection:
     """A table with a row filter or column masks has no CHECK constraints: Databricks refuses the two together."""
 
     def check(self, models: Sequence[Table]) -> Iterator[InvalidModelError]:
-        """Refuse both in one model (Databricks docs: "COLUMN_MASKS_FEATURE_NOT_SUPPORTED error condition")."""
+        """Refuse both in one model.
+
+        Databricks docs: "COLUMN_MASKS_FEATURE_NOT_SUPPORTED error condition", "ROW_LEVEL_SECURITY_FEATURE_NOT_SUPPORTED
+        error condition", both with CHECK_CONSTRAINT.
+        """
         for model in models:
             masked = [column.name for column in model.columns if column.mask is not None]
             if model.checks and (masked or model.row_filter is not None):
@@ -249,6 +264,10 @@ def _missing(model: Table, names: Sequence[str]) -> list[str]:
     """Return the names that are no columns of a table, as far as its model has a say in them."""
     known = {column.key for column in model.columns}
     return [name for name in names if model.is_about(Part.COLUMNS) and name.lower() not in known]
+
+
+def _read_by_generation(column: Column) -> frozenset[str]:
+    return frozenset() if column.generated_as is None else referenced_columns(column.generated_as)
 
 
 def _exposure(

@@ -122,7 +122,7 @@ class NoVoidColumns:
 
 
 class NoTightenedFields:
-    """A field inside a column does not become NOT NULL: no platform changes that in place."""
+    """A field inside a column does not become NOT NULL: open-source Delta refuses that, and the engine does not try."""
 
     def check(self, plan: TablePlan, policy: Policy) -> Iterator[UnsafePlanError]:
         """Refuse NOT NULL on existing fields."""
@@ -131,7 +131,7 @@ class NoTightenedFields:
                 if change.path and not change.make_nullable:
                     yield plan_refusal(
                         align,
-                        "it would become NOT NULL, which no platform does to a field inside a column",
+                        "it would become NOT NULL, which the engine does to no field inside a column",
                         "Declare the field without NOT NULL, or add a CHECK constraint that demands it.",
                         ".".join((change.name, *change.path)),
                     )
@@ -319,7 +319,7 @@ class NoUnallowedTableDrops:
                     table=str(drop.table),
                     way_out=f"Declare it, keep it (policy.removed_tables: keep), or allow it: --allow "
                     f"{kind.value}:{drop.table} for one run, policy.allow: [{kind.value}] for the target. "
-                    f"{sql_undrop_table(str(drop.table))} would bring it back for a few days.",
+                    f"{sql_undrop_table(str(drop.table))} would bring it back, by default for seven days.",
                 )
 
 

@@ -82,7 +82,7 @@ def test_a_streaming_table_is_its_pipeline_s(manages: list[str] | None) -> None:
     with pytest.raises(InvalidModelError) as refusal:
         statements(model, replace(THEIRS, relation=RelationKind.STREAMING_TABLE))
     assert str(refusal.value).partition(": ")[2] == (
-        "table dev.silver.orders: it is a streaming table: its pipeline owns everything but comments and tags. "
+        "table dev.silver.orders: it is a streaming table, of which the engine manages comments and tags alone. "
         "Declare manages: [comments, tags], or one of the two."
     )
 

@@ -1,7 +1,8 @@
 """Turns the texts of an answer into what Spark's rows have: the API writes every value as a string.
 
-Databricks' reference of the API, "JSON_ARRAY": scalars as their text, NULL as null, timestamps in UTC as ISO 8601;
-arrays, maps and structs as JSON, in which scalars may be texts once more.
+Each value is its text, NULL is null (databricks-sdk, `StatementExecutionAPI.execute_statement`, `format`). How the
+texts are spelled is not documented (docs/assumptions.md): taken are timestamps as ISO 8601, and arrays, maps and
+structs as JSON, in which scalars may be texts once more.
 """
 
 from __future__ import annotations

@@ -2,7 +2,8 @@
 
 One statement a table where the platform knows `DESCRIBE TABLE EXTENDED … AS JSON` (Databricks Runtime 16.2 and later,
 serverless, SQL warehouses), else two. A further one, SHOW CREATE TABLE, for tables that have generated or identity
-columns, which the JSON does not show.
+columns, which the JSON does not show. Some kinds of tables have no JSON on any runtime (foreign tables) or on some
+(streaming tables): github.com/databricks/dbt-databricks, issues 1115 and 1128, and its `dbr_capabilities.py`.
 """
 
 from __future__ import annotations
@@ -12,7 +13,12 @@ from dataclasses import replace
 from functools import partial
 
 from delta_engine.addressing import Addressing
-from delta_engine.error_conditions import is_forbidden, is_missing_table, is_unsupported
+from delta_engine.error_conditions import (
+    is_forbidden,
+    is_missing_table,
+    is_unsupported,
+    is_unsupported_for_its_kind,
+)
 from delta_engine.errors import CatalogReadError, StatementError
 from delta_engine.models import QualifiedName
 from delta_engine.sql import (
@@ -81,7 +87,7 @@ class DescribedDetailsReader:
         except StatementError as error:
             if not is_unsupported(error):
                 raise
-            self._knows_json = False
+            self._knows_json = is_unsupported_for_its_kind(error)
             return self._shown(table)
         details = table_details(table, document)
         if has_undescribed_columns(details) or has_old_protocol(details):

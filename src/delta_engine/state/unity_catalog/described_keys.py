@@ -2,7 +2,8 @@
 
     [(pk,PRIMARY KEY (`id`)), (fk,FOREIGN KEY (`day`) REFERENCES `dev`.`gold`.`days` (`day`))]
 
-The form is not documented, so it is either understood whole or not used at all.
+The form is not documented, so it is either understood whole or not used at all. It and the runtime are taken from
+github.com/databricks/dbt-databricks, pull request 1432.
 """
 
 from __future__ import annotations

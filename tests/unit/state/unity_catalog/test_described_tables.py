@@ -138,6 +138,21 @@ def test_an_older_runtime_shows_properties_and_the_create_statement(condition: s
     assert sum("AS JSON" in sql for sql in runner.statements) == 1
 
 
+def test_a_kind_of_table_without_json_does_not_cost_the_others_theirs() -> None:
+    runner = unity(
+        {"columns": CREATED_ROWS},
+        {
+            "AS JSON": StatementError("x", sql="y", error_class="UNSUPPORTED_FEATURE.DESC_JSON_TABLE_TYPE"),
+            "SHOW TBLPROPERTIES": [{"key": "a", "value": "b"}],
+            "SHOW CREATE TABLE": [{"createtab_stmt": CREATE}],
+        },
+    )
+    reader = UnityCatalogReader(runner)
+    for _ in range(2):
+        assert reader.snapshot([orders()]).table(ORDERS).columns == CREATED
+    assert sum("AS JSON" in sql for sql in runner.statements) == 2
+
+
 @pytest.mark.parametrize(
     "properties", [{"delta.feature.identityColumns": "supported"}, {"delta.minWriterVersion": "6"}]
 )

@@ -65,7 +65,7 @@ MODEL_CASES: list[ModelCase] = [
         constraint_rules.ForeignKeysFit(),
         [model(ID, table="customers"), child(ForeignKey(["customer"], "customers", ["id"]))],
         f"{SUBJECT}: foreign key (customer) references dev.silver.customers, which has no primary key. "
-        "Declare its primary key: only that can be referenced.",
+        "Declare its primary key: the engine references nothing else.",
     ),
     (
         constraint_rules.ForeignKeysFit(),

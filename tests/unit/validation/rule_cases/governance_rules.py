@@ -74,6 +74,18 @@ MODEL_CASES: list[ModelCase] = [
         f"{SUBJECT}, column b: its mask takes a column twice. Name each column once in using_columns.",
     ),
     (
+        governance_rules.ColumnMasksFit(),
+        [
+            model(
+                Column("id", "int", mask=ColumnMask("f")),
+                Column("twice", "int", generated_as="Id * 2"),
+                Column("next", "int", generated_as="ID + 1"),
+            )
+        ],
+        f"{SUBJECT}, column id: it has a mask, and generated columns (twice, next) read it: Databricks refuses "
+        "that. Leave the mask out, or let writers fill those columns.",
+    ),
+    (
         governance_rules.NoChecksUnderProtection(),
         [model(ID, checks=[CheckConstraint("c", "id > 0")], row_filter=RowFilter("f"))],
         f"{SUBJECT}: it has CHECK constraints and a row filter, and Databricks "

@@ -23,7 +23,8 @@ PLAN_CASES: list[PlanCase] = [
         TablePlan(drop_tables=(DropTable(ORDERS, 12_345),)),
         "table dev.silver.orders: it is not declared any more, and would be dropped with its 12,345 rows. Declare it, "
         "keep it (policy.removed_tables: keep), or allow it: --allow drop_table:dev.silver.orders for one run, "
-        "policy.allow: [drop_table] for the target. UNDROP TABLE dev.silver.orders would bring it back for a few days.",
+        "policy.allow: [drop_table] for the target. UNDROP TABLE dev.silver.orders would bring it back, "
+        "by default for seven days.",
         TablePlan(kept_tables=(ORDERS,)),
     ),
     (
@@ -97,7 +98,7 @@ PLAN_CASES: list[PlanCase] = [
     (
         plan_rules.NoTightenedFields(),
         aligned(ColumnNullabilityChange("a", make_nullable=False, path=("x",))),
-        f"{SUBJECT}, column a.x: it would become NOT NULL, which no platform does to a "
+        f"{SUBJECT}, column a.x: it would become NOT NULL, which the engine does to no "
         "field inside a column. Declare the field without NOT NULL, or add a CHECK constraint that demands it.",
         aligned(ColumnNullabilityChange("a", make_nullable=True, path=("x",)), *tightened("a")),
     ),
