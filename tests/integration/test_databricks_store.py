@@ -73,7 +73,7 @@ class LosingRunner:
         self._times -= 1
         if self._is_done:
             self._runner.run(sql)
-        raise StatementError("the connection is gone", sql=sql, error_class=None)
+        raise StatementError("the connection is gone", sql=sql, error_class=None, is_outcome_unknown=True)
 
 
 def store_over(

@@ -142,7 +142,7 @@ class DeltaRow:
 
     def _raise(self, error: StatementError) -> NoReturn:
         message = f"{self.location}: {error.first_line}"
-        if error.error_class is None or transience(error) is Transience.UNAVAILABLE:  # nobody knows
+        if error.is_outcome_unknown or transience(error) is Transience.UNAVAILABLE:
             raise UncertainWriteError(message) from error
         if is_conflict(error):
             raise ConflictError(message) from error
