@@ -40,6 +40,8 @@ _MISSING_CATALOG: Final = frozenset(
     }
 )
 
+_MISSING_SCHEMA: Final = frozenset({"SCHEMA_NOT_FOUND", "SCHEMA_DOES_NOT_EXIST"})
+
 _EXISTING_TABLE: Final = frozenset(
     {
         "TABLE_OR_VIEW_ALREADY_EXISTS",
@@ -168,6 +170,11 @@ def is_missing_table(error: StatementError) -> bool:
 def is_missing_catalog(error: StatementError) -> bool:
     """Whether a statement was refused because a catalog does not exist, or is not visible."""
     return bool(_names(error) & _MISSING_CATALOG)
+
+
+def is_missing_schema(error: StatementError) -> bool:
+    """Whether a statement was refused because a schema is not there."""
+    return bool(_names(error) & _MISSING_SCHEMA)
 
 
 def is_existing_table(error: StatementError) -> bool:
