@@ -70,17 +70,21 @@ def past_throttling(
         StoppedError: what the thread works for is to end, and the statement did not run.
         StatementError: it did not succeed.
     """
-    start, backoff = clock(), Backoff()
+    start, paused, backoff = clock(), 0.0, Backoff()
     for retries in count():
         try:
             return ask()
         except StatementError as error:
             if transience(error) is not Transience.THROTTLED:
                 raise
-            delay = backoff.delay(Transience.THROTTLED, retries, clock() - start)
-            if delay is None or clock() + delay > start + _RUNNER_PATIENCE_SECONDS:
+            waited = max(paused, clock() - start)
+            delay = backoff.delay(Transience.THROTTLED, retries, waited)
+            if delay is None or waited + delay > _RUNNER_PATIENCE_SECONDS:
                 raise
-            pause(delay)
-            if current_stop().is_requested():
+            paused += delay
+            stop = current_stop()
+            if not stop.is_requested():
+                pause(delay)
+            if stop.is_requested():
                 raise StoppedError(sql) from error
     raise AssertionError("attempts never end")

@@ -13,6 +13,7 @@ from delta_engine.error_conditions import statement_error
 from delta_engine.errors import StatementError
 from delta_engine.execute.retries import past_throttling
 from delta_engine.sql_runner import Row
+from delta_engine.stop import pause
 
 if TYPE_CHECKING:
     from pyspark.errors import PySparkException
@@ -39,14 +40,16 @@ class SparkSqlRunner:
 
     Args:
         spark: the session; several threads may use it.
+        pause: waits for so many seconds, or less if what the thread works for is to end.
     """
 
-    def __init__(self, spark: SparkSession) -> None:
+    def __init__(self, spark: SparkSession, *, pause: Callable[[float], None] = pause) -> None:
         self._spark = spark
+        self._pause = pause
 
     def run(self, sql: str) -> Sequence[Row]:
         """Run one statement and return its rows; see `SqlRunner.run`."""
-        return past_throttling(lambda: self._run(sql), sql)
+        return past_throttling(lambda: self._run(sql), sql, pause=self._pause)
 
     def schema(self, address: str) -> StructType:
         """Return the schema of what an address leads to, without running anything.
@@ -111,13 +114,14 @@ def _spark_error(error: PySparkException, sql: str) -> StatementError:
     get: Callable[[], str | None] = getattr(error, "getCondition", None) or error.getErrorClass
     get_status = getattr(error, "getGrpcStatusCode", None)
     status = get_status().name if get_status else ""
+    condition = get()
     return statement_error(
         text,
         sql=sql,
-        condition=get(),
+        condition=condition,
         sql_state=error.getSqlState(),
         code=status if status in _REFUSED else None,
-        is_outcome_unknown=status in _LOST or type(error).__name__ == "RetriesExceeded",
+        is_outcome_unknown=status in _LOST or condition == "RETRIES_EXCEEDED",  # the latter before Spark 4.1
     )
 
 

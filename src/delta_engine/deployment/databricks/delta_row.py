@@ -202,7 +202,9 @@ class DeltaRow:
             sql_grant(f"CATALOG {catalog}", ["USE CATALOG"], principal),
             sql_grant(f"SCHEMA {schema}", ["USE SCHEMA", "CREATE TABLE", "SELECT", "MODIFY"], principal),
         )
-        return StoreError(f"{reason}. Ask the schema's owner for:\n" + ";\n".join(grants) + ";")
+        return StoreError(
+            f"{reason}. Ask the owner of the catalog or schema for:\n" + ";\n".join(grants) + ";"
+        )
 
     def _principal(self) -> str:
         """Return whom the platform knows this run as; a placeholder if it does not say."""
