@@ -73,6 +73,6 @@ def test_a_history_table_that_is_made_prints_nothing(
 def test_delta_tells_its_condition_and_sql_state_as_data(runner: SparkSqlRunner, tmp_path: Path) -> None:
     with pytest.raises(StatementError) as caught:
         runner.run(f"DESCRIBE HISTORY delta.`{tmp_path / 'nothing'}`")
-    assert caught.value.error_class == "DELTA_MISSING_DELTA_TABLE"
+    assert caught.value.error_class == "DELTA_TABLE_ONLY_OPERATION"
     assert caught.value.sql_state
     assert not caught.value.is_outcome_unknown
