@@ -1,7 +1,20 @@
-"""What platforms mean by a refusal: error conditions, which are data, never message texts."""
+"""What a platform's refusal means: its error condition, read off the answer here and nowhere else.
+
+Unity Catalog words one refusal in several forms, depending on the runtime, the client and the layer that refused
+(docs/decisions/0020):
+
+- ``[CONDITION.SUB] … SQLSTATE: 42501``: Spark, Delta and SQL warehouses;
+- ``[RequestId=… ErrorClass=CONDITION.SUB] …``: Unity Catalog's own service;
+- ``(com.databricks.….UnauthorizedAccessException) PERMISSION_DENIED: …``: the same service over Spark Connect; as a
+  Java exception, a colon follows the class;
+- ``… 403 - {"error_code": "PERMISSION_DENIED", …}``: the REST API behind a connector.
+
+`statement_error` reads all of them. Everything else asks the `StatementError` that it returns.
+"""
 
 from __future__ import annotations
 
+import re
 from enum import Enum
 from typing import Final
 
@@ -14,8 +27,20 @@ _MISSING_TABLE: Final = frozenset(
         "DELTA_MISSING_DELTA_TABLE",
         "DELTA_PATH_DOES_NOT_EXIST",
         "PATH_NOT_FOUND",  # a table by path
+        "TABLE_DOES_NOT_EXIST",  # Unity Catalog's own service
     }
 )
+
+_MISSING_CATALOG: Final = frozenset(
+    {
+        "NO_SUCH_CATALOG_EXCEPTION",  # Unity Catalog
+        "CATALOG_DOES_NOT_EXIST",
+        "CATALOG_NOT_FOUND",
+        "REQUIRES_SINGLE_PART_NAMESPACE",  # open Spark: an unknown catalog is taken for a schema
+    }
+)
+
+_MISSING_SCHEMA: Final = frozenset({"SCHEMA_NOT_FOUND", "SCHEMA_DOES_NOT_EXIST"})
 
 _EXISTING_TABLE: Final = frozenset(
     {
@@ -64,8 +89,39 @@ _UNAVAILABLE: Final = frozenset(
 too, and so can a statement that is done: github.com/trinodb/trino/issues/16934."""
 
 
-_FORBIDDEN: Final = ("INSUFFICIENT_PERMISSIONS", "PERMISSION_DENIED", "UNAUTHORIZED_ACCESS")
+_FORBIDDEN: Final = ("INSUFFICIENT_PERMISSIONS", "PERMISSION_DENIED", "UNAUTHORIZED")
+_FORBIDDEN_STATE: Final = "42501"
+"""SQLSTATE of a missing privilege (docs.databricks.com: "SQLSTATE error codes", class 42)."""
 
+_UNREACHABLE: Final = frozenset(
+    {
+        "ClosedChannelException",
+        "ConnectException",
+        "ConnectTimeoutException",
+        "HttpConnectTimeoutException",
+        "NoRouteToHostException",
+        "SocketException",
+        "SocketTimeoutException",
+        "UnknownHostException",
+        "UnresolvedAddressException",
+    }
+)
+_HTTP_NOTHING: Final = "(HTTP 0)"
+"""How the connector of open-source Unity Catalog says that there was no answer; its exception is an IOException."""
+
+_MISSING_CLASS: Final = frozenset({"ClassNotFoundException", "NoClassDefFoundError"})
+_CLASS_CONFLICT: Final = frozenset(
+    {
+        "AbstractMethodError",
+        "IllegalAccessError",
+        "IncompatibleClassChangeError",
+        "LinkageError",
+        "NoSuchFieldError",
+        "NoSuchMethodError",
+        "UnsupportedClassVersionError",
+    }
+)
+"""Java exceptions of jars that do not go together."""
 
 _UNSUPPORTED: Final = (
     "PARSE_SYNTAX_ERROR",
@@ -88,13 +144,12 @@ class Transience(Enum):
 
 
 def transience(error: StatementError) -> Transience | None:
-    """Return why a statement may pass in a while; None if it will not, or if nobody knows."""
-    condition = (error.error_class or "").split(".")[0]
-    if condition in _THROTTLED:
+    """Return why a statement may pass in a while; None if it will not, or if that is unknown."""
+    if _names(error) & _THROTTLED:
         return Transience.THROTTLED
-    if condition in _UNAVAILABLE:
+    if _names(error) & _UNAVAILABLE:
         return Transience.UNAVAILABLE
-    return Transience.CONFLICT if condition.startswith(_COMMIT_CONFLICTS) else None
+    return Transience.CONFLICT if (error.error_class or "").startswith(_COMMIT_CONFLICTS) else None
 
 
 def is_unsupported(error: StatementError) -> bool:
@@ -108,25 +163,163 @@ def is_unsupported_for_its_kind(error: StatementError) -> bool:
 
 
 def is_forbidden(error: StatementError) -> bool:
-    """Whether a statement was refused because whoever runs it lacks a right."""
-    return (error.error_class or "").startswith(_FORBIDDEN)
+    """Whether a statement was refused because its principal lacks a right."""
+    return error.sql_state == _FORBIDDEN_STATE or any(name.startswith(_FORBIDDEN) for name in _names(error))
 
 
 def is_missing_table(error: StatementError) -> bool:
     """Whether a statement was refused because a table is not there."""
-    return (error.error_class or "").split(".")[0] in _MISSING_TABLE
+    return bool(_names(error) & _MISSING_TABLE)
+
+
+def is_missing_catalog(error: StatementError) -> bool:
+    """Whether a statement was refused because a catalog does not exist, or is not visible."""
+    return bool(_names(error) & _MISSING_CATALOG)
+
+
+def is_missing_schema(error: StatementError) -> bool:
+    """Whether a statement was refused because a schema is not there."""
+    return bool(_names(error) & _MISSING_SCHEMA)
 
 
 def is_existing_table(error: StatementError) -> bool:
     """Whether a CREATE was refused because something stands under the name."""
-    return (error.error_class or "").split(".")[0] in _EXISTING_TABLE
+    return bool(_names(error) & _EXISTING_TABLE)
 
 
 def is_existing_schema(error: StatementError) -> bool:
     """Whether a CREATE SCHEMA was refused because the schema is there."""
-    return (error.error_class or "").split(".")[0] in _EXISTING_SCHEMA
+    return bool(_names(error) & _EXISTING_SCHEMA)
 
 
 def is_conflict(error: StatementError) -> bool:
-    """Whether a statement was refused because somebody else changed or made the table in the same moment."""
+    """Whether a statement was refused because another principal changed or made the table in the same moment."""
     return (error.error_class or "").startswith((*_COMMIT_CONFLICTS, *_CREATION_RACES))
+
+
+def is_missing_class(error: StatementError) -> bool:
+    """Whether Spark lacks a class: a jar is missing."""
+    return bool(_exceptions(error) & _MISSING_CLASS)
+
+
+def is_class_conflict(error: StatementError) -> bool:
+    """Whether two of Spark's jars do not go together."""
+    return bool(_exceptions(error) & _CLASS_CONFLICT)
+
+
+def is_unreachable(error: StatementError) -> bool:
+    """Whether a server behind Spark, such as a catalog's, could not be reached."""
+    return bool(_exceptions(error) & _UNREACHABLE) or _HTTP_NOTHING in error.message
+
+
+def _names(error: StatementError) -> frozenset[str]:
+    """Return the parts of a condition: Unity Catalog puts the telling one first or last."""
+    return frozenset((error.error_class or "").split("."))
+
+
+def _exceptions(error: StatementError) -> frozenset[str]:
+    return frozenset(name.rpartition(".")[2] for name in error.exceptions)
+
+
+_BOILERPLATE: Final = re.compile(r"An error occurred while calling [^\n]*\n(?:: )?")
+"""py4j's first line, above the Java exception that matters."""
+
+_STACK: Final = re.compile(r"\n\tat |\n\s*JVM stacktrace:|\nCaused by: |;\n")
+"""Where Spark's words end, and the stack of the JVM or a query plan begins."""
+
+_CAUSE: Final = re.compile(
+    r"^Caused by: (.+?)(?=\n\tat |\n\t\.\.\. |\nCaused by: |\Z)", re.MULTILINE | re.DOTALL
+)
+
+_EXCEPTION: Final = re.compile(r"\(?((?:\w+\.)+[\w$]*[A-Z][\w$]*)(?:\)|:|$)")
+"""A Java exception's class, which stands before its words."""
+
+_PREFIX: Final = (
+    rf"(?:{_EXCEPTION.pattern}\s*"
+    r"|[A-Z]\w+(?:Exception|Error): |Error running query: |Error in SQL statement: )*"
+)
+_NAME: Final = r"[A-Z][A-Z0-9_]*"
+_FORMS: Final = tuple(
+    re.compile(form, re.MULTILINE)
+    for form in (
+        rf"\A{_PREFIX}\[(?P<name>{_NAME}(?:\.{_NAME})*)\]",
+        rf"\[[^\]\n]*\bErrorClass=(?P<name>{_NAME}(?:\.{_NAME})*)[^\]\n]*\]",
+        rf"\A{_PREFIX}(?P<name>[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+): ",
+        rf'"error_code"\s*:\s*"(?P<name>{_NAME})"',
+    )
+)
+_SQL_STATE: Final = re.compile(r"\bSQLSTATE: ?([0-9A-Z]{5})\b")
+
+_HTTP: Final = re.compile(
+    r"(?:\bHTTP(?:/[\d.]+)?|\bstatus(?: code)?|\bcall failed with|\bresponse code)(?: error)?[ :=(]{1,3}(\d{3})\b"
+    r"|\b(\d{3}) (?:Client Error|Server Error|Too Many Requests|Service Unavailable)",
+    re.IGNORECASE,
+)
+_OF_HTTP: Final = {
+    "401": "UNAUTHENTICATED",
+    "403": "PERMISSION_DENIED",
+    "429": "TOO_MANY_REQUESTS",
+    "503": "SERVICE_UNAVAILABLE",
+}
+"""What an HTTP status means in words that have no condition (docs.databricks.com/api: "Errors")."""
+
+_OF_EXCEPTION: Final = {"UnauthorizedAccessException": "PERMISSION_DENIED"}
+
+_SAYS_LITTLE: Final = ("_LEGACY_ERROR_TEMP_", "INTERNAL_ERROR", "UNCLASSIFIED_ERROR", "UNKNOWN")
+"""Beginnings of conditions that Spark gives what it does not know: the words, or a cause, may say more."""
+
+
+def statement_error(
+    text: str,
+    *,
+    sql: str,
+    condition: str | None = None,
+    sql_state: str | None = None,
+    code: str | None = None,
+    is_outcome_unknown: bool = False,
+) -> StatementError:
+    """Return the error of a statement, from whatever form the platform's answer has.
+
+    Args:
+        text: the platform's words, with the JVM's stack where there is one.
+        sql: the statement.
+        condition: the condition that came as data; it counts before the words.
+        sql_state: the SQLSTATE that came as data.
+        code: what to call it if the words have no condition, such as a service's error code.
+        is_outcome_unknown: whether the connection failed, rather than the statement.
+    """
+    words = _STACK.split(_BOILERPLATE.sub("", text, count=1), maxsplit=1)[0].strip()
+    chain = [words, *(one.strip() for one in _CAUSE.findall(text))]
+    said = [_condition(one) for one in chain]
+    found = [condition, *said]
+    place = next((n for n, one in enumerate(found) if one and not one.startswith(_SAYS_LITTLE)), None)
+    speaker = chain[-1] if place is None else chain[max(place - 1, 0)]
+    state = _SQL_STATE.search(words)
+    return StatementError(
+        _with_cause(words, speaker),
+        sql=sql,
+        error_class=found[place] if place is not None else next(filter(None, found), None) or code,
+        sql_state=sql_state or (state[1] if state else None),
+        exceptions=[match[1] for one in chain if (match := _EXCEPTION.match(one))],
+        is_outcome_unknown=is_outcome_unknown,
+    )
+
+
+def _condition(words: str) -> str | None:
+    """Return the condition that one exception's words have, in any of the forms."""
+    for form in _FORMS:
+        if match := form.search(words):
+            return match["name"]
+    exception = _EXCEPTION.match(words)
+    known = _OF_EXCEPTION.get(exception[1].rpartition(".")[2]) if exception else None
+    status = _HTTP.search(words)
+    return known or (_OF_HTTP.get(status[1] or status[2]) if status else None)
+
+
+def _with_cause(head: str, cause: str) -> str:
+    """Return an exception's words with those of the innermost cause in the first line, which is what users see."""
+    first, _, rest = head.partition("\n")
+    reason = cause.partition("\n")[0]
+    if reason.rpartition(": ")[2] in first:
+        return head
+    return "\n".join(filter(None, [f"{first.removesuffix('.')} (caused by {reason})", rest]))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import NoReturn
+from typing import NoReturn, TypedDict
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,8 @@ class RefusedError(DeltaEngineError):
         )
         where = f"{self.location}: " if self.location else ""
         way_out = f" {self.way_out}" if self.way_out else ""
-        return f"{where}{subject}{': ' if subject else ''}{self.reason}.{way_out}"
+        reason = self.reason.removesuffix(".")  # which a platform's own words may end with
+        return f"{where}{subject}{': ' if subject else ''}{reason}.{way_out}"
 
 
 class ConfigError(RefusedError):
@@ -91,24 +92,57 @@ class RefusalGroup(DeltaEngineError):
         super().__init__("\n".join(str(refusal) for refusal in self.refusals))
 
 
+class StatementFacts(TypedDict):
+    """The keyword arguments that one `StatementError` hands to another; see there."""
+
+    error_class: str | None
+    sql_state: str | None
+    exceptions: Sequence[str]
+    is_outcome_unknown: bool
+
+
 class StatementError(DeltaEngineError):
-    """The platform refused one SQL statement.
+    """A SQL statement that did not succeed.
+
+    `error_conditions.statement_error` makes one of what a platform answered.
 
     Args:
         message: the platform's own words.
         sql: the statement.
         error_class: the platform's error condition (`DELTA_METADATA_CHANGED`), where it gave one.
         sql_state: the SQLSTATE, where it gave one.
+        exceptions: the classes of the Java exceptions behind it, where they are known; the outermost first.
+        is_outcome_unknown: whether the connection failed, so that the statement may have run. False means that
+            it was refused, whether or not the platform named a condition.
     """
 
     def __init__(
-        self, message: str, *, sql: str, error_class: str | None, sql_state: str | None = None
+        self,
+        message: str,
+        *,
+        sql: str,
+        error_class: str | None,
+        sql_state: str | None = None,
+        exceptions: Sequence[str] = (),
+        is_outcome_unknown: bool = False,
     ) -> None:
         self.message = message
         self.sql = sql
         self.error_class = error_class
         self.sql_state = sql_state
+        self.exceptions = tuple(exceptions)
+        self.is_outcome_unknown = is_outcome_unknown
         super().__init__(message)
+
+    @property
+    def facts(self) -> StatementFacts:
+        """What the platform said besides its words, as the arguments of another error of the same statement."""
+        return {
+            "error_class": self.error_class,
+            "sql_state": self.sql_state,
+            "exceptions": self.exceptions,
+            "is_outcome_unknown": self.is_outcome_unknown,
+        }
 
     @property
     def first_line(self) -> str:

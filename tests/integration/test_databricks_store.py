@@ -73,7 +73,7 @@ class LosingRunner:
         self._times -= 1
         if self._is_done:
             self._runner.run(sql)
-        raise StatementError("the connection is gone", sql=sql, error_class=None)
+        raise StatementError("the connection is gone", sql=sql, error_class=None, is_outcome_unknown=True)
 
 
 def store_over(
@@ -117,7 +117,7 @@ def test_a_save_costs_one_statement_and_a_load_one(
     counting = Counting()
     documents = StateRepository(store_over(counting, api, tmp_path), "test", errored_dir=tmp_path)
     base = documents.save(deployment_state(serial=0), None)
-    assert counting.statements == ["CREATE", "MERGE"]
+    assert counting.statements == ["CREATE", "MERGE", "SELECT"]
     counting.statements.clear()
     documents.save(base.state, base)
     assert counting.statements == ["UPDATE"]
@@ -128,7 +128,9 @@ def test_a_save_costs_one_statement_and_a_load_one(
 
 def test_of_two_first_saves_one_wins(runner: SparkSqlRunner, tmp_path: Path) -> None:
     def first(number: int) -> bool:
-        row = DeltaRow(runner, f"delta.`{tmp_path / 'heads'}`", "test", {"by": int}, "heads")
+        row = DeltaRow(
+            runner, f"delta.`{tmp_path / 'heads'}`", "test", {"by": int}, "heads", one_of_several=""
+        )
         try:
             row.replace({"by": number}, None)
         except (ConflictError, StoreError):
@@ -222,7 +224,7 @@ def test_zero_affected_rows_are_a_conflict(runner: SparkSqlRunner, api: FakeFile
 
 
 def test_delta_says_which_condition_a_conflict_is(runner: SparkSqlRunner, tmp_path: Path) -> None:
-    row = DeltaRow(runner, f"delta.`{tmp_path / 'heads'}`", "test", {"by": int}, "heads")
+    row = DeltaRow(runner, f"delta.`{tmp_path / 'heads'}`", "test", {"by": int}, "heads", one_of_several="")
     row.replace({"by": 0}, None)
     errors: list[Exception] = []
 

@@ -7,6 +7,7 @@ import sqlite3
 import threading
 from collections.abc import Sequence
 from datetime import datetime, timezone
+from functools import lru_cache
 
 import sqlglot
 from sqlglot import exp
@@ -76,17 +77,21 @@ class WarehouseSql:
 
 
 class SmallTables:
-    """The tables of heads and locks, as far as the engine writes them: Delta's counts of changed rows included."""
+    """The tables of heads and locks, as far as the engine writes them: Delta's counts of changed rows included.
 
-    def __init__(self) -> None:
+    Args:
+        merges_at_once: whether each MERGE runs as if all began before the first was committed, and none conflicts.
+    """
+
+    def __init__(self, *, merges_at_once: bool = False) -> None:
+        self._merges_at_once = merges_at_once
         self._database = sqlite3.connect(":memory:", check_same_thread=False)
         self._database.row_factory = sqlite3.Row
         self._guard = threading.Lock()
 
     def run(self, sql: str) -> Sequence[Row]:
         """Run one statement."""
-        statement = sqlglot.parse_one(sql, dialect="databricks")
-        assert isinstance(statement, exp.Expression)
+        statement = _parsed(sql)
         with self._guard:
             try:
                 return self._run(statement)
@@ -104,7 +109,7 @@ class SmallTables:
             case exp.Select():
                 found = self._database.execute(_sqlite(statement)).fetchall()
                 return [dict(row) for row in found]
-            case exp.Update():
+            case exp.Update() | exp.Delete():
                 changed = self._database.execute(_sqlite(statement)).rowcount
                 return [{"num_affected_rows": changed}]
             case exp.Merge():
@@ -120,10 +125,17 @@ class SmallTables:
         row = exp.select(*values).sql("sqlite")
         quoted = ", ".join(f'"{name}"' for name in names)
         key = values[names.index("environment")].sql("sqlite")
+        is_missing = f'NOT EXISTS (SELECT 1 FROM "{table.name}" WHERE "environment" = {key})'
         return self._database.execute(
-            f'INSERT INTO "{table.name}" ({quoted}) {row} '
-            f'WHERE NOT EXISTS (SELECT 1 FROM "{table.name}" WHERE "environment" = {key})'
+            f'INSERT INTO "{table.name}" ({quoted}) {row} WHERE {"TRUE" if self._merges_at_once else is_missing}'
         ).rowcount
+
+
+@lru_cache
+def _parsed(sql: str) -> exp.Expression:
+    statement = sqlglot.parse_one(sql, dialect="databricks")
+    assert isinstance(statement, exp.Expression)
+    return statement
 
 
 def _sqlite(statement: exp.Expression) -> str:

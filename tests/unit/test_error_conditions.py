@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from delta_engine import error_conditions
-from delta_engine.error_conditions import Transience, is_conflict, transience
+from delta_engine.error_conditions import (
+    Transience,
+    is_class_conflict,
+    is_conflict,
+    is_forbidden,
+    is_missing_catalog,
+    is_missing_class,
+    is_unreachable,
+    statement_error,
+    transience,
+)
 from delta_engine.errors import StatementError
 from delta_engine.execute.retries import PATIENCE_SECONDS
+from tests.error_forms import FORMS
 
 
 def refusal(condition: str | None) -> StatementError:
@@ -48,6 +60,130 @@ def test_a_race_to_create_is_a_conflict_and_not_transient() -> None:
     assert is_conflict(refusal("DELTA_TABLE_ALREADY_EXISTS"))
     assert is_conflict(refusal("DELTA_METADATA_CHANGED"))
     assert not is_conflict(refusal(None))
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("condition", [None, ""])
+def test_the_condition_is_read_off_each_form(form: str, condition: str | None) -> None:
+    text = FORMS[form]("PERMISSION_DENIED", "User does not have CREATE TABLE on Schema 'dev.ops'.")
+    error = statement_error(text, sql="CREATE", condition=condition)
+    assert (error.error_class, error.message, error.is_outcome_unknown) == ("PERMISSION_DENIED", text, False)
+    assert is_forbidden(error)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_what_may_pass_in_a_while_is_known_in_each_form(form: str) -> None:
+    def found(condition: str) -> Transience | None:
+        return transience(statement_error(FORMS[form](condition, "Try again."), sql="ALTER"))
+
+    assert found("REQUEST_LIMIT_EXCEEDED") is Transience.THROTTLED
+    assert found("TEMPORARILY_UNAVAILABLE") is Transience.UNAVAILABLE
+    assert found("DELTA_METADATA_CHANGED") is Transience.CONFLICT
+
+
+STACK = "\n\tat org.apache.spark.sql.catalyst.A.b(A.scala:1)\n\tat java.base/java.lang.Thread.run(Thread.java:840)\n"
+PY4J = "An error occurred while calling o91.sql.\n: "
+
+
+@pytest.mark.parametrize(
+    ("text", "condition", "state"),
+    [
+        (
+            "[DELTA_CONCURRENT_APPEND.ROW_LEVEL_CHANGES] no SQLSTATE: 2D521",
+            "DELTA_CONCURRENT_APPEND.ROW_LEVEL_CHANGES",
+            "2D521",
+        ),
+        (
+            "[RequestId=1 ErrorClass=INVALID_PARAMETER_VALUE.CANNOT_DROP_TAGGED_COLUMN] no",
+            "INVALID_PARAMETER_VALUE.CANNOT_DROP_TAGGED_COLUMN",
+            None,
+        ),
+        (
+            "com.databricks.ServiceException: RESOURCE_EXHAUSTED: Too many requests",
+            "RESOURCE_EXHAUSTED",
+            None,
+        ),
+        (
+            "org.apache.HiveSQLException: Error running query: com.databricks.A: [ErrorClass=TABLE_DOES_NOT_EXIST] no",
+            "TABLE_DOES_NOT_EXIST",
+            None,
+        ),
+        (
+            f"{PY4J}com.databricks.acl.UnauthorizedAccessException: PERMISSION_DENIED: no{STACK}",
+            "PERMISSION_DENIED",
+            None,
+        ),
+        ("com.databricks.acl.UnauthorizedAccessException: no", "PERMISSION_DENIED", None),
+        (
+            'io.unitycatalog.client.ApiException: call failed with: 403 - {"error_code":"PERMISSION_DENIED"}',
+            "PERMISSION_DENIED",
+            None,
+        ),
+        (
+            "io.unitycatalog.client.ApiException: listTables call failed with: 429 - wait",
+            "TOO_MANY_REQUESTS",
+            None,
+        ),
+        ("429 Client Error: Too Many Requests for url", "TOO_MANY_REQUESTS", None),
+        ("HTTP 503: wait", "SERVICE_UNAVAILABLE", None),
+        ("java.lang.NoSuchFieldError: no", None, None),
+        ("A comment says PERMISSION_DENIED: [NOT_THIS] no", None, None),
+        ("", None, None),
+    ],
+)
+def test_conditions_and_states_are_read_off_the_words(
+    text: str, condition: str | None, state: str | None
+) -> None:
+    error = statement_error(text, sql="S")
+    assert (error.error_class, error.sql_state) == (condition, state)
+
+
+def test_what_comes_as_data_counts_before_the_words_unless_it_says_little() -> None:
+    def condition(given: str, words: str) -> str | None:
+        return statement_error(words, sql="S", condition=given).error_class
+
+    assert condition("A.B", "[C] no") == "A.B"
+    assert condition("INTERNAL_ERROR", "[RequestId=1 ErrorClass=C] no") == "C"
+    assert condition("_LEGACY_ERROR_TEMP_1234", "no") == "_LEGACY_ERROR_TEMP_1234"
+    assert statement_error("no", sql="S", code="BAD_REQUEST").error_class == "BAD_REQUEST"
+    assert statement_error("[C] no", sql="S", code="BAD_REQUEST").error_class == "C"
+
+
+def test_the_cause_that_has_the_condition_is_shown() -> None:
+    error = statement_error(
+        f"{PY4J}org.apache.spark.SparkException: Job aborted.{STACK}Caused by: java.io.IOException: lost{STACK}"
+        f"Caused by: a.UnauthorizedAccessException: PERMISSION_DENIED: no USE SCHEMA{STACK}\t... 3 more\n",
+        sql="S",
+    )
+    assert error.error_class == "PERMISSION_DENIED"
+    assert error.message == (
+        "org.apache.spark.SparkException: Job aborted "
+        "(caused by a.UnauthorizedAccessException: PERMISSION_DENIED: no USE SCHEMA)"
+    )
+
+
+@pytest.mark.parametrize(
+    ("cause", "is_kind"),
+    [
+        ("java.lang.ClassNotFoundException: io.unitycatalog.spark.UCSingleCatalog", is_missing_class),
+        ("java.lang.NoSuchFieldError: Class X does not have member field 'Y'", is_class_conflict),
+        ("java.net.ConnectException: Connection refused", is_unreachable),
+        ("java.io.IOException: listSchemas failed (HTTP 0)", is_unreachable),
+        ("org.apache.spark.SparkException: [CATALOG_NOT_FOUND] no SQLSTATE: 42P08", is_missing_catalog),
+    ],
+)
+def test_kinds_of_java_exceptions_are_known_alone_and_as_causes(
+    cause: str, is_kind: Callable[[StatementError], bool]
+) -> None:
+    for text in (f"{PY4J}{cause}{STACK}", f"{PY4J}a.b.SparkException: no{STACK}Caused by: {cause}{STACK}"):
+        error = statement_error(text, sql="S")
+        kinds = [is_missing_class, is_class_conflict, is_unreachable, is_missing_catalog, is_forbidden]
+        assert [kind for kind in kinds if kind(error)] == [is_kind]
+        assert cause in error.first_line
+
+
+def test_a_sql_state_tells_of_a_missing_right_where_the_condition_is_new() -> None:
+    assert is_forbidden(statement_error("[SOME_NEW_CONDITION] no SQLSTATE: 42501", sql="S"))
 
 
 def test_the_documentation_names_what_is_tried_again_and_for_how_long() -> None:

@@ -55,5 +55,5 @@ class AlignExecutor:
             f"{self._ddl.current_user()} may not see; {sql_references_to(drop.name)} shows those of all catalogs "
             "that you may see. Drop it first, or leave the primary key as it is."
         )
-        cause = StatementError(message, sql=failure.sql, error_class=failure.error_class)
+        cause = StatementError(message, sql=failure.sql, **failure.facts)
         return InterruptedStatementsError(cause, failure.statements_done)

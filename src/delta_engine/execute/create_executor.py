@@ -61,7 +61,7 @@ class CreateExecutor:
             f"it was absent or not visible to {self._ddl.current_user()} when the catalog was read, and it is there. "
             f"Ask for BROWSE and SELECT on it, or run again if somebody has just made it. {failure.message}"
         )
-        cause = StatementError(message, sql=failure.sql, error_class=failure.error_class)
+        cause = StatementError(message, sql=failure.sql, **failure.facts)
         return InterruptedStatementsError(cause, 0)
 
     def _takes_clustering(self, statement: str) -> bool:

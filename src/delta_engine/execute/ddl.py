@@ -56,6 +56,6 @@ class InterruptedStatementsError(StatementError):
     """A statement failed after others of the same table had run."""
 
     def __init__(self, cause: StatementError, statements_done: int) -> None:
-        super().__init__(cause.message, sql=cause.sql, error_class=cause.error_class)
+        super().__init__(cause.message, sql=cause.sql, **cause.facts)
         self.cause = cause
         self.statements_done = statements_done

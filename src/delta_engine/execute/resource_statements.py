@@ -126,11 +126,11 @@ class ResourceStatements:
                     return ()
                 return self._runner.run(sql)
         except StaleTableError as error:  # it is this statement that does not get through
-            error_class = error.error_class or (doubt.error_class if doubt else None)
-            raise StaleTableError(error.message, sql=sql, error_class=error_class) from error
-        except OSError as error:  # the connection is gone, or patience is over: nobody knows what was done
+            facts = error.facts if error.error_class or not doubt else doubt.facts
+            raise StaleTableError(error.message, sql=sql, **facts) from error
+        except OSError as error:  # the connection is gone, or patience is over
             message = f"no answer: {type(error).__name__}: {error}"
-            raise StatementError(message, sql=sql, error_class=None) from error
+            raise StatementError(message, sql=sql, error_class=None, is_outcome_unknown=True) from error
 
     def _delay(self, error: StatementError, waited: float) -> float | None:
         """Return how long to wait before the next attempt, and say so; None if there shall be none."""

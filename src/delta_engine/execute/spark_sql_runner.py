@@ -2,17 +2,37 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from contextvars import ContextVar
+from logging import LogRecord
+from typing import TYPE_CHECKING, Final
 
+from delta_engine.error_conditions import statement_error
 from delta_engine.errors import StatementError
+from delta_engine.execute.retries import past_throttling
 from delta_engine.sql_runner import Row
+from delta_engine.stop import pause
 
 if TYPE_CHECKING:
     from pyspark.errors import PySparkException
     from pyspark.sql import SparkSession
     from pyspark.sql.types import StructType
+
+_CALL_STATUS: Final = re.compile(
+    r"\bstatus = StatusCode\.(\w+)(?:\s+details = \"(.*?)\"\s*(?:debug_error|>|$))?", re.DOTALL
+)
+"""How gRPC words the failure of a call."""
+
+_LOST: Final = frozenset({"UNAVAILABLE", "DEADLINE_EXCEEDED", "CANCELLED"})
+"""Statuses of calls whose answer was lost: what they asked for may have been done."""
+
+_REFUSED: Final = frozenset({"PERMISSION_DENIED", "UNAUTHENTICATED", "RESOURCE_EXHAUSTED"})
+"""Statuses of calls that were turned away, which read as conditions."""
+
+_CONTEXT_LOGGERS: Final = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
+_IS_RUNNING: ContextVar[bool] = ContextVar("is_running", default=False)
 
 
 class SparkSqlRunner:
@@ -20,15 +40,16 @@ class SparkSqlRunner:
 
     Args:
         spark: the session; several threads may use it.
+        pause: waits for so many seconds, or less if what the thread works for is to end.
     """
 
-    def __init__(self, spark: SparkSession) -> None:
+    def __init__(self, spark: SparkSession, *, pause: Callable[[float], None] = pause) -> None:
         self._spark = spark
+        self._pause = pause
 
     def run(self, sql: str) -> Sequence[Row]:
         """Run one statement and return its rows; see `SqlRunner.run`."""
-        with _statement_errors(sql):
-            return [row.asDict(recursive=True) for row in self._spark.sql(sql).collect()]
+        return past_throttling(lambda: self._run(sql), sql, pause=self._pause)
 
     def schema(self, address: str) -> StructType:
         """Return the schema of what an address leads to, without running anything.
@@ -39,19 +60,27 @@ class SparkSqlRunner:
         with _statement_errors(f"SELECT * FROM {address}"):
             return self._spark.table(address).schema
 
+    def _run(self, sql: str) -> Sequence[Row]:
+        with _statement_errors(sql):
+            return [row.asDict(recursive=True) for row in self._spark.sql(sql).collect()]
+
 
 @contextmanager
 def _statement_errors(sql: str) -> Iterator[None]:
+    """Turn what Spark raises into the error of the statement: a refusal, or the loss of its answer."""
     from pyspark.errors import PySparkException
 
     try:
-        yield
+        with _query_contexts_unlogged():
+            yield
     except PySparkException as error:
-        raise StatementError(_without_plan(str(error)), sql=sql, error_class=_condition(error)) from error
+        raise _spark_error(error, sql) from error
     except _java_errors() as error:
-        raise StatementError(
-            _without_plan(str(error)), sql=sql, error_class=_java_condition(error)
-        ) from error
+        raise _java_error(error, sql) from error
+    except _grpc_errors() as error:
+        raise _call_error(str(error), sql) from error
+    except OSError as error:
+        raise _lost_answer(f"{type(error).__name__}: {error}", sql) from error
 
 
 def _java_errors() -> tuple[type[Exception], ...]:
@@ -63,21 +92,101 @@ def _java_errors() -> tuple[type[Exception], ...]:
     return (Py4JError,)
 
 
-def _condition(error: PySparkException) -> str | None:
-    """Return the error condition, by the method's name of Spark 4 or of Spark 3."""
+def _grpc_errors() -> tuple[type[Exception], ...]:
+    """Return what the channel of Spark Connect raises; nothing where it is not installed."""
+    try:
+        from grpc import RpcError
+    except ImportError:
+        return ()
+    return (RpcError,)
+
+
+def _spark_error(error: PySparkException, sql: str) -> StatementError:
+    """Return the error of a statement that pyspark has a class for.
+
+    Exceptions of the server come with data. Spark Connect turns the failure of a call into an exception as well, whose
+    status tells; before Spark 4 the status stands in the words alone (pyspark/sql/connect/client/core.py,
+    `_handle_rpc_error`).
+    """
+    text = str(error) or getattr(error, "_stackTrace", "")
+    if _CALL_STATUS.search(text):
+        return _call_error(text, sql)
     get: Callable[[], str | None] = getattr(error, "getCondition", None) or error.getErrorClass
-    return get()
+    get_status = getattr(error, "getGrpcStatusCode", None)
+    status = get_status().name if get_status else ""
+    condition = get()
+    return statement_error(
+        text,
+        sql=sql,
+        condition=condition,
+        sql_state=error.getSqlState(),
+        code=status if status in _REFUSED else None,
+        is_outcome_unknown=status in _LOST or condition == "RETRIES_EXCEEDED",  # the latter before Spark 4.1
+    )
 
 
-def _java_condition(error: Exception) -> str | None:
-    """Return the error condition of a Java exception that has one, such as Delta's for conflicting commits."""
+def _call_error(text: str, sql: str) -> StatementError:
+    """Return the error of a statement whose call failed, from the words of gRPC."""
+    found = _CALL_STATUS.search(text)
+    status, words = (found[1], found[2] or found[1]) if found else ("UNKNOWN", text)
+    refusal = statement_error(words, sql=sql, code=status if status in _REFUSED else None)
+    if status not in _LOST and refusal.error_class is not None:
+        return refusal
+    return _lost_answer(words, sql)
+
+
+def _java_error(error: Exception, sql: str) -> StatementError:
+    """Return the error of a statement whose Java exception has no class in pyspark.
+
+    py4j raises its base type for a broken connection to Java as well, with neither an exception of Java nor a trace of
+    its gateway (py4j/protocol.py, `get_return_value`).
+    """
     exception = getattr(error, "java_exception", None)
     try:
-        return None if exception is None else str(exception.getErrorClass())
+        text = str(error)  # asks Java
+    except _java_errors():
+        text = str(error.args[0])
+    if exception is None and "Trace:" not in text:
+        return _lost_answer(text, sql)
+    condition, state = (_told(exception, name) for name in ("getErrorClass", "getSqlState"))
+    return statement_error(text, sql=sql, condition=condition, sql_state=state)
+
+
+def _told(exception: object, method: str) -> str | None:
+    """Return what a Java exception tells of itself, such as Delta's condition for conflicting commits."""
+    if exception is None:
+        return None
+    try:
+        found = getattr(exception, method)()
     except _java_errors():  # it has no such method, or the connection is gone
         return None
+    return None if found is None else str(found)
 
 
-def _without_plan(message: str) -> str:
-    """Return Spark's words without the query plan and the JVM's stack that it may append."""
-    return message.split(";\n", 1)[0].split("\n\tat ", 1)[0].strip()
+def _lost_answer(reason: str, sql: str) -> StatementError:
+    return statement_error(f"no answer came, and it may have run: {reason}", sql=sql, is_outcome_unknown=True)
+
+
+@contextmanager
+def _query_contexts_unlogged() -> Iterator[None]:
+    """Keep pyspark from printing what it raises, as JSON with the stack: the engine tells of each refusal itself.
+
+    pyspark 4 does so for every exception that points into the SQL, a table that is looked for and made where it is
+    missing included (pyspark/errors/exceptions/base.py, `_log_exception`). Statements of others are not touched.
+    """
+    try:
+        from pyspark.logger import PySparkLogger
+    except ImportError:  # before Spark 4
+        yield
+        return
+    for name in _CONTEXT_LOGGERS:
+        PySparkLogger.getLogger(name).addFilter(_is_of_others)  # adds it once
+    token = _IS_RUNNING.set(True)
+    try:
+        yield
+    finally:
+        _IS_RUNNING.reset(token)
+
+
+def _is_of_others(_record: LogRecord) -> bool:
+    return not _IS_RUNNING.get()

@@ -53,7 +53,7 @@ class StillNeeded:
             "somebody else changed the table while it was being changed, and what was planned does not fit it any "
             f"more. Look at it with `plan`, and run again. The platform said: {error.message}",
             sql=error.sql,
-            error_class=error.error_class,
+            **error.facts,
         )
 
     @cached_property

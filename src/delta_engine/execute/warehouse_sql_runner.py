@@ -14,7 +14,9 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Final
 
+from delta_engine.error_conditions import statement_error
 from delta_engine.errors import ConfigError, StatementError
+from delta_engine.execute.retries import past_throttling
 from delta_engine.execute.warehouse.calls import CallError, Calls, Failure, growing_waits
 from delta_engine.execute.warehouse.refusals import (
     CANCELED,
@@ -79,8 +81,6 @@ class WarehouseSqlRunner:
         Raises:
             ConfigError: the warehouse refuses the first statement of all before it looks at it.
         """
-        from databricks.sdk.service.sql import Disposition
-
         size = len(sql.encode())
         if size > _LARGEST_STATEMENT:
             raise StatementError(
@@ -88,6 +88,13 @@ class WarehouseSqlRunner:
                 sql=sql,
                 error_class=TOO_LARGE,
             )
+        return past_throttling(
+            lambda: self._answer(sql), sql, pause=self._calls.pause, clock=self._calls.clock
+        )
+
+    def _answer(self, sql: str) -> Sequence[Row]:
+        from databricks.sdk.service.sql import Disposition
+
         try:
             return self._run(sql, Disposition.INLINE)
         except StatementError as error:
@@ -99,7 +106,7 @@ class WarehouseSqlRunner:
         response = self._submitted(sql, disposition)
         statement_id = response.statement_id
         if not statement_id:
-            raise StatementError("the warehouse accepted it without an id", sql=sql, error_class=None)
+            raise _lost("the warehouse accepted it without an id", sql)
         with _lost_answers(sql), self._given_up_at_interrupts(statement_id):
             return self._rows(self._finished(response, statement_id, sql), sql)
 
@@ -182,7 +189,7 @@ class WarehouseSqlRunner:
         response = self._cancelled(statement_id)
         if not _is_over(response):
             reason = "the run was stopped before it began, and it could not be cancelled"
-            raise StatementError(reason, sql=sql, error_class=None)
+            raise _lost(reason, sql)
         if _is_cancelled(response):
             raise StoppedError(sql)
         return response
@@ -191,12 +198,12 @@ class WarehouseSqlRunner:
         """Cancel a statement, and return its end if that came first.
 
         Raises:
-            StatementError: it was cancelled; without an error class, if nobody knows.
+            StatementError: it was cancelled, or the outcome is unknown.
         """
         response = self._cancelled(statement_id)
         limit = f"it ran for longer than backend.statement_timeout_seconds ({self._timeout:g})"
         if not _is_over(response):
-            raise StatementError(f"{limit}, and could not be cancelled", sql=sql, error_class=None)
+            raise _lost(f"{limit}, and could not be cancelled", sql)
         if _is_cancelled(response):
             raise StatementError(f"{limit} and was cancelled", sql=sql, error_class=TIMED_OUT)
         return response
@@ -306,13 +313,15 @@ def _lost_answers(sql: str) -> Iterator[None]:
     try:
         yield
     except CallError as error:
-        raise StatementError(
-            f"it was accepted, and then there was no usable answer: {error}", sql=sql, error_class=None
-        ) from error
+        raise _lost(f"it was accepted, and then there was no usable answer: {error}", sql) from error
 
 
 def _unanswered(error: CallError, sql: str) -> StatementError:
-    """Return the error of a statement that was not accepted; without a class, if nobody knows whether it was."""
+    """Return the error of a statement that was not accepted, or whose acceptance is unknown."""
     if error.failure is Failure.UNKNOWN:
-        return StatementError(f"no answer came, and it may have run: {error}", sql=sql, error_class=None)
-    return StatementError(str(error), sql=sql, error_class=error.code or "WAREHOUSE_UNREACHABLE")
+        return _lost(f"no answer came, and it may have run: {error}", sql)
+    return statement_error(str(error), sql=sql, condition=error.code, code="WAREHOUSE_UNREACHABLE")
+
+
+def _lost(reason: str, sql: str) -> StatementError:
+    return StatementError(reason, sql=sql, error_class=None, is_outcome_unknown=True)

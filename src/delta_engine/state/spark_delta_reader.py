@@ -16,6 +16,14 @@ from typing import TYPE_CHECKING, Protocol, TypeAlias, TypeVar
 
 from delta_engine.addressing import CatalogAddressing, PathAddressing
 from delta_engine.constraints.stored_keys import PROPERTY_PREFIX, find_foreign_keys, find_primary_key
+from delta_engine.error_conditions import (
+    is_class_conflict,
+    is_forbidden,
+    is_missing_catalog,
+    is_missing_class,
+    is_missing_schema,
+    is_unreachable,
+)
 from delta_engine.errors import CatalogReadError, StatementError
 from delta_engine.models import Column, QualifiedName, Schema, Table
 from delta_engine.sql import quote_ident, sql_describe_table, sql_show_table_properties
@@ -172,7 +180,7 @@ class CatalogFinder:
         except StatementError as error:
             raise CatalogReadError(
                 f"catalog {catalog!r} cannot be listed: {error.first_line}",
-                way_out="Correct the catalog's name, or configure it in backend.spark.",
+                way_out=_catalog_way_out(error, f"spark.sql.catalog.{catalog}"),
             ) from error
 
 
@@ -264,6 +272,30 @@ class SparkDeltaReader:
             )
             for field in fields
         )
+
+
+def _catalog_way_out(error: StatementError, setting: str) -> str:
+    """Return what to do about a catalog that cannot be listed.
+
+    Args:
+        error: why.
+        setting: the Spark setting that names the catalog's class.
+    """
+    if is_missing_class(error):
+        return f"Add the connector's jar to backend.spark (spark.jars or spark.jars.packages), or correct {setting}."
+    if is_class_conflict(error):
+        return (
+            "Two jars of backend.spark do not go together. Use the versions that the connector was built for."
+        )
+    if is_unreachable(error):
+        return f"Start the catalog's server, or correct its address in backend.spark ({setting}.uri)."
+    if is_forbidden(error):
+        return "Ask for USE CATALOG on it."
+    if is_missing_catalog(error) or is_missing_schema(
+        error
+    ):  # without such a catalog, Spark looks for a schema
+        return "Correct the catalog's name, or configure it in backend.spark."
+    return f"Look at the settings of the catalog in backend.spark ({setting})."
 
 
 def _schema_of(name: QualifiedName) -> tuple[str, str]:

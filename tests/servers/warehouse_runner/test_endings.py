@@ -25,7 +25,7 @@ pytestmark = pytest.mark.servers
 
 def test_patience_has_an_end(runner: WarehouseSqlRunner, workspace: FakeWorkspace, time: Time) -> None:
     workspace.faults = {"ask": ["500"] * 200}
-    assert refused(runner, CHANGE).error_class is None
+    assert refused(runner, CHANGE).is_outcome_unknown
     assert 250 < time.now <= 310
 
 
@@ -119,7 +119,7 @@ def test_a_change_that_can_neither_be_withdrawn_nor_waited_for_is_in_doubt(
     workspace.states = [["PENDING", "forever"]]
     workspace.faults = {"cancel": ["404"]}
     error = refused(ending_runner, CHANGE)
-    assert (error.error_class, isinstance(error, StoppedError)) == (None, False)
+    assert (error.is_outcome_unknown, isinstance(error, StoppedError)) == (True, False)
     assert time.now < 70
 
 
@@ -138,7 +138,7 @@ def test_a_change_that_nobody_can_be_asked_after_is_cancelled_once_the_run_is_to
     workspace.states = [["RUNNING", "forever"]]
     workspace.faults = {"ask": ["429"] * 100}
     error = refused(ending_runner, CHANGE)
-    assert (error.error_class, isinstance(error, StoppedError)) == (None, False)
+    assert (error.is_outcome_unknown, isinstance(error, StoppedError)) == (True, False)
     assert workspace.cancelled == ["statement-1"]
     assert time.now < 30
 

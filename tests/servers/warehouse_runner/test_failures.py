@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
 from delta_engine.error_conditions import Transience, transience
 from delta_engine.errors import ConfigError, StatementError
 from delta_engine.execute.warehouse.calls import Calls
 from delta_engine.execute.warehouse_sql_runner import WarehouseSqlRunner
+from tests.error_forms import FORMS
 from tests.servers.fake_workspace import Answer, FakeWorkspace, open_runner, serving
 from tests.servers.warehouse_runner.warehouses import CHANGE, ONE, Time, refused
 
@@ -40,6 +43,56 @@ def test_a_failure_without_a_condition_has_the_services_code(
     assert refused(runner, CHANGE).error_class == "BAD_REQUEST"
 
 
+def saying(words: str, times: int = 1) -> Callable[[str], Answer]:
+    """Return what fails statements with these words, so many times, and then runs them."""
+    left = [words] * times
+
+    def answer(sql: str) -> Answer:
+        if left:
+            raise StatementError(left.pop(), sql=sql, error_class=None)
+        return ONE
+
+    return answer
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("sql", [CHANGE, "DESCRIBE TABLE t"])
+def test_a_refusal_is_known_in_each_form(
+    runner: WarehouseSqlRunner, workspace: FakeWorkspace, form: str, sql: str
+) -> None:
+    workspace.run = saying(FORMS[form]("PERMISSION_DENIED", "User does not have SELECT on Table 'a.b.c'."))
+    error = refused(runner, sql)
+    assert (error.error_class, error.is_outcome_unknown) == ("PERMISSION_DENIED", False)
+    assert error.sql_state == ("56000" if form == "bracketed" else None)
+    assert len(workspace.submitted) == 1
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("sql", [CHANGE, "SELECT 1 AS one"])
+def test_too_many_requests_are_sent_again_in_each_form(
+    runner: WarehouseSqlRunner, workspace: FakeWorkspace, time: Time, form: str, sql: str
+) -> None:
+    workspace.run = saying(FORMS[form]("REQUEST_LIMIT_EXCEEDED", "Later."), times=2)
+    assert runner.run(sql) == [{"one": 1}]
+    assert len(workspace.submitted) == 3
+
+
+def test_too_many_requests_for_good_are_a_refusal(
+    runner: WarehouseSqlRunner, workspace: FakeWorkspace, time: Time
+) -> None:
+    workspace.run = saying("REQUEST_LIMIT_EXCEEDED: later", times=1000)
+    assert transience(refused(runner, CHANGE)) is Transience.THROTTLED
+    assert 240 < time.now < 320
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_platform_that_is_unavailable_is_for_the_run_to_look_at_in_each_form(
+    runner: WarehouseSqlRunner, workspace: FakeWorkspace, form: str
+) -> None:
+    workspace.run = saying(FORMS[form]("TEMPORARILY_UNAVAILABLE", "Later."))
+    assert transience(refused(runner, CHANGE)) is Transience.UNAVAILABLE
+
+
 @pytest.mark.parametrize(
     ("fault", "sql"), [("429", "SELECT 1 AS one"), ("503", "SELECT 1 AS one"), ("429", CHANGE)]
 )
@@ -58,7 +111,7 @@ def test_a_change_whose_answer_is_lost_runs_once_and_nobody_claims_to_know(
     runner.run("SELECT 1 AS one")
     workspace.faults = {"submit": [fault]}
     error = refused(runner, CHANGE)
-    assert error.error_class is None
+    assert error.is_outcome_unknown
     assert [body["statement"] for body in workspace.submitted[1:]] in ([CHANGE], [])
 
 
@@ -96,7 +149,7 @@ def test_a_warehouse_that_dies_leaves_a_change_in_doubt(
 ) -> None:
     workspace.faults = {"ask": ["404"]}
     error = refused(runner, CHANGE)
-    assert error.error_class is None
+    assert error.is_outcome_unknown
     assert "accepted" in str(error)
 
 
@@ -105,7 +158,7 @@ def test_a_warehouse_that_never_says_how_a_change_gets_on_leaves_it_in_doubt(
 ) -> None:
     workspace.faults = {"ask": ["empty"] * 100}
     error = refused(runner, CHANGE)
-    assert error.error_class is None
+    assert error.is_outcome_unknown
     assert "does not say how it gets on" in str(error)
     assert 0 < time.now < 310
 
@@ -154,7 +207,8 @@ def test_a_right_that_is_lost_on_the_way_fails_one_statement(
 ) -> None:
     runner.run("SELECT 1 AS one")
     workspace.faults = {"submit": ["403"]}
-    assert refused(runner, CHANGE).error_class == "PERMISSION_DENIED"
+    error = refused(runner, CHANGE)
+    assert (error.error_class, error.is_outcome_unknown) == ("PERMISSION_DENIED", False)
 
 
 def test_nobody_at_that_address(time: Time) -> None:

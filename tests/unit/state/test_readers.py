@@ -10,6 +10,7 @@ import pytest
 
 from delta_engine.addressing import PathAddressing
 from delta_engine.constraints.stored_keys import find_primary_key, primary_key_property
+from delta_engine.error_conditions import statement_error
 from delta_engine.errors import CatalogReadError, StatementError
 from delta_engine.models import PrimaryKey, QualifiedName
 from delta_engine.sql_runner import Row
@@ -17,6 +18,7 @@ from delta_engine.state.catalog_reader import readable_column
 from delta_engine.state.spark_delta_reader import CatalogFinder, FolderFinder, Found
 from delta_engine.types import parse_data_type
 from tests.builders import ORDERS
+from tests.error_forms import FORMS
 
 
 class ScriptedRunner:
@@ -64,6 +66,63 @@ def test_other_files_in_a_tables_place_are_refused(tmp_path: Path, make: Callabl
 def test_a_catalog_that_cannot_be_listed_is_refused() -> None:
     runner = ScriptedRunner({"SHOW": StatementError("[NOPE] no\nmore", sql="x", error_class="NOPE")})
     with pytest.raises(CatalogReadError, match=r"catalog 'dev' cannot be listed: \[NOPE\] no\."):
+        CatalogFinder(runner).missing_schemas({("dev", "silver")})
+
+
+PY4J = "An error occurred while calling o91.sql.\n: "
+STACK = "\n\tat org.apache.spark.sql.A.b(A.scala:1)\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "reason", "way_out"),
+    [
+        (
+            f"{PY4J}java.lang.ClassNotFoundException: io.unitycatalog.spark.UCSingleCatalog{STACK}",
+            "java.lang.ClassNotFoundException: io.unitycatalog.spark.UCSingleCatalog",
+            "Add the connector's jar to backend.spark (spark.jars or spark.jars.packages), or correct "
+            "spark.sql.catalog.dev.",
+        ),
+        (
+            f"{PY4J}java.lang.NoSuchFieldError: Class X does not have member field 'Y'{STACK}",
+            "java.lang.NoSuchFieldError: Class X does not have member field 'Y'",
+            "Two jars of backend.spark do not go together. Use the versions that the connector was built for.",
+        ),
+        (
+            f"{PY4J}org.apache.spark.SparkException: No.{STACK}Caused by: java.net.ConnectException: refused{STACK}",
+            "org.apache.spark.SparkException: No (caused by java.net.ConnectException: refused)",
+            "Start the catalog's server, or correct its address in backend.spark (spark.sql.catalog.dev.uri).",
+        ),
+        (
+            f"{PY4J}java.io.IOException: listSchemas failed (HTTP 0){STACK}",
+            "java.io.IOException: listSchemas failed (HTTP 0)",
+            "Start the catalog's server, or correct its address in backend.spark (spark.sql.catalog.dev.uri).",
+        ),
+        (
+            "[SCHEMA_NOT_FOUND] The schema `spark_catalog`.`dev` cannot be found.\nIf you did not\nSQLSTATE: 42704",
+            "[SCHEMA_NOT_FOUND] The schema `spark_catalog`.`dev` cannot be found",
+            "Correct the catalog's name, or configure it in backend.spark.",
+        ),
+        (
+            f"{PY4J}io.unitycatalog.client.ApiException: listSchemas call failed with: 500 - no{STACK}",
+            "io.unitycatalog.client.ApiException: listSchemas call failed with: 500 - no",
+            "Look at the settings of the catalog in backend.spark (spark.sql.catalog.dev).",
+        ),
+    ],
+)
+def test_a_catalog_that_cannot_be_listed_is_refused_with_the_cause_and_what_mends_it(
+    text: str, reason: str, way_out: str
+) -> None:
+    runner = ScriptedRunner({"SHOW": statement_error(text, sql="SHOW SCHEMAS")})
+    with pytest.raises(CatalogReadError) as caught:
+        CatalogFinder(runner).missing_schemas({("dev", "silver")})
+    assert str(caught.value) == f"catalog 'dev' cannot be listed: {reason}. {way_out}"
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_catalog_that_may_not_be_listed_is_refused_in_each_form(form: str) -> None:
+    words = FORMS[form]("PERMISSION_DENIED", "User does not have USE CATALOG on Catalog 'dev'.")
+    runner = ScriptedRunner({"SHOW": statement_error(words, sql="SHOW SCHEMAS")})
+    with pytest.raises(CatalogReadError, match="Ask for USE CATALOG on it"):
         CatalogFinder(runner).missing_schemas({("dev", "silver")})
 
 

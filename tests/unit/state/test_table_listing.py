@@ -23,6 +23,23 @@ def test_there_is_none_without_credentials() -> None:
     assert open_table_listing() is None
 
 
+@pytest.mark.parametrize(
+    "error", [RuntimeError("[CONTEXT_UNAVAILABLE_FOR_REMOTE_CLIENT] no"), AttributeError("no")]
+)
+def test_there_is_none_where_the_client_cannot_be_made(
+    error: Exception, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import databricks.sdk
+
+    def fail(**_arguments: object) -> None:
+        raise error
+
+    monkeypatch.setenv("DATABRICKS_HOST", "http://127.0.0.1:9")
+    monkeypatch.setenv("DATABRICKS_TOKEN", "made-up")
+    monkeypatch.setattr(databricks.sdk, "WorkspaceClient", fail)
+    assert open_table_listing() is None
+
+
 def test_there_is_none_without_the_sdk(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "databricks.sdk", None)
     assert open_table_listing() is None

@@ -2,24 +2,38 @@
 
 A Delta commit is atomic, and of two that change one row exactly one wins. The loser gets a conflict, or, if it read
 after the winner's commit, no error at all but zero affected rows: the count is what tells.
+
+The first row is different. Two MERGEs that insert change no common row, and with row-level concurrency both may
+succeed, whatever the table's isolation level (docs.databricks.com: "Row-level concurrency", its conflict matrix). So
+the row is read back: a run counts it as written only if it is alone. A run that finds another row beside its own
+deletes its own. Commits have an order, so the run that commits later always sees the earlier row: at most one run
+keeps its row, and none loses a row that it was told is written.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import NoReturn, TypeAlias
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final, NoReturn, TypeAlias
 
 from delta_engine.deployment.errors import ConflictError, CorruptStateError, StoreError, UncertainWriteError
-from delta_engine.error_conditions import Transience, is_conflict, is_missing_table, transience
+from delta_engine.error_conditions import Transience, is_conflict, is_forbidden, is_missing_table, transience
 from delta_engine.errors import StatementError
-from delta_engine.sql import quote_ident, sql_literal
+from delta_engine.sql import quote_ident, sql_current_user, sql_grant, sql_literal
 from delta_engine.sql_runner import Row, SqlRunner
+from delta_engine.stop import pause
 
 Value: TypeAlias = str | int | float | bool
 
 KEY = "environment"
 
 _ATTEMPTS = 3
+
+_LOOKS: Final = 5
+_LOOK_SECONDS: Final = 1.0
+"""How often, and after how long, to look again at two rows: a run that finds itself second deletes its own."""
+
+_QUOTED_NAME: Final = re.compile(r"`(?:[^`]|``)+`")
 
 _SQL_TYPES: Mapping[type, str] = {str: "STRING", int: "BIGINT", float: "DOUBLE", bool: "BOOLEAN"}
 
@@ -33,6 +47,8 @@ class DeltaRow:
         environment: the row's key.
         columns: the columns besides the key, with their Python types.
         comment: what the table is, for people who find it in the catalog.
+        one_of_several: which of several rows to delete by hand, after a run that was killed as it wrote the first.
+        pause: waits for so many seconds.
     """
 
     def __init__(
@@ -42,12 +58,17 @@ class DeltaRow:
         environment: str,
         columns: Mapping[str, type],
         comment: str,
+        *,
+        one_of_several: str,
+        pause: Callable[[float], object] = pause,
     ) -> None:
         self._runner = runner
         self._table = table
         self._environment = environment
         self._columns = columns
         self._comment = comment
+        self._one_of_several = one_of_several
+        self._pause = pause
 
     @property
     def location(self) -> str:
@@ -59,22 +80,19 @@ class DeltaRow:
 
         Raises:
             StoreError: it cannot be read.
-            CorruptStateError: there are several.
+            CorruptStateError: there are several, and that does not pass.
         """
-        sql = f"SELECT * FROM {self._table} WHERE {self._where({})}"
-        try:
-            rows = self._runner.run(sql)
-        except StatementError as error:
-            if is_missing_table(error):
-                return None
-            raise StoreError(f"{self.location} cannot be read: {error.first_line}") from error
-        if len(rows) > 1:
-            raise CorruptStateError(
-                f"there are {len(rows)} rows for one environment",
-                where=self.location,
-                way_out="Delete all but the one of the highest serial.",
-            )
-        return rows[0] if rows else None
+        rows = self._rows()
+        for _ in range(_LOOKS):
+            if len(rows) <= 1:
+                return rows[0] if rows else None
+            self._pause(_LOOK_SECONDS)
+            rows = self._rows()
+        raise CorruptStateError(
+            f"there are {len(rows)} rows for one environment",
+            where=self.location,
+            way_out=f"{self._one_of_several} DELETE FROM {self._table} WHERE {self._where({})}",
+        )
 
     def replace(self, values: Mapping[str, Value], expected: Mapping[str, Value] | None) -> None:
         """Write the row.
@@ -84,7 +102,7 @@ class DeltaRow:
             expected: what the row must still say; None: there must be no row.
 
         Raises:
-            ConflictError: it says something else, or somebody was faster.
+            ConflictError: it says something else, or another run was faster.
             UncertainWriteError: there was no answer.
             StoreError: it was not written.
         """
@@ -95,6 +113,25 @@ class DeltaRow:
             affected = self._write(self._update(values, expected))
         if affected != 1:
             raise ConflictError(f"{self.location} is not what was read ({affected} rows were changed)")
+        if expected is None:
+            self._require_alone(values)
+
+    def _rows(self) -> Sequence[Row]:
+        try:
+            return self._runner.run(f"SELECT * FROM {self._table} WHERE {self._where({})}")
+        except StatementError as error:
+            if is_missing_table(error):
+                return ()
+            raise self._refused(f"{self.location} cannot be read: {error.first_line}", error) from error
+
+    def _require_alone(self, values: Mapping[str, Value]) -> None:
+        """Make sure that a first row is the only one, and ours; take it back if it is not the only one."""
+        rows = self._rows()
+        if [{name: row[name] for name in values} for row in rows] == [dict(values)]:
+            return
+        if len(rows) > 1:
+            self._write(f"DELETE FROM {self._table} WHERE {self._where(values)}", attempts=_ATTEMPTS)
+        raise ConflictError(f"another run wrote {self.location} at the same time")
 
     def _create_table(self) -> None:
         columns = ", ".join(f"{quote_ident(name)} {_SQL_TYPES[kind]}" for name, kind in self._columns.items())
@@ -104,7 +141,7 @@ class DeltaRow:
         )
 
     def _insert(self, values: Mapping[str, Value]) -> str:
-        """Return a MERGE: unlike INSERT it reads, so that of two at once one meets a conflict."""
+        """Return a MERGE: unlike INSERT it adds nothing where there is a row."""
         names = ", ".join(map(quote_ident, (KEY, *values)))
         literals = ", ".join(map(_literal, (self._environment, *values.values())))
         return (
@@ -128,28 +165,54 @@ class DeltaRow:
 
         Args:
             sql: the statement.
-            attempts: how often, while the table is not there; more for one that was just made, for while somebody else
-                makes it as well, Delta may not see it yet.
+            attempts: how often; more for a table that was just made, because while another run makes it as well, Delta
+                may not see it yet, and for a row that no other run wants to change, but may stand in the way of.
         """
         for left in reversed(range(attempts)):
             try:
                 rows = self._runner.run(sql)
                 break
             except StatementError as error:
-                if not left or not is_missing_table(error):
+                if not left or not (is_missing_table(error) or transience(error) is Transience.CONFLICT):
                     self._raise(error)
         return int(str(rows[0]["num_affected_rows"])) if rows else 0
 
     def _raise(self, error: StatementError) -> NoReturn:
         message = f"{self.location}: {error.first_line}"
-        if error.error_class is None or transience(error) is Transience.UNAVAILABLE:  # nobody knows
+        if error.is_outcome_unknown or transience(error) is Transience.UNAVAILABLE:
             raise UncertainWriteError(message) from error
         if is_conflict(error):
             raise ConflictError(message) from error
-        raise StoreError(
-            f"{message}. The schema must exist, and whoever runs this needs USE SCHEMA, CREATE TABLE, SELECT and "
-            "MODIFY on it."
-        ) from error
+        raise self._refused(message, error) from error
+
+    def _refused(self, message: str, error: StatementError) -> StoreError:
+        """Return the error of a refusal, with the way out: for a missing right, the GRANT statements."""
+        names = _QUOTED_NAME.findall(self._table)
+        reason = message.removesuffix(".")
+        if len(names) != 3:  # a table by path
+            return StoreError(f"{reason}.")
+        catalog, schema = names[0], ".".join(names[:2])
+        if not is_forbidden(error):
+            return StoreError(
+                f"{reason}. Schema {schema} must exist, and the engine needs USE SCHEMA, CREATE TABLE, SELECT and "
+                "MODIFY on it."
+            )
+        principal = self._principal()
+        grants = (
+            sql_grant(f"CATALOG {catalog}", ["USE CATALOG"], principal),
+            sql_grant(f"SCHEMA {schema}", ["USE SCHEMA", "CREATE TABLE", "SELECT", "MODIFY"], principal),
+        )
+        return StoreError(
+            f"{reason}. Ask the owner of the catalog or schema for:\n" + ";\n".join(grants) + ";"
+        )
+
+    def _principal(self) -> str:
+        """Return whom the platform knows this run as; a placeholder if it does not say."""
+        try:
+            rows = self._runner.run(sql_current_user())
+        except StatementError:
+            rows = ()
+        return next((str(value) for row in rows for value in row.values()), "<principal>")
 
 
 def _literal(value: Value) -> str:

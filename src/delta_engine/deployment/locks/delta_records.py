@@ -22,6 +22,8 @@ _COLUMNS: Mapping[str, type] = {
 }
 _COMMENT = "Delta Engine: who works on each environment. Changed by the engine alone; see `delta-engine state unlock`."
 
+_SEVERAL = "Make sure that no run works on the environment, and free the lock:"
+
 
 class DeltaLockRecords:
     """Keeps the record of one environment's lock. The columns are for people; the engine reads `record`.
@@ -33,7 +35,7 @@ class DeltaLockRecords:
     """
 
     def __init__(self, runner: SqlRunner, table: str, environment: str) -> None:
-        self._row = DeltaRow(runner, table, environment, _COLUMNS, _COMMENT)
+        self._row = DeltaRow(runner, table, environment, _COLUMNS, _COMMENT, one_of_several=_SEVERAL)
 
     @property
     def location(self) -> str:

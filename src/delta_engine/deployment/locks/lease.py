@@ -76,6 +76,7 @@ class LeaseLock:
         """Take the lock, waiting for it if need be; see `StateLock.acquire`."""
         deadline = self._monotonic() + timeout_seconds
         watched, since, pause, races = "", 0.0, 0.1, 0
+        lease: Lease | StoreError | None = None
         while True:
             found = self._records.read()
             current, token = found or (None, None)
@@ -89,14 +90,17 @@ class LeaseLock:
                     watched, since = beat, now
                 ran_out = now - since >= current.lease_seconds
                 lease = self._take(holder, current, token, current.holder) if ran_out else None
-            if lease is not None:
+            if isinstance(lease, Lease):
                 return lease
             if self._monotonic() >= deadline:
                 if current and not current.released:
                     raise LockHeld(held_message(self.location, current.holder))
                 races += 1
                 if races > _MOST_RACES:
-                    raise StoreError(f"{self.location}: the lock is free, and cannot be taken. Run again.")
+                    reason = (
+                        f"{self.location}: the lock is free, and cannot be taken. The last attempt: {lease}"
+                    )
+                    raise StoreError(f"{reason.removesuffix('.')}. Run again.") from lease
             self._pause(pause * random.uniform(0.5, 1.0))
             pause = min(pause * 1.5, _LONGEST_PAUSE_SECONDS, self._lease_seconds / 10)
 
@@ -132,8 +136,8 @@ class LeaseLock:
         current: LockRecord | None,
         token: str | None,
         taken_over_from: LockHolder | None,
-    ) -> LockLease | None:
-        """Write our record; None if somebody else was faster."""
+    ) -> Lease | StoreError:
+        """Write our record; return why it is not there if another run was faster, or the store did not answer."""
         record = LockRecord(
             lock_id=new_id(),
             fence=current.fence + 1 if current else 1,
@@ -145,10 +149,10 @@ class LeaseLock:
         asked_at = self._monotonic()
         try:
             new_token = self._records.replace(record, token)
-        except (ConflictError, UncertainWriteError):
+        except (ConflictError, UncertainWriteError) as error:
             found = self._records.read()
             if found is None or found[0] != record:
-                return None
+                return error
             new_token = found[1]
         return Lease(self._records, record, new_token, taken_over_from, asked_at, self._monotonic)
 

@@ -33,6 +33,10 @@ _COLUMNS: Mapping[str, type] = {
 }
 _IDENTITY = ("state_id", "serial", "write_id")
 _COMMENT = "Delta Engine: which document of each environment is current. Changed by the engine alone."
+_SEVERAL = (
+    "Keep the row of the highest serial; of equal ones, that of the run that succeeded. Delete each other one, adding "
+    "`AND write_id = '…'` with its own write_id:"
+)
 _SUFFIX = ".json.gz"
 
 
@@ -52,7 +56,7 @@ class DatabricksStateStore:
     ) -> None:
         self._files = files
         self._folder = f"{volume}/{environment}"
-        self._head = DeltaRow(runner, heads, environment, _COLUMNS, _COMMENT)
+        self._head = DeltaRow(runner, heads, environment, _COLUMNS, _COMMENT, one_of_several=_SEVERAL)
 
     @property
     def location(self) -> str:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Final
 
+from delta_engine.error_conditions import statement_error
 from delta_engine.errors import StatementError
 
 if TYPE_CHECKING:
@@ -16,24 +16,16 @@ INCOMPLETE: Final = "INCOMPLETE_RESULT"
 TOO_LARGE: Final = "STATEMENT_TOO_LARGE"
 
 _WITHOUT_CONDITION: Final = ("BAD_REQUEST", "RESOURCE_EXHAUSTED")
-_CONDITION: Final = re.compile(r"(?:[\w.$]+: )*\[([A-Z][A-Z0-9_]*(?:\.[A-Z0-9_]+)*)\]")
-"""An error condition, where messages begin with one; the name of an exception may stand before it."""
-
-_SQL_STATE: Final = re.compile(r"\bSQLSTATE: ([0-9A-Z]{5})\b")
 
 
 def failed(status: StatementStatus, sql: str) -> StatementError:
     """Return the error of a statement that the warehouse gave up: its condition, or else the service's error code."""
     error = status.error
-    message = (error and error.message) or "the warehouse gave no reason"
-    code = error.error_code.value if error and error.error_code else None
-    condition, state = _CONDITION.match(message), _SQL_STATE.search(message)
-    return StatementError(
-        message,
+    return statement_error(
+        (error and error.message) or "the warehouse gave no reason",
         sql=sql,
-        error_class=condition[1] if condition else code,
-        sql_state=getattr(status, "sql_state", None)
-        or (state and state[1]),  # older SDKs have no field for it
+        sql_state=status.sql_state,
+        code=error.error_code.value if error and error.error_code else None,
     )
 
 
@@ -44,4 +36,5 @@ def may_be_too_large(error: StatementError) -> bool:
 
 def incomplete(reason: str, sql: str) -> StatementError:
     """Return the error of an answer that is not the whole one: half of a catalog would look like drift."""
-    return StatementError(f"the warehouse's answer is not whole: {reason}", sql=sql, error_class=INCOMPLETE)
+    message = f"the warehouse's answer is not whole: {reason}"
+    return StatementError(message, sql=sql, error_class=INCOMPLETE, is_outcome_unknown=True)

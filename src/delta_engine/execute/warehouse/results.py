@@ -122,5 +122,8 @@ def _row(columns: Sequence[tuple[str, Convert]], values: Sequence[object], sql: 
         return {name: convert(value) for (name, convert), value in zip(columns, values, strict=True)}
     except (ValueError, RecursionError) as error:
         raise StatementError(
-            f"the warehouse's answer cannot be read: {error}", sql=sql, error_class="UNREADABLE_RESULT"
+            f"the warehouse's answer cannot be read: {error}",
+            sql=sql,
+            error_class="UNREADABLE_RESULT",
+            is_outcome_unknown=True,
         ) from error

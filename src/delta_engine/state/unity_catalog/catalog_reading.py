@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
+from delta_engine.error_conditions import is_missing_catalog
 from delta_engine.errors import CatalogReadError, RefusedError, StatementError
 from delta_engine.models import QualifiedName
 from delta_engine.sql_runner import Row, SqlRunner, asking
@@ -44,14 +45,6 @@ from delta_engine.state.unity_catalog.table_states import (
     require_manageable,
     table_state,
     tags,
-)
-
-_NO_SUCH_CATALOG = frozenset(
-    {
-        "NO_SUCH_CATALOG_EXCEPTION",  # Unity Catalog
-        "CATALOG_NOT_FOUND",
-        "REQUIRES_SINGLE_PART_NAMESPACE",  # open Spark: an unknown catalog is taken for a schema
-    }
 )
 
 _WHOLE = frozenset({KEY_COLUMN_USAGE, REFERENTIAL_CONSTRAINTS})
@@ -151,7 +144,7 @@ class CatalogReading:
         try:
             rows = self._query(SCHEMATA, wanted)
         except StatementError as error:
-            if error.error_class not in _NO_SUCH_CATALOG:
+            if not is_missing_catalog(error):
                 raise
             raise CatalogReadError(
                 f"catalog {self._catalog!r} does not exist or is not visible to you",

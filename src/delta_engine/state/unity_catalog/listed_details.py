@@ -5,6 +5,7 @@ The SDK is imported late, and only by `open_table_listing`.
 
 from __future__ import annotations
 
+import logging
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
@@ -21,6 +22,7 @@ from delta_engine.state.unity_catalog.table_details import (
     TableDetails,
     has_undescribed_columns,
 )
+from delta_engine.telemetry.logs import log
 
 if TYPE_CHECKING:
     from databricks.sdk.service.catalog import TableInfo
@@ -71,7 +73,6 @@ class ListedDetailsReader:
     def _list(self, catalog: str, schema: str) -> Iterable[TableInfo]:
         """List a schema; nothing if the SDK may not or cannot, which the tables' own answers make up for."""
         from databricks.sdk.errors.base import DatabricksError
-        from requests.exceptions import RequestException
 
         if not self._is_reachable:
             return ()
@@ -79,8 +80,9 @@ class ListedDetailsReader:
             return list(self._listing.list(catalog, schema))
         except DatabricksError:
             return ()
-        except (RequestException, TimeoutError):
+        except Exception as error:  # noqa: BLE001 - the listing only saves time: SQL says the same, whatever broke here
             self._is_reachable = False
+            _log_fallback(error)
             return ()
 
     def _answer(self, table: QualifiedName, info: TableInfo) -> Answer:
@@ -88,6 +90,9 @@ class ListedDetailsReader:
             details = _details(table, info)
         except CatalogReadError as refusal:
             return refusal
+        except (AttributeError, LookupError, TypeError, ValueError) as error:  # JSON of another shape
+            _log_fallback(error)
+            details = None
         if details is None or has_undescribed_columns(details):
             return self._described.answer(table)
         return details
@@ -99,13 +104,22 @@ def open_table_listing(profile: str | None = None) -> TableListing | None:
     Args:
         profile: the login of this name in `~/.databrickscfg`; None for whatever the SDK finds.
 
-    None if databricks-sdk is not installed, or finds no credentials. No table is asked for yet; newer SDKs ask the
-    host for its metadata.
+    None if databricks-sdk is not installed, finds no credentials, or cannot be used: before 0.117, making the client
+    raises an exception of Spark on clusters with Spark Connect (github.com/databricks/databricks-sdk-py/issues/1463),
+    and a notebook environment may pin such a version. No table is asked for yet; newer SDKs ask the host for its
+    metadata.
     """
     try:
         return open_workspace(profile, retry_seconds=_RETRY_SECONDS).tables
     except (ImportError, ValueError):  # no SDK, no login
         return None
+    except Exception as error:  # noqa: BLE001 - the listing only saves time: SQL says the same, whatever broke here
+        _log_fallback(error)
+        return None
+
+
+def _log_fallback(error: Exception) -> None:
+    log(logging.WARNING, "tables not listed, described in SQL", error=f"{type(error).__name__}: {error}")
 
 
 def _details(table: QualifiedName, info: TableInfo) -> TableDetails | None:

@@ -87,6 +87,9 @@ def not_listed() -> Iterable[Sequence[TableInfo | Exception]]:
     yield ()
     yield (PermissionDenied("no"),)
     yield (TimeoutError(),)
+    yield (RuntimeError("[CONTEXT_UNAVAILABLE_FOR_REMOTE_CLIENT] no"),)
+    yield (AttributeError("'str' object has no attribute 'get'"),)
+    yield (KeyError("tables"),)
     yield (listed(properties=None),)
     yield (listed(columns=None),)
     yield (listed(browse_only=True),)
@@ -110,8 +113,16 @@ def test_what_a_listing_does_not_say_the_table_is_asked_for(tables: Sequence[Tab
     assert sum("AS JSON" in sql for sql in runner.statements) == 1
 
 
-def test_a_workspace_that_cannot_be_reached_is_tried_once() -> None:
-    listing = FakeListing(TimeoutError())
+def test_a_listing_of_another_shape_is_asked_for_in_sql() -> None:
+    runner, broken = unity(), listed()
+    broken.columns = [None]  # type: ignore[list-item]  # what no SDK should return
+    assert reader_over(runner, FakeListing(broken)).snapshot([orders()]).table(ORDERS).exists
+    assert sum("AS JSON" in sql for sql in runner.statements) == 1
+
+
+@pytest.mark.parametrize("error", [TimeoutError(), RuntimeError("no"), AttributeError("no")])
+def test_a_workspace_that_cannot_be_used_is_tried_once(error: Exception) -> None:
+    listing = FakeListing(error)
     reader = reader_over(unity(), listing)
     for _ in range(2):
         assert reader.snapshot([orders()]).table(ORDERS).exists

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from delta_engine.error_conditions import statement_error
 from delta_engine.errors import CatalogReadError, RefusalGroup, StatementError
 from delta_engine.sql_runner import Row
 from delta_engine.state.unity_catalog_reader import UnityCatalogReader
 from tests.builders import orders
+from tests.error_forms import FORMS
 from tests.recorded_catalog import Answer, column_rows, constraint_row, key_rows, reference_row, table_row
 from tests.unit.state.unity_catalog.catalogs import PLAIN, TABLE, TAGGED, document, read, refusal, unity
 
@@ -167,6 +169,22 @@ SHAPE: dict[str, Answer] = {"AS JSON": document(("Id", "bigint"), ("B", "geograp
 )
 def test_it_fails_closed(views: dict[str, Answer], texts: dict[str, Answer] | None, message: str) -> None:
     assert refusal(views, texts) == message
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_description_that_may_not_be_read_refuses_its_table_alone_in_each_form(form: str) -> None:
+    words = FORMS[form]("PERMISSION_DENIED", "User does not have SELECT on Table 'dev.silver.a'.")
+    runner = unity(
+        {
+            "tables": [table_row("a"), table_row("b")],
+            "columns": [*column_rows(*PLAIN, name="a"), *column_rows(*PLAIN, name="b")],
+        },
+        {"`a` AS JSON": statement_error(words, sql="DESCRIBE"), "AS JSON": document(*PLAIN)},
+    )
+    with pytest.raises(CatalogReadError) as caught:
+        UnityCatalogReader(runner).snapshot([orders(name="a"), orders(name="b")])
+    assert (caught.value.table, caught.value.way_out) == ("dev.silver.a", "Ask for SELECT on it.")
+    assert words.removesuffix(".") in caught.value.reason
 
 
 def test_all_that_cannot_be_read_is_named() -> None:
