@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
+from delta_engine.error_conditions import is_forbidden, is_missing_table
 from delta_engine.errors import CatalogReadError, RefusedError, StatementError
 from delta_engine.models import QualifiedName
 from delta_engine.sql_runner import Row, SqlRunner, asking
@@ -192,7 +193,7 @@ class CatalogReading:
         if not wanted:
             return
         grouped = {view: by_table(views[view]) for view in OF_TABLES if view not in _WHOLE}
-        keys = self._keys(grouped[TABLE_CONSTRAINTS], views)
+        keys = self._keys(wanted, grouped[TABLE_CONSTRAINTS], views)
         for name in wanted:
             key = table_key(name.schema, name.table)
             yield TableRows(
@@ -207,14 +208,38 @@ class CatalogReading:
                 grants=grouped[TABLE_PRIVILEGES].get(key, ()),
             )
 
-    def _keys(self, constraints: Mapping[TableKey, Sequence[Row]], views: _Views) -> KeyRows:
+    def _keys(
+        self,
+        wanted: Sequence[QualifiedName],
+        constraints: Mapping[TableKey, Sequence[Row]],
+        views: _Views,
+    ) -> KeyRows:
         return key_rows(
             self._catalog,
             constraints,
             views[KEY_COLUMN_USAGE],
             views[REFERENTIAL_CONSTRAINTS],
-            lambda other: self._runner.run(KEY_COLUMN_USAGE.query(other, ())),
+            wanted=[table_key(name.schema, name.table) for name in wanted],
+            usage_elsewhere=self._usage_elsewhere,
         )
+
+    def _usage_elsewhere(self, catalog: str) -> Sequence[Row]:
+        """Return another catalog's `key_column_usage`: each catalog has an `information_schema` of its own.
+
+        Raises:
+            CatalogReadError: the catalog does not exist, or the principal may not use it.
+        """
+        try:
+            return self._runner.run(KEY_COLUMN_USAGE.query(catalog, ()))
+        except StatementError as error:
+            is_hidden = is_missing_table(error) or error.error_class in {
+                *_NO_SUCH_CATALOG,
+                "SCHEMA_NOT_FOUND",
+            }
+            if not is_forbidden(error) and not is_hidden:
+                raise
+            reason = f"{catalog!r} may not be read ({error.first_line.rstrip('.')})"
+            raise CatalogReadError(reason) from error
 
     def _schema_states(self, schemata: Mapping[str, Row], views: _Views) -> Mapping[str, SchemaState]:
         for view in OF_SCHEMAS:

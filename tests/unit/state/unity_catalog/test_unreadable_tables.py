@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 
 from delta_engine.errors import CatalogReadError, RefusalGroup, StatementError
 from delta_engine.sql_runner import Row
 from delta_engine.state.unity_catalog_reader import UnityCatalogReader
-from tests.builders import orders
-from tests.recorded_catalog import Answer, column_rows, constraint_row, key_rows, reference_row, table_row
+from tests.builders import ORDERS, orders
+from tests.recorded_catalog import (
+    Answer,
+    RecordedRunner,
+    column_rows,
+    constraint_row,
+    key_rows,
+    reference_row,
+    schema_row,
+    table_row,
+)
 from tests.unit.state.unity_catalog.catalogs import PLAIN, TABLE, TAGGED, document, read, refusal, unity
 
 
@@ -47,7 +58,7 @@ LAGGING = (
     " Run it again in a minute: the views of information_schema can lag behind. If it stays, run REPAIR TABLE … "
     "SYNC METADATA."
 )
-CONNECTED = " Ask for SELECT on the tables that the key connects."
+CONNECTED = " Ask for USE CATALOG, USE SCHEMA and SELECT on the tables that the key connects."
 SHAPE: dict[str, Answer] = {"AS JSON": document(("Id", "bigint"), ("B", "geography"))}
 
 
@@ -275,3 +286,53 @@ def test_nothing_is_made_of_half_a_document(column: dict[str, object], complaint
         f"table dev.silver.orders: its description as JSON is not of the documented form: ValueError({complaint!r}). "
         "Report it, with what DESCRIBE TABLE EXTENDED … AS JSON returns for this table."
     )
+
+
+class _UnreadableCatalog(RecordedRunner):
+    """A Unity Catalog in which `other` cannot be read."""
+
+    error_class: str | None = "INSUFFICIENT_PERMISSIONS"
+
+    def run(self, sql: str) -> Sequence[Row]:
+        if "`other`" in sql:
+            message = "User does not have USE CATALOG on Catalog 'other'."
+            raise StatementError(message, sql=sql, error_class=self.error_class)
+        return super().run(sql)
+
+
+def _with_key_into_other(table: str) -> _UnreadableCatalog:
+    """Return two tables, one of which has a foreign key into the catalog `other`."""
+    return _UnreadableCatalog(
+        {
+            "schemata": [schema_row()],
+            "tables": [table_row(), table_row("lines")],
+            "columns": [*column_rows(*PLAIN), *column_rows(*PLAIN, name="lines")],
+            "table_constraints": [constraint_row("fk", table, "FOREIGN KEY")],
+            "key_column_usage": key_rows("fk", table, ["id"], there=[1]),
+            "referential_constraints": [{**reference_row("fk", "pk"), "unique_constraint_catalog": "other"}],
+        },
+        {"AS JSON": document(*PLAIN)},
+    )
+
+
+def test_a_key_into_a_forbidden_catalog_refuses_its_table_alone() -> None:
+    runner = _with_key_into_other("lines")
+    with pytest.raises(CatalogReadError) as caught:
+        UnityCatalogReader(runner).snapshot([orders(), orders(name="lines")])
+    assert str(caught.value) == (
+        "table dev.silver.lines: its foreign key fk points into another catalog: 'other' may not be read (User does "
+        f"not have USE CATALOG on Catalog 'other').{CONNECTED}"
+    )
+
+
+def test_keys_of_tables_that_are_not_wanted_are_not_followed() -> None:
+    runner = _with_key_into_other("lines")
+    assert UnityCatalogReader(runner).snapshot([orders()]).table(ORDERS).exists
+    assert not any("`other`" in sql for sql in runner.statements)
+
+
+def test_another_catalog_that_fails_otherwise_ends_the_run() -> None:
+    runner = _with_key_into_other("orders")
+    runner.error_class = None
+    with pytest.raises(StatementError):
+        UnityCatalogReader(runner).snapshot([orders()])
