@@ -32,8 +32,14 @@ _RETRY_SECONDS = 20
 class TableListing(Protocol):
     """What is needed of the SDK: `WorkspaceClient.tables`."""
 
-    def list(self, catalog_name: str, schema_name: str) -> Iterable[TableInfo]:
-        """Return the tables of a schema, page after page; the SDK goes on after empty pages too."""
+    def list(
+        self, catalog_name: str, schema_name: str, *, include_browse: bool | None = None
+    ) -> Iterable[TableInfo]:
+        """Return the tables of a schema, page after page; the SDK goes on after empty pages too.
+
+        Only with `include_browse` does it list tables of which the principal may see no more than metadata, and only
+        then does it say so (`TableInfo.browse_only`).
+        """
         ...
 
 
@@ -76,7 +82,7 @@ class ListedDetailsReader:
         if not self._is_reachable:
             return ()
         try:
-            return list(self._listing.list(catalog, schema))
+            return list(self._listing.list(catalog, schema, include_browse=True))
         except DatabricksError:
             return ()
         except (RequestException, TimeoutError):
@@ -88,9 +94,16 @@ class ListedDetailsReader:
             details = _details(table, info)
         except CatalogReadError as refusal:
             return refusal
-        if details is None or has_undescribed_columns(details):
-            return self._described.answer(table)
-        return details
+        if details is not None and not has_undescribed_columns(details):
+            return details
+        answer = self._described.answer(table)
+        if info.browse_only and isinstance(answer, TableDetails) and not answer.shows_policies:
+            return CatalogReadError(
+                "you may only browse it: information_schema hides its column masks from you",
+                table=str(table),
+                way_out="Ask for SELECT on it.",
+            )
+        return answer
 
 
 def open_table_listing(profile: str | None = None) -> TableListing | None:
