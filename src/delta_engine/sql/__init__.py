@@ -57,6 +57,7 @@ from delta_engine.sql.queries import (
     sql_references_to,
     sql_select,
     sql_show_create_table,
+    sql_show_schemas,
     sql_show_table_properties,
     sql_violation,
 )
@@ -150,6 +151,7 @@ __all__ = [
     "sql_set_table_properties",
     "sql_set_tags",
     "sql_show_create_table",
+    "sql_show_schemas",
     "sql_show_table_properties",
     "sql_undrop_table",
     "sql_unset_table_properties",

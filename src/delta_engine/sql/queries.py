@@ -62,6 +62,11 @@ def sql_show_create_table(table: str) -> str:
     return f"SHOW CREATE TABLE {table}"
 
 
+def sql_show_schemas(catalog: str) -> str:
+    """Return the statement that lists a catalog's schemas: one row for each, of one column."""
+    return f"SHOW SCHEMAS IN {quote_ident(catalog)}"
+
+
 def sql_current_user() -> str:
     """Return one row with one text: who runs it."""
     return "SELECT current_user()"

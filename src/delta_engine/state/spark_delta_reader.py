@@ -28,6 +28,7 @@ from delta_engine.state.catalog_reader import (
     read_tables,
     readable_column,
     take_out_clustering,
+    unquoted,
 )
 from delta_engine.state.states import ABSENT, NO_AUDIT, Audit, CatalogState, TableState
 from delta_engine.types import data_type_from_spark_json
@@ -295,7 +296,7 @@ def _partitions(description: Rows) -> tuple[str, ...]:
     names = [str(row["col_name"]) for row in description]
     if names[:1] != ["# Partition Information"]:
         return ()
-    return tuple(map(_unquoted, takewhile(bool, names[2:])))
+    return tuple(map(unquoted, takewhile(bool, names[2:])))
 
 
 def _comment(description: Rows) -> str:
@@ -303,11 +304,6 @@ def _comment(description: Rows) -> str:
     details = dropwhile(lambda row: row["col_name"] != "# Detailed Table Information", description)
     found = (str(row["data_type"]) for row in details if row["col_name"] == "Comment")
     return next(found, "")
-
-
-def _unquoted(name: str) -> str:
-    is_quoted = len(name) > 1 and name.startswith("`") and name.endswith("`")
-    return name[1:-1].replace("``", "`") if is_quoted else name
 
 
 def _visible(properties: Mapping[str, str]) -> dict[str, str]:

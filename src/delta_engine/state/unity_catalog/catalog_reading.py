@@ -9,13 +9,16 @@ from dataclasses import dataclass, field
 from delta_engine.error_conditions import is_forbidden, is_missing_table
 from delta_engine.errors import CatalogReadError, RefusedError, StatementError
 from delta_engine.models import QualifiedName
+from delta_engine.sql import sql_show_schemas
 from delta_engine.sql_runner import Row, SqlRunner, asking
+from delta_engine.state.catalog_reader import listed_schemas
 from delta_engine.state.states import Audit, SchemaState, TableState
 from delta_engine.state.unity_catalog.information_schema import (
     COLUMN_MASKS,
     COLUMN_TAGS,
     COLUMNS,
     KEY_COLUMN_USAGE,
+    LAGGING,
     OF_SCHEMAS,
     OF_TABLES,
     REFERENTIAL_CONSTRAINTS,
@@ -31,6 +34,7 @@ from delta_engine.state.unity_catalog.information_schema import (
     View,
     by_schema,
     by_table,
+    in_catalog,
     optional_text,
     require_whole,
     table_key,
@@ -59,6 +63,8 @@ _WHOLE = frozenset({KEY_COLUMN_USAGE, REFERENTIAL_CONSTRAINTS})
 """Views whose rows belong together across tables."""
 
 _Views = Mapping[View, Sequence[Row]]
+_There = tuple[Mapping[str, Row], Mapping[TableKey, Row]]
+"""The rows of schemas by name, and of their tables."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,12 +99,16 @@ class CatalogReading:
         self._catalog = catalog
         self._runner = runner
         self._parallelism = parallelism
+        self._reads_system = False
 
     def listed(self, schema: str) -> Sequence[QualifiedName]:
-        """Return the tables of a schema that can be managed; none if it does not exist."""
-        if not self._schemata({schema}):
-            return ()
-        return list(self._audits(self._tables({schema})))
+        """Return the tables of a schema that can be managed; none if it does not exist.
+
+        Raises:
+            CatalogReadError, StatementError: as `read`.
+        """
+        schemata, tables = self._there({schema}, directly=False)
+        return list(self._audits(tables)) if schemata else ()
 
     def read(
         self,
@@ -117,10 +127,10 @@ class CatalogReading:
             directly: whether the tables' own word counts, also for tables that the views do not show.
 
         Raises:
-            CatalogReadError: the catalog does not exist, or is not visible.
+            CatalogReadError: the catalog does not exist, or is not visible, or its views lack a schema that exists.
             StatementError: the platform refused a query.
         """
-        schemata, tables = self._there(schemas)
+        schemata, tables = self._there(schemas, directly=directly)
         missing = frozenset((self._catalog, schema) for schema in schemas - schemata.keys())
         if not schemata:
             return Found(missing_schemas=missing)
@@ -141,8 +151,52 @@ class CatalogReading:
             audits=self._audits(tables),
         )
 
-    def _there(self, schemas: set[str]) -> tuple[Mapping[str, Row], Mapping[TableKey, Row]]:
-        """Return schemas and their tables; those that do not exist have none, so that neither waits for the other."""
+    def _there(self, schemas: set[str], *, directly: bool) -> _There:
+        """Return those of some schemas that exist, and their tables.
+
+        A catalog's views are written when it is created, and are empty once it is renamed (dbt-databricks 691, 692):
+        if they show none of the schemas, and SHOW SCHEMAS does, those of `system` are read instead.
+        """
+        found = self._shown(schemas)
+        unseen = schemas - found[0].keys()
+        hidden = unseen & self._existing_schemas() if unseen else unseen
+        if hidden and not found[0]:
+            self._reads_system = True
+            found = self._shown_by_system(schemas, hidden)
+        if hidden - found[0].keys() and not directly:
+            raise self._hides(hidden - found[0].keys(), LAGGING)
+        return found
+
+    def _shown_by_system(self, schemas: set[str], hidden: set[str]) -> _There:
+        try:
+            return self._shown(schemas)
+        except StatementError as error:
+            if not is_forbidden(error) and not is_missing_table(error):
+                raise
+            raise self._hides(
+                hidden,
+                f"If the catalog was renamed, ask for SELECT on system.information_schema ({error.first_line}). If a "
+                "schema is new, run it again in a minute.",
+            ) from error
+
+    def _hides(self, schemas: set[str], way_out: str) -> CatalogReadError:
+        names = ", ".join(sorted(schemas))
+        return CatalogReadError(
+            f"the information_schema of catalog {self._catalog!r} does not show what exists there: {names}",
+            way_out=way_out,
+        )
+
+    def _existing_schemas(self) -> set[str]:
+        try:
+            rows = self._runner.run(sql_show_schemas(self._catalog))
+        except StatementError as error:
+            if not is_forbidden(error):
+                raise
+            return set()
+        return {name.lower() for name in listed_schemas(rows)}
+
+    def _shown(self, schemas: set[str]) -> _There:
+        """Return what the views show of schemas and of their tables, asked for at the same time."""
         with asking(min(self._parallelism, 2)) as pool:
             schemata = pool.submit(self._schemata, schemas)
             tables = pool.submit(self._tables, schemas)
@@ -152,7 +206,7 @@ class CatalogReading:
         try:
             rows = self._query(SCHEMATA, wanted)
         except StatementError as error:
-            if error.error_class not in _NO_SUCH_CATALOG:
+            if error.error_class not in _NO_SUCH_CATALOG or self._reads_system:
                 raise
             raise CatalogReadError(
                 f"catalog {self._catalog!r} does not exist or is not visible to you",
@@ -184,7 +238,10 @@ class CatalogReading:
             yield views, (question.result() for question in questions)
 
     def _query(self, view: View, schemas: Collection[str]) -> Sequence[Row]:
-        return self._runner.run(view.query(self._catalog, schemas))
+        if not self._reads_system:
+            return self._runner.run(view.query(self._catalog, schemas))
+        rows = self._runner.run(view.query_everywhere(self._catalog, schemas))
+        return in_catalog(view, rows, self._catalog)
 
     def _rows(
         self, wanted: Sequence[QualifiedName], tables: Mapping[TableKey, Row], views: _Views

@@ -336,3 +336,30 @@ def test_another_catalog_that_fails_otherwise_ends_the_run() -> None:
     runner.error_class = None
     with pytest.raises(StatementError):
         UnityCatalogReader(runner).snapshot([orders()])
+
+
+def test_a_schema_that_the_views_lack_is_not_taken_for_missing() -> None:
+    shown: dict[str, Answer] = {"SHOW SCHEMAS IN `dev`": [{"databaseName": "silver"}]}
+    with pytest.raises(CatalogReadError) as caught:
+        UnityCatalogReader(unity({"schemata": []}, shown)).snapshot([orders()])
+    assert str(caught.value) == (
+        f"the information_schema of catalog 'dev' does not show what exists there: silver.{LAGGING}"
+    )
+    state = UnityCatalogReader(unity({"schemata": []}, shown)).snapshot_directly([orders()])
+    assert state.missing_schemas == {("dev", "silver")}
+
+
+def test_a_renamed_catalog_is_refused_where_system_is_forbidden() -> None:
+    class Forbidden(RecordedRunner):
+        def run(self, sql: str) -> Sequence[Row]:
+            if "`system`" in sql:
+                raise StatementError("No SELECT.", sql=sql, error_class="PERMISSION_DENIED")
+            return super().run(sql)
+
+    runner = Forbidden({}, {"SHOW SCHEMAS": [{"databaseName": "silver"}]})
+    with pytest.raises(CatalogReadError) as caught:
+        UnityCatalogReader(runner).snapshot([orders()])
+    assert str(caught.value) == (
+        "the information_schema of catalog 'dev' does not show what exists there: silver. If the catalog was renamed, "
+        "ask for SELECT on system.information_schema (No SELECT.). If a schema is new, run it again in a minute."
+    )
