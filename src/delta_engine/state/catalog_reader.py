@@ -251,7 +251,10 @@ def not_a_delta_table(table: QualifiedName, what: str) -> CatalogReadError:
 
 
 def read_tables(
-    tables: Iterable[QualifiedName], read: Callable[[QualifiedName], TableState], parallelism: int
+    tables: Iterable[QualifiedName],
+    read: Callable[[QualifiedName], TableState],
+    parallelism: int,
+    refused: Iterable[RefusedError] = (),
 ) -> dict[str, TableState]:
     """Read tables at the same time and return their states by `QualifiedName.key`.
 
@@ -259,12 +262,13 @@ def read_tables(
         tables: what to read.
         read: returns a table's state.
         parallelism: how many at once, at most.
+        refused: why others cannot be read: raised with what cannot be read here.
 
     Raises:
         CatalogReadError: one table could not be read.
         RefusalGroup: several could not.
     """
-    refusals: list[RefusedError] = []
+    refusals = list(refused)
     states: dict[str, TableState] = {}
     with asking(parallelism) as pool:
         for table, state in [(table, pool.submit(read, table)) for table in tables]:
