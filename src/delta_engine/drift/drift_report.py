@@ -15,6 +15,9 @@ from delta_engine.drift_policy import DriftKind, Severity
 FORMAT: Final = "delta-engine/drift-report"
 VERSION: Final = 1
 
+NOT_DELTA: Final = "exists, and is no Delta table that can be read"
+"""The actual side of an unmanaged table that no import would take."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attribution:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from delta_engine.drift.drift_report import (
+    NOT_DELTA,
     Attribution,
     DriftReport,
     Finding,
@@ -118,6 +119,8 @@ def _unmanaged(tables: tuple[ResourceDrift, ...]) -> Iterator[Line]:
         for finding in table.findings:
             if finding.changed:
                 yield Line(f"      created: {_author(finding.changed)}")
+            if finding.actual == NOT_DELTA:
+                yield Line(f"      note: it {NOT_DELTA}")
         yield Line("      note: in no model")
 
 

@@ -249,9 +249,10 @@ class SparkDeltaReader:
         cluster_by = take_out_clustering(properties)
         columns = self._columns(table, address, properties)
         description = self._runner.run(sql_describe_table(address))[len(columns) :]
+        details = _details(description)
         return TableState(
             columns=columns,
-            table_comment=_comment(description),
+            table_comment=details.get("Comment", ""),
             table_properties=_visible(properties),
             primary_key=_recorded(table, find_primary_key, properties),
             foreign_keys=_recorded(table, find_foreign_keys, properties),
@@ -259,7 +260,13 @@ class SparkDeltaReader:
             not_null_checks=not_null_checks_of(properties, [column.name for column in columns]),
             cluster_by=cluster_by,
             partitioned_by=_partitions(description),
+            location=self._location(details),
         )
+
+    def _location(self, details: Mapping[str, str]) -> str | None:
+        """Return where an external table's files are; a table by path is where its name says."""
+        is_external = details.get("Type") == "EXTERNAL" and isinstance(self._addressing, CatalogAddressing)
+        return details.get("Location") if is_external else None
 
     def _columns(
         self, table: QualifiedName, address: str, properties: Mapping[str, str]
@@ -319,11 +326,13 @@ def _partitions(description: Rows) -> tuple[str, ...]:
     return tuple(map(unquoted, takewhile(bool, names[2:])))
 
 
-def _comment(description: Rows) -> str:
-    """Return the table's comment out of the same."""
+def _details(description: Rows) -> dict[str, str]:
+    """Return the table's own details out of the same, such as its comment; the first of a name counts."""
     details = dropwhile(lambda row: row["col_name"] != "# Detailed Table Information", description)
-    found = (str(row["data_type"]) for row in details if row["col_name"] == "Comment")
-    return next(found, "")
+    found: dict[str, str] = {}
+    for row in details:
+        found.setdefault(str(row["col_name"]), str(row["data_type"]))
+    return found
 
 
 def _visible(properties: Mapping[str, str]) -> dict[str, str]:

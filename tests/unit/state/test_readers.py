@@ -13,6 +13,7 @@ from delta_engine.addressing import CatalogAddressing, PathAddressing
 from delta_engine.constraints.stored_keys import find_primary_key, primary_key_property
 from delta_engine.errors import CatalogReadError, StatementError
 from delta_engine.models import PrimaryKey, QualifiedName
+from delta_engine.orchestrate.importing import as_model
 from delta_engine.sql_runner import Row
 from delta_engine.state.catalog_reader import bare_model, readable_column, readable_snapshot
 from delta_engine.state.spark_delta_reader import CatalogFinder, FolderFinder, Found, SparkDeltaReader
@@ -136,6 +137,33 @@ def test_what_cannot_be_addressed_does_not_hide_why_another_table_cannot_be_read
     assert sorted(str(refusal.table) for refusal in refusals) == ["dev.silver.Mixed", "dev.silver.orders"]
     assert not any("mixed" in sql for sql in runner.statements)
     assert list(observed.tables) == ["dev.silver.nope"]
+
+
+def description(kind: str) -> list[Row]:
+    """Return the table's own part of DESCRIBE TABLE EXTENDED: measured on Spark 4.1.1 with Delta 4.3.1."""
+    heading = {"col_name": "# Detailed Table Information", "data_type": "", "comment": ""}
+    details = {"Type": kind, "Location": "file:/data/orders", "Provider": "delta", "Comment": "Orders"}
+    return [
+        heading,
+        *({"col_name": name, "data_type": text, "comment": ""} for name, text in details.items()),
+    ]
+
+
+@pytest.mark.parametrize(("kind", "location"), [("EXTERNAL", "file:/data/orders"), ("MANAGED", None)])
+def test_an_external_table_keeps_its_location_when_it_is_imported(kind: str, location: str | None) -> None:
+    from pyspark.sql.types import StructType
+
+    runner = ScriptedRunner(
+        {
+            **LISTED,
+            "TBLPROPERTIES": [{"key": "delta.minReaderVersion", "value": "1"}],
+            "DESCRIBE": description(kind),
+        }
+    )
+    reader = SparkDeltaReader(runner, lambda _address: StructType(), CatalogAddressing())
+    state = reader.snapshot([bare_model(ORDERS)]).table(ORDERS)
+    assert (state.location, state.table_comment) == (location, "Orders")
+    assert as_model(ORDERS, state).location == location
 
 
 def _no_schema(address: str) -> StructType:
