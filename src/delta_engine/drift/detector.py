@@ -15,7 +15,14 @@ from delta_engine.deployment.document import DeploymentState, Resource
 from delta_engine.deployment.left_alone import others_of
 from delta_engine.deployment.resources import table_key
 from delta_engine.deployment.synchronizer import is_half_done
-from delta_engine.drift.attribution import attribution, by_commit, renames, since, since_made_anew
+from delta_engine.drift.attribution import (
+    attribution,
+    by_commit,
+    last_written,
+    renames,
+    since,
+    since_made_anew,
+)
 from delta_engine.drift.comparison import Applied, Deviation, deviations
 from delta_engine.drift.drift_report import NOT_DELTA, Attribution
 from delta_engine.drift.judgement import Detected, judged
@@ -202,7 +209,14 @@ class DriftDetector:
             is_history_whole=suspect.is_history_whole,
             field_renames={_plain(old): _plain(new) for old, new in renames(suspect.commits).items()},
             details=tuple(
-                judged(self._policy, suspect.name, deviation, _author(suspect, deviation), now)
+                judged(
+                    self._policy,
+                    suspect.name,
+                    deviation,
+                    _author(suspect, deviation),
+                    now,
+                    written=last_written(suspect.observed.audit, suspect.resource.deployed_at),
+                )
                 for deviation in _deviations(suspect)
             ),
         )
@@ -316,9 +330,7 @@ def _author(suspect: _Suspect, deviation: Deviation) -> Attribution | None:
         return by_commit(suspect.commits[-1])  # the one that made it
     if not suspect.observed.exists:
         return None
-    return attribution(
-        deviation, suspect.commits, suspect.observed.audit, applied_at=suspect.resource.deployed_at
-    )
+    return attribution(deviation, suspect.commits)
 
 
 def _created(audit: Audit | None) -> Attribution | None:

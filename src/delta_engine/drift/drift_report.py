@@ -26,7 +26,7 @@ class Attribution:
     Args:
         who: the user or service principal.
         at: when, UTC.
-        operation: Delta's name of the operation, such as `ADD COLUMNS`.
+        operation: Delta's name of the operation, such as `ADD COLUMNS`, or the audit log's, such as `deleteTable`.
         version: the version of the table that it made.
         job: the job that did it, its name or id.
         notebook: the notebook that did it, its id.
@@ -51,6 +51,8 @@ class Finding:
         actual: as it is; None for what is gone.
         severity: how bad it is.
         changed: by whom and when; None if nobody can tell.
+        last_written: where that is unknown, the principal that the catalog names as the last to alter the table or
+            schema: any write to a table counts, so it need not be the author.
     """
 
     kind: DriftKind
@@ -59,6 +61,7 @@ class Finding:
     actual: str | None
     severity: Severity
     changed: Attribution | None = None
+    last_written: Attribution | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -154,6 +154,8 @@ def _finding(finding: Finding) -> Iterator[Line]:
     yield Line(f"      severity: {finding.severity.value}", finding.severity)
     if finding.changed:
         yield Line(f"      last_modified: {_author(finding.changed)}")
+    elif finding.last_written:
+        yield Line(f"      last written: {_author(finding.last_written)}, not necessarily with this change")
     elif finding.kind in _WITHOUT_TRACE:
         yield Line("      last_modified: unknown (nothing that is left tells; Databricks' audit log may)")
 
