@@ -10,7 +10,7 @@ from delta_engine.drift.attribution import attribution, last_written, renames, s
 from delta_engine.drift.comparison import Deviation
 from delta_engine.drift.drift_report import Attribution
 from delta_engine.drift_policy import DriftKind
-from delta_engine.models import Column
+from delta_engine.models import Column, PrimaryKey
 from delta_engine.state.states import NO_AUDIT, Audit
 from delta_engine.state.table_history import Commit
 from tests.deployment_builders import NOON, deployment_state
@@ -76,7 +76,7 @@ def test_parameters_that_are_not_understood_accuse_nobody(text: str) -> None:
 def test_a_write_is_no_author_of_what_no_commit_explains() -> None:
     """Every write moves LAST_ALTERED: a job that loads data would be accused."""
     keys = replace(AS_APPLIED, primary_key=None, audit=Audit(altered_at=LATER, altered_by="etl"))
-    model = replace(MODEL, columns=(Column("id", "bigint", False), MODEL.columns[1]), primary_key=["id"])
+    model = replace(MODEL, columns=(Column("id", "bigint", False), MODEL.columns[1]), primary_key=PrimaryKey(["id"]))
     found = detect(
         replace(keys, columns=model.columns),
         state=deployment_state(model),
