@@ -213,6 +213,7 @@ class DriftReport:
         left_alone: parts of tables that nobody declared; no drift.
         unfinished: tables that a run of the engine left half done; no drift either.
         recommendations: what to do now.
+        notes: what could not be found out.
         format: what this document is.
         version: the format's version.
     """
@@ -234,6 +235,7 @@ class DriftReport:
     left_alone: tuple[ForeignPart, ...] = ()
     unfinished: tuple[str, ...] = ()
     recommendations: tuple[Recommendation, ...] = ()
+    notes: tuple[str, ...] = ()
     format: str = field(default=FORMAT)
     version: int = field(default=VERSION)
 

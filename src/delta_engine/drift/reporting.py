@@ -61,6 +61,7 @@ def drift_report(evidence: Evidence) -> DriftReport:
         left_alone=tuple(left_alone(evidence)),
         unfinished=tuple(_unfinished(evidence)),
         recommendations=tuple(_recommendations(evidence, existing, drifted_schemas, gone, unmanaged)),
+        notes=evidence.notes,
     )
 
 

@@ -91,6 +91,10 @@ def _lines(report: DriftReport) -> Iterator[Line]:
         for number, advice in enumerate(report.recommendations, start=1):
             yield Line(f"  {number}. {_shown(advice.text)}:")
             yield Line(f"       {advice.command}")
+    if report.notes:
+        yield Line("")
+        for text in report.notes:
+            yield Line(f"Note: {_shown(text)}")
     yield Line("")
     yield Line(summary(report), report.max_severity)
 

@@ -76,7 +76,9 @@ def test_parameters_that_are_not_understood_accuse_nobody(text: str) -> None:
 def test_a_write_is_no_author_of_what_no_commit_explains() -> None:
     """Every write moves LAST_ALTERED: a job that loads data would be accused."""
     keys = replace(AS_APPLIED, primary_key=None, audit=Audit(altered_at=LATER, altered_by="etl"))
-    model = replace(MODEL, columns=(Column("id", "bigint", False), MODEL.columns[1]), primary_key=PrimaryKey(["id"]))
+    model = replace(
+        MODEL, columns=(Column("id", "bigint", False), MODEL.columns[1]), primary_key=PrimaryKey(["id"])
+    )
     found = detect(
         replace(keys, columns=model.columns),
         state=deployment_state(model),
