@@ -91,7 +91,7 @@ def _author(change: _Change, applied_at: datetime, events: Sequence[AuditEvent])
     found = [
         event
         for event in events
-        if event.action == ACTIONS[kind] and event.name == name and event.at > applied_at
+        if event.action.lower() == ACTIONS[kind].lower() and event.name == name and event.at > applied_at
     ]
     if not found or (kind not in _DELETIONS and len({event.who for event in found}) > 1):
         return None

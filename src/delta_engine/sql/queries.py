@@ -102,7 +102,7 @@ def sql_audit_events(actions: Iterable[str], names: Iterable[str], *, since: dat
     `event_date` is there so that the platform reads a few days alone.
 
     Args:
-        actions: values of `action_name`.
+        actions: values of `action_name`, in any case: it differs between versions of the log.
         names: the dotted names of tables and schemas, in lower case.
         since: after when, UTC.
         limit: how many rows, at most.
@@ -113,7 +113,7 @@ def sql_audit_events(actions: Iterable[str], names: Iterable[str], *, since: dat
         "to_json(response) AS response\n"
         "FROM system.access.audit\n"
         f"WHERE event_date >= DATE '{since:%Y-%m-%d}' AND event_time > TIMESTAMP '{since:%Y-%m-%dT%H:%M:%S}Z' "
-        f"AND service_name = 'unityCatalog' AND action_name IN ({_literals(actions)}) "
+        f"AND service_name = 'unityCatalog' AND lower(action_name) IN ({_literals(map(str.lower, actions))}) "
         f"AND {name} IN ({_literals(names)})\n"
         f"ORDER BY event_time DESC\nLIMIT {limit}"
     )
