@@ -6,35 +6,29 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from delta_engine.error_conditions import is_forbidden, is_missing_table
-from delta_engine.errors import CatalogReadError, RefusedError, StatementError
+from delta_engine.errors import CatalogReadError, RefusedError
 from delta_engine.models import QualifiedName
-from delta_engine.sql import sql_show_schemas
 from delta_engine.sql_runner import Row, SqlRunner, asking
-from delta_engine.state.catalog_reader import listed_schemas
 from delta_engine.state.states import Audit, SchemaState, TableState
+from delta_engine.state.unity_catalog.catalog_views import CatalogViews
 from delta_engine.state.unity_catalog.information_schema import (
     COLUMN_MASKS,
     COLUMN_TAGS,
     COLUMNS,
     KEY_COLUMN_USAGE,
-    LAGGING,
     OF_SCHEMAS,
     OF_TABLES,
     REFERENTIAL_CONSTRAINTS,
     ROW_FILTERS,
     SCHEMA_PRIVILEGES,
     SCHEMA_TAGS,
-    SCHEMATA,
     TABLE_CONSTRAINTS,
     TABLE_PRIVILEGES,
     TABLE_TAGS,
-    TABLES,
     TableKey,
     View,
     by_schema,
     by_table,
-    in_catalog,
     optional_text,
     require_whole,
     table_key,
@@ -51,20 +45,10 @@ from delta_engine.state.unity_catalog.table_states import (
     tags,
 )
 
-_NO_SUCH_CATALOG = frozenset(
-    {
-        "NO_SUCH_CATALOG_EXCEPTION",  # Unity Catalog
-        "CATALOG_NOT_FOUND",
-        "REQUIRES_SINGLE_PART_NAMESPACE",  # open Spark: an unknown catalog is taken for a schema
-    }
-)
-
 _WHOLE = frozenset({KEY_COLUMN_USAGE, REFERENTIAL_CONSTRAINTS})
 """Views whose rows belong together across tables."""
 
-_Views = Mapping[View, Sequence[Row]]
-_There = tuple[Mapping[str, Row], Mapping[TableKey, Row]]
-"""The rows of schemas by name, and of their tables."""
+_Rows = Mapping[View, Sequence[Row]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,9 +81,8 @@ class CatalogReading:
 
     def __init__(self, catalog: str, runner: SqlRunner, *, parallelism: int) -> None:
         self._catalog = catalog
-        self._runner = runner
         self._parallelism = parallelism
-        self._reads_system = False
+        self._views = CatalogViews(catalog, runner, parallelism=parallelism)
 
     def listed(self, schema: str) -> Sequence[QualifiedName]:
         """Return the tables of a schema that can be managed; none if it does not exist.
@@ -107,7 +90,7 @@ class CatalogReading:
         Raises:
             CatalogReadError, StatementError: as `read`.
         """
-        schemata, tables = self._there({schema}, directly=False)
+        schemata, tables = self._views.existing({schema}, believes_views=False)
         return list(self._audits(tables)) if schemata else ()
 
     def read(
@@ -130,7 +113,7 @@ class CatalogReading:
             CatalogReadError: the catalog does not exist, or is not visible, or its views lack a schema that exists.
             StatementError: the platform refused a query.
         """
-        schemata, tables = self._there(schemas, directly=directly)
+        schemata, tables = self._views.existing(schemas, believes_views=directly)
         missing = frozenset((self._catalog, schema) for schema in schemas - schemata.keys())
         if not schemata:
             return Found(missing_schemas=missing)
@@ -151,73 +134,6 @@ class CatalogReading:
             audits=self._audits(tables),
         )
 
-    def _there(self, schemas: set[str], *, directly: bool) -> _There:
-        """Return those of some schemas that exist, and their tables.
-
-        A catalog's views are written when it is created, and are empty once it is renamed (dbt-databricks 691, 692):
-        if they show none of the schemas, and SHOW SCHEMAS does, those of `system` are read instead.
-        """
-        found = self._shown(schemas)
-        unseen = schemas - found[0].keys()
-        hidden = unseen & self._existing_schemas() if unseen else unseen
-        if hidden and not found[0]:
-            self._reads_system = True
-            found = self._shown_by_system(schemas, hidden)
-        if hidden - found[0].keys() and not directly:
-            raise self._hides(hidden - found[0].keys(), LAGGING)
-        return found
-
-    def _shown_by_system(self, schemas: set[str], hidden: set[str]) -> _There:
-        try:
-            return self._shown(schemas)
-        except StatementError as error:
-            if not is_forbidden(error) and not is_missing_table(error):
-                raise
-            raise self._hides(
-                hidden,
-                f"If the catalog was renamed, ask for SELECT on system.information_schema ({error.first_line}). If a "
-                "schema is new, run it again in a minute.",
-            ) from error
-
-    def _hides(self, schemas: set[str], way_out: str) -> CatalogReadError:
-        names = ", ".join(sorted(schemas))
-        return CatalogReadError(
-            f"the information_schema of catalog {self._catalog!r} does not show what exists there: {names}",
-            way_out=way_out,
-        )
-
-    def _existing_schemas(self) -> set[str]:
-        try:
-            rows = self._runner.run(sql_show_schemas(self._catalog))
-        except StatementError as error:
-            if not is_forbidden(error):
-                raise
-            return set()
-        return {name.lower() for name in listed_schemas(rows)}
-
-    def _shown(self, schemas: set[str]) -> _There:
-        """Return what the views show of schemas and of their tables, asked for at the same time."""
-        with asking(min(self._parallelism, 2)) as pool:
-            schemata = pool.submit(self._schemata, schemas)
-            tables = pool.submit(self._tables, schemas)
-            return schemata.result(), tables.result()
-
-    def _schemata(self, wanted: set[str]) -> Mapping[str, Row]:
-        try:
-            rows = self._query(SCHEMATA, wanted)
-        except StatementError as error:
-            if error.error_class not in _NO_SUCH_CATALOG or self._reads_system:
-                raise
-            raise CatalogReadError(
-                f"catalog {self._catalog!r} does not exist or is not visible to you",
-                way_out="Create it, ask for USE CATALOG on it, or correct the variable that names it.",
-            ) from error
-        return {str(row["schema_name"]).lower(): row for row in rows}
-
-    def _tables(self, schemas: Collection[str]) -> Mapping[TableKey, Row]:
-        rows = self._query(TABLES, schemas)
-        return {table_key(row["table_schema"], row["table_name"]): row for row in rows}
-
     def _audits(self, tables: Mapping[TableKey, Row]) -> Mapping[QualifiedName, Audit]:
         return {
             QualifiedName(self._catalog, *key): audit(row)
@@ -228,23 +144,17 @@ class CatalogReading:
     @contextmanager
     def _asking(
         self, wanted: Sequence[QualifiedName], schemas: Collection[str], details: TableDetailsReader
-    ) -> Iterator[tuple[_Views, Iterator[Mapping[str, Answer]]]]:
+    ) -> Iterator[tuple[_Rows, Iterator[Mapping[str, Answer]]]]:
         """Ask all that is left to ask, at the same time; give what the views say, and the answers as they come."""
         asked = (*OF_SCHEMAS, *OF_TABLES) if wanted else OF_SCHEMAS
         with asking(self._parallelism) as pool:
-            queries = {view: pool.submit(self._query, view, schemas) for view in asked}
+            queries = {view: pool.submit(self._views.query, view, schemas) for view in asked}
             questions = [pool.submit(question) for question in details.questions(wanted)]
             views = {view: query.result() for view, query in queries.items()}
             yield views, (question.result() for question in questions)
 
-    def _query(self, view: View, schemas: Collection[str]) -> Sequence[Row]:
-        if not self._reads_system:
-            return self._runner.run(view.query(self._catalog, schemas))
-        rows = self._runner.run(view.query_everywhere(self._catalog, schemas))
-        return in_catalog(view, rows, self._catalog)
-
     def _rows(
-        self, wanted: Sequence[QualifiedName], tables: Mapping[TableKey, Row], views: _Views
+        self, wanted: Sequence[QualifiedName], tables: Mapping[TableKey, Row], views: _Rows
     ) -> Iterator[TableRows]:
         """Yield what the views say of each table."""
         if not wanted:
@@ -269,7 +179,7 @@ class CatalogReading:
         self,
         wanted: Sequence[QualifiedName],
         constraints: Mapping[TableKey, Sequence[Row]],
-        views: _Views,
+        views: _Rows,
     ) -> KeyRows:
         return key_rows(
             self._catalog,
@@ -277,28 +187,10 @@ class CatalogReading:
             views[KEY_COLUMN_USAGE],
             views[REFERENTIAL_CONSTRAINTS],
             wanted=[table_key(name.schema, name.table) for name in wanted],
-            usage_elsewhere=self._usage_elsewhere,
+            usage_elsewhere=self._views.usage_elsewhere,
         )
 
-    def _usage_elsewhere(self, catalog: str) -> Sequence[Row]:
-        """Return another catalog's `key_column_usage`: each catalog has an `information_schema` of its own.
-
-        Raises:
-            CatalogReadError: the catalog does not exist, or the principal may not use it.
-        """
-        try:
-            return self._runner.run(KEY_COLUMN_USAGE.query(catalog, ()))
-        except StatementError as error:
-            is_hidden = is_missing_table(error) or error.error_class in {
-                *_NO_SUCH_CATALOG,
-                "SCHEMA_NOT_FOUND",
-            }
-            if not is_forbidden(error) and not is_hidden:
-                raise
-            reason = f"{catalog!r} may not be read ({error.first_line.rstrip('.')})"
-            raise CatalogReadError(reason) from error
-
-    def _schema_states(self, schemata: Mapping[str, Row], views: _Views) -> Mapping[str, SchemaState]:
+    def _schema_states(self, schemata: Mapping[str, Row], views: _Rows) -> Mapping[str, SchemaState]:
         for view in OF_SCHEMAS:
             require_whole(view, views[view])
         tagged, granted = by_schema(views[SCHEMA_TAGS]), by_schema(views[SCHEMA_PRIVILEGES])
