@@ -31,7 +31,7 @@ def schema_report() -> DriftReport:
             expected="granted",
             actual=None,
             severity=Severity.HIGH,
-            changed=Attribution(who="alice@example.com", at=CHECKED_AT),
+            last_written=Attribution(who="alice@example.com", at=CHECKED_AT),
         ),
         Finding(
             kind=DriftKind.SCHEMA_COMMENT,

@@ -16,6 +16,7 @@ from delta_engine.execute.spark_sql_runner import SparkSqlRunner
 from delta_engine.execute.warehouse.calls import SINGLE_ATTEMPT_SECONDS
 from delta_engine.execute.warehouse_sql_runner import WarehouseSqlRunner
 from delta_engine.sql_runner import SqlRunner
+from delta_engine.state.audit_log import AuditLogReader, SqlAuditLogReader
 from delta_engine.state.catalog_reader import CatalogReader, TableLister
 from delta_engine.state.spark_delta_reader import SparkDeltaReader
 from delta_engine.state.table_history import SqlTableHistoryReader, TableHistoryReader
@@ -51,6 +52,7 @@ class Backend:
         history: reads who changed tables.
         platform_version: asks which version of the platform this is.
         host: the workspace's URL, where the backend knows it.
+        audit_log: reads the audit log, where the platform has one.
     """
 
     runner: SqlRunner
@@ -62,6 +64,7 @@ class Backend:
     history: TableHistoryReader
     platform_version: Callable[[], str]
     host: str = ""
+    audit_log: AuditLogReader | None = None
 
 
 def databricks_backend(
@@ -91,6 +94,7 @@ def databricks_backend(
         versions=SqlTableVersionReader(runner, CatalogAddressing(), parallelism=parallelism),
         history=SqlTableHistoryReader(runner, CatalogAddressing(), parallelism=parallelism),
         platform_version=platform_version or (lambda: "unknown"),
+        audit_log=SqlAuditLogReader(runner),
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,9 +19,12 @@ from delta_engine.drift.handling import DriftRefusal
 from delta_engine.drift_policy import DriftHandling, DriftPolicy, Severity
 from delta_engine.errors import RefusedError
 from delta_engine.execute.action_runner import ActionRunner
+from delta_engine.execute.spark_sql_runner import SparkSqlRunner
 from delta_engine.models import Column, QualifiedName, Table
 from delta_engine.orchestrate.orchestrator import Orchestrator
 from delta_engine.policy import Allowance, Policy
+from delta_engine.sql_runner import Row
+from delta_engine.state.audit_log import SqlAuditLogReader
 from delta_engine.state.table_history import Commit
 from delta_engine.validation.validator import PlanValidator
 from tests.deployment_builders import deployment_over
@@ -339,3 +343,38 @@ def test_severities_can_be_set_per_field_and_table(warehouse: Warehouse) -> None
     }
     with pytest.raises(RefusedError, match="table comment was applied as 'a table' and is 'x'"):
         warehouse.engine(policy).sync_tables(MODELS[:2])
+
+
+def test_the_query_of_the_audit_log_runs_on_its_documented_columns(spark: SparkSession) -> None:
+    """Databricks, "Audit log system table reference": parameters are a map, identity and response are structs."""
+    event = (
+        "SELECT TIMESTAMP '{at}Z' AS event_time, DATE '{day}' AS event_date, 'unityCatalog' AS service_name, "
+        "named_struct('email', '{who}') AS user_identity, '{action}' AS action_name, "
+        "map('{parameter}', 'Dev.Silver.orders') AS request_params, named_struct('status_code', {status}) AS response"
+    )
+    events = [
+        ("2026-03-01T10:00:00", "2026-03-01", "ann", "deleteTable", "full_name_arg", 200),
+        ("2026-03-02T10:00:00", "2026-03-02", "bob", "updatePermissions", "securable_full_name", 200),
+        ("2026-03-02T11:00:00", "2026-03-02", "eve", "deleteTable", "full_name_arg", 403),
+        ("2026-02-01T10:00:00", "2026-02-01", "old", "deleteTable", "full_name_arg", 200),
+        ("2026-03-02T10:00:00", "2026-03-02", "other", "getTable", "full_name_arg", 200),
+    ]
+    names = ("at", "day", "who", "action", "parameter", "status")
+    spark.sql(
+        "CREATE OR REPLACE TEMPORARY VIEW audit_events AS "
+        + " UNION ALL ".join(event.format(**dict(zip(names, one, strict=True))) for one in events)
+    )
+
+    class OverView:
+        def run(self, sql: str) -> Sequence[Row]:
+            return SparkSqlRunner(spark).run(sql.replace("system.access.audit", "audit_events"))
+
+    since = datetime(2026, 3, 1, 9, tzinfo=timezone.utc)
+    found = SqlAuditLogReader(OverView()).read(
+        {"deleteTable", "updatePermissions"}, ["dev.silver.orders"], since=since
+    )
+    assert [(one.who, one.action, one.at.isoformat()) for one in found] == [
+        ("bob", "updatePermissions", "2026-03-02T10:00:00+00:00"),
+        ("ann", "deleteTable", "2026-03-01T10:00:00+00:00"),
+    ]
+    assert {one.name for one in found} == {"dev.silver.orders"}

@@ -18,7 +18,7 @@ from tests.integration.unity_catalog import MiniatureUnityCatalog
 pytestmark = pytest.mark.integration
 
 
-def test_drift_is_found_with_few_statements_and_put_down_to_whom_the_catalog_names(
+def test_drift_is_found_with_few_statements_and_the_last_writer_is_named_as_such(
     unity_catalog: MiniatureUnityCatalog, tmp_path: Path
 ) -> None:
     backend = databricks_backend(unity_catalog, parallelism=1)
@@ -33,12 +33,13 @@ def test_drift_is_found_with_few_statements_and_put_down_to_whom_the_catalog_nam
     models = [WORKED_MODEL, clustered]
     engine.sync_tables(models)
 
-    def findings() -> dict[str, tuple[str, str | None]]:
+    def findings() -> dict[str, tuple[str, str | None, str | None]]:
         report = engine.drift_report(models, environment="test")
         return {
             f"{resource.rsplit('.', 1)[1]} {one.field}": (
                 one.severity.value,
                 one.changed.who if one.changed else None,
+                one.last_written.who if one.last_written else None,
             )
             for resource, one in report.findings()
         }
@@ -54,13 +55,13 @@ def test_drift_is_found_with_few_statements_and_put_down_to_whom_the_catalog_nam
     unity_catalog.run("ALTER TABLE `dev`.`silver`.`days` CLUSTER BY NONE")
     unity_catalog.run("CREATE TABLE `dev`.`silver`.`stranger` (`a` int) USING delta")
     assert findings() == {
-        "orders primary key pk_dev_silver_orders__id": ("medium", "bob"),
-        "days clustering": ("medium", "bob"),
-        "stranger table": ("low", "ann"),
+        "orders primary key pk_dev_silver_orders__id": ("medium", None, "bob"),
+        "days clustering": ("medium", None, "bob"),
+        "stranger table": ("low", "ann", None),
     }
 
     unity_catalog.run("DROP TABLE `dev`.`silver`.`days`")
-    assert findings()["days table"] == ("high", None)
+    assert findings()["days table"] == ("high", None, None)
 
 
 def test_a_schema_is_imported_with_a_listing_and_one_snapshot(unity_catalog: MiniatureUnityCatalog) -> None:

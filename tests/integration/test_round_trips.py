@@ -15,7 +15,8 @@ from hypothesis import HealthCheck, Phase, given, settings
 from delta_engine.backends import Backend, databricks_backend, embedded_backend
 from delta_engine.errors import CatalogReadError, InvalidModelError, StatementError
 from delta_engine.execute.spark_sql_runner import SparkSqlRunner
-from delta_engine.models import Column, Table
+from delta_engine.models import Column, QualifiedName, Table
+from delta_engine.orchestrate.importing import import_tables
 from delta_engine.sql import sql_data_type
 from delta_engine.sql_runner import Row
 from delta_engine.types import first_unsupported, parse_data_type, to_data_type
@@ -293,3 +294,43 @@ def test_clustering_does_not_stumble_over_text_beyond_the_basic_plane(
         model = orders(*columns, comment="🎉", cluster_by=cluster_by)
         engine.sync_tables([model])
         assert not engine.plan_tables([model])
+
+
+def test_an_external_table_is_imported_with_its_place_and_tables_of_other_formats_are_left_out(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    from delta_engine.backends import catalog_backend
+
+    spark.sql("CREATE SCHEMA IF NOT EXISTS spark_catalog.places")
+    try:
+        spark.sql(
+            f"CREATE TABLE spark_catalog.places.outside (id INT) USING delta LOCATION '{tmp_path}/outside'"
+        )
+        spark.sql("CREATE TABLE spark_catalog.places.inside (id INT) USING delta")
+        spark.sql("CREATE TABLE spark_catalog.places.files (id INT) USING parquet")
+        imported = import_tables(catalog_backend(spark), "spark_catalog.places")
+        locations = {model.table_name: model.location for model in imported.tables}
+        assert locations == {"inside": None, "outside": f"file:{tmp_path}/outside"}
+        assert [refusal.table for refusal in imported.refusals] == ["spark_catalog.places.files"]
+    finally:
+        spark.sql("DROP SCHEMA spark_catalog.places CASCADE")
+
+
+def test_names_of_a_catalog_that_tells_cases_apart_are_read_as_they_are_spelled(
+    spark: SparkSession, unity_catalog: MiniatureUnityCatalog
+) -> None:
+    from delta_engine.backends import catalog_backend
+
+    lister, reader = catalog_backend(spark).lister, catalog_backend(spark).reader
+    for name in ("my-schema", "Upper"):
+        spark.sql(f"CREATE SCHEMA dev.`{name}`")
+    try:
+        spark.sql("CREATE TABLE dev.`my-schema`.Mixed (id INT) USING parquet")
+        assert lister.tables_in("dev", "my-schema") == (QualifiedName("dev", "my-schema", "Mixed"),)
+        model = Table("dev", "my-schema", "orders", [Column("id", "int")])
+        state = reader.snapshot([model, Table("dev", "upper", "t", [])])
+        assert state.missing_schemas == {("dev", "upper")}
+        assert (state.table(model.qualified_name).exists, state.unasked) == (False, ())
+    finally:
+        spark.sql("DROP SCHEMA dev.`my-schema` CASCADE")
+        spark.sql("DROP SCHEMA dev.Upper CASCADE")

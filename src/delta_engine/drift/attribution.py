@@ -26,16 +26,12 @@ _COME_WITH_DATA = (DriftKind.COLUMN_ADDED, DriftKind.COLUMN_TYPE)
 _MAKES_ANEW = ("CREATE", "REPLACE", "CLONE", "RESTORE")
 
 
-def attribution(
-    deviation: Deviation, commits: Sequence[Commit], audit: Audit, *, applied_at: datetime | None
-) -> Attribution | None:
-    """Return who made a deviation.
+def attribution(deviation: Deviation, commits: Sequence[Commit]) -> Attribution | None:
+    """Return the author of a deviation; None if no commit explains it.
 
     Args:
         deviation: what is different.
         commits: those since the apply, newest first.
-        audit: what the catalog notes; what no commit explains, such as keys, is put down to it.
-        applied_at: when the engine itself changed the table last; a note of that tells nothing.
     """
     traces = set(_traces(deviation))
     may_have: Commit | None = None
@@ -46,8 +42,18 @@ def attribution(
             may_have = may_have or commit
         if _makes_anew(commit):
             return by_commit(may_have or commit)
-    if may_have is not None:
-        return by_commit(may_have)
+    return by_commit(may_have) if may_have is not None else None
+
+
+def last_written(audit: Audit, applied_at: datetime | None) -> Attribution | None:
+    """Return the principal that the catalog names as the last to alter a table or schema; None if that was the apply.
+
+    It is not the author of a deviation: `last_altered` moves with every write to a table.
+
+    Args:
+        audit: what the catalog notes.
+        applied_at: when the engine itself changed it last.
+    """
     if audit.altered_at is None or (applied_at is not None and audit.altered_at <= applied_at):
         return None
     return Attribution(who=audit.altered_by, at=audit.altered_at)

@@ -15,9 +15,16 @@ from delta_engine.deployment.document import DeploymentState, Resource
 from delta_engine.deployment.left_alone import others_of
 from delta_engine.deployment.resources import table_key
 from delta_engine.deployment.synchronizer import is_half_done
-from delta_engine.drift.attribution import attribution, by_commit, renames, since, since_made_anew
+from delta_engine.drift.attribution import (
+    attribution,
+    by_commit,
+    last_written,
+    renames,
+    since,
+    since_made_anew,
+)
 from delta_engine.drift.comparison import Applied, Deviation, deviations
-from delta_engine.drift.drift_report import Attribution
+from delta_engine.drift.drift_report import NOT_DELTA, Attribution
 from delta_engine.drift.judgement import Detected, judged
 from delta_engine.drift.schemas import DetectedSchema, detect_schemas
 from delta_engine.drift_policy import DriftKind, DriftPolicy
@@ -147,12 +154,19 @@ class DriftDetector:
             now: when it was taken.
         """
         known = set(managed)
-        deviation = Deviation(kind=DriftKind.UNMANAGED, field="table", expected=None, actual="exists")
+        found = [name for name in observed.unasked if name.key not in known]
+        others = self._not_delta([name for name in found if name.key not in observed.audits])
         return tuple(
             (name, judged(self._policy, name, deviation, _created(observed.audits.get(name.key)), now))
-            for name in observed.unasked
-            if name.key not in known
+            for name in found
+            for deviation in [_unmanaged(NOT_DELTA if name.key in others else "exists")]
         )
+
+    def _not_delta(self, names: Sequence[QualifiedName]) -> set[str]:
+        """Return those of some tables that have no history, by key: a listing without audits has any format."""
+        if self._history is None or not names:
+            return set()
+        return {name.key for name in names} - self._history.read(names).keys()
 
     def schemas(
         self, state: DeploymentState, observed: CatalogState, *, now: datetime
@@ -195,7 +209,14 @@ class DriftDetector:
             is_history_whole=suspect.is_history_whole,
             field_renames={_plain(old): _plain(new) for old, new in renames(suspect.commits).items()},
             details=tuple(
-                judged(self._policy, suspect.name, deviation, _author(suspect, deviation), now)
+                judged(
+                    self._policy,
+                    suspect.name,
+                    deviation,
+                    _author(suspect, deviation),
+                    now,
+                    written=last_written(suspect.observed.audit, suspect.resource.deployed_at),
+                )
                 for deviation in _deviations(suspect)
             ),
         )
@@ -285,6 +306,10 @@ def _without_lag(suspect: _Suspect, found: tuple[Deviation, ...]) -> tuple[Devia
     return tuple(one for one in found if (one.field, one.expected, one.actual) not in lag)
 
 
+def _unmanaged(actual: str) -> Deviation:
+    return Deviation(kind=DriftKind.UNMANAGED, field="table", expected=None, actual=actual)
+
+
 def _refused(refusal: RefusedError) -> Deviation:
     column = f"column {refusal.column}: " if refusal.column else ""
     return Deviation(
@@ -305,9 +330,7 @@ def _author(suspect: _Suspect, deviation: Deviation) -> Attribution | None:
         return by_commit(suspect.commits[-1])  # the one that made it
     if not suspect.observed.exists:
         return None
-    return attribution(
-        deviation, suspect.commits, suspect.observed.audit, applied_at=suspect.resource.deployed_at
-    )
+    return attribution(deviation, suspect.commits)
 
 
 def _created(audit: Audit | None) -> Attribution | None:

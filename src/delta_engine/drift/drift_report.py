@@ -15,6 +15,9 @@ from delta_engine.drift_policy import DriftKind, Severity
 FORMAT: Final = "delta-engine/drift-report"
 VERSION: Final = 1
 
+NOT_DELTA: Final = "exists, and is no Delta table that can be read"
+"""The actual side of an unmanaged table that no import would take."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attribution:
@@ -23,7 +26,7 @@ class Attribution:
     Args:
         who: the user or service principal.
         at: when, UTC.
-        operation: Delta's name of the operation, such as `ADD COLUMNS`.
+        operation: Delta's name of the operation, such as `ADD COLUMNS`, or the audit log's, such as `deleteTable`.
         version: the version of the table that it made.
         job: the job that did it, its name or id.
         notebook: the notebook that did it, its id.
@@ -48,6 +51,8 @@ class Finding:
         actual: as it is; None for what is gone.
         severity: how bad it is.
         changed: by whom and when; None if nobody can tell.
+        last_written: where that is unknown, the principal that the catalog names as the last to alter the table or
+            schema: any write to a table counts, so it need not be the author.
     """
 
     kind: DriftKind
@@ -56,6 +61,7 @@ class Finding:
     actual: str | None
     severity: Severity
     changed: Attribution | None = None
+    last_written: Attribution | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -207,6 +213,7 @@ class DriftReport:
         left_alone: parts of tables that nobody declared; no drift.
         unfinished: tables that a run of the engine left half done; no drift either.
         recommendations: what to do now.
+        notes: what could not be found out.
         format: what this document is.
         version: the format's version.
     """
@@ -228,6 +235,7 @@ class DriftReport:
     left_alone: tuple[ForeignPart, ...] = ()
     unfinished: tuple[str, ...] = ()
     recommendations: tuple[Recommendation, ...] = ()
+    notes: tuple[str, ...] = ()
     format: str = field(default=FORMAT)
     version: int = field(default=VERSION)
 

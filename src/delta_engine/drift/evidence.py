@@ -36,6 +36,7 @@ class Evidence:
         detected_schemas: the schemas that are not as they were applied.
         policy: what is ignored.
         plan_policy: what plans do about things that no model names, and about the order of columns.
+        notes: what could not be found out.
     """
 
     environment: str
@@ -53,3 +54,4 @@ class Evidence:
     detected_schemas: Sequence[DetectedSchema] = ()
     policy: DriftPolicy
     plan_policy: Policy = NO_POLICY
+    notes: tuple[str, ...] = ()

@@ -52,7 +52,10 @@ _COLUMNS: Final = {
     "severity": ("string", "Findings: low, medium or high."),
     "changed_by": ("string", "Findings: who did it; null if nobody can tell."),
     "changed_at": ("timestamp", "Findings: when it was done; null if nobody can tell."),
-    "operation": ("string", "Findings: Delta's name of the operation that did it."),
+    "operation": (
+        "string",
+        "Findings: the name of the operation that did it, in Delta's history or in the audit log.",
+    ),
 }
 """Type and comment by name."""
 

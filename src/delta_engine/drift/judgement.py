@@ -32,6 +32,8 @@ def judged(
     deviation: Deviation,
     changed: Attribution | None,
     now: datetime,
+    *,
+    written: Attribution | None = None,
 ) -> Detected:
     """Return what a policy makes of a deviation.
 
@@ -41,6 +43,7 @@ def judged(
         deviation: what is different.
         changed: who did it; None if nobody can tell.
         now: when that was seen; entries of the policy expire.
+        written: who wrote to the table last; it is said where the author is unknown.
     """
     kind, field = deviation.kind, deviation.field
     entries = (
@@ -55,6 +58,7 @@ def judged(
             actual=deviation.actual,
             severity=policy.severity(name, kind, field),
             changed=changed,
+            last_written=written if changed is None else None,
         ),
         ignored_by=next(entries, None),
     )

@@ -9,6 +9,7 @@ from delta_engine.deployment.resources import resource_key, table_key
 from delta_engine.deployment.synchronizer import is_half_done
 from delta_engine.drift.detector import DetectedTable
 from delta_engine.drift.drift_report import (
+    NOT_DELTA,
     DriftReport,
     IgnoredFinding,
     PolicyNote,
@@ -60,6 +61,7 @@ def drift_report(evidence: Evidence) -> DriftReport:
         left_alone=tuple(left_alone(evidence)),
         unfinished=tuple(_unfinished(evidence)),
         recommendations=tuple(_recommendations(evidence, existing, drifted_schemas, gone, unmanaged)),
+        notes=evidence.notes,
     )
 
 
@@ -169,7 +171,8 @@ def _recommendations(
         yield Recommendation(
             text="Or take their models away, and forget them", command=f"{command} drift --accept {targets}"
         )
-    for table in unmanaged[:_MOST_COMMANDS]:
+    importable = [table for table in unmanaged if table.findings[0].actual != NOT_DELTA]
+    for table in importable[:_MOST_COMMANDS]:
         name = table.resource.removeprefix("table.")
         _, schema, own_name = name.split(".", 2)
         target = shlex.quote(f"conf/models/{schema}/{own_name}.yml")

@@ -10,9 +10,8 @@ from delta_engine.aspects import schemas as aspects
 from delta_engine.deployment.document import DeploymentState, Resource
 from delta_engine.deployment.schema_resources import last_applied_schemas, schema_key
 from delta_engine.deployment.synchronizer import is_half_done
-from delta_engine.drift.attribution import attribution
+from delta_engine.drift.attribution import last_written
 from delta_engine.drift.comparison import Deviation
-from delta_engine.drift.drift_report import Attribution
 from delta_engine.drift.judgement import Detected, judged
 from delta_engine.drift_policy import DriftKind, DriftPolicy
 from delta_engine.models import Schema, SchemaName
@@ -74,8 +73,9 @@ def detect_schemas(
         schema = observed.schema_states.get(key)
         if is_half_done(resource) or (schema is None and key not in missing):
             continue
+        written = last_written(schema.audit, resource.deployed_at) if schema else None
         details = tuple(
-            judged(policy, applied.qualified_name, deviation, _author(resource, deviation, schema), now)
+            judged(policy, applied.qualified_name, deviation, None, now, written=written)
             for deviation in _deviations(resource, applied, schema, held)
         )
         if details:
@@ -155,12 +155,6 @@ def _deviations(
             actual=difference.change.observed,
             difference=difference,
         )
-
-
-def _author(resource: Resource, deviation: Deviation, observed: SchemaState | None) -> Attribution | None:
-    if observed is None:
-        return None
-    return attribution(deviation, (), observed.audit, applied_at=resource.deployed_at)
 
 
 def _ignored(details: Iterable[Detected]) -> tuple[Detected, ...]:

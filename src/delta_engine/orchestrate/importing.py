@@ -126,7 +126,7 @@ def _names(backend: Backend, target: str) -> tuple[QualifiedName, ...]:
             if not names:
                 raise ConfigError(
                     f"{target} has no Delta tables, or none that you may see",
-                    way_out="Correct the name, or ask for USE SCHEMA and SELECT on it.",
+                    way_out="Correct the name, which is addressed in lower case, or ask for USE SCHEMA and SELECT.",
                 )
             return names
     raise ConfigError(

@@ -17,6 +17,7 @@ from delta_engine.deployment.resources import last_applied
 from delta_engine.deployment.run_facts import RunFacts
 from delta_engine.deployment.schema_resources import last_applied_schemas
 from delta_engine.deployment.stamps import utc_now
+from delta_engine.drift.audited_authors import with_audited_authors
 from delta_engine.drift.drift_report import DriftReport, ForeignPart
 from delta_engine.drift.evidence import Evidence
 from delta_engine.drift.pending import foreign_parts
@@ -29,6 +30,7 @@ from delta_engine.orchestrate.pipeline import Pipeline, PlanBasis, PlannedRun
 from delta_engine.orchestrate.sync_run import SyncRun
 from delta_engine.plan_files.document import Fingerprints
 from delta_engine.report.run_history import RunHistory
+from delta_engine.state.audit_log import AuditLogReader
 from delta_engine.state.catalog_reader import CatalogReader, readable_snapshot, snapshot_with_former_names
 from delta_engine.state.row_counts import RowCounter
 from delta_engine.state.states import CatalogState
@@ -73,6 +75,7 @@ class Orchestrator:
         preflight: looks at the rows that a plan puts conditions on; nobody looks without it.
         drift_policy: what to make of drift.
         run_history: keeps what runs did; nobody does without it.
+        audit_log: knows the authors of drift that no table's history has.
     """
 
     def __init__(
@@ -89,6 +92,7 @@ class Orchestrator:
         preflight: Preflight | None = None,
         drift_policy: DriftPolicy | None = None,
         run_history: RunHistory | None = None,
+        audit_log: AuditLogReader | None = None,
     ) -> None:
         self._pipeline = Pipeline(
             reader=reader,
@@ -103,6 +107,7 @@ class Orchestrator:
             run_history=run_history,
         )
         self._deployment = deployment or Deployment.unrecorded()
+        self._audit_log = audit_log
 
     def sync_tables(self, tables: Sequence[Table]) -> tuple[TableOutcome, ...]:
         """Bring the catalog to the models.
@@ -221,6 +226,8 @@ class Orchestrator:
             known, state = state, self._deployment.peek_replayed() if has_drift else state
             if state == known:
                 break
+        if self._audit_log is not None:
+            evidence = with_audited_authors(evidence, self._audit_log)
         return drift_report(evidence)
 
     def _evidence(

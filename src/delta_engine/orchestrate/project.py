@@ -212,6 +212,7 @@ def orchestrator(
         ),
         validator=project.validator,
         history=backend.history,
+        audit_log=backend.audit_log,
         row_counter=SqlRowCounter(backend.runner, backend.addressing, parallelism=settings.parallelism),
         drift_policy=settings.drift_policy,
         run_history=(

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from delta_engine.drift.drift_report import (
+    NOT_DELTA,
     Attribution,
     DriftReport,
     Finding,
@@ -90,6 +91,10 @@ def _lines(report: DriftReport) -> Iterator[Line]:
         for number, advice in enumerate(report.recommendations, start=1):
             yield Line(f"  {number}. {_shown(advice.text)}:")
             yield Line(f"       {advice.command}")
+    if report.notes:
+        yield Line("")
+        for text in report.notes:
+            yield Line(f"Note: {_shown(text)}")
     yield Line("")
     yield Line(summary(report), report.max_severity)
 
@@ -118,6 +123,8 @@ def _unmanaged(tables: tuple[ResourceDrift, ...]) -> Iterator[Line]:
         for finding in table.findings:
             if finding.changed:
                 yield Line(f"      created: {_author(finding.changed)}")
+            if finding.actual == NOT_DELTA:
+                yield Line(f"      note: it {NOT_DELTA}")
         yield Line("      note: in no model")
 
 
@@ -151,6 +158,8 @@ def _finding(finding: Finding) -> Iterator[Line]:
     yield Line(f"      severity: {finding.severity.value}", finding.severity)
     if finding.changed:
         yield Line(f"      last_modified: {_author(finding.changed)}")
+    elif finding.last_written:
+        yield Line(f"      last written: {_author(finding.last_written)}, not necessarily with this change")
     elif finding.kind in _WITHOUT_TRACE:
         yield Line("      last_modified: unknown (nothing that is left tells; Databricks' audit log may)")
 

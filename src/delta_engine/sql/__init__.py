@@ -46,6 +46,7 @@ from delta_engine.sql.governance import (
 )
 from delta_engine.sql.projections import sql_as_it_will_be, sql_null
 from delta_engine.sql.queries import (
+    sql_audit_events,
     sql_column_alias,
     sql_count_rows,
     sql_count_violations,
@@ -57,6 +58,7 @@ from delta_engine.sql.queries import (
     sql_references_to,
     sql_select,
     sql_show_create_table,
+    sql_show_schemas,
     sql_show_table_properties,
     sql_violation,
 )
@@ -96,6 +98,7 @@ __all__ = [
     "sql_add_primary_key",
     "sql_alter_clustering",
     "sql_as_it_will_be",
+    "sql_audit_events",
     "sql_change_column_types",
     "sql_cluster_automatically",
     "sql_column_alias",
@@ -150,6 +153,7 @@ __all__ = [
     "sql_set_table_properties",
     "sql_set_tags",
     "sql_show_create_table",
+    "sql_show_schemas",
     "sql_show_table_properties",
     "sql_undrop_table",
     "sql_unset_table_properties",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from datetime import datetime
 
 from delta_engine.sql.text import quote_ident, sql_literal
 
@@ -62,6 +63,11 @@ def sql_show_create_table(table: str) -> str:
     return f"SHOW CREATE TABLE {table}"
 
 
+def sql_show_schemas(catalog: str) -> str:
+    """Return the statement that lists a catalog's schemas: one row for each, of one column."""
+    return f"SHOW SCHEMAS IN {quote_ident(catalog)}"
+
+
 def sql_current_user() -> str:
     """Return one row with one text: who runs it."""
     return "SELECT current_user()"
@@ -88,3 +94,30 @@ def sql_references_to(primary_key: str) -> str:
         "SELECT constraint_catalog, constraint_schema, constraint_name FROM "
         f"system.information_schema.referential_constraints WHERE unique_constraint_name = {sql_literal(primary_key)}"
     )
+
+
+def sql_audit_events(actions: Iterable[str], names: Iterable[str], *, since: datetime, limit: int) -> str:
+    """Return the events of Unity Catalog's audit log about some tables and schemas, newest first.
+
+    `event_date` is there so that the platform reads a few days alone.
+
+    Args:
+        actions: values of `action_name`, in any case: it differs between versions of the log.
+        names: the dotted names of tables and schemas, in lower case.
+        since: after when, UTC.
+        limit: how many rows, at most.
+    """
+    name = "lower(coalesce(request_params['full_name_arg'], request_params['securable_full_name']))"
+    return (
+        f"SELECT event_time, user_identity.email AS who, action_name, {name} AS full_name, "
+        "to_json(response) AS response\n"
+        "FROM system.access.audit\n"
+        f"WHERE event_date >= DATE '{since:%Y-%m-%d}' AND event_time > TIMESTAMP '{since:%Y-%m-%dT%H:%M:%S}Z' "
+        f"AND service_name = 'unityCatalog' AND lower(action_name) IN ({_literals(map(str.lower, actions))}) "
+        f"AND {name} IN ({_literals(names)})\n"
+        f"ORDER BY event_time DESC\nLIMIT {limit}"
+    )
+
+
+def _literals(texts: Iterable[str]) -> str:
+    return ", ".join(map(sql_literal, sorted(texts)))

@@ -10,7 +10,7 @@ from typing import Protocol
 from delta_engine.constraints.naming import RESERVED_CHECK_PREFIX, build_not_null_check_name
 from delta_engine.errors import CatalogReadError, RefusalGroup, RefusedError, raise_all
 from delta_engine.models import CheckConstraint, Column, Identity, QualifiedName, Schema, Table
-from delta_engine.sql_runner import asking
+from delta_engine.sql_runner import Row, asking
 from delta_engine.state.states import CatalogState, TableState
 from delta_engine.types import DataType, first_unsupported
 
@@ -56,6 +56,17 @@ class TableLister(Protocol):
             StatementError: the platform refused the query.
         """
         ...
+
+
+def listed_schemas(rows: Iterable[Row]) -> set[str]:
+    """Return the schemas in the rows of SHOW SCHEMAS as they are spelled; it quotes the names that need it."""
+    return {unquoted(str(name)) for row in rows for name in row.values()}
+
+
+def unquoted(name: str) -> str:
+    """Return a name without the backticks that platforms put around odd ones."""
+    is_quoted = len(name) > 1 and name.startswith("`") and name.endswith("`")
+    return name[1:-1].replace("``", "`") if is_quoted else name
 
 
 def readable_column(
@@ -240,7 +251,10 @@ def not_a_delta_table(table: QualifiedName, what: str) -> CatalogReadError:
 
 
 def read_tables(
-    tables: Iterable[QualifiedName], read: Callable[[QualifiedName], TableState], parallelism: int
+    tables: Iterable[QualifiedName],
+    read: Callable[[QualifiedName], TableState],
+    parallelism: int,
+    refused: Iterable[RefusedError] = (),
 ) -> dict[str, TableState]:
     """Read tables at the same time and return their states by `QualifiedName.key`.
 
@@ -248,12 +262,13 @@ def read_tables(
         tables: what to read.
         read: returns a table's state.
         parallelism: how many at once, at most.
+        refused: why others cannot be read: raised with what cannot be read here.
 
     Raises:
         CatalogReadError: one table could not be read.
         RefusalGroup: several could not.
     """
-    refusals: list[RefusedError] = []
+    refusals = list(refused)
     states: dict[str, TableState] = {}
     with asking(parallelism) as pool:
         for table, state in [(table, pool.submit(read, table)) for table in tables]:

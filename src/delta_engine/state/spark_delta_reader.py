@@ -26,16 +26,18 @@ from delta_engine.error_conditions import (
 )
 from delta_engine.errors import CatalogReadError, StatementError
 from delta_engine.models import Column, QualifiedName, Schema, Table
-from delta_engine.sql import quote_ident, sql_describe_table, sql_show_table_properties
+from delta_engine.sql import quote_ident, sql_describe_table, sql_show_schemas, sql_show_table_properties
 from delta_engine.sql_runner import SqlRunner
 from delta_engine.state.catalog_reader import (
     CHECK_PREFIX,
     checks_of,
+    listed_schemas,
     not_a_delta_table,
     not_null_checks_of,
     read_tables,
     readable_column,
     take_out_clustering,
+    unquoted,
 )
 from delta_engine.state.states import ABSENT, NO_AUDIT, Audit, CatalogState, TableState
 from delta_engine.types import data_type_from_spark_json
@@ -60,11 +62,13 @@ class Found:
     Args:
         existing: those of the tables looked for that exist, in their order.
         others: all others, sorted by name.
+        refusals: why some of the tables looked for cannot be addressed.
         audits: what is known of all of them, by `QualifiedName.key`.
     """
 
     existing: tuple[QualifiedName, ...]
     others: tuple[QualifiedName, ...]
+    refusals: tuple[CatalogReadError, ...] = ()
     audits: Mapping[str, Audit] = field(default_factory=dict, compare=False)
 
     @classmethod
@@ -144,6 +148,9 @@ class FolderFinder:
 class CatalogFinder:
     """Finds tables by name: one listing per schema.
 
+    Names are read as they are spelled. Some catalogs tell cases apart, and tables are addressed in lower case: what
+    another tool named with upper-case letters cannot be managed.
+
     Args:
         runner: runs the listings.
     """
@@ -153,22 +160,27 @@ class CatalogFinder:
 
     def missing_schemas(self, schemas: set[tuple[str, str]]) -> frozenset[tuple[str, str]]:
         """Return those schemas that their catalog does not list."""
-        present: set[tuple[str, str]] = set()
-        for catalog in sorted({catalog for catalog, _ in schemas}):
-            rows = self._list(f"SHOW SCHEMAS IN {quote_ident(catalog)}", catalog)
-            present |= {(catalog, str(row["namespace"]).lower()) for row in rows}
+        present = {
+            (catalog, schema)
+            for catalog in {catalog for catalog, _ in schemas}
+            for schema in listed_schemas(self._list(sql_show_schemas(catalog), catalog))
+        }
         return frozenset(schemas - present)
 
     def find(self, tables: Sequence[QualifiedName]) -> Found:
-        """Return what the schemas list, of whatever format."""
+        """Return what the schemas list, of whatever format; the others without those that cannot be managed."""
         listed = self.listed({_schema_of(table) for table in tables})
-        present = {name.key for name in listed}
-        return Found.of(tables, [table for table in tables if table.key in present], listed)
+        plain = [name for name in listed if str(name) == name.key]
+        odd = {name.key: name for name in listed if str(name) != name.key}
+        present = {name.key for name in plain}
+        found = Found.of(tables, [table for table in tables if table.key in present], plain)
+        hidden = (table for table in tables if table.key in odd and table.key not in present)
+        return replace(found, refusals=tuple(_spelled_otherwise(table, odd[table.key]) for table in hidden))
 
     def listed(self, schemas: set[tuple[str, str]]) -> list[QualifiedName]:
-        """Return what some schemas list, of whatever format."""
+        """Return what some schemas list, of whatever format, as it is spelled there."""
         return [
-            QualifiedName(catalog, schema, str(row["tableName"]))
+            QualifiedName(catalog, schema, unquoted(str(row["tableName"])))
             for catalog, schema in sorted(schemas)
             for row in self._list(f"SHOW TABLES IN {quote_ident(catalog)}.{quote_ident(schema)}", catalog)
             if row["namespace"]  # a session's temporary views have none
@@ -218,7 +230,7 @@ class SparkDeltaReader:
         missing = self._finder.missing_schemas(wanted)
         found = self._finder.find([name for name in names if _schema_of(name) not in missing])
         states = {name.key: ABSENT for name in names}
-        states |= read_tables(found.existing, self._read, self._parallelism)
+        states |= read_tables(found.existing, self._read, self._parallelism, found.refusals)
         for table in found.existing:
             states[table.key] = replace(states[table.key], audit=found.audits.get(table.key, NO_AUDIT))
         return CatalogState(tables=states, missing_schemas=missing, unasked=found.others, audits=found.audits)
@@ -232,7 +244,8 @@ class SparkDeltaReader:
         pair = (catalog.lower(), schema.lower())
         if self._finder.missing_schemas({pair}):
             return ()
-        return tuple(sorted(self._finder.listed({pair}), key=lambda name: name.key))
+        by_key = {name.key: name for name in sorted(self._finder.listed({pair}), key=str)}  # lower case last
+        return tuple(by_key[key] for key in sorted(by_key))
 
     def _read(self, table: QualifiedName) -> TableState:
         address = self._addressing.table(table)
@@ -244,9 +257,10 @@ class SparkDeltaReader:
         cluster_by = take_out_clustering(properties)
         columns = self._columns(table, address, properties)
         description = self._runner.run(sql_describe_table(address))[len(columns) :]
+        details = _details(description)
         return TableState(
             columns=columns,
-            table_comment=_comment(description),
+            table_comment=details.get("Comment", ""),
             table_properties=_visible(properties),
             primary_key=_recorded(table, find_primary_key, properties),
             foreign_keys=_recorded(table, find_foreign_keys, properties),
@@ -254,7 +268,13 @@ class SparkDeltaReader:
             not_null_checks=not_null_checks_of(properties, [column.name for column in columns]),
             cluster_by=cluster_by,
             partitioned_by=_partitions(description),
+            location=self._location(details),
         )
+
+    def _location(self, details: Mapping[str, str]) -> str | None:
+        """Return where an external table's files are; a table by path is where its name says."""
+        is_external = details.get("Type") == "EXTERNAL" and isinstance(self._addressing, CatalogAddressing)
+        return details.get("Location") if is_external else None
 
     def _columns(
         self, table: QualifiedName, address: str, properties: Mapping[str, str]
@@ -298,6 +318,14 @@ def _catalog_way_out(error: StatementError, setting: str) -> str:
     return f"Look at the settings of the catalog in backend.spark ({setting})."
 
 
+def _spelled_otherwise(table: QualifiedName, listed: QualifiedName) -> CatalogReadError:
+    return CatalogReadError(
+        f"the catalog has it as {listed.table!r}, and tables are addressed in lower case",
+        table=str(table),
+        way_out="Rename it in the catalog, or leave it to the tool that made it.",
+    )
+
+
 def _schema_of(name: QualifiedName) -> tuple[str, str]:
     return name.catalog.lower(), name.schema.lower()
 
@@ -327,19 +355,16 @@ def _partitions(description: Rows) -> tuple[str, ...]:
     names = [str(row["col_name"]) for row in description]
     if names[:1] != ["# Partition Information"]:
         return ()
-    return tuple(map(_unquoted, takewhile(bool, names[2:])))
+    return tuple(map(unquoted, takewhile(bool, names[2:])))
 
 
-def _comment(description: Rows) -> str:
-    """Return the table's comment out of the same."""
+def _details(description: Rows) -> dict[str, str]:
+    """Return the table's own details out of the same, such as its comment; the first of a name counts."""
     details = dropwhile(lambda row: row["col_name"] != "# Detailed Table Information", description)
-    found = (str(row["data_type"]) for row in details if row["col_name"] == "Comment")
-    return next(found, "")
-
-
-def _unquoted(name: str) -> str:
-    is_quoted = len(name) > 1 and name.startswith("`") and name.endswith("`")
-    return name[1:-1].replace("``", "`") if is_quoted else name
+    found: dict[str, str] = {}
+    for row in details:
+        found.setdefault(str(row["col_name"]), str(row["data_type"]))
+    return found
 
 
 def _visible(properties: Mapping[str, str]) -> dict[str, str]:

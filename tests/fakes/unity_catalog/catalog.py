@@ -51,7 +51,7 @@ from tests.fakes.unity_catalog.statements import (
     UnsetTags,
 )
 from tests.fakes.unity_catalog.stored import Stored
-from tests.fakes.unity_catalog.views import selected
+from tests.fakes.unity_catalog.views import schemas_of, selected
 
 _QUESTIONS = ("SELECT", "SHOW", "DESCRIBE")
 _CREATOR = "ann@example.com"
@@ -76,6 +76,7 @@ class FakeUnityCatalog:
         self.tables: dict[str, Stored] = {}
         self.schemas: dict[str, SchemaState] = {name: SchemaState(owner=_CREATOR) for name in schemas}
         self.governed_tags = frozenset(governed_tags)
+        self.renamed_catalogs: frozenset[str] = frozenset()
         self._checks_owners = checks_owners
         self.statements: list[str] = []
         self._lock = Lock()
@@ -150,7 +151,9 @@ class FakeUnityCatalog:
         question = parse_question(sql)
         match question:
             case Question(_, ()):
-                return selected(sql, self.tables, self.schemas)
+                return selected(sql, self.tables, self.schemas, self.renamed_catalogs)
+            case Question("SHOW SCHEMAS", (catalog,)):
+                return schemas_of(catalog, self.schemas)
             case Question("SHOW TBLPROPERTIES", path):
                 return as_properties(self.stored(_dotted(path, 3)))
             case Question("SHOW CREATE TABLE", path):

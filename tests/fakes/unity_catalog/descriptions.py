@@ -6,6 +6,7 @@ import json
 
 from delta_engine.sql import quote_ident
 from delta_engine.sql_runner import Row
+from delta_engine.state.states import TableState
 from tests.described_columns import column_definition, json_column
 from tests.fakes.unity_catalog.spelling import as_read, shown_properties
 from tests.fakes.unity_catalog.stored import Stored
@@ -27,8 +28,33 @@ def as_json(stored: Stored) -> list[Row]:
         "type": "EXTERNAL" if state.location else "MANAGED",
         "owner": state.owner,
         "location": storage_path(stored),
+        **_policies(state),
     }
     return [{"json_metadata": json.dumps(document)}]
+
+
+def _policies(state: TableState) -> dict[str, object]:
+    """Return the masks and the row filter; what there is none of is left out, as the platform does."""
+    found: dict[str, object] = {}
+    masks = [
+        {
+            "column_name": column.name,
+            "function_name": _function(column.mask.function),
+            "using_column_names": list(column.mask.using_columns),
+        }
+        for column in state.columns
+        if column.mask
+    ]
+    if masks:
+        found["column_masks"] = masks
+    if state.row_filter:
+        columns = list(state.row_filter.columns)
+        found["row_filter"] = {"function_name": _function(state.row_filter.function), "column_names": columns}
+    return found
+
+
+def _function(name: str) -> dict[str, str]:
+    return dict(zip(("catalog_name", "schema_name", "function_name"), name.split("."), strict=True))
 
 
 def as_create_statement(stored: Stored) -> list[Row]:

@@ -82,6 +82,8 @@ def parse_question(sql: str) -> Question:
     cursor = Cursor(sql)
     if cursor.take("SHOW", "TBLPROPERTIES"):
         question = Question("SHOW TBLPROPERTIES", cursor.path())
+    elif cursor.take("SHOW", "SCHEMAS", "IN"):
+        question = Question("SHOW SCHEMAS", cursor.path())
     elif cursor.take("SHOW", "CREATE", "TABLE"):
         question = Question("SHOW CREATE TABLE", cursor.path())
     else:

@@ -6,7 +6,7 @@ out of types what is said of fields inside, and show what was granted on the sch
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 
 import sqlglot
 from sqlglot import exp
@@ -25,20 +25,36 @@ Schemas = Mapping[str, SchemaState]
 Rows = Iterator[dict[str, object]]
 
 
-def selected(sql: str, tables: Tables, schemas: Schemas) -> list[Row]:
-    """Return the rows of a query of one view: columns of it, and a condition of AND, IN, = and coalesce."""
+def selected(sql: str, tables: Tables, schemas: Schemas, renamed: Collection[str] = ()) -> list[Row]:
+    """Return the rows of a query of one view: columns of it, and a condition of AND, IN, = and coalesce.
+
+    Args:
+        sql: the query.
+        tables: all tables.
+        schemas: all schemas.
+        renamed: the catalogs that were renamed: their own views are empty. Those of `system` have everything.
+    """
     query = sqlglot.parse_one(sql, dialect="databricks")
     assert isinstance(query, exp.Select)
     view = query.find(exp.Table)
     require(view is not None and view.db == "information_schema", "TABLE_OR_VIEW_NOT_FOUND", sql)
     assert view is not None
     known = {name.split(".")[0] for name in schemas}
-    require(view.catalog in known, "NO_SUCH_CATALOG_EXCEPTION", f"there is no catalog {view.catalog}")
+    require(
+        view.catalog in {*known, "system"}, "NO_SUCH_CATALOG_EXCEPTION", f"there is no catalog {view.catalog}"
+    )
     where = query.args.get("where")
-    rows = (row for row in _view(view.name, view.catalog, tables, schemas))
+    shown = sorted(known) if view.catalog == "system" else {view.catalog} - {*renamed}
+    rows = (row for catalog in shown for row in _view(view.name, catalog, tables, schemas))
     found = [row for row in rows if where is None or _value(where.this, row)]
     names = [column.name for column in query.selects]
     return [row if names == ["*"] else {name: row[name] for name in names} for row in found]
+
+
+def schemas_of(catalog: str, schemas: Schemas) -> list[Row]:
+    """Return the rows of SHOW SCHEMAS."""
+    names = [name.split(".") for name in schemas]
+    return [{"databaseName": name} for owner, name in names if owner == catalog]
 
 
 def _value(node: exp.Expression, row: Row) -> object:

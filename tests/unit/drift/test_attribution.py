@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
-from delta_engine.drift.attribution import attribution, renames, since
+from delta_engine.drift.attribution import attribution, last_written, renames, since
 from delta_engine.drift.comparison import Deviation
+from delta_engine.drift.drift_report import Attribution
 from delta_engine.drift_policy import DriftKind
+from delta_engine.models import Column, PrimaryKey
 from delta_engine.state.states import NO_AUDIT, Audit
 from delta_engine.state.table_history import Commit
-from tests.deployment_builders import NOON
-from tests.detection import AS_APPLIED, LATER, FakeHistory, FakeVersions, commit, detect
+from tests.deployment_builders import NOON, deployment_state
+from tests.detection import AS_APPLIED, LATER, MODEL, FakeHistory, FakeVersions, commit, detect
 
 
 @pytest.mark.parametrize(
@@ -52,7 +56,7 @@ def test_a_change_is_put_down_to_the_latest_commit_that_touched_it(
     )
     if field == "column order":
         commits = commits[3:]
-    found = attribution(deviation, commits, NO_AUDIT, applied_at=NOON)
+    found = attribution(deviation, commits)
     assert found is not None
     assert (found.version, found.who, found.operation) == (6, "user 6", operation)
 
@@ -65,17 +69,24 @@ def test_parameters_that_are_not_understood_accuse_nobody(text: str) -> None:
         commit(3, "SET TBLPROPERTIES", properties=text),
         commit(2, "RENAME COLUMN"),
     ]
-    assert attribution(deviation, commits, NO_AUDIT, applied_at=NOON) is None
+    assert attribution(deviation, commits) is None
     assert renames([]) == {}
 
 
-def test_what_no_commit_explains_is_put_down_to_whom_the_catalog_names() -> None:
-    deviation = Deviation(kind=DriftKind.PRIMARY_KEY, field="primary key pk_x", expected="(a)", actual=None)
-    found = attribution(
-        deviation, [commit(4, "OPTIMIZE")], Audit(altered_at=LATER, altered_by="bob"), applied_at=NOON
+def test_a_write_is_no_author_of_what_no_commit_explains() -> None:
+    """Every write moves LAST_ALTERED: a job that loads data would be accused."""
+    keys = replace(AS_APPLIED, primary_key=None, audit=Audit(altered_at=LATER, altered_by="etl"))
+    model = replace(
+        MODEL, columns=(Column("id", "bigint", False), MODEL.columns[1]), primary_key=PrimaryKey(["id"])
     )
-    assert found is not None
-    assert (found.who, found.at, found.operation, found.version) == ("bob", LATER, None, None)
+    found = detect(
+        replace(keys, columns=model.columns),
+        state=deployment_state(model),
+        history=FakeHistory(commit(4, "WRITE", mode="Append")),
+    )
+    (finding,) = [detail.finding for detail in found[0].details]
+    assert (finding.kind, finding.changed) == (DriftKind.PRIMARY_KEY, None)
+    assert finding.last_written == Attribution(who="etl", at=LATER)
 
 
 def test_chains_of_renames_are_followed_and_circles_are_none() -> None:
@@ -103,12 +114,12 @@ def test_whoever_replaced_a_table_is_the_one_who_made_it_anew() -> None:
 def test_a_write_that_merges_schemas_is_not_accused_of_what_it_cannot_do() -> None:
     drop = Deviation(kind=DriftKind.COLUMN_DROPPED, field="column x", expected="int", actual=None)
     commits = [commit(9, "WRITE", canMergeSchema="true"), commit(8, "DROP COLUMNS", columns='["x"]')]
-    found = attribution(drop, commits, NO_AUDIT, applied_at=NOON)
+    found = attribution(drop, commits)
     assert found is not None
     assert found.who == "user 8"
-    assert attribution(drop, commits[:1], NO_AUDIT, applied_at=NOON) is None
+    assert attribution(drop, commits[:1]) is None
 
 
 def test_a_note_of_our_own_apply_accuses_nobody() -> None:
-    deviation = Deviation(kind=DriftKind.PRIMARY_KEY, field="primary key", expected="(a)", actual=None)
-    assert attribution(deviation, [], Audit(altered_at=NOON, altered_by="us"), applied_at=NOON) is None
+    assert last_written(Audit(altered_at=NOON, altered_by="us"), NOON) is None
+    assert last_written(NO_AUDIT, None) is None

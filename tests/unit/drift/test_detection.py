@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import date, datetime, timedelta, timezone
 
@@ -13,13 +14,16 @@ from delta_engine.deployment.document import DeploymentState, Difference, Status
 from delta_engine.deployment.resources import table_key
 from delta_engine.deployment.synchronizer import synchronize
 from delta_engine.drift.detector import DriftDetector
+from delta_engine.drift.drift_report import NOT_DELTA
 from delta_engine.drift.evidence import Evidence
 from delta_engine.drift.handling import irreversible
 from delta_engine.drift.reporting import drift_report
 from delta_engine.drift_policy import DriftKind, DriftPolicy, IgnoreEntry
 from delta_engine.models import Column, PrimaryKey, QualifiedName
 from delta_engine.policy import ColumnOrder, Policy
+from delta_engine.report.drift_text import drift_text
 from delta_engine.state.states import ABSENT, Audit, CatalogState, state_of
+from delta_engine.state.table_history import Commit
 from tests.builders import ORDERS, observed, orders
 from tests.deployment_builders import NOON, applied, deployment_state
 from tests.detection import (
@@ -113,6 +117,35 @@ def test_only_an_unmanaged_table_that_nobody_knows_is_unmanaged() -> None:
     assert name == names[1]
     assert found.finding.changed is not None
     assert (found.finding.changed.who, found.finding.kind) == ("charlie", DriftKind.UNMANAGED)
+
+
+def test_of_unmanaged_tables_only_what_import_would_take_is_recommended() -> None:
+    """A listing of any format has no audits; a table without a history is no Delta table."""
+    names = tuple(QualifiedName("dev", "silver", name) for name in ("delta", "parquet"))
+    snapshot = CatalogState(tables={}, unasked=names)
+
+    class DeltaAlone(FakeHistory):
+        def read(self, tables: Sequence[QualifiedName]) -> Mapping[str, tuple[Commit, ...]]:
+            return {key: found for key, found in super().read(tables).items() if key.endswith(".delta")}
+
+    unmanaged = DriftDetector(DriftPolicy(), history=DeltaAlone()).unmanaged(snapshot, (), now=LATER)
+    assert [found.finding.actual for _, found in unmanaged] == ["exists", NOT_DELTA]
+    evidence = Evidence(
+        environment="test",
+        checked_at=LATER,
+        models=[],
+        is_partial=False,
+        state=None,
+        observed=snapshot,
+        applied={},
+        detected=(),
+        unreadable=(),
+        unmanaged=unmanaged,
+        policy=DriftPolicy(),
+    )
+    report = drift_report(evidence)
+    assert [one.text for one in report.recommendations] == ["Declare dev.silver.delta"]
+    assert "note: it exists, and is no Delta table that can be read" in drift_text(report)
 
 
 def test_the_order_is_compared_with_the_one_after_the_apply_and_not_with_the_definition() -> None:

@@ -113,12 +113,15 @@ def test_what_somebody_changed_is_reported(catalog: FakeUnityCatalog, delta_engi
     assert "Drifted schemas" in delta_engine("-e", "dev", "drift", "--format", "html").stdout
 
 
-def test_whom_the_catalog_names_did_it(catalog: FakeUnityCatalog, delta_engine: CommandLine) -> None:
+def test_whom_the_catalog_names_wrote_last(catalog: FakeUnityCatalog, delta_engine: CommandLine) -> None:
     changed(catalog, CHANGES[0])
     later = datetime(2999, 1, 2, 3, 4, 5, tzinfo=timezone.utc)
     audit = Audit(altered_at=later, altered_by="jo")
     catalog.schemas["dev.silver"] = replace(catalog.schemas["dev.silver"], audit=audit)
-    assert "last_modified: 2999-01-02 03:04:05 UTC by jo\n" in delta_engine("-e", "dev", "drift").stdout
+    text = delta_engine("-e", "dev", "drift").stdout
+    assert "      last written: 2999-01-02 03:04:05 UTC by jo, not necessarily with this change\n" in text
+    assert "last_modified" not in text
+    assert "Last written" in delta_engine("-e", "dev", "drift", "--format", "html").stdout
 
 
 def test_a_sync_repairs_mild_drift_and_refuses_to_undo_what_is_severe(

@@ -6,11 +6,11 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from delta_engine.error_conditions import is_missing_catalog
-from delta_engine.errors import CatalogReadError, RefusedError, StatementError
+from delta_engine.errors import CatalogReadError, RefusedError
 from delta_engine.models import QualifiedName
 from delta_engine.sql_runner import Row, SqlRunner, asking
 from delta_engine.state.states import Audit, SchemaState, TableState
+from delta_engine.state.unity_catalog.catalog_views import CatalogViews
 from delta_engine.state.unity_catalog.information_schema import (
     COLUMN_MASKS,
     COLUMN_TAGS,
@@ -22,11 +22,9 @@ from delta_engine.state.unity_catalog.information_schema import (
     ROW_FILTERS,
     SCHEMA_PRIVILEGES,
     SCHEMA_TAGS,
-    SCHEMATA,
     TABLE_CONSTRAINTS,
     TABLE_PRIVILEGES,
     TABLE_TAGS,
-    TABLES,
     TableKey,
     View,
     by_schema,
@@ -50,7 +48,7 @@ from delta_engine.state.unity_catalog.table_states import (
 _WHOLE = frozenset({KEY_COLUMN_USAGE, REFERENTIAL_CONSTRAINTS})
 """Views whose rows belong together across tables."""
 
-_Views = Mapping[View, Sequence[Row]]
+_Rows = Mapping[View, Sequence[Row]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,14 +81,17 @@ class CatalogReading:
 
     def __init__(self, catalog: str, runner: SqlRunner, *, parallelism: int) -> None:
         self._catalog = catalog
-        self._runner = runner
         self._parallelism = parallelism
+        self._views = CatalogViews(catalog, runner, parallelism=parallelism)
 
     def listed(self, schema: str) -> Sequence[QualifiedName]:
-        """Return the tables of a schema that can be managed; none if it does not exist."""
-        if not self._schemata({schema}):
-            return ()
-        return list(self._audits(self._tables({schema})))
+        """Return the tables of a schema that can be managed; none if it does not exist.
+
+        Raises:
+            CatalogReadError, StatementError: as `read`.
+        """
+        schemata, tables = self._views.existing({schema}, believes_views=False)
+        return list(self._audits(tables)) if schemata else ()
 
     def read(
         self,
@@ -109,10 +110,10 @@ class CatalogReading:
             directly: whether the tables' own word counts, also for tables that the views do not show.
 
         Raises:
-            CatalogReadError: the catalog does not exist, or is not visible.
+            CatalogReadError: the catalog does not exist, or is not visible, or its views lack a schema that exists.
             StatementError: the platform refused a query.
         """
-        schemata, tables = self._there(schemas)
+        schemata, tables = self._views.existing(schemas, believes_views=directly)
         missing = frozenset((self._catalog, schema) for schema in schemas - schemata.keys())
         if not schemata:
             return Found(missing_schemas=missing)
@@ -133,29 +134,6 @@ class CatalogReading:
             audits=self._audits(tables),
         )
 
-    def _there(self, schemas: set[str]) -> tuple[Mapping[str, Row], Mapping[TableKey, Row]]:
-        """Return schemas and their tables; those that do not exist have none, so that neither waits for the other."""
-        with asking(min(self._parallelism, 2)) as pool:
-            schemata = pool.submit(self._schemata, schemas)
-            tables = pool.submit(self._tables, schemas)
-            return schemata.result(), tables.result()
-
-    def _schemata(self, wanted: set[str]) -> Mapping[str, Row]:
-        try:
-            rows = self._query(SCHEMATA, wanted)
-        except StatementError as error:
-            if not is_missing_catalog(error):
-                raise
-            raise CatalogReadError(
-                f"catalog {self._catalog!r} does not exist or is not visible to you",
-                way_out="Create it, ask for USE CATALOG on it, or correct the variable that names it.",
-            ) from error
-        return {str(row["schema_name"]).lower(): row for row in rows}
-
-    def _tables(self, schemas: Collection[str]) -> Mapping[TableKey, Row]:
-        rows = self._query(TABLES, schemas)
-        return {table_key(row["table_schema"], row["table_name"]): row for row in rows}
-
     def _audits(self, tables: Mapping[TableKey, Row]) -> Mapping[QualifiedName, Audit]:
         return {
             QualifiedName(self._catalog, *key): audit(row)
@@ -166,26 +144,23 @@ class CatalogReading:
     @contextmanager
     def _asking(
         self, wanted: Sequence[QualifiedName], schemas: Collection[str], details: TableDetailsReader
-    ) -> Iterator[tuple[_Views, Iterator[Mapping[str, Answer]]]]:
+    ) -> Iterator[tuple[_Rows, Iterator[Mapping[str, Answer]]]]:
         """Ask all that is left to ask, at the same time; give what the views say, and the answers as they come."""
         asked = (*OF_SCHEMAS, *OF_TABLES) if wanted else OF_SCHEMAS
         with asking(self._parallelism) as pool:
-            queries = {view: pool.submit(self._query, view, schemas) for view in asked}
+            queries = {view: pool.submit(self._views.query, view, schemas) for view in asked}
             questions = [pool.submit(question) for question in details.questions(wanted)]
             views = {view: query.result() for view, query in queries.items()}
             yield views, (question.result() for question in questions)
 
-    def _query(self, view: View, schemas: Collection[str]) -> Sequence[Row]:
-        return self._runner.run(view.query(self._catalog, schemas))
-
     def _rows(
-        self, wanted: Sequence[QualifiedName], tables: Mapping[TableKey, Row], views: _Views
+        self, wanted: Sequence[QualifiedName], tables: Mapping[TableKey, Row], views: _Rows
     ) -> Iterator[TableRows]:
         """Yield what the views say of each table."""
         if not wanted:
             return
         grouped = {view: by_table(views[view]) for view in OF_TABLES if view not in _WHOLE}
-        keys = self._keys(grouped[TABLE_CONSTRAINTS], views)
+        keys = self._keys(wanted, grouped[TABLE_CONSTRAINTS], views)
         for name in wanted:
             key = table_key(name.schema, name.table)
             yield TableRows(
@@ -200,16 +175,22 @@ class CatalogReading:
                 grants=grouped[TABLE_PRIVILEGES].get(key, ()),
             )
 
-    def _keys(self, constraints: Mapping[TableKey, Sequence[Row]], views: _Views) -> KeyRows:
+    def _keys(
+        self,
+        wanted: Sequence[QualifiedName],
+        constraints: Mapping[TableKey, Sequence[Row]],
+        views: _Rows,
+    ) -> KeyRows:
         return key_rows(
             self._catalog,
             constraints,
             views[KEY_COLUMN_USAGE],
             views[REFERENTIAL_CONSTRAINTS],
-            lambda other: self._runner.run(KEY_COLUMN_USAGE.query(other, ())),
+            wanted=[table_key(name.schema, name.table) for name in wanted],
+            usage_elsewhere=self._views.usage_elsewhere,
         )
 
-    def _schema_states(self, schemata: Mapping[str, Row], views: _Views) -> Mapping[str, SchemaState]:
+    def _schema_states(self, schemata: Mapping[str, Row], views: _Rows) -> Mapping[str, SchemaState]:
         for view in OF_SCHEMAS:
             require_whole(view, views[view])
         tagged, granted = by_schema(views[SCHEMA_TAGS]), by_schema(views[SCHEMA_PRIVILEGES])

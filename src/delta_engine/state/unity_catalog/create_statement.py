@@ -38,8 +38,13 @@ class Declaration:
     comment: str
 
 
-def declaration(table: QualifiedName, statement: str) -> Declaration:
+def declaration(table: QualifiedName, statement: str, *, knows_policies: bool = False) -> Declaration:
     """Return what a CREATE TABLE statement declares.
+
+    Args:
+        table: the table.
+        statement: the statement.
+        knows_policies: whether masks and row filter are read elsewhere; else a statement that has any is refused.
 
     Raises:
         CatalogReadError: the statement is not understood.
@@ -48,6 +53,7 @@ def declaration(table: QualifiedName, statement: str) -> Declaration:
     from sqlglot import exp
     from sqlglot.errors import SqlglotError
 
+    statement = _understandable(statement, knows_policies=knows_policies)
     try:
         create = sqlglot.parse_one(statement, dialect=databricks_dialect())
     except SqlglotError as error:
@@ -106,12 +112,65 @@ _AFTER_DEFAULT = ("COMMENT", "COLLATE", "GENERATED", "MASK", "NOT")
 """What may stand after the default in a column's definition; no default goes on with one of these."""
 
 
-def _expressions(statement: str) -> Iterator[str]:
-    """Yield the expressions of DEFAULT and GENERATED ALWAYS AS as they stand in a statement, in order."""
+def _understandable(statement: str, *, knows_policies: bool) -> str:
+    """Return a statement without clauses that the parser does not know: the default collation, masks, the row filter.
+
+    Recent platforms show all three. Every column shows its own collation as well.
+    """
+    tokens, words = _tokens(statement)
+    kept, place, start = [], 0, 0
+    while place < len(words):
+        end = _end_of_clause(words, place, knows_policies=knows_policies)
+        if end > place:
+            kept.append(statement[start : tokens[place].start])
+            start = tokens[end - 1].end + 1
+        place = max(end, place + 1)
+    return "".join(kept) + statement[start:]
+
+
+def _end_of_clause(words: Sequence[str], place: int, *, knows_policies: bool) -> int:
+    """Return where such a clause ends that begins at a place; the place itself if none does."""
+    match words[place : place + 3]:
+        case ["DEFAULT", "COLLATION", *_]:
+            return place + 3
+        case ["WITH", "ROW", "FILTER"] if knows_policies:
+            name_ends = _end_of_name(words, place + 3)
+            return _end_of_parentheses(words, name_ends + 1)  # ON (…)
+        case ["MASK", *_] if knows_policies and words[place - 1] not in ("(", ",", "<"):  # else a name
+            name_ends = _end_of_name(words, place + 1)
+            has_columns = tuple(words[name_ends : name_ends + 2]) == ("USING", "COLUMNS")
+            return _end_of_parentheses(words, name_ends + 2) if has_columns else name_ends
+    return place
+
+
+def _end_of_name(words: Sequence[str], first: int) -> int:
+    """Return where a dotted name ends that begins at a place."""
+    end = first + 1
+    while end < len(words) and words[end] == ".":
+        end += 2
+    return end
+
+
+def _end_of_parentheses(words: Sequence[str], opening: int) -> int:
+    depth = 0
+    for place in range(opening, len(words)):
+        depth += {"(": 1, ")": -1}.get(words[place], 0)
+        if depth == 0:
+            return place + 1
+    return len(words)
+
+
+def _tokens(statement: str) -> tuple[Sequence[Token], Sequence[str]]:
+    """Return a statement's tokens, and beside them the words and signs in upper case; empty for names and texts."""
     from sqlglot import tokenize
 
     tokens = tokenize(statement, dialect=databricks_dialect())
-    words = [token.text.upper() if _is_bare(token, statement) else "" for token in tokens]
+    return tokens, [token.text.upper() if _is_bare(token, statement) else "" for token in tokens]
+
+
+def _expressions(statement: str) -> Iterator[str]:
+    """Yield the expressions of DEFAULT and GENERATED ALWAYS AS as they stand in a statement, in order."""
+    tokens, words = _tokens(statement)
     for place, word in enumerate(words):
         if tuple(words[place : place + len(_GENERATED)]) == _GENERATED:
             first = place + len(_GENERATED)

@@ -95,7 +95,8 @@ class DescribedDetailsReader:
         return details
 
     def _with_computed_columns(self, table: QualifiedName, details: TableDetails) -> TableDetails:
-        declared = declaration(table, self._first(sql_show_create_table, table))
+        statement = self._first(sql_show_create_table, table)
+        declared = declaration(table, statement, knows_policies=True)
         computed = {column.key: column for column in declared.columns}
         if computed.keys() != {column.key for column in details.columns}:
             raise CatalogReadError(

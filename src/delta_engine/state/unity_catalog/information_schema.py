@@ -27,6 +27,7 @@ class View:
         name: the view's name.
         columns: what is selected; everything for none.
         schema_column: what restricts it to some schemas; the whole catalog is read for none.
+        catalog_column: what tells the catalogs apart in the views of `system`; see `query_everywhere`.
         condition: what else holds for the rows.
         needed: what a row always has, by all names that the columns go by; see `require_whole`.
     """
@@ -34,12 +35,24 @@ class View:
     name: str
     columns: tuple[str, ...] = ()
     schema_column: str = ""
+    catalog_column: str = ""
     condition: str = ""
     needed: tuple[str, ...] = ()
 
     def query(self, catalog: str, schemas: Iterable[str]) -> str:
-        """Return the query for some schemas of a catalog."""
-        conditions = []
+        """Return the query of a catalog's own view for some schemas."""
+        return self._query(catalog, schemas)
+
+    def query_everywhere(self, catalog: str, schemas: Iterable[str]) -> str:
+        """Return the query of the view in `system`, which has all catalogs, for some schemas of one.
+
+        A view without a `catalog_column` is read whole: see `in_catalog`.
+        """
+        of_catalog = f"{self.catalog_column} = {sql_literal(catalog)}" if self.catalog_column else ""
+        return self._query("system", schemas, of_catalog)
+
+    def _query(self, catalog: str, schemas: Iterable[str], of_catalog: str = "") -> str:
+        conditions = [of_catalog] if of_catalog else []
         if self.schema_column:
             names = ", ".join(map(sql_literal, sorted(schemas)))
             conditions.append(f"{self.schema_column} IN ({names})")
@@ -58,6 +71,7 @@ _GRANTED_HERE = "coalesce(inherited_from, 'NONE') = 'NONE'"
 
 SCHEMATA = View(
     name="schemata",
+    catalog_column="catalog_name",
     columns=(
         "schema_name",
         "comment",
@@ -68,6 +82,7 @@ SCHEMATA = View(
 )
 TABLES = View(
     name="tables",
+    catalog_column="table_catalog",
     columns=(
         *_TABLE,
         "table_type",
@@ -81,16 +96,19 @@ TABLES = View(
 )
 COLUMNS = View(
     name="columns",
+    catalog_column="table_catalog",
     columns=(*_TABLE, "column_name", "ordinal_position", "full_data_type", "is_nullable", "comment"),
     schema_column="table_schema",
 )
 TABLE_CONSTRAINTS = View(
     name="table_constraints",
+    catalog_column="constraint_catalog",
     columns=(*_CONSTRAINT, *_TABLE, "constraint_type"),
     needed=(*_CONSTRAINT, "constraint_type"),
 )
 KEY_COLUMN_USAGE = View(
     name="key_column_usage",
+    catalog_column="constraint_catalog",
     columns=(
         *_CONSTRAINT,
         *_TABLE,
@@ -100,21 +118,24 @@ KEY_COLUMN_USAGE = View(
     ),
     needed=(*_TABLE, "column_name", "ordinal_position"),
 )
-REFERENTIAL_CONSTRAINTS = View(name="referential_constraints")
+REFERENTIAL_CONSTRAINTS = View(name="referential_constraints", catalog_column="constraint_catalog")
 TABLE_TAGS = View(
     name="table_tags",
+    catalog_column="catalog_name",
     columns=("schema_name", "table_name", "tag_name", "tag_value"),
     schema_column="schema_name",
     needed=("tag_name",),
 )
 COLUMN_TAGS = View(
     name="column_tags",
+    catalog_column="catalog_name",
     columns=("schema_name", "table_name", "column_name", "tag_name", "tag_value"),
     schema_column="schema_name",
     needed=("column_name", "tag_name"),
 )
 SCHEMA_TAGS = View(
     name="schema_tags",
+    catalog_column="catalog_name",
     columns=("schema_name", "tag_name", "tag_value"),
     schema_column="schema_name",
     needed=("tag_name",),
@@ -123,6 +144,7 @@ ROW_FILTERS = View(name="row_filters", needed=("filter_catalog", "filter_schema"
 COLUMN_MASKS = View(name="column_masks", needed=("column_name", "mask_catalog", "mask_schema", "mask_name"))
 TABLE_PRIVILEGES = View(
     name="table_privileges",
+    catalog_column="table_catalog",
     columns=(*_TABLE, "grantee", "privilege_type"),
     schema_column="table_schema",
     condition=_GRANTED_HERE,
@@ -130,6 +152,7 @@ TABLE_PRIVILEGES = View(
 )
 SCHEMA_PRIVILEGES = View(
     name="schema_privileges",
+    catalog_column="catalog_name",
     columns=("schema_name", "grantee", "privilege_type"),
     schema_column="schema_name",
     condition=_GRANTED_HERE,
@@ -194,6 +217,14 @@ def require_whole(view: View, rows: Iterable[Row], table: QualifiedName | None =
                 table=None if table is None else str(table),
                 way_out=LAGGING,
             )
+
+
+def in_catalog(view: View, rows: Sequence[Row], catalog: str) -> Sequence[Row]:
+    """Return those of the rows of `View.query_everywhere` that are about a catalog."""
+    if view.catalog_column or not rows:
+        return rows
+    column = spelling(rows[0], "table_catalog", "catalog_name")
+    return [row for row in rows if str(row[column]).lower() == catalog]
 
 
 def by_table(rows: Sequence[Row]) -> Mapping[TableKey, Sequence[Row]]:

@@ -40,6 +40,7 @@ class KeyRows:
         columns: the rows of `key_column_usage`; those of other catalogs too, where keys point there.
         targets: the keys that foreign keys reference, by foreign key.
         sources: the foreign keys that reference a key, by that key.
+        unreadable: why other catalogs cannot be read, by their names in lower case.
     """
 
     catalog: str
@@ -47,6 +48,7 @@ class KeyRows:
     columns: KeyColumns
     targets: Mapping[ConstraintKey, ConstraintKey]
     sources: Mapping[ConstraintKey, Sequence[ConstraintKey]] = field(default_factory=dict)
+    unreadable: Mapping[str, CatalogReadError] = field(default_factory=dict)
 
     def primary_key(self, table: QualifiedName, spelling: Mapping[str, str]) -> PrimaryKey | None:
         """Return a table's primary key.
@@ -105,6 +107,9 @@ class KeyRows:
     ) -> ForeignKey:
         columns = self._columns(table, constraint)
         target = self.targets.get(constraint)
+        if target is not None and target[0] in self.unreadable:
+            reason = self.unreadable[target[0]].reason
+            raise _unreadable(table, f"its foreign key {constraint[2]} points into another catalog: {reason}")
         referenced = self.columns.get(target, ()) if target else ()
         if target is None or not referenced:
             raise _unreadable(table, f"what its foreign key {constraint[2]} points at is not visible to you")
@@ -126,6 +131,8 @@ def key_rows(
     constraints: Mapping[TableKey, Sequence[Row]],
     usage: Sequence[Row],
     references: Sequence[Row],
+    *,
+    wanted: Iterable[TableKey],
     usage_elsewhere: Callable[[str], Sequence[Row]],
 ) -> KeyRows:
     """Bring the rows of the three views together.
@@ -135,17 +142,29 @@ def key_rows(
         constraints: `table_constraints`, by table.
         usage: `key_column_usage`.
         references: `referential_constraints`.
-        usage_elsewhere: returns another catalog's `key_column_usage`, for keys that point there.
+        wanted: the tables whose foreign keys are followed into other catalogs. Those of other tables may point into
+            catalogs that the principal cannot use.
+        usage_elsewhere: returns another catalog's `key_column_usage`; raises `CatalogReadError` if it is not readable.
     """
     targets = {_constraint(catalog, row): _target(catalog, row) for row in references}
     columns = dict(_by_constraint(catalog, usage))
-    for other in sorted({target[0] for target in targets.values()} - {catalog}):
-        columns |= _by_constraint(other, usage_elsewhere(other))
+    unreadable: dict[str, CatalogReadError] = {}
+    followed = {_constraint(catalog, row) for table in wanted for row in constraints.get(table, ())}
+    for other in sorted({targets[key][0] for key in followed & targets.keys()} - {catalog}):
+        try:
+            columns |= _by_constraint(other, usage_elsewhere(other))
+        except CatalogReadError as refusal:
+            unreadable[other] = refusal
     sources: dict[ConstraintKey, list[ConstraintKey]] = defaultdict(list)
     for source, target in targets.items():
         sources[target].append(source)
     return KeyRows(
-        catalog=catalog, constraints=constraints, columns=columns, targets=targets, sources=sources
+        catalog=catalog,
+        constraints=constraints,
+        columns=columns,
+        targets=targets,
+        sources=sources,
+        unreadable=unreadable,
     )
 
 
@@ -183,5 +202,7 @@ def _spelled(row: Row, spelling: Mapping[str, str]) -> str:
 
 def _unreadable(table: QualifiedName, reason: str) -> CatalogReadError:
     return CatalogReadError(
-        reason, table=str(table), way_out="Ask for SELECT on the tables that the key connects."
+        reason,
+        table=str(table),
+        way_out="Ask for USE CATALOG, USE SCHEMA and SELECT on the tables that the key connects.",
     )

@@ -34,8 +34,14 @@ _RETRY_SECONDS = 20
 class TableListing(Protocol):
     """What is needed of the SDK: `WorkspaceClient.tables`."""
 
-    def list(self, catalog_name: str, schema_name: str) -> Iterable[TableInfo]:
-        """Return the tables of a schema, page after page; the SDK goes on after empty pages too."""
+    def list(
+        self, catalog_name: str, schema_name: str, *, include_browse: bool | None = None
+    ) -> Iterable[TableInfo]:
+        """Return the tables of a schema, page after page; the SDK goes on after empty pages too.
+
+        Only with `include_browse` does it list tables of which the principal may see no more than metadata, and only
+        then does it say so (`TableInfo.browse_only`).
+        """
         ...
 
 
@@ -77,7 +83,7 @@ class ListedDetailsReader:
         if not self._is_reachable:
             return ()
         try:
-            return list(self._listing.list(catalog, schema))
+            return list(self._listing.list(catalog, schema, include_browse=True))
         except DatabricksError:
             return ()
         except Exception as error:  # noqa: BLE001 - the listing only saves time: SQL says the same, whatever broke here
@@ -93,9 +99,16 @@ class ListedDetailsReader:
         except (AttributeError, LookupError, TypeError, ValueError) as error:  # JSON of another shape
             _log_fallback(error)
             details = None
-        if details is None or has_undescribed_columns(details):
-            return self._described.answer(table)
-        return details
+        if details is not None and not has_undescribed_columns(details):
+            return details
+        answer = self._described.answer(table)
+        if info.browse_only and isinstance(answer, TableDetails) and not answer.shows_policies:
+            return CatalogReadError(
+                "you may only browse it: information_schema hides its column masks from you",
+                table=str(table),
+                way_out="Ask for SELECT on it.",
+            )
+        return answer
 
 
 def open_table_listing(profile: str | None = None) -> TableListing | None:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
 from delta_engine.errors import CatalogReadError
-from delta_engine.models import Column, QualifiedName, read_only
+from delta_engine.models import Column, QualifiedName, RowFilter, read_only
 from delta_engine.state.unity_catalog.described_keys import DescribedKeys
 
 
@@ -20,7 +20,7 @@ class TableDetails:
     """A table as it describes itself.
 
     Args:
-        columns: the columns in order, without tags and masks.
+        columns: the columns in order, without tags; with masks where the description has them.
         properties: all properties; checks and clustering are taken out later, where they are shown as such.
         comment: empty for none.
         cluster_by: the clustering columns, where the description has them apart from the properties.
@@ -29,6 +29,7 @@ class TableDetails:
         owner: who owns it; None where it is not said.
         location: where its files are; None where it is not said.
         keys: its keys; None where they are not said.
+        row_filter: its row filter, where the description has it.
     """
 
     columns: tuple[Column, ...]
@@ -40,6 +41,12 @@ class TableDetails:
     owner: str | None = None
     location: str | None = None
     keys: DescribedKeys | None = None
+    row_filter: RowFilter | None = None
+
+    @property
+    def shows_policies(self) -> bool:
+        """Whether the description has a mask or a row filter. Without any, it may also be too old to have them."""
+        return self.row_filter is not None or any(column.mask for column in self.columns)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "properties", read_only(self.properties))

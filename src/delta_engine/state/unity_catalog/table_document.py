@@ -1,17 +1,19 @@
 """The document of `DESCRIBE TABLE EXTENDED … AS JSON` (Databricks' SQL reference, "DESCRIBE TABLE", for its form).
 
 Types are objects there: `{"name": "decimal", "precision": 18, "scale": 2}`. Which columns are generated or counted up
-it does not document.
+it does not document. Recent runtimes add `column_masks` and `row_filter`, whose function is an object too (the form is
+the one that dbt-databricks reads since its pull request 1432).
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TypeGuard
 
 from delta_engine.errors import CatalogReadError
-from delta_engine.models import Column, QualifiedName
+from delta_engine.models import Column, ColumnMask, QualifiedName, RowFilter
 from delta_engine.state.catalog_reader import readable_column
 from delta_engine.state.unity_catalog.described_keys import described_keys
 from delta_engine.state.unity_catalog.table_details import TableDetails
@@ -37,7 +39,9 @@ def table_details(table: QualifiedName, text: str) -> TableDetails:
     """
     try:
         document = json.loads(text)
-        columns = tuple(_column(table, column) for column in _objects(document["columns"]))
+        masks = dict(map(_mask, _objects(document.get("column_masks") or [])))
+        columns = tuple(_column(table, column, masks) for column in _objects(document["columns"]))
+        row_filter = document.get("row_filter")
         properties = {key: _text(value) for key, value in document["table_properties"].items()}
         clustering = document.get("clustering_information")
         return TableDetails(
@@ -52,6 +56,7 @@ def table_details(table: QualifiedName, text: str) -> TableDetails:
             keys=described_keys(str(document["table_constraints"]))
             if "table_constraints" in document
             else None,
+            row_filter=None if row_filter is None else _row_filter(row_filter),
         )
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise CatalogReadError(
@@ -61,8 +66,8 @@ def table_details(table: QualifiedName, text: str) -> TableDetails:
         ) from error
 
 
-def _column(table: QualifiedName, column: Mapping[str, object]) -> Column:
-    return readable_column(
+def _column(table: QualifiedName, column: Mapping[str, object], masks: Mapping[str, ColumnMask]) -> Column:
+    found = readable_column(
         table,
         _text(column["name"]),
         _data_type(column["type"]),
@@ -70,6 +75,24 @@ def _column(table: QualifiedName, column: Mapping[str, object]) -> Column:
         comment=_optional_text(column.get("comment")) or "",
         default=_optional_text(column.get("default")),
     )
+    return replace(found, mask=masks[found.key]) if found.key in masks else found
+
+
+def _mask(mask: Mapping[str, object]) -> tuple[str, ColumnMask]:
+    """Return a column's name in lower case, and its mask."""
+    columns = mask.get("using_column_names") or []
+    return _text(mask["column_name"]).lower(), ColumnMask(_function(mask["function_name"]), _texts(columns))
+
+
+def _row_filter(row_filter: Mapping[str, object]) -> RowFilter:
+    return RowFilter(_function(row_filter["function_name"]), _texts(row_filter.get("column_names") or []))
+
+
+def _function(value: object) -> str:
+    match value:
+        case {"catalog_name": str(catalog), "schema_name": str(schema), "function_name": str(function)}:
+            return f"{catalog}.{schema}.{function}"
+    raise ValueError(f"a function's name in three parts is wanted, not {value!r}")
 
 
 def _data_type(value: object) -> DataType:
@@ -108,6 +131,12 @@ def _clustering(value: object) -> Sequence[str]:
         _text(column["name"]).replace("``", "\0").replace("`", "").replace("\0", "`")
         for column in _objects(value)
     ]
+
+
+def _texts(value: object) -> list[str]:
+    if not isinstance(value, list):
+        raise ValueError(f"a list of texts is wanted, not {value!r}")
+    return list(map(_text, value))
 
 
 def _objects(value: object) -> Sequence[Mapping[str, object]]:

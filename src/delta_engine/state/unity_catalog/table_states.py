@@ -126,7 +126,7 @@ def table_state(rows: TableRows, details: TableDetails, *, directly: bool = Fals
         clusters_automatically=is_automatic,
         partitioned_by=details.partitioned_by,
         tags=tags(rows.tags),
-        row_filter=_row_filter(rows),
+        row_filter=_row_filter(rows) or details.row_filter,
         grants=grants(rows.grants),
         referenced_by=rows.keys.referenced_by(rows.name),
     )
@@ -182,7 +182,11 @@ def _keys(rows: TableRows, details: TableDetails) -> DescribedKeys:
 
 
 def _columns(rows: TableRows, details: TableDetails) -> tuple[Column, ...]:
-    """Return the columns with their tags and masks."""
+    """Return the columns with their tags and masks.
+
+    `column_masks` leaves out tables that are accessible through BROWSE alone (Databricks' SQL reference,
+    "COLUMN_MASKS"): what it does not show still counts where the table itself has it.
+    """
     if not rows.column_tags and not rows.masks:
         return details.columns
     tagged: dict[str, list[Row]] = defaultdict(list)
@@ -190,7 +194,7 @@ def _columns(rows: TableRows, details: TableDetails) -> tuple[Column, ...]:
         tagged[str(row["column_name"]).lower()].append(row)
     masks = {str(row["column_name"]).lower(): _mask(row) for row in rows.masks}
     return tuple(
-        replace(column, tags=tags(tagged[column.key]), mask=masks.get(column.key))
+        replace(column, tags=tags(tagged[column.key]), mask=masks.get(column.key, column.mask))
         if column.key in tagged or column.key in masks
         else column
         for column in details.columns

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from delta_engine.errors import CatalogReadError, StatementError
-from delta_engine.models import CheckConstraint, Column, ForeignKey, Identity, PrimaryKey
+from delta_engine.models import CheckConstraint, Column, ColumnMask, ForeignKey, Identity, PrimaryKey
 from delta_engine.state.states import ABSENT
 from delta_engine.state.unity_catalog.create_statement import declaration
 from delta_engine.state.unity_catalog_reader import UnityCatalogReader
@@ -203,6 +203,43 @@ def test_a_create_statement_that_is_not_understood_is_refused(statement: str) ->
     assert found.startswith("table dev.silver.orders")
     assert ": what SHOW CREATE TABLE returns is not understood: " in found
     assert found.endswith(". Install databricks-sdk, or use a runtime that knows DESCRIBE TABLE … AS JSON.")
+
+
+def test_masks_and_a_row_filter_do_not_hide_which_columns_are_counted() -> None:
+    """Their clauses, and the default collation, stand in the statement on recent runtimes."""
+    masked = {
+        "column_name": "B",
+        "function_name": {"catalog_name": "dev", "schema_name": "f", "function_name": "hide"},
+        "using_column_names": ["Id"],
+    }
+    statement = """CREATE TABLE dev.silver.orders (
+      Id BIGINT GENERATED ALWAYS AS IDENTITY,
+      B DATE MASK `dev`.`f`.`hide` USING COLUMNS (`Id`))
+    USING delta
+    DEFAULT COLLATION UTF8_BINARY
+    WITH ROW FILTER `dev`.`f`.`all` ON ()
+    TBLPROPERTIES ('a' = 'b')"""
+    texts: dict[str, Answer] = {
+        "AS JSON": document(
+            *PLAIN, table_properties={"delta.feature.identityColumns": "supported"}, column_masks=[masked]
+        ),
+        "SHOW CREATE TABLE": [{"createtab_stmt": statement}],
+    }
+    state = UnityCatalogReader(unity(texts=texts)).snapshot([orders()]).table(ORDERS)
+    assert state.columns == (
+        Column("Id", "bigint", identity=Identity()),
+        Column("B", "date", mask=ColumnMask("dev.f.hide", ["Id"])),
+    )
+
+
+@pytest.mark.parametrize("name", ["mask", "MASK"])
+def test_columns_and_fields_may_be_called_mask(name: str) -> None:
+    statement = (
+        f"CREATE TABLE t ({name} INT, s STRUCT<{name}: INT, b: STRING> MASK a.b.c, id INT) USING delta "
+        "DEFAULT COLLATION UTF8_BINARY"
+    )
+    columns = declaration(ORDERS, statement, knows_policies=True).columns
+    assert [column.name for column in columns] == [name, "s", "id"]
 
 
 def test_columns_that_change_while_they_are_read_are_refused() -> None:

@@ -10,13 +10,13 @@ import pytest
 
 from delta_engine.addressing import CatalogAddressing
 from delta_engine.errors import CatalogReadError
-from delta_engine.models import CheckConstraint, Column, Identity
+from delta_engine.models import CheckConstraint, Column, ColumnMask, Identity, RowFilter
 from delta_engine.state.unity_catalog.described_details import DescribedDetailsReader
 from delta_engine.state.unity_catalog.listed_details import ListedDetailsReader
 from delta_engine.state.unity_catalog_reader import UnityCatalogReader
 from tests.builders import ORDERS, orders
 from tests.recorded_catalog import RECORDED, Answer, RecordedRunner, column_rows, table_row
-from tests.unit.state.unity_catalog.catalogs import unity
+from tests.unit.state.unity_catalog.catalogs import PLAIN, document, unity
 
 if TYPE_CHECKING:
     from databricks.sdk.service.catalog import TableInfo
@@ -29,12 +29,15 @@ class FakeListing:
         self._tables = tables
         self.asked: list[tuple[str, str]] = []
 
-    def list(self, catalog_name: str, schema_name: str) -> Iterator[TableInfo]:
+    def list(
+        self, catalog_name: str, schema_name: str, *, include_browse: bool | None = None
+    ) -> Iterator[TableInfo]:
         self.asked.append((catalog_name, schema_name))
         for table in self._tables:
             if isinstance(table, Exception):
                 raise table
-            yield table
+            if include_browse or not table.browse_only:
+                yield table
 
 
 def listed(**changes: object) -> TableInfo:
@@ -92,7 +95,6 @@ def not_listed() -> Iterable[Sequence[TableInfo | Exception]]:
     yield (KeyError("tables"),)
     yield (listed(properties=None),)
     yield (listed(columns=None),)
-    yield (listed(browse_only=True),)
     yield (listed(columns=[{"name": "Id", "position": 0, "type_json": '"long"'}]),)
     yield (listed(columns=[{"name": "Id", "position": 0, "type_json": "{"}]),)
     for half in (
@@ -135,3 +137,34 @@ def test_a_listing_of_another_workspace_is_not_believed() -> None:
         CatalogReadError, match="shows the location s3://other/orders, the table itself s3://b"
     ):
         reader_over(unity(views, {}), FakeListing(listed())).snapshot([orders()])
+
+
+MASKED = {
+    "column_masks": [
+        {
+            "column_name": "B",
+            "function_name": {"catalog_name": "dev", "schema_name": "f", "function_name": "hide"},
+            "using_column_names": ["Id"],
+        }
+    ],
+    "row_filter": {
+        "function_name": {"catalog_name": "dev", "schema_name": "f", "function_name": "mine"},
+        "column_names": ["Id", "B"],
+    },
+}
+
+
+def test_a_table_that_may_only_be_browsed_tells_its_masks_itself() -> None:
+    runner = unity(texts={"AS JSON": document(*PLAIN, **MASKED)})
+    state = reader_over(runner, FakeListing(listed(browse_only=True))).snapshot([orders()]).table(ORDERS)
+    assert [column.mask for column in state.columns] == [None, ColumnMask("dev.f.hide", ["Id"])]
+    assert state.row_filter == RowFilter("dev.f.mine", ["Id", "B"])
+
+
+def test_a_table_that_may_only_be_browsed_is_refused_where_a_mask_may_be_hidden() -> None:
+    with pytest.raises(CatalogReadError) as caught:
+        reader_over(unity(), FakeListing(listed(browse_only=True))).snapshot([orders()])
+    assert str(caught.value) == (
+        "table dev.silver.orders: you may only browse it: information_schema hides its column masks from you. Ask for "
+        "SELECT on it."
+    )

@@ -18,6 +18,7 @@ from delta_engine.models import (
 from delta_engine.state.states import ABSENT, Audit, RelationKind, SchemaState
 from delta_engine.state.unity_catalog_reader import UnityCatalogReader
 from tests.builders import ORDERS, orders
+from tests.fakes.unity_catalog import FakeUnityCatalog
 from tests.recorded_catalog import Answer, constraint_row, key_rows, reference_row, schema_row, table_row
 from tests.unit.state.unity_catalog.catalogs import PLAIN, TABLE, TAGGED, document, unity
 
@@ -114,7 +115,9 @@ def test_it_asks_no_more_than_needed() -> None:
     runner = unity({"schemata": []})
     state = UnityCatalogReader(runner).snapshot([orders()])
     assert state.missing_schemas == {("dev", "silver")}
-    assert len(runner.statements) == 2  # schemas and tables at the same time: neither waits for the other
+    assert (
+        len(runner.statements) == 3
+    )  # schemas and tables at the same time, then whether there is such a schema
 
 
 def test_schemas_can_be_read_that_hold_no_table() -> None:
@@ -190,3 +193,25 @@ def test_tables_are_listed() -> None:
     reader = UnityCatalogReader(unity(views))
     assert [name.table for name in reader.tables_in("DEV", "Silver")] == ["a", "b"]
     assert UnityCatalogReader(unity({"schemata": []})).tables_in("dev", "silver") == ()
+
+
+def renamed_catalog() -> FakeUnityCatalog:
+    """Return a catalog with a filtered and tagged table that was made under another name of the catalog."""
+    catalog = FakeUnityCatalog(("dev.silver", "dev.gold", "test.silver"))
+    for name in ("dev.silver.orders", "test.silver.orders"):
+        catalog.run(f"CREATE TABLE {name} (id BIGINT NOT NULL, CONSTRAINT pk PRIMARY KEY (id)) USING DELTA")
+        catalog.run(f"ALTER TABLE {name} SET TAGS ('from' = '{name}')")
+        catalog.run(f"ALTER TABLE {name} SET ROW FILTER dev.gov.mine ON (id)")
+    catalog.renamed_catalogs = frozenset({"dev"})
+    return catalog
+
+
+def test_a_renamed_catalog_is_read_through_the_views_of_system() -> None:
+    reader = UnityCatalogReader(renamed_catalog())
+    state = reader.snapshot([orders()], [Schema("dev", "gold"), Schema("dev", "bronze")])
+    found = state.table(ORDERS)
+    assert (found.primary_key, dict(found.tags)) == (PrimaryKey(["id"], "pk"), {"from": "dev.silver.orders"})
+    assert found.row_filter == RowFilter("dev.gov.mine", ["id"])
+    assert sorted(state.schema_states) == ["dev.gold", "dev.silver"]
+    assert state.missing_schemas == {("dev", "bronze")}
+    assert reader.tables_in("dev", "silver") == (ORDERS,)

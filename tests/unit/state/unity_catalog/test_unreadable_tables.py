@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 
 from delta_engine.error_conditions import statement_error
 from delta_engine.errors import CatalogReadError, RefusalGroup, StatementError
 from delta_engine.sql_runner import Row
 from delta_engine.state.unity_catalog_reader import UnityCatalogReader
-from tests.builders import orders
+from tests.builders import ORDERS, orders
 from tests.error_forms import FORMS
-from tests.recorded_catalog import Answer, column_rows, constraint_row, key_rows, reference_row, table_row
+from tests.recorded_catalog import (
+    Answer,
+    RecordedRunner,
+    column_rows,
+    constraint_row,
+    key_rows,
+    reference_row,
+    schema_row,
+    table_row,
+)
 from tests.unit.state.unity_catalog.catalogs import PLAIN, TABLE, TAGGED, document, read, refusal, unity
 
 
@@ -49,7 +60,7 @@ LAGGING = (
     " Run it again in a minute: the views of information_schema can lag behind. If it stays, run REPAIR TABLE … "
     "SYNC METADATA."
 )
-CONNECTED = " Ask for SELECT on the tables that the key connects."
+CONNECTED = " Ask for USE CATALOG, USE SCHEMA and SELECT on the tables that the key connects."
 SHAPE: dict[str, Answer] = {"AS JSON": document(("Id", "bigint"), ("B", "geography"))}
 
 
@@ -293,3 +304,82 @@ def test_nothing_is_made_of_half_a_document(column: dict[str, object], complaint
         f"table dev.silver.orders: its description as JSON is not of the documented form: ValueError({complaint!r}). "
         "Report it, with what DESCRIBE TABLE EXTENDED … AS JSON returns for this table."
     )
+
+
+class _UnreadableCatalog(RecordedRunner):
+    """A Unity Catalog in which `other` cannot be read."""
+
+    error_class: str | None = "INSUFFICIENT_PERMISSIONS"
+
+    def run(self, sql: str) -> Sequence[Row]:
+        if "`other`" in sql:
+            message = "User does not have USE CATALOG on Catalog 'other'."
+            raise StatementError(message, sql=sql, error_class=self.error_class)
+        return super().run(sql)
+
+
+def _with_key_into_other(table: str) -> _UnreadableCatalog:
+    """Return two tables, one of which has a foreign key into the catalog `other`."""
+    return _UnreadableCatalog(
+        {
+            "schemata": [schema_row()],
+            "tables": [table_row(), table_row("lines")],
+            "columns": [*column_rows(*PLAIN), *column_rows(*PLAIN, name="lines")],
+            "table_constraints": [constraint_row("fk", table, "FOREIGN KEY")],
+            "key_column_usage": key_rows("fk", table, ["id"], there=[1]),
+            "referential_constraints": [{**reference_row("fk", "pk"), "unique_constraint_catalog": "other"}],
+        },
+        {"AS JSON": document(*PLAIN)},
+    )
+
+
+def test_a_key_into_a_forbidden_catalog_refuses_its_table_alone() -> None:
+    runner = _with_key_into_other("lines")
+    with pytest.raises(CatalogReadError) as caught:
+        UnityCatalogReader(runner).snapshot([orders(), orders(name="lines")])
+    assert str(caught.value) == (
+        "table dev.silver.lines: its foreign key fk points into another catalog: 'other' may not be read (User does "
+        f"not have USE CATALOG on Catalog 'other').{CONNECTED}"
+    )
+
+
+def test_keys_of_tables_that_are_not_wanted_are_not_followed() -> None:
+    runner = _with_key_into_other("lines")
+    assert UnityCatalogReader(runner).snapshot([orders()]).table(ORDERS).exists
+    assert not any("`other`" in sql for sql in runner.statements)
+
+
+def test_another_catalog_that_fails_otherwise_ends_the_run() -> None:
+    runner = _with_key_into_other("orders")
+    runner.error_class = None
+    with pytest.raises(StatementError):
+        UnityCatalogReader(runner).snapshot([orders()])
+
+
+def test_a_schema_that_the_views_lack_is_not_taken_for_missing() -> None:
+    shown: dict[str, Answer] = {"SHOW SCHEMAS IN `dev`": [{"databaseName": "silver"}]}
+    with pytest.raises(CatalogReadError) as caught:
+        UnityCatalogReader(unity({"schemata": []}, shown)).snapshot([orders()])
+    assert str(caught.value) == (
+        f"the information_schema of catalog 'dev' does not show what exists there: silver.{LAGGING}"
+    )
+    state = UnityCatalogReader(unity({"schemata": []}, shown)).snapshot_directly([orders()])
+    assert state.missing_schemas == {("dev", "silver")}
+
+
+def test_a_renamed_catalog_is_refused_where_system_is_forbidden() -> None:
+    class Forbidden(RecordedRunner):
+        def run(self, sql: str) -> Sequence[Row]:
+            if "`system`" in sql:
+                raise StatementError("No SELECT.", sql=sql, error_class="PERMISSION_DENIED")
+            return super().run(sql)
+
+    runner = Forbidden({}, {"SHOW SCHEMAS": [{"databaseName": "silver"}]})
+    with pytest.raises(CatalogReadError) as caught:
+        UnityCatalogReader(runner).snapshot([orders()])
+    assert str(caught.value) == (
+        "the information_schema of catalog 'dev' does not show what exists there: silver. If the catalog was renamed, "
+        "ask for SELECT on system.information_schema (No SELECT.). If a schema is new, run it again in a minute."
+    )
+    just_made = UnityCatalogReader(runner).snapshot_directly([orders()])  # the views lag behind
+    assert just_made.missing_schemas == {("dev", "silver")}

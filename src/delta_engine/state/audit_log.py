@@ -1,0 +1,86 @@
+"""Who changed what according to Unity Catalog's audit log, for drift that no table's history explains.
+
+`system.access.audit` is a system table: an administrator enables it and grants SELECT on it (Databricks' "Audit log
+system table reference"). It has most events of one region alone.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Protocol
+
+from delta_engine.sql import sql_audit_events
+from delta_engine.sql_runner import Row, SqlRunner, utc_moment
+
+_MOST_EVENTS = 1000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditEvent:
+    """A change that succeeded.
+
+    Args:
+        at: when, UTC.
+        who: the user or service principal.
+        action: the log's name of it, such as `deleteTable`.
+        name: the dotted name of the table or schema, in lower case.
+    """
+
+    at: datetime
+    who: str
+    action: str
+    name: str
+
+
+class AuditLogReader(Protocol):
+    """Reads the audit log."""
+
+    def read(
+        self, actions: Collection[str], names: Collection[str], *, since: datetime
+    ) -> Sequence[AuditEvent]:
+        """Return changes, newest first.
+
+        Args:
+            actions: the kinds of changes.
+            names: the dotted names of tables and schemas, in lower case.
+            since: after when they happened.
+
+        Raises:
+            StatementError: the log may not be read, or does not exist.
+        """
+        ...
+
+
+class SqlAuditLogReader:
+    """Asks in SQL, one query.
+
+    Args:
+        runner: runs the query.
+    """
+
+    def __init__(self, runner: SqlRunner) -> None:
+        self._runner = runner
+
+    def read(
+        self, actions: Collection[str], names: Collection[str], *, since: datetime
+    ) -> Sequence[AuditEvent]:
+        """Return changes; see `AuditLogReader.read`."""
+        rows = self._runner.run(sql_audit_events(actions, names, since=since, limit=_MOST_EVENTS))
+        return [event for row in rows for event in [_event(row)] if event is not None]
+
+
+def _event(row: Row) -> AuditEvent | None:
+    """Return an event; None for a request that was refused, and for one that says too little."""
+    at, who = utc_moment(row["event_time"]), row["who"]
+    if at is None or not who or not _succeeded(row["response"]):
+        return None
+    return AuditEvent(at=at, who=str(who), action=str(row["action_name"]), name=str(row["full_name"]))
+
+
+def _succeeded(response: object) -> bool:
+    """Whether the response as JSON has the status of success; its field is spelled in two ways in documentation."""
+    found = json.loads(str(response or "{}"))
+    return bool(found.get("status_code", found.get("statusCode")) == 200)

@@ -1,0 +1,145 @@
+"""Queries the views of one catalog: its own, or those of `system` where the catalog was renamed."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+
+from delta_engine.error_conditions import (
+    is_forbidden,
+    is_missing_catalog,
+    is_missing_schema,
+    is_missing_table,
+)
+from delta_engine.errors import CatalogReadError, StatementError
+from delta_engine.sql import sql_show_schemas
+from delta_engine.sql_runner import Row, SqlRunner, asking
+from delta_engine.state.catalog_reader import listed_schemas
+from delta_engine.state.unity_catalog.information_schema import (
+    KEY_COLUMN_USAGE,
+    LAGGING,
+    SCHEMATA,
+    TABLES,
+    TableKey,
+    View,
+    in_catalog,
+    table_key,
+)
+
+_MAY_BE_RENAMED = (
+    "If the catalog was renamed, ask for SELECT on system.information_schema ({reason}). If a schema is new, run it "
+    "again in a minute."
+)
+
+Shown = tuple[Mapping[str, Row], Mapping[TableKey, Row]]
+"""The rows of schemas by name, and of their tables."""
+
+
+class CatalogViews:
+    """The views of one catalog.
+
+    Args:
+        catalog: its name, in lower case.
+        runner: runs the queries.
+        parallelism: how many to have under way at once, at most.
+    """
+
+    def __init__(self, catalog: str, runner: SqlRunner, *, parallelism: int) -> None:
+        self._catalog = catalog
+        self._runner = runner
+        self._parallelism = parallelism
+        self._reads_system = False
+
+    def existing(self, schemas: set[str], *, believes_views: bool) -> Shown:
+        """Return those of some schemas that exist, and their tables.
+
+        A catalog's views are written when it is created, and are empty once it is renamed (dbt-databricks 691, 692):
+        if they show none of the schemas, and SHOW SCHEMAS does, those of `system` are read from now on.
+
+        Args:
+            schemas: their names, in lower case.
+            believes_views: whether to take a schema for missing that exists, and that the views do not show.
+
+        Raises:
+            CatalogReadError: the catalog does not exist, or is not visible, or its views lack a schema that exists.
+            StatementError: the platform refused a query.
+        """
+        found = self._shown(schemas)
+        unseen = schemas - found[0].keys()
+        hidden = unseen & self._listed_schemas() if unseen else unseen
+        way_out = LAGGING
+        if hidden and not found[0]:
+            try:
+                self._reads_system = True
+                found = self._shown(schemas)
+            except StatementError as error:
+                if not is_forbidden(error) and not is_missing_table(error):
+                    raise
+                self._reads_system = False
+                way_out = _MAY_BE_RENAMED.format(reason=error.first_line)
+        hidden -= found[0].keys()
+        if hidden and not believes_views:
+            names = ", ".join(sorted(hidden))
+            raise CatalogReadError(
+                f"the information_schema of catalog {self._catalog!r} does not show what exists there: {names}",
+                way_out=way_out,
+            )
+        return found
+
+    def query(self, view: View, schemas: Collection[str]) -> Sequence[Row]:
+        """Return the rows of a view about some schemas.
+
+        Raises:
+            StatementError: the platform refused it.
+        """
+        if not self._reads_system:
+            return self._runner.run(view.query(self._catalog, schemas))
+        rows = self._runner.run(view.query_everywhere(self._catalog, schemas))
+        return in_catalog(view, rows, self._catalog)
+
+    def usage_elsewhere(self, catalog: str) -> Sequence[Row]:
+        """Return another catalog's `key_column_usage`: each catalog has an `information_schema` of its own.
+
+        Raises:
+            CatalogReadError: the catalog does not exist, or the principal may not use it.
+            StatementError: the platform refused it for another reason.
+        """
+        try:
+            return self._runner.run(KEY_COLUMN_USAGE.query(catalog, ()))
+        except StatementError as error:
+            is_hidden = is_missing_catalog(error) or is_missing_schema(error) or is_missing_table(error)
+            if not is_forbidden(error) and not is_hidden:
+                raise
+            reason = f"{catalog!r} may not be read ({error.first_line.rstrip('.')})"
+            raise CatalogReadError(reason) from error
+
+    def _shown(self, schemas: set[str]) -> Shown:
+        """Return what the views show of schemas and of their tables, asked for at the same time."""
+        with asking(min(self._parallelism, 2)) as pool:
+            schemata = pool.submit(self._schemata, schemas)
+            tables = pool.submit(self._tables, schemas)
+            return schemata.result(), tables.result()
+
+    def _schemata(self, schemas: set[str]) -> Mapping[str, Row]:
+        try:
+            rows = self.query(SCHEMATA, schemas)
+        except StatementError as error:
+            if self._reads_system or not is_missing_catalog(error):
+                raise
+            raise CatalogReadError(
+                f"catalog {self._catalog!r} does not exist or is not visible to you",
+                way_out="Create it, ask for USE CATALOG on it, or correct the variable that names it.",
+            ) from error
+        return {str(row["schema_name"]).lower(): row for row in rows}
+
+    def _tables(self, schemas: set[str]) -> Mapping[TableKey, Row]:
+        rows = self.query(TABLES, schemas)
+        return {table_key(row["table_schema"], row["table_name"]): row for row in rows}
+
+    def _listed_schemas(self) -> set[str]:
+        try:
+            rows = self._runner.run(sql_show_schemas(self._catalog))
+        except StatementError as error:
+            if not is_forbidden(error):
+                raise
+            return set()
+        return {name.lower() for name in listed_schemas(rows)}
