@@ -10,9 +10,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from delta_engine.errors import MissingDependencyError, SparkStartError
+from delta_engine.errors import MissingDependencyError, SparkStartError, StatementError
 from delta_engine.execute.local_jars import delta_jars, java
 from delta_engine.execute.stopping import heard_afterwards
+from delta_engine.sql_runner import SqlRunner
 
 if TYPE_CHECKING:
     from pyspark import SparkConf
@@ -23,6 +24,8 @@ _NEVER_MATCHES = "(?!)"
 # Statements about metadata are over before the second compiler or a parallel collector pays: without them, a
 # session of twenty statements takes about a third of the processor time.
 _SHORT_LIVED_JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+
+_RUNTIME_VARIABLE = "DATABRICKS_RUNTIME_VERSION"
 
 _LOG_VARIABLE = "DELTA_ENGINE_SPARK_LOG"
 
@@ -121,7 +124,7 @@ def open_databricks_session() -> SparkSession:
     else:
         session: SparkSession = DatabricksSession.builder.getOrCreate()
         return session
-    if not os.environ.get("DATABRICKS_RUNTIME_VERSION"):
+    if not os.environ.get(_RUNTIME_VARIABLE):
         raise MissingDependencyError(
             "the databricks backend needs a Databricks runtime, or databricks-connect: "
             "pip install databricks-connect, or run it as the bundle's job. Without Spark, "
@@ -132,10 +135,20 @@ def open_databricks_session() -> SparkSession:
     return SparkSession.builder.getOrCreate()
 
 
-def databricks_version(session: SparkSession) -> str:
-    """Return the runtime's version, or on serverless, which has none, Spark's."""
-    runtime = os.environ.get("DATABRICKS_RUNTIME_VERSION")
-    return f"databricks runtime {runtime}" if runtime else f"databricks, spark {session.version}"
+def databricks_runtime(runner: SqlRunner) -> str:
+    """Return the runtime's version; empty where the platform does not say it.
+
+    Jobs and notebooks have it in their environment: `15.4` on clusters, `client.4.9` on serverless compute. From
+    outside, with databricks-connect, it takes a statement (Databricks' SQL reference, "current_version function").
+    """
+    known = os.environ.get(_RUNTIME_VARIABLE)
+    if known:
+        return known
+    try:
+        (row,) = runner.run("SELECT current_version().dbr_version AS version")
+    except StatementError:
+        return ""
+    return str(row["version"] or "")
 
 
 @contextmanager
