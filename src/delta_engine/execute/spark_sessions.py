@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from delta_engine.config.variables import from_environment, is_secret
 from delta_engine.errors import MissingDependencyError, SparkStartError, StatementError
-from delta_engine.execute.local_jars import delta_jars, java
+from delta_engine.execute.local_jars import delta_jars, java, session_jars
 from delta_engine.execute.stopping import heard_afterwards
 from delta_engine.sql_runner import SqlRunner
 
@@ -48,18 +49,26 @@ _LOCAL_SETTINGS = {
 }
 
 
-def open_local_session(settings: Mapping[str, str], *, scratch: Path) -> SparkSession:
+def open_local_session(
+    settings: Mapping[str, str], *, scratch: Path, notify: Callable[[str], None] = lambda _note: None
+) -> SparkSession:
     """Start a local Spark session with Delta, about 6 s.
 
     Args:
         settings: Spark settings on top of the engine's own, such as a catalog of the user's.
         scratch: a folder for what Spark insists on writing (its own warehouse, Derby's files).
+        notify: is told which jars of the user's take the place of Delta's.
 
     Raises:
+        ConfigError: a setting names a variable that is not in the environment.
         MissingDependencyError: pyspark, Delta's jars or Java is missing.
         SparkStartError: Java did not start.
     """
-    jars = ",".join(map(str, delta_jars()))
+    secrets = {key: from_environment(text, os.environ) for key, text in settings.items() if is_secret(text)}
+    settings = {key: text for key, text in settings.items() if key not in secrets}
+    jars = session_jars(delta_jars(), settings)
+    for replaced in jars.replaced:
+        notify(replaced)
     java()
     import pyspark
     from pyspark import SparkConf
@@ -68,14 +77,12 @@ def open_local_session(settings: Mapping[str, str], *, scratch: Path) -> SparkSe
     scratch.mkdir(parents=True, exist_ok=True)
     wanted = {
         **_LOCAL_SETTINGS,
-        "spark.jars": jars,
         "spark.sql.warehouse.dir": str(scratch / "spark-warehouse"),
         "spark.driver.extraJavaOptions": f'{_SHORT_LIVED_JAVA} -Dderby.system.home="{scratch}"',
         "spark.log.level": "ERROR",
         **settings,
+        "spark.jars": ",".join(jars.paths),
     }
-    if "spark.jars" in settings:
-        wanted["spark.jars"] = f"{jars},{settings['spark.jars']}"
     conf = SparkConf().setMaster("local[*]").setAppName("delta-engine").setAll(list(wanted.items()))
     # Another Spark's SPARK_HOME would be started instead of the one that the jars were fetched for.
     os.environ["SPARK_HOME"] = str(Path(pyspark.__file__).parent)
@@ -86,6 +93,8 @@ def open_local_session(settings: Mapping[str, str], *, scratch: Path) -> SparkSe
         raise SparkStartError(
             f"Spark could not be started: {error} Set {_LOG_VARIABLE}=1 to see what Java says."
         ) from error
+    for key, secret in secrets.items():  # Java's command line can be read by every user of the machine
+        session.conf.set(key, secret)
     return session
 
 

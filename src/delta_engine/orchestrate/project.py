@@ -184,10 +184,10 @@ def open_backend(
             assert settings.sql_warehouse is not None
             return open_warehouse_backend(settings.sql_warehouse, parallelism=parallelism, notify=notify)
         case BackendType.EMBEDDED:
-            session = spark or open_local_session(settings.spark, scratch=scratch)
+            session = spark or open_local_session(settings.spark, scratch=scratch, notify=notify)
             return embedded_backend(session, settings.warehouse, parallelism=parallelism)
         case BackendType.CATALOG:
-            session = spark or open_local_session(settings.spark, scratch=scratch)
+            session = spark or open_local_session(settings.spark, scratch=scratch, notify=notify)
             return catalog_backend(session, parallelism=parallelism)
         case other:
             assert_never(other)

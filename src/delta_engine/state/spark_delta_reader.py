@@ -246,6 +246,7 @@ class SparkDeltaReader:
             not_null_checks=not_null_checks_of(properties, [column.name for column in columns]),
             cluster_by=cluster_by,
             partitioned_by=_partitions(description),
+            location=_location(description),
         )
 
     def _columns(
@@ -300,9 +301,18 @@ def _partitions(description: Rows) -> tuple[str, ...]:
 
 def _comment(description: Rows) -> str:
     """Return the table's comment out of the same."""
-    details = dropwhile(lambda row: row["col_name"] != "# Detailed Table Information", description)
-    found = (str(row["data_type"]) for row in details if row["col_name"] == "Comment")
-    return next(found, "")
+    return _details(description).get("Comment", "")
+
+
+def _location(description: Rows) -> str | None:
+    """Return where an external table keeps its files; None for one that is the catalog's, or a folder by path."""
+    details = _details(description)
+    return details.get("Location") if details.get("Type") == "EXTERNAL" else None
+
+
+def _details(description: Rows) -> Mapping[str, str]:
+    rows = dropwhile(lambda row: row["col_name"] != "# Detailed Table Information", description)
+    return {str(row["col_name"]): str(row["data_type"]) for row in rows}
 
 
 def _unquoted(name: str) -> str:

@@ -145,7 +145,8 @@ def test_what_a_platform_refuses_is_refused_with_its_reason() -> None:
     assert all(isinstance(refusal, InvalidModelError) for refusal in refusals)
     assert str(refusals[-1]).endswith(
         "table dev.silver.orders, column name: column masks cannot be declared for the backend oss: only Unity "
-        "Catalog on Databricks has them. Leave it out of the model, or out of this environment: backend.leave_out: [column_masks]."
+        "Catalog on Databricks has them. Leave it out of the model, or out of this environment: backend.leave_out: "
+        "[column_masks]."
     )
     assert list(SupportedFeatures(DATABRICKS).check([EVERYTHING])) == []
 
