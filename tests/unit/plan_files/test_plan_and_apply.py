@@ -357,7 +357,7 @@ def test_what_the_opened_catalog_refuses_is_refused_in_the_plan(synced: PlanProj
     models.write_text(models.read_text().replace("{name: id,", "{name: key, renamed_from: id,"))
     assert synced.plan().code == 0
     synced.capabilities = in_catalogs({"dev": "io.unitycatalog.spark.UCSingleCatalog"})
-    refused = synced.plan()
+    refused = synced.run("plan")
     assert refused.code == 3
     assert "table dev.silver.a, column key: renamed columns cannot be changed" in refused.stderr
     assert "open-source Unity Catalog does not rename columns yet" in refused.stderr
