@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING, cast
 
 import pytest
 
@@ -25,22 +26,32 @@ from delta_engine.capabilities import (
     OPEN_SOURCE_CATALOG,
     Capabilities,
     ColumnsPerStatement,
+    Feature,
     in_catalogs,
     on_runtime,
 )
+from delta_engine.compile.planner import TablePlanner
+from delta_engine.config.settings import BackendType
 from delta_engine.errors import StatementError
 from delta_engine.execute.action_runner import ActionRunner, ApplyFailedError
 from delta_engine.execute.spark_sessions import databricks_runtime
 from delta_engine.models import Column, QualifiedName
 from delta_engine.orchestrate.orchestrator import Orchestrator
+from delta_engine.orchestrate.project import open_backend
 from delta_engine.policy import Policy
 from delta_engine.sql_runner import Row
 from delta_engine.validation.capability_rules import SupportedChanges
 from delta_engine.validation.rules import DEFAULT_RULES, RuleSet
+from delta_engine.validation.validator import PlanValidator
 from tests.builders import ORDERS, orders
+from tests.capability_walks import POLICY, walk
 from tests.deployment_builders import deployment_over
 from tests.fakes.unity_catalog import FakeUnityCatalog
+from tests.golden_cases import settings_for
 from tests.statement_kinds import kinds_of
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 VARIABLE = "DATABRICKS_RUNTIME_VERSION"
 CURRENT, OLDER = ColumnsPerStatement.MANY, ColumnsPerStatement.ONE
@@ -106,6 +117,21 @@ def test_the_runtime_is_asked_from_outside(
     assert len(platform.asked) == 1
 
 
+@pytest.mark.parametrize(("version", "columns"), [("15.4", OLDER), ("client.4.9", CURRENT)])
+def test_the_backend_has_the_capabilities_of_its_runtime(
+    version: str, columns: ColumnsPerStatement, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("DATABRICKS_HOST", "DATABRICKS_TOKEN"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv(VARIABLE, version)
+    monkeypatch.setenv("DATABRICKS_CONFIG_FILE", str(tmp_path / "none"))
+    settings = replace(settings_for(tmp_path, yaml="none.yml"), backend=BackendType.DATABRICKS)
+    never_asked = cast("SparkSession", object())
+    backend = open_backend(settings, never_asked)
+    assert backend.capabilities.columns_per_statement is columns
+    assert backend.platform_version() == f"databricks runtime {version}"
+
+
 class OlderUnityCatalog(FakeUnityCatalog):
     """Parses one column per ALTER COLUMN, as runtimes before 16.3 do."""
 
@@ -131,6 +157,23 @@ def test_an_older_runtime_gets_a_column_per_statement(tmp_path: Path) -> None:
         engine(DATABRICKS).sync_tables(wanted)
     assert engine(on_runtime("15.4")).sync_tables(wanted)
     assert not engine(on_runtime("15.4")).preview(wanted).plan
+
+
+@pytest.mark.parametrize(
+    "feature",
+    [Feature.COMMENTS, Feature.DEFAULTS, Feature.NESTED_FIELDS, Feature.NOT_NULL, Feature.TYPE_WIDENING],
+    ids=lambda feature: feature.name,
+)
+def test_what_alters_columns_is_walked_on_an_older_runtime(feature: Feature, tmp_path: Path) -> None:
+    catalog = OlderUnityCatalog()
+    engine = Orchestrator(
+        reader=catalog,
+        action_runner=ActionRunner(catalog, CatalogAddressing(), on_runtime("16.2")),
+        planner=TablePlanner(POLICY),
+        validator=PlanValidator(POLICY),
+        deployment=deployment_over(tmp_path),
+    )
+    walk(engine, feature)
 
 
 TABLE_COMMENT = SetTableComment("Orders", "")

@@ -247,12 +247,13 @@ def rendered_script(plan: TablePlan, backend: Backend) -> tuple[ScriptLine, ...]
 
 
 def _left_out(settings: Settings) -> tuple[Feature, ...]:
-    """Return the features that the environment does without.
+    """Return the features that the environment does without: of those that its type of backend may lack.
 
     Raises:
         ConfigError: there is no such feature.
     """
-    known = {feature_name(feature): feature for feature in _capabilities(settings).refused}
+    lacking = () if settings.backend.is_databricks else OPEN_SOURCE.refused
+    known = {feature_name(feature): feature for feature in lacking}
     for name in settings.leave_out:
         if name not in known:
             reason, way_out = unknown("feature that this backend lacks", name, known)

@@ -168,6 +168,22 @@ def test_an_environment_does_without_what_its_backend_lacks(project: Path, delta
     )
 
 
+def test_a_catalog_may_do_without_what_folders_lack(project: Path, delta_engine: CommandLine) -> None:
+    orders = project / "conf" / "models" / "orders.yml"
+    orders.write_text(orders.read_text() + "    location: s3://bucket/orders\n    tags: {team: sales}\n")
+    config = project / "conf" / "local.yml"
+    config.write_text(CONFIG.replace("{type: oss}", "{type: oss, names: catalog, leave_out: [tags]}"))
+    assert delta_engine("-e", "local", "validate").code == 0
+    config.write_text(
+        CONFIG.replace("{type: oss}", "{type: oss, names: catalog, leave_out: [tags, external_tables]}")
+    )
+    assert delta_engine("-e", "local", "validate").code == 0
+    config.write_text(CONFIG.replace("{type: oss}", "{type: oss, names: catalog}"))
+    assert "tags cannot be declared for the backend oss, names: catalog" in (
+        delta_engine("-e", "local", "validate").stderr
+    )
+
+
 def test_what_is_left_out_is_not_declared() -> None:
     assert list(declared_features(without_features(EVERYTHING, [*Feature]))) == []
 
