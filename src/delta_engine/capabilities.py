@@ -209,7 +209,7 @@ OPEN_SOURCE = Capabilities(
 """Spark with Delta, tables by path: a table is a folder."""
 
 OPEN_SOURCE_CATALOG = replace(
-    OPEN_SOURCE, name="oss, names: catalog", refused=MappingProxyType(_REFUSED_BY_OPEN_SOURCE)
+    OPEN_SOURCE, name="oss with names: catalog", refused=MappingProxyType(_REFUSED_BY_OPEN_SOURCE)
 )
 """Spark with Delta, names as a catalog of Spark resolves them; what a catalog cannot do shows in its class."""
 

@@ -58,9 +58,10 @@ def test_an_external_table_is_read_with_its_location(spark: SparkSession, tmp_pa
 
 
 def test_catalogs_are_known_by_their_class(spark: SparkSession) -> None:
-    spark.conf.set("spark.sql.catalog.Unity", "io.unitycatalog.spark.UCSingleCatalog")
-    spark.conf.set("spark.sql.catalog.Unity.uri", "http://localhost:8080")
-    capabilities = catalog_backend(spark).capabilities
+    session = spark.newSession()
+    session.conf.set("spark.sql.catalog.Unity", "io.unitycatalog.spark.UCSingleCatalog")
+    session.conf.set("spark.sql.catalog.Unity.uri", "http://localhost:8080")
+    capabilities = catalog_backend(session).capabilities
     assert capabilities.refused_in.keys() == {"unity"}
     assert capabilities.refusal(Feature.COLUMN_RENAMES, "UNITY")
     assert capabilities.refusal(Feature.COLUMN_RENAMES, CATALOG) is None

@@ -193,10 +193,10 @@ def refusals(capabilities: Capabilities, *actions: Action, is_streaming: bool = 
 @pytest.mark.parametrize("change", STREAMING_CHANGES, ids=lambda change: type(change).__name__)
 def test_a_streaming_table_is_altered_by_databricks_sql_alone(change: Action) -> None:
     assert refusals(DATABRICKS_SPARK, TABLE_COMMENT, change, is_streaming=True) == [
-        "table dev.silver.orders: parts of streaming tables cannot be changed with the backend databricks: ALTER "
-        "STREAMING TABLE is a statement of Databricks SQL alone, which `databricks-warehouse` runs. Use `backend: "
-        "{type: databricks-warehouse}` in this environment, or leave tags and column comments to the pipeline that "
-        "makes the table."
+        "table dev.silver.orders: tags or column comments of a streaming table would change, which the backend "
+        "databricks cannot do: ALTER STREAMING TABLE is a statement of Databricks SQL alone, which "
+        "`databricks-warehouse` runs. Use `backend: {type: databricks-warehouse}` in this environment, or leave tags "
+        "and column comments to the pipeline that makes the table."
     ]
     assert refusals(DATABRICKS, TABLE_COMMENT, change, is_streaming=True) == []
     assert refusals(DATABRICKS_SPARK, TABLE_COMMENT, is_streaming=True) == []
@@ -210,8 +210,8 @@ CONNECTOR = in_catalogs(
 
 def test_a_known_catalog_refuses_renames_in_the_plan() -> None:
     assert refusals(CONNECTOR, ColumnRename("a", "b", ("s", "element"))) == [
-        "table dev.silver.orders, column s.element.b: renamed columns cannot be changed with the backend oss, names: "
-        "catalog: open-source Unity Catalog does not rename columns yet. Keep the former name in the model."
+        "table dev.silver.orders, column s.element.b: it would be renamed, which the backend oss with names: catalog "
+        "cannot do: open-source Unity Catalog does not rename columns yet. Keep the former name in the model."
     ]
     (refusal,) = refusals(CONNECTOR, RenameTable(ORDERS, QualifiedName("dev", "silver", "order")))
     assert "open-source Unity Catalog does not rename tables yet" in refusal

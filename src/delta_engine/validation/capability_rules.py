@@ -51,20 +51,23 @@ class SupportedChanges:
             for feature, column in _changed_features(align):
                 reason = self.capabilities.refusal(feature, align.table.catalog)
                 if reason is not None:
+                    change, way_out = _CHANGES[feature]
+                    backend = self.capabilities.name
                     yield plan_refusal(
-                        align,
-                        f"{feature.value} cannot be changed with the backend {self.capabilities.name}: {reason}",
-                        _OTHER_WAYS[feature],
-                        column,
+                        align, f"{change}, which the backend {backend} cannot do: {reason}", way_out, column
                     )
 
 
-_OTHER_WAYS: Mapping[Feature, str] = {
-    Feature.COLUMN_RENAMES: "Keep the former name in the model.",
-    Feature.TABLE_RENAMES: "Keep the former name in the model.",
-    Feature.STREAMING_TABLES: "Use `backend: {type: databricks-warehouse}` in this environment, or leave tags and "
-    "column comments to the pipeline that makes the table.",
+_CHANGES: Mapping[Feature, tuple[str, str]] = {
+    Feature.COLUMN_RENAMES: ("it would be renamed", "Keep the former name in the model."),
+    Feature.TABLE_RENAMES: ("it would be renamed", "Keep the former name in the model."),
+    Feature.STREAMING_TABLES: (
+        "tags or column comments of a streaming table would change",
+        "Use `backend: {type: databricks-warehouse}` in this environment, or leave tags and column comments to the "
+        "pipeline that makes the table.",
+    ),
 }
+"""What a plan does, and what to do instead."""
 
 
 def _changed_features(align: AlignTable) -> Iterator[tuple[Feature, str | None]]:

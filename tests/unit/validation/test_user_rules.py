@@ -179,7 +179,7 @@ def test_a_catalog_may_do_without_what_folders_lack(project: Path, delta_engine:
     )
     assert delta_engine("-e", "local", "validate").code == 0
     config.write_text(CONFIG.replace("{type: oss}", "{type: oss, names: catalog}"))
-    assert "tags cannot be declared for the backend oss, names: catalog" in (
+    assert "tags cannot be declared for the backend oss with names: catalog" in (
         delta_engine("-e", "local", "validate").stderr
     )
 
