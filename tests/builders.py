@@ -14,6 +14,9 @@ ORDERS = QualifiedName("dev", "silver", "orders")
 
 BACKENDS: Mapping[str, Capabilities] = {"databricks": DATABRICKS, "oss": OPEN_SOURCE}
 
+OLDER_RUNTIME = "databricks-16.2"
+"""The newest runtime that takes one column per ALTER COLUMN; golden cases have a script of its own where that shows."""
+
 
 def orders(
     *columns: Column,

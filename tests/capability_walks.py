@@ -176,8 +176,13 @@ def engine_over(backend: Backend, deployment: Deployment) -> Orchestrator:
 
 
 def walk(engine: Orchestrator, feature: Feature) -> None:
+    """Sync step after step of a feature's walk."""
+    walk_steps(engine, feature, WALKS[feature].steps)
+
+
+def walk_steps(engine: Orchestrator, feature: Feature, steps: Sequence[Sequence[Table]]) -> None:
     """Sync step after step; each has something to do, and leaves nothing to do."""
-    for step, models in enumerate(WALKS[feature].steps):
+    for step, models in enumerate(steps):
         assert engine.sync_tables(models), f"step {step} of {feature.value} did nothing"
         preview = engine.preview(models)
         assert not preview.refusals

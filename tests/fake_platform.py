@@ -27,6 +27,7 @@ class FakePlatform:
 
     `models` are the models by `QualifiedName.key`, `states` the tables that exist; `failing` is the table whose
     statements fail, `unreadable` one that cannot be read, and `shows` says whether changes are seen at once.
+    `second_look_error` is what the read after an apply ends in.
     """
 
     def __init__(self) -> None:
@@ -36,8 +37,11 @@ class FakePlatform:
         self.failing: str | None = None
         self.unreadable: str | None = None
         self.shows = True
+        self.second_look_error: StatementError | None = None
 
     def snapshot_directly(self, models: Sequence[Table]) -> CatalogState:
+        if self.second_look_error is not None:
+            raise self.second_look_error
         return self.snapshot(models)
 
     def snapshot(self, models: Sequence[Table], schemas: Sequence[Schema] = ()) -> CatalogState:

@@ -155,6 +155,7 @@ class PlanProject:
         self.platform = AnsweringPlatform()
         self.versions = FakeVersions(self.platform)
         self.file = folder / "plan.json"
+        self.capabilities = DATABRICKS
         self._delta_engine = delta_engine
         (folder / "conf" / "models").mkdir(parents=True)
         self.configure()
@@ -168,7 +169,7 @@ class PlanProject:
             reader=self.platform,
             lister=NoTables(),
             addressing=CatalogAddressing(),
-            capabilities=DATABRICKS,
+            capabilities=self.capabilities,
             versions=self.versions,
             history=NoHistory(),
             platform_version=lambda: "fake",

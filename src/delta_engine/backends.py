@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from delta_engine.addressing import Addressing, CatalogAddressing, PathAddressing
-from delta_engine.capabilities import DATABRICKS, OPEN_SOURCE, Capabilities
+from delta_engine.capabilities import DATABRICKS, OPEN_SOURCE, Capabilities, in_catalogs
 from delta_engine.config.settings import SqlWarehouse
 from delta_engine.databricks_workspace import open_workspace
 from delta_engine.errors import ConfigError, MissingDependencyError
@@ -36,6 +36,9 @@ from delta_engine.state.unity_catalog_reader import UnityCatalogReader
 if TYPE_CHECKING:
     from databricks.sdk import WorkspaceClient
     from pyspark.sql import SparkSession
+
+
+_CATALOG_SETTING = "spark.sql.catalog."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,6 +76,7 @@ def databricks_backend(
     parallelism: int = 4,
     platform_version: Callable[[], str] | None = None,
     listing: TableListing | None = None,
+    capabilities: Capabilities = DATABRICKS,
 ) -> Backend:
     """Return Unity Catalog behind any runner: SQL only, so that it runs on serverless too.
 
@@ -81,6 +85,7 @@ def databricks_backend(
         parallelism: how many statements to have under way at once, at most.
         platform_version: asks which version of the platform this is.
         listing: databricks-sdk's listing of tables; without one every table is described in SQL.
+        capabilities: what the platform behind the runner can do.
     """
     described = DescribedDetailsReader(runner, CatalogAddressing())
     details = ListedDetailsReader(listing, described) if listing else described
@@ -90,7 +95,7 @@ def databricks_backend(
         reader=reader,
         lister=reader,
         addressing=CatalogAddressing(),
-        capabilities=DATABRICKS,
+        capabilities=capabilities,
         versions=SqlTableVersionReader(runner, CatalogAddressing(), parallelism=parallelism),
         history=SqlTableHistoryReader(runner, CatalogAddressing(), parallelism=parallelism),
         platform_version=platform_version or (lambda: "unknown"),
@@ -130,12 +135,12 @@ def open_warehouse_backend(
 
 def embedded_backend(spark: SparkSession, warehouse: Path, *, parallelism: int = 4) -> Backend:
     """Return plain Spark and Delta with tables by path, under a warehouse folder."""
-    return _oss_backend(spark, PathAddressing(warehouse.absolute()), parallelism)
+    return _oss_backend(spark, PathAddressing(warehouse.absolute()), OPEN_SOURCE, parallelism)
 
 
 def catalog_backend(spark: SparkSession, *, parallelism: int = 4) -> Backend:
     """Return plain Spark and Delta with names as Spark's own catalogs resolve them."""
-    return _oss_backend(spark, CatalogAddressing(), parallelism)
+    return _oss_backend(spark, CatalogAddressing(), in_catalogs(_catalog_classes(spark)), parallelism)
 
 
 def _workspace(warehouse: SqlWarehouse) -> WorkspaceClient:
@@ -158,8 +163,18 @@ def _warehouse_version(runner: SqlRunner) -> str:
     return f"databricks sql {row['version']}"
 
 
+def _catalog_classes(spark: SparkSession) -> Mapping[str, str]:
+    """Return the classes of a session's catalogs by the catalogs' names, from its settings."""
+    settings = spark.conf.getAll
+    names = {key: key.removeprefix(_CATALOG_SETTING) for key in settings if key.startswith(_CATALOG_SETTING)}
+    return {name: settings[key] for key, name in names.items() if "." not in name}
+
+
 def _oss_backend(
-    spark: SparkSession, addressing: PathAddressing | CatalogAddressing, parallelism: int
+    spark: SparkSession,
+    addressing: PathAddressing | CatalogAddressing,
+    capabilities: Capabilities,
+    parallelism: int,
 ) -> Backend:
     runner = SparkSqlRunner(spark)
     reader = SparkDeltaReader(runner, runner.schema, addressing, parallelism=parallelism)
@@ -168,7 +183,7 @@ def _oss_backend(
         reader=reader,
         lister=reader,
         addressing=addressing,
-        capabilities=OPEN_SOURCE,
+        capabilities=capabilities,
         versions=(
             DeltaLogVersionReader(addressing)
             if isinstance(addressing, PathAddressing)

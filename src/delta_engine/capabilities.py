@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum, unique
 from types import MappingProxyType
 
@@ -20,6 +21,20 @@ class TighteningSupport(Enum):
 
     SET_NOT_NULL = "ALTER COLUMN … SET NOT NULL"
     CHECK_CONSTRAINT = "an enforced CHECK (c IS NOT NULL), where Spark's analyzer refuses SET NOT NULL"
+
+
+class ColumnsPerStatement(Enum):
+    """How many columns one ALTER COLUMN changes."""
+
+    MANY = "any number, in one commit"
+    ONE = "one: the grammar before Spark 4 and Databricks Runtime 16.3"
+
+
+class RenameTarget(Enum):
+    """How ALTER TABLE … RENAME TO spells the desired name."""
+
+    FULL_NAME = "catalog.schema.table"
+    WITHIN_CATALOG = "schema.table: Spark's catalogs take no catalog here (measured on Spark 4.1.1)"
 
 
 class InlineClustering(Enum):
@@ -74,7 +89,10 @@ class Capabilities:
         primary_keys: where primary and foreign keys live.
         tightening: how an existing column becomes NOT NULL.
         inline_clustering: where CREATE TABLE may say CLUSTER BY.
+        columns_per_statement: how many columns one ALTER COLUMN changes.
+        rename_target: how ALTER TABLE … RENAME TO spells the desired name.
         refused: what it cannot do, and why.
+        refused_in: what single catalogs cannot do, and why, by the catalog's name.
         equivalents: what it does in a way of its own, and how.
     """
 
@@ -82,38 +100,102 @@ class Capabilities:
     primary_keys: PrimaryKeySupport
     tightening: TighteningSupport
     inline_clustering: InlineClustering
+    columns_per_statement: ColumnsPerStatement = ColumnsPerStatement.MANY
+    rename_target: RenameTarget = RenameTarget.FULL_NAME
     refused: Mapping[Feature, str] = field(default_factory=dict)
+    refused_in: Mapping[str, Mapping[Feature, str]] = field(default_factory=dict)
     equivalents: Mapping[Feature, str] = field(default_factory=dict)
 
+    def refusal(self, feature: Feature, catalog: str) -> str | None:
+        """Return why a feature cannot be had in a catalog; None where it can."""
+        return self.refused.get(feature) or self.refused_in.get(catalog.lower(), {}).get(feature)
 
-_UNITY_CATALOG_ONLY = "only Unity Catalog has them"
+
+_UNITY_CATALOG_ONLY = "only Unity Catalog on Databricks has them"
 
 DATABRICKS = Capabilities(
-    name="databricks",
+    name="databricks-warehouse",
     primary_keys=PrimaryKeySupport.CONSTRAINT,
     tightening=TighteningSupport.SET_NOT_NULL,
     inline_clustering=InlineClustering.ANYWHERE,
 )
+"""Databricks SQL, which has everything and is always current."""
+
+DATABRICKS_SPARK = replace(
+    DATABRICKS,
+    name="databricks",
+    refused=MappingProxyType(
+        {
+            Feature.STREAMING_TABLES: (
+                "ALTER STREAMING TABLE is a statement of Databricks SQL alone, which `databricks-warehouse` runs"
+            )
+        }
+    ),
+)
+"""Databricks through Spark, on a current runtime (Databricks' SQL reference, "ALTER STREAMING TABLE")."""
+
+
+@unique
+class RuntimeFeature(Enum):
+    """What Databricks Runtime has had since some version only."""
+
+    SEVERAL_COLUMNS = "several columns in one ALTER COLUMN"
+
+
+LEAST_RUNTIMES: Mapping[RuntimeFeature, tuple[int, int]] = MappingProxyType(
+    {RuntimeFeature.SEVERAL_COLUMNS: (16, 3)}
+)
+"""The first runtime with each (Databricks Runtime 16.3 release notes)."""
+
+_SERVERLESS = "client."
+_VERSION = re.compile(r"(\d+)(?:\.(\d+))?")
+
+
+def on_runtime(version: str) -> Capabilities:
+    """Return what Databricks can do through Spark on a runtime.
+
+    Args:
+        version: as the platform says it: `15.4`, `17.3.x-scala2.13`, `client.4.9` on serverless compute; empty
+            where it is unknown, for which the statements are those that every runtime knows.
+    """
+    if has_on_runtime(RuntimeFeature.SEVERAL_COLUMNS, version):
+        return DATABRICKS_SPARK
+    return replace(DATABRICKS_SPARK, columns_per_statement=ColumnsPerStatement.ONE)
+
+
+def has_on_runtime(feature: RuntimeFeature, version: str) -> bool:
+    """Whether a runtime has a feature; the version is the one of `on_runtime`."""
+    if version.startswith(_SERVERLESS):
+        return True
+    found = _VERSION.match(version)
+    return found is not None and (int(found[1]), int(found[2] or 0)) >= LEAST_RUNTIMES[feature]
+
+
+_REFUSED_BY_OPEN_SOURCE = {
+    Feature.GENERATED_COLUMNS: "open-source Delta does not take them in SQL",
+    Feature.IDENTITY_COLUMNS: "open-source Delta does not take them in SQL",
+    Feature.AUTOMATIC_CLUSTERING: "only Databricks chooses the columns",
+    Feature.TAGS: _UNITY_CATALOG_ONLY,
+    Feature.ROW_FILTERS: _UNITY_CATALOG_ONLY,
+    Feature.COLUMN_MASKS: _UNITY_CATALOG_ONLY,
+    Feature.OWNERS: _UNITY_CATALOG_ONLY,
+    Feature.GRANTS: _UNITY_CATALOG_ONLY,
+    Feature.SCHEMA_METADATA: _UNITY_CATALOG_ONLY,
+    Feature.STREAMING_TABLES: "only Databricks has them",
+}
+
 OPEN_SOURCE = Capabilities(
     name="oss",
     primary_keys=PrimaryKeySupport.TABLE_PROPERTY,
     tightening=TighteningSupport.CHECK_CONSTRAINT,
     inline_clustering=InlineClustering.AFTER_PLAIN_TEXT,
+    rename_target=RenameTarget.WITHIN_CATALOG,
     refused=MappingProxyType(
         {
-            Feature.GENERATED_COLUMNS: "open-source Delta does not take them in SQL",
-            Feature.IDENTITY_COLUMNS: "open-source Delta does not take them in SQL",
-            Feature.AUTOMATIC_CLUSTERING: "only Databricks chooses the columns",
-            Feature.TAGS: _UNITY_CATALOG_ONLY,
-            Feature.ROW_FILTERS: _UNITY_CATALOG_ONLY,
-            Feature.COLUMN_MASKS: _UNITY_CATALOG_ONLY,
-            Feature.OWNERS: _UNITY_CATALOG_ONLY,
-            Feature.GRANTS: _UNITY_CATALOG_ONLY,
+            **_REFUSED_BY_OPEN_SOURCE,
             Feature.EXTERNAL_TABLES: "its tables are where its warehouse is",
             Feature.TABLE_RENAMES: "its tables are folders: rename the folder by hand",
             Feature.TABLE_REMOVAL: "its tables are folders: remove the folder by hand",
-            Feature.SCHEMA_METADATA: _UNITY_CATALOG_ONLY,
-            Feature.STREAMING_TABLES: "only Databricks has them",
         }
     ),
     equivalents=MappingProxyType(
@@ -124,3 +206,39 @@ OPEN_SOURCE = Capabilities(
         }
     ),
 )
+"""Spark with Delta, tables by path: a table is a folder."""
+
+OPEN_SOURCE_CATALOG = replace(
+    OPEN_SOURCE, name="oss with names: catalog", refused=MappingProxyType(_REFUSED_BY_OPEN_SOURCE)
+)
+"""Spark with Delta, names as a catalog of Spark resolves them; what a catalog cannot do shows in its class."""
+
+REFUSED_BY_CLASS: Mapping[str, Mapping[Feature, str]] = MappingProxyType(
+    {
+        "io.unitycatalog.spark.UCSingleCatalog": MappingProxyType(
+            {
+                Feature.COLUMN_RENAMES: "open-source Unity Catalog does not rename columns yet",
+                Feature.TABLE_RENAMES: "open-source Unity Catalog does not rename tables yet",
+            }
+        )
+    }
+)
+"""What implementations of a Spark catalog refuse, whatever the table.
+
+Unity Catalog's connector 0.6 throws UnsupportedOperationException for both: `alterTable` and `renameTable` in
+connectors/spark of unitycatalog/unitycatalog.
+"""
+
+
+def in_catalogs(classes: Mapping[str, str]) -> Capabilities:
+    """Return what Spark can do with its catalogs.
+
+    Args:
+        classes: the classes of catalogs, by the catalogs' names; others refuse nothing that is known ahead.
+    """
+    refused = {
+        name.lower(): REFUSED_BY_CLASS[implementation]
+        for name, implementation in classes.items()
+        if implementation in REFUSED_BY_CLASS
+    }
+    return replace(OPEN_SOURCE_CATALOG, refused_in=MappingProxyType(refused))

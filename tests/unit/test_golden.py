@@ -10,13 +10,15 @@ from pathlib import Path
 
 import pytest
 
+from delta_engine.actions import TablePlan
 from delta_engine.addressing import CatalogAddressing
 from delta_engine.aspects import ASPECTS
+from delta_engine.capabilities import Capabilities, on_runtime
 from delta_engine.execute.action_runner import ActionRunner
 from delta_engine.execute.recording_sql_runner import RecordingSqlRunner
 from delta_engine.report.plan_document import plan_document
 from delta_engine.validation.validator import PlanValidator
-from tests.builders import BACKENDS
+from tests.builders import BACKENDS, OLDER_RUNTIME
 from tests.golden_cases import GoldenCase, golden_cases
 
 
@@ -30,9 +32,9 @@ def test_golden_case(case: GoldenCase, request: pytest.FixtureRequest) -> None:
     for backend, capabilities in BACKENDS.items() if plan else ():
         if not case.suits(capabilities):
             continue  # refused before anything is planned, or nothing that could be observed there
-        recorder = RecordingSqlRunner()
-        ActionRunner(recorder, CatalogAddressing(), capabilities, parallelism=1).apply(plan)
-        found[f"plan.{backend}.sql"] = "".join(f"{sql};\n" for sql in recorder.statements)
+        found[f"plan.{backend}.sql"] = _script(plan, capabilities)
+    if plan and (script := _script(plan, on_runtime("16.2"))) != found["plan.databricks.sql"]:
+        found[f"plan.{OLDER_RUNTIME}.sql"] = script
     if request.config.getoption("--rewrite-golden"):
         assert not os.environ.get("CI"), "golden files are never rewritten in CI"
         _rewrite(case.folder, found)
@@ -48,6 +50,12 @@ def test_every_action_type_has_a_golden_case() -> None:
     }
     declared = {action.__name__ for aspect in ASPECTS for action in aspect.action_types}
     assert planned == declared
+
+
+def _script(plan: TablePlan, capabilities: Capabilities) -> str:
+    recorder = RecordingSqlRunner()
+    ActionRunner(recorder, CatalogAddressing(), capabilities, parallelism=1).apply(plan)
+    return "".join(f"{sql};\n" for sql in recorder.statements)
 
 
 def _outputs(folder: Path) -> list[Path]:

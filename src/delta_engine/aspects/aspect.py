@@ -7,12 +7,12 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 from itertools import compress
 from operator import attrgetter, ne
-from typing import Generic, NamedTuple, TypeAlias
+from typing import Generic, NamedTuple, TypeAlias, TypeVar
 
 from delta_engine.actions import SomeAction
 from delta_engine.addressing import Addressing
 from delta_engine.aspects.renames import NO_RENAMES, Renames, declares_renames, with_all_renames
-from delta_engine.capabilities import Capabilities
+from delta_engine.capabilities import Capabilities, ColumnsPerStatement
 from delta_engine.drift_policy import DriftKind
 from delta_engine.models import Column, Part, QualifiedName, Table
 from delta_engine.nested_types import FieldPair, TypePair, type_differences
@@ -20,6 +20,8 @@ from delta_engine.policy import NO_POLICY, Ownership, Policy
 from delta_engine.sql import sql_schema
 from delta_engine.state.states import TableState
 from delta_engine.types import DataType
+
+_T = TypeVar("_T")
 
 ColumnPair: TypeAlias = tuple[Column, Column]
 """A column on both sides, desired and observed."""
@@ -220,6 +222,15 @@ class RenderContext:
     def table(self) -> str:
         """The SQL that addresses the table."""
         return self.addressing.table(self.name)
+
+    def together(self, groups: Iterable[Sequence[_T]]) -> Iterator[Sequence[_T]]:
+        """Yield what one ALTER COLUMN changes, out of the columns that may share one."""
+        takes_one = self.is_streaming or self.capabilities.columns_per_statement is ColumnsPerStatement.ONE
+        for group in groups:
+            if takes_one:
+                yield from ([one] for one in group)
+            elif group:
+                yield group
 
     @property
     def securable(self) -> str:

@@ -81,9 +81,9 @@ def differences(comparison: Comparison) -> Iterable[SetColumnComments]:
 
 
 def render(actions: Sequence[SetColumnComments], context: RenderContext) -> Iterable[str]:
-    """Yield one ALTER COLUMN for all comments that can share one; for a streaming table one each."""
+    """Yield one ALTER COLUMN for all comments that can share one."""
     texts = {comment.place: comment.desired for action in actions for comment in action.comments}
-    for together in [[place] for place in texts] if context.is_streaming else apart(texts):
+    for together in context.together(apart(texts)):
         yield sql_set_column_comments(context.table, [(place, texts[place]) for place in together])
 
 

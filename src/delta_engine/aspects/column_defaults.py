@@ -69,13 +69,13 @@ def create(desired: Table, _context: RenderContext) -> CreateClauses:
 
 
 def render(actions: Sequence[SetColumnDefault | DropColumnDefault], context: RenderContext) -> Iterable[str]:
-    """Yield one ALTER COLUMN for all that are set, one for all that are dropped."""
+    """Yield one ALTER COLUMN for all that are set, one for all that are dropped, where they can share one."""
     values = [(action.name, action.desired) for action in actions if isinstance(action, SetColumnDefault)]
     dropped = [action.name for action in actions if isinstance(action, DropColumnDefault)]
-    if values:
-        yield sql_set_defaults(context.table, values)
-    if dropped:
-        yield sql_drop_defaults(context.table, dropped)
+    for together in context.together([values]):
+        yield sql_set_defaults(context.table, together)
+    for names in context.together([dropped]):
+        yield sql_drop_defaults(context.table, names)
 
 
 def explain(action: SetColumnDefault | DropColumnDefault) -> Iterable[Change]:

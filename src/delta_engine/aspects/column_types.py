@@ -58,9 +58,10 @@ def diff(comparison: Comparison) -> Iterable[ColumnTypeChange]:
 
 
 def render(actions: Sequence[ColumnTypeChange], context: RenderContext) -> Iterable[str]:
-    """Yield one ALTER COLUMN for all columns."""
+    """Yield one ALTER COLUMN for all columns, where they can share one."""
     changes = [((action.name, *action.path), action.desired) for action in actions]
-    yield sql_change_column_types(context.table, changes)
+    for together in context.together([changes]):
+        yield sql_change_column_types(context.table, together)
 
 
 def explain(action: ColumnTypeChange) -> Iterable[Change]:

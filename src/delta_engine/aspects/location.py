@@ -13,8 +13,8 @@ from delta_engine.models import Part, Table
 from delta_engine.sql import sql_location
 from delta_engine.state.states import TableState
 
-_OTHER_NAMES = {"s3a": "s3", "s3n": "s3", "dbfs": ""}
-"""Schemes that mean another one; files of no scheme are on Databricks' file system."""
+_OTHER_NAMES = {"s3a": "s3", "s3n": "s3", "dbfs": "", "file": ""}
+"""Schemes that mean another one; files of no scheme are on Databricks' file system, or on that of a local Spark."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,8 +81,7 @@ def _normal_form(location: str) -> tuple[str, str]:
     if not colon or "/" in scheme:
         scheme, path = "", location
     scheme = _OTHER_NAMES.get(scheme.lower(), scheme.lower())
-    has_host = scheme not in ("", "file")
-    return scheme, path.rstrip("/") if has_host else "/" + path.strip("/")
+    return scheme, path.rstrip("/") if scheme else "/" + path.strip("/")
 
 
 ASPECT: Aspect[ChangeLocation] = Aspect(

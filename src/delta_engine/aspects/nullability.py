@@ -64,16 +64,22 @@ def diff(comparison: Comparison) -> Iterable[ColumnNullabilityChange]:
 
 
 def render(actions: Sequence[ColumnNullabilityChange], context: RenderContext) -> Iterable[str]:
-    """Yield one ALTER COLUMN per direction; checks, where the platform needs them, one by one."""
+    """Yield one ALTER COLUMN per direction, where columns can share one; checks, where they are needed, one by one."""
     loosened = [(action.name, *action.path) for action in actions if action.make_nullable]
     tightened = [(action.name, *action.path) for action in actions if not action.make_nullable]
     match context.capabilities.tightening:
         case TighteningSupport.SET_NOT_NULL:
-            yield from (sql_drop_not_null(context.table, paths) for paths in apart(loosened))
-            yield from (sql_set_not_null(context.table, paths) for paths in apart(tightened))
+            yield from (
+                sql_drop_not_null(context.table, paths) for paths in context.together(apart(loosened))
+            )
+            yield from (
+                sql_set_not_null(context.table, paths) for paths in context.together(apart(tightened))
+            )
         case TighteningSupport.CHECK_CONSTRAINT:
             # The column was created NOT NULL or tightened by a CHECK; both go, absent ones silently.
-            yield from (sql_drop_not_null(context.table, paths) for paths in apart(loosened))
+            yield from (
+                sql_drop_not_null(context.table, paths) for paths in context.together(apart(loosened))
+            )
             for name, *inside in loosened:
                 if not inside:
                     check = build_not_null_check_name(name)

@@ -8,9 +8,10 @@ from typing import ClassVar
 
 from delta_engine.actions import Hazard, Phase
 from delta_engine.aspects.aspect import Aspect, Change, Comparison, RenderContext, Sign
+from delta_engine.capabilities import RenameTarget
 from delta_engine.drift_policy import DriftKind
 from delta_engine.models import Part, QualifiedName, Table
-from delta_engine.sql import sql_rename_table
+from delta_engine.sql import quote_ident, sql_rename_table
 from delta_engine.state.states import TableState
 
 
@@ -37,7 +38,10 @@ def diff(comparison: Comparison) -> Iterable[RenameTable]:
 def render(actions: Sequence[RenameTable], context: RenderContext) -> Iterable[str]:
     """Yield ALTER TABLE … RENAME TO."""
     for action in actions:
-        yield sql_rename_table(context.addressing.table(action.observed), context.table)
+        target = context.table
+        if context.capabilities.rename_target is RenameTarget.WITHIN_CATALOG:
+            target = ".".join(map(quote_ident, action.desired.key.split(".")[1:]))
+        yield sql_rename_table(context.addressing.table(action.observed), target)
 
 
 def explain(action: RenameTable) -> Iterable[Change]:

@@ -36,4 +36,10 @@ class Results:
             counts = report.counts
             resources = counted_resources(len(report.schemas), len(report.tables))
             statements = counted(counts["statements"], "statement")
-            typer.echo(f"{self.verb}: {resources}, {statements}; {counts['verified']} verified")
+            typer.echo(f"{self.verb}: {resources}, {statements}; {_verified(report)}")
+
+
+def _verified(report: RunReport) -> str:
+    if report.unverified:
+        return f"none is verified: {report.unverified}"
+    return f"{report.counts['verified']} verified"

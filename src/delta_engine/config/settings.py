@@ -20,7 +20,7 @@ from delta_engine.config.state_backend import (
     default_state_backend,
     state_backend,
 )
-from delta_engine.config.variables import substitute
+from delta_engine.config.variables import substitute, substitute_but_secrets
 from delta_engine.drift_policy import (
     NO_DRIFT_POLICY,
     DriftHandling,
@@ -31,6 +31,9 @@ from delta_engine.drift_policy import (
 from delta_engine.errors import ConfigError, SourceLocation
 from delta_engine.models import QualifiedName, read_only
 from delta_engine.policy import Allowance, ColumnOrder, Ownership, Policy, RemovedTables
+
+_OF_CATALOGS = "spark.sql.catalog."
+"""The settings of Spark that can be set after it has started, where no command line shows them."""
 
 
 class _Backend(msgspec.Struct):
@@ -233,7 +236,7 @@ def _settings(document: Document, config: _Config, conf_dir: Path) -> Settings:
         project_dir=project_dir,
         backend=_backend_type(document, config.backend),
         warehouse=project_dir / fill(("backend", "warehouse"), config.backend.warehouse),
-        spark=fill_mapping(("backend", "spark"), config.backend.spark),
+        spark=_spark(document, config.backend.spark, variables),
         sql_warehouse=_sql_warehouse(document, config.backend, fill),
         leave_out=tuple(config.backend.leave_out),
         variables=read_only(variables),
@@ -252,6 +255,18 @@ def _settings(document: Document, config: _Config, conf_dir: Path) -> Settings:
         parallelism=config.apply.parallelism,
         state_backend=_state_backend(document, config, project_dir, fill),
         location=document.location(()),
+    )
+
+
+def _spark(document: Document, values: dict[str, Any], variables: Mapping[str, str]) -> Mapping[str, str]:
+    path = ("backend", "spark")
+    return read_only(
+        {
+            key: (substitute_but_secrets if key.startswith(_OF_CATALOGS) else substitute)(
+                text, variables, document.location((*path, key))
+            )
+            for key, text in document.texts(path, values).items()
+        }
     )
 
 

@@ -15,6 +15,7 @@ from delta_engine.errors import ConfigError, SourceLocation
 from delta_engine.models import Column, Schema, Table
 
 _REFERENCE = re.compile(r"\$\$\{|\$\{([^}]*)\}")
+_OF_ENVIRONMENT = re.compile(r"\$\{env:(\w+)\}")
 
 
 def substitute(
@@ -36,6 +37,40 @@ def substitute(
         return variables[name]
 
     return _REFERENCE.sub(value, text)
+
+
+def substitute_but_secrets(text: str, variables: Mapping[str, str], location: SourceLocation | None) -> str:
+    """Return the text with its variables filled in, but for `${env:NAME}`: settings never hold secrets.
+
+    Raises:
+        ConfigError: a variable is not defined.
+    """
+    kept = {f"env:{name}": f"${{env:{name}}}" for name in _OF_ENVIRONMENT.findall(text)}
+    return substitute(text, {**variables, **kept}, location)
+
+
+def is_secret(text: str) -> bool:
+    """Whether a text takes something from the environment."""
+    return _OF_ENVIRONMENT.search(text) is not None
+
+
+def from_environment(text: str, environ: Mapping[str, str]) -> str:
+    """Return a text with `${env:NAME}` filled in from environment variables.
+
+    Raises:
+        ConfigError: one of them is not set.
+    """
+
+    def value(reference: re.Match[str]) -> str:
+        name = reference[1]
+        if not environ.get(name):
+            raise ConfigError(
+                f"backend.spark takes ${{env:{name}}}, and the environment variable {name} is not set",
+                way_out="Set it for this command, from where your secrets are kept.",
+            )
+        return environ[name]
+
+    return _OF_ENVIRONMENT.sub(value, text)
 
 
 def fill_in(table: Table, variables: Mapping[str, str]) -> Table:

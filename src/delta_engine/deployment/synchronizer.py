@@ -29,6 +29,9 @@ from delta_engine.models import QualifiedName, Table
 from delta_engine.policy import NO_POLICY, Ownership, Policy, as_applied
 from delta_engine.state.states import CatalogState, TableState
 
+NOT_SHOWN_YET = "right after the apply the catalog did not show all of it yet"
+"""Why a table that was applied is not verified, where it can be read."""
+
 HALF_DONE = (Status.DEGRADED, Status.UNKNOWN)
 """Runs of ours left these half-done: that they differ is nobody's drift, as far as runs can have done it."""
 
@@ -100,8 +103,7 @@ def confirmed(
     late = tuple(as_difference(one) for one in found if one not in left)
     if not late:
         return noted(resource, observed)
-    error = "right after the apply the catalog did not show all of it yet"
-    metadata = msgspec.structs.replace(resource.metadata, drift=late, lag=late, sync_error=error)
+    metadata = msgspec.structs.replace(resource.metadata, drift=late, lag=late, sync_error=NOT_SHOWN_YET)
     return msgspec.structs.replace(resource, status=Status.UNKNOWN, metadata=metadata)
 
 

@@ -7,11 +7,13 @@ Letting every session resolve them costs seconds each time. Run as a module to f
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
@@ -20,6 +22,67 @@ from delta_engine.errors import MissingDependencyError
 
 _OWN_GROUPS = ("delta-", "unitycatalog-")
 """Of the jars that Delta depends on, pyspark lacks only these."""
+
+_JAR = re.compile(r"(?P<artifact>.+?)-(?P<version>\d[^/]*)\.jar")
+_UNITY_CATALOG = "io.unitycatalog"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionJars:
+    """The jars of a session.
+
+    Args:
+        paths: what `spark.jars` holds: the user's first, so that they win on the driver's class path.
+        replaced: which of Delta's own jars the user's take the place of, for people.
+    """
+
+    paths: tuple[str, ...]
+    replaced: tuple[str, ...] = ()
+
+
+def session_jars(own: Iterable[Path], settings: Mapping[str, str]) -> SessionJars:
+    """Return the jars of a session; two versions of one artifact are never among them.
+
+    Args:
+        own: those that Delta needs.
+        settings: the user's Spark settings, with jars in `spark.jars` and `spark.jars.packages`.
+    """
+    theirs = _listed(settings.get("spark.jars", ""))
+    names = [jar.rsplit("/", 1)[-1] for jar in theirs]
+    paths, replaced = list(theirs), []
+    packages = _listed(settings.get("spark.jars.packages", ""))
+    for jar in own:
+        name = next((one for one in names if _is_of_same_artifact(one, jar.name)), None)
+        name = name or next((one for one in packages if _brings(one, jar.name)), None)
+        if name is None:
+            paths.append(str(jar))
+        elif name != jar.name:
+            replaced.append(f"{name} of backend.spark takes the place of {jar.name}, which Delta brings")
+    return SessionJars(paths=tuple(paths), replaced=tuple(replaced))
+
+
+def _listed(text: str) -> list[str]:
+    return [part.strip() for part in text.split(",") if part.strip()]
+
+
+def _is_of_same_artifact(theirs: str, own: str) -> bool:
+    """Whether two files hold one artifact; Ivy's cache puts the group before its name: `group_artifact-1.0.jar`."""
+    one, other = _JAR.fullmatch(theirs), _JAR.fullmatch(own)
+    if one is None or other is None:
+        return False
+    return one["artifact"] == other["artifact"] or one["artifact"].endswith(f"_{other['artifact']}")
+
+
+def _brings(package: str, own: str) -> bool:
+    """Whether a package, `group:artifact:version`, is a jar of ours, or depends on its own version of it.
+
+    Spark puts packages behind `spark.jars`, so that a jar of ours would win over what they depend on. Unity
+    Catalog's connector depends on the client and the file system of its own version.
+    """
+    group, artifact = (*package.split(":"), "")[:2]
+    found = _JAR.fullmatch(own)
+    is_of_family = group == _UNITY_CATALOG and own.startswith("unitycatalog-")
+    return is_of_family or (found is not None and found["artifact"] == artifact)
 
 
 def delta_jars() -> list[Path]:

@@ -5,14 +5,16 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from delta_engine.errors import MissingDependencyError, SparkStartError
-from delta_engine.execute.local_jars import delta_jars, java
+from delta_engine.config.variables import from_environment, is_secret
+from delta_engine.errors import MissingDependencyError, SparkStartError, StatementError
+from delta_engine.execute.local_jars import delta_jars, java, session_jars
 from delta_engine.execute.stopping import heard_afterwards
+from delta_engine.sql_runner import SqlRunner
 
 if TYPE_CHECKING:
     from pyspark import SparkConf
@@ -23,6 +25,8 @@ _NEVER_MATCHES = "(?!)"
 # Statements about metadata are over before the second compiler or a parallel collector pays: without them, a
 # session of twenty statements takes about a third of the processor time.
 _SHORT_LIVED_JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+
+_RUNTIME_VARIABLE = "DATABRICKS_RUNTIME_VERSION"
 
 _LOG_VARIABLE = "DELTA_ENGINE_SPARK_LOG"
 
@@ -45,18 +49,26 @@ _LOCAL_SETTINGS = {
 }
 
 
-def open_local_session(settings: Mapping[str, str], *, scratch: Path) -> SparkSession:
+def open_local_session(
+    settings: Mapping[str, str], *, scratch: Path, notify: Callable[[str], None] = lambda _note: None
+) -> SparkSession:
     """Start a local Spark session with Delta, about 6 s.
 
     Args:
         settings: Spark settings on top of the engine's own, such as a catalog of the user's.
         scratch: a folder for what Spark insists on writing (its own warehouse, Derby's files).
+        notify: is told which jars of the user's take the place of Delta's.
 
     Raises:
+        ConfigError: a setting names a variable that is not in the environment.
         MissingDependencyError: pyspark, Delta's jars or Java is missing.
         SparkStartError: Java did not start.
     """
-    jars = ",".join(map(str, delta_jars()))
+    secrets = {key: from_environment(text, os.environ) for key, text in settings.items() if is_secret(text)}
+    settings = {key: text for key, text in settings.items() if key not in secrets}
+    jars = session_jars(delta_jars(), settings)
+    for replaced in jars.replaced:
+        notify(replaced)
     java()
     import pyspark
     from pyspark import SparkConf
@@ -65,14 +77,12 @@ def open_local_session(settings: Mapping[str, str], *, scratch: Path) -> SparkSe
     scratch.mkdir(parents=True, exist_ok=True)
     wanted = {
         **_LOCAL_SETTINGS,
-        "spark.jars": jars,
         "spark.sql.warehouse.dir": str(scratch / "spark-warehouse"),
         "spark.driver.extraJavaOptions": f'{_SHORT_LIVED_JAVA} -Dderby.system.home="{scratch}"',
         "spark.log.level": "ERROR",
         **settings,
+        "spark.jars": ",".join(jars.paths),
     }
-    if "spark.jars" in settings:
-        wanted["spark.jars"] = f"{jars},{settings['spark.jars']}"
     conf = SparkConf().setMaster("local[*]").setAppName("delta-engine").setAll(list(wanted.items()))
     # Another Spark's SPARK_HOME would be started instead of the one that the jars were fetched for.
     os.environ["SPARK_HOME"] = str(Path(pyspark.__file__).parent)
@@ -83,6 +93,8 @@ def open_local_session(settings: Mapping[str, str], *, scratch: Path) -> SparkSe
         raise SparkStartError(
             f"Spark could not be started: {error} Set {_LOG_VARIABLE}=1 to see what Java says."
         ) from error
+    for key, secret in secrets.items():  # Java's command line can be read by every user of the machine
+        session.conf.set(key, secret)
     return session
 
 
@@ -121,7 +133,7 @@ def open_databricks_session() -> SparkSession:
     else:
         session: SparkSession = DatabricksSession.builder.getOrCreate()
         return session
-    if not os.environ.get("DATABRICKS_RUNTIME_VERSION"):
+    if not os.environ.get(_RUNTIME_VARIABLE):
         raise MissingDependencyError(
             "the databricks backend needs a Databricks runtime, or databricks-connect: "
             "pip install databricks-connect, or run it as the bundle's job. Without Spark, "
@@ -132,10 +144,20 @@ def open_databricks_session() -> SparkSession:
     return SparkSession.builder.getOrCreate()
 
 
-def databricks_version(session: SparkSession) -> str:
-    """Return the runtime's version, or on serverless, which has none, Spark's."""
-    runtime = os.environ.get("DATABRICKS_RUNTIME_VERSION")
-    return f"databricks runtime {runtime}" if runtime else f"databricks, spark {session.version}"
+def databricks_runtime(runner: SqlRunner) -> str:
+    """Return the runtime's version; empty where the platform does not say it.
+
+    Jobs and notebooks have it in their environment: `15.4` on clusters, `client.4.9` on serverless compute. From
+    outside, with databricks-connect, it takes a statement (Databricks' SQL reference, "current_version function").
+    """
+    known = os.environ.get(_RUNTIME_VARIABLE)
+    if known:
+        return known
+    try:
+        (row,) = runner.run("SELECT current_version().dbr_version AS version")
+    except StatementError:
+        return ""
+    return str(row["version"] or "")
 
 
 @contextmanager

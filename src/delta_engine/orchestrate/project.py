@@ -18,7 +18,15 @@ from delta_engine.backends import (
     embedded_backend,
     open_warehouse_backend,
 )
-from delta_engine.capabilities import DATABRICKS, OPEN_SOURCE, Capabilities, Feature
+from delta_engine.capabilities import (
+    DATABRICKS,
+    DATABRICKS_SPARK,
+    OPEN_SOURCE,
+    OPEN_SOURCE_CATALOG,
+    Capabilities,
+    Feature,
+    on_runtime,
+)
 from delta_engine.compile.planner import TablePlanner
 from delta_engine.config.documents import unknown
 from delta_engine.config.model_files import load_declared
@@ -33,7 +41,12 @@ from delta_engine.orchestrate.orchestrator import Orchestrator
 from delta_engine.policy import Allowance, Policy, RemovedTables, matches_any
 from delta_engine.report.run_history import RunHistory
 from delta_engine.state.row_counts import SqlRowCounter
-from delta_engine.validation.capability_rules import SupportedFeatures, feature_name, without_features
+from delta_engine.validation.capability_rules import (
+    SupportedChanges,
+    SupportedFeatures,
+    feature_name,
+    without_features,
+)
 from delta_engine.validation.preflight import Preflight
 from delta_engine.validation.rules import DEFAULT_RULES, RuleSet
 from delta_engine.validation.schema_rules import schema_violations
@@ -112,7 +125,11 @@ def load_rules(settings: Settings) -> RuleSet:
     Raises:
         ConfigError: one cannot be loaded, or is no rule.
     """
-    rules = RuleSet(models=(*DEFAULT_RULES.models, SupportedFeatures(_capabilities(settings))))
+    capabilities = _capabilities(settings)
+    rules = RuleSet(
+        models=(*DEFAULT_RULES.models, SupportedFeatures(capabilities)),
+        plans=(*DEFAULT_RULES.plans, SupportedChanges(capabilities)),
+    )
     for reference in settings.policy.rules:
         rules = load_reference(
             reference,
@@ -142,7 +159,7 @@ def open_backend(
         ConfigError: there is no login to the workspace of a SQL warehouse.
     """
     from delta_engine.execute.spark_sessions import (
-        databricks_version,
+        databricks_runtime,
         open_databricks_session,
         open_local_session,
     )
@@ -154,21 +171,23 @@ def open_backend(
             from delta_engine.execute.spark_sql_runner import SparkSqlRunner
             from delta_engine.state.unity_catalog.listed_details import open_table_listing
 
-            session = spark or open_databricks_session()
+            runner = SparkSqlRunner(spark or open_databricks_session())
+            runtime = databricks_runtime(runner)
             return databricks_backend(
-                SparkSqlRunner(session),
+                runner,
                 parallelism=parallelism,
-                platform_version=lambda: databricks_version(session),
+                platform_version=lambda: f"databricks runtime {runtime or 'unknown'}",
                 listing=open_table_listing(),
+                capabilities=on_runtime(runtime),
             )
         case BackendType.WAREHOUSE:
             assert settings.sql_warehouse is not None
             return open_warehouse_backend(settings.sql_warehouse, parallelism=parallelism, notify=notify)
         case BackendType.EMBEDDED:
-            session = spark or open_local_session(settings.spark, scratch=scratch)
+            session = spark or open_local_session(settings.spark, scratch=scratch, notify=notify)
             return embedded_backend(session, settings.warehouse, parallelism=parallelism)
         case BackendType.CATALOG:
-            session = spark or open_local_session(settings.spark, scratch=scratch)
+            session = spark or open_local_session(settings.spark, scratch=scratch, notify=notify)
             return catalog_backend(session, parallelism=parallelism)
         case other:
             assert_never(other)
@@ -210,7 +229,7 @@ def orchestrator(
             counts_checks=counts_checks,
             notify=notify,
         ),
-        validator=project.validator,
+        validator=replace(project, rules=project.rules.on(backend.capabilities)).validator,
         history=backend.history,
         audit_log=backend.audit_log,
         row_counter=SqlRowCounter(backend.runner, backend.addressing, parallelism=settings.parallelism),
@@ -229,12 +248,13 @@ def rendered_script(plan: TablePlan, backend: Backend) -> tuple[ScriptLine, ...]
 
 
 def _left_out(settings: Settings) -> tuple[Feature, ...]:
-    """Return the features that the environment does without.
+    """Return the features that the environment does without: of those that its type of backend may lack.
 
     Raises:
         ConfigError: there is no such feature.
     """
-    known = {feature_name(feature): feature for feature in _capabilities(settings).refused}
+    lacking = () if settings.backend.is_databricks else OPEN_SOURCE.refused
+    known = {feature_name(feature): feature for feature in lacking}
     for name in settings.leave_out:
         if name not in known:
             reason, way_out = unknown("feature that this backend lacks", name, known)
@@ -253,7 +273,18 @@ def _refuse_table_removal(settings: Settings) -> None:
 
 
 def _capabilities(settings: Settings) -> Capabilities:
-    return DATABRICKS if settings.backend.is_databricks else OPEN_SOURCE
+    """Return what the environment's platform can do, as far as that is certain before it is opened."""
+    match settings.backend:
+        case BackendType.DATABRICKS:
+            return DATABRICKS_SPARK
+        case BackendType.WAREHOUSE:
+            return DATABRICKS
+        case BackendType.EMBEDDED:
+            return OPEN_SOURCE
+        case BackendType.CATALOG:
+            return OPEN_SOURCE_CATALOG
+        case other:
+            assert_never(other)
 
 
 def _widened(policy: Policy, allow: Sequence[str]) -> Policy:

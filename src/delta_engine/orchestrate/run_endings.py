@@ -53,6 +53,7 @@ class Ending:
         has_failed: whether any of them did.
         is_stopped: whether somebody asked for the end.
         unsaved: why it could not be recorded; None if it was.
+        unverified: why no changed table is verified; empty if one is.
     """
 
     outcomes: tuple[TableOutcome, ...] = ()
@@ -60,6 +61,7 @@ class Ending:
     has_failed: bool = False
     is_stopped: bool = False
     unsaved: Unsaved | None = None
+    unverified: str = ""
 
     def raise_failure(self) -> None:
         """Raise what there is to say, unless all is done and recorded.

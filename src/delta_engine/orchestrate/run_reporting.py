@@ -91,6 +91,7 @@ class RunReporting:
             warnings=self._locked.recorder.warnings,
             is_stopped=ending.is_stopped,
             unsaved=str(ending.unsaved or ""),
+            unverified=ending.unverified,
         )
         return run_report(frame, plan, ending.outcomes, ending.schemas, end=end)
 

@@ -13,6 +13,7 @@ from delta_engine.deployment.document import DeploymentState
 from delta_engine.deployment.errors import StaleStateError, UnsavedStateError
 from delta_engine.deployment.resources import last_applied, table_key
 from delta_engine.deployment.stamps import utc_now
+from delta_engine.deployment.synchronizer import NOT_SHOWN_YET
 from delta_engine.drift import schemas
 from delta_engine.drift.detector import DetectedTable
 from delta_engine.drift.handling import irreversible, is_replaced, restored
@@ -216,7 +217,7 @@ class SyncRun:
         with stopped_by_signals(control.stop):
             ending = self._carried_out(plan, on_outcome, control, reviewed)
             self._recorder.remember_plan(is_whole=not ending.has_failed)
-            verified = self._looked_at(plan, control.stop)
+            verified, unverified = self._looked_at(plan, control.stop)
             unsaved = self._save(plan)
             ending = replace(
                 ending,
@@ -225,6 +226,7 @@ class SyncRun:
                 ),
                 is_stopped=control.stop.is_requested(),
                 unsaved=unsaved,
+                unverified="" if all(one.failure for one in ending.outcomes) else unverified,
             )
             self._report = self._reporting.ended(plan, ending, models=len(self._models))
         if control.stop.is_requested() and not ending.is_stopped:  # while the report was kept
@@ -269,11 +271,11 @@ class SyncRun:
             return Ending(outcomes=error.outcomes, schemas=error.schemas, has_failed=True)
         return Ending(outcomes=outcomes, schemas=recording.schemas)
 
-    def _looked_at(self, plan: TablePlan, stop: Stop) -> frozenset[str]:
+    def _looked_at(self, plan: TablePlan, stop: Stop) -> tuple[frozenset[str], str]:
         """Look at what was changed once more, unless nobody wants to wait for it; adopt what needed no statement.
 
         Returns:
-            The tables that are as they were meant to be, by `QualifiedName.key`.
+            The tables that are as they were meant to be, by `QualifiedName.key`; and why none is, if that is so.
         """
         planned = {action.table.key for action in plan.table_actions()}
         touched = {str(schema).lower() for schema in (*plan.create_schemas, *plan.align_schemas)}
@@ -282,14 +284,14 @@ class SyncRun:
             [schema for schema in self._planned.schemas if schema.key not in touched]
         )
         changed = [model for model in wanted if model.qualified_name.key in planned]
-        verified = self._confirm(changed, stop)
+        verified, unverified = self._confirm(changed, stop)
         looked_at = {model.qualified_name.key for model in wanted} - planned
         self._recorder.records.adopt(
             [model for model in self._models if model.qualified_name.key in looked_at], self._observed
         )
         if not stop.is_requested():
             renew(self._recorder, self._pipeline.versions, self._planned.replaced)
-        return verified
+        return verified, unverified
 
     def _save(self, plan: TablePlan) -> Unsaved | None:
         """Save what was found and done; return why that was not possible."""
@@ -351,20 +353,23 @@ class SyncRun:
             self._recorder.synchronize(observed, managed=None, policy=self._pipeline.planner.policy)
             self._observed = self._observed.with_tables(observed)
 
-    def _confirm(self, changed: Sequence[Table], stop: Stop) -> frozenset[str]:
+    def _confirm(self, changed: Sequence[Table], stop: Stop) -> tuple[frozenset[str], str]:
         """Look at the changed tables once more: what became of them, and at which version.
 
         Returns:
-            Those that are as they were meant to be, by `QualifiedName.key`; none once the run is to end.
+            Those that are as they were meant to be, by `QualifiedName.key`, none once the run is to end; and why
+            none is, if that is so.
         """
         if not changed or self._pipeline.versions is None or stop.is_requested():
-            return frozenset()
+            return frozenset(), ""
         try:
             self._recorder.note_versions(self._pipeline.versions)
             if stop.is_requested():
-                return frozenset()
+                return frozenset(), ""
             found = self._pipeline.reader.snapshot_directly(changed)
-            return self._recorder.confirm(changed, found, self._policy)
         except _UNREADABLE as error:  # what was applied is recorded all the same
-            self._recorder.warn(f"what was applied could not be looked at once more: {error}")
-            return frozenset()
+            unverified = f"what was applied could not be looked at once more: {error}"
+            self._recorder.warn(unverified)
+            return frozenset(), unverified
+        verified = self._recorder.confirm(changed, found, self._policy)
+        return verified, "" if verified else NOT_SHOWN_YET

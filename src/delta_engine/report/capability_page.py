@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
-from delta_engine.capabilities import DATABRICKS, OPEN_SOURCE, Capabilities, Feature
+from delta_engine.capabilities import (
+    DATABRICKS,
+    DATABRICKS_SPARK,
+    LEAST_RUNTIMES,
+    OPEN_SOURCE,
+    OPEN_SOURCE_CATALOG,
+    REFUSED_BY_CLASS,
+    Capabilities,
+    Feature,
+)
 
 _HOW = {
     Feature.COLUMNS: "added in place; dropped with consent (`drop_column`)",
@@ -50,17 +59,62 @@ each *yes*. *Refused* means: the model is refused before anything is read, with 
 should do without, such as a laptop's, says so: `backend: {type: oss, leave_out: [tags, grants]}`. The refusal
 names the word to write there.
 
+Renames and parts of streaming tables are refused in the plan instead, and only where they need a statement. Both
+backends of Databricks read streaming tables, and set the comment of one: `COMMENT ON TABLE` runs everywhere.
+
+"""
+
+_BACKENDS = (DATABRICKS_SPARK, DATABRICKS, OPEN_SOURCE, OPEN_SOURCE_CATALOG)
+
+_RUNTIMES = """
+## Runtimes
+
+`databricks` finds out which runtime it is on. Jobs and notebooks have the version in their environment. From
+outside, databricks-connect takes one statement to ask. An older runtime gets the same plan in more statements, one
+column per `ALTER COLUMN`. So does a runtime that does not say its version. Serverless compute and SQL warehouses
+have everything on this page.
+
+| what | least runtime |
+| --- | --- |
+"""
+
+_CATALOGS = """
+## Catalogs of Spark
+
+With `backend: {type: oss, names: catalog}` a table's catalog decides what it takes. Some implementations are known to
+refuse a statement; the engine finds them by their class in the session's `spark.sql.catalog.<name>`, and refuses a
+plan that needs it. What it does not know is tried, and the catalog's own error is shown.
+
+| class | refuses |
+| --- | --- |
 """
 
 
 def capability_page() -> str:
     """Return the page as Markdown."""
-    lines = ["| what | how it changes | databricks | oss |", "| --- | --- | --- | --- |"]
-    lines += [
-        f"| {feature.value} | {_HOW[feature]} | {_answer(DATABRICKS, feature)} | {_answer(OPEN_SOURCE, feature)} |"
-        for feature in Feature
+    lines = [
+        _row("what", "how it changes", *(one.name for one in _BACKENDS)),
+        _row(*["---"] * (2 + len(_BACKENDS))),
+        *(
+            _row(feature.value, _HOW[feature], *(_answer(one, feature) for one in _BACKENDS))
+            for feature in Feature
+        ),
+        _RUNTIMES.rstrip("\n"),
+        *(_row(feature.value, ".".join(map(str, least))) for feature, least in LEAST_RUNTIMES.items()),
+        _CATALOGS.rstrip("\n"),
+        *(
+            _row(
+                f"`{implementation}`",
+                "; ".join(f"{feature.value}: {reason}" for feature, reason in refused.items()),
+            )
+            for implementation, refused in REFUSED_BY_CLASS.items()
+        ),
     ]
     return _INTRODUCTION + "\n".join(lines) + "\n"
+
+
+def _row(*cells: str) -> str:
+    return f"| {' | '.join(cells)} |"
 
 
 def _answer(capabilities: Capabilities, feature: Feature) -> str:

@@ -143,6 +143,7 @@ class RunReport:
         tables: every table of the plan, sorted by name.
         warnings: what people should know.
         unsaved: why the deployment state could not be saved; empty if it was.
+        unverified: why no changed table is verified; empty if one is, or none was changed.
         left_out: what had to be left out because a report may only be so long; empty for nothing.
         format: always the same.
         version: of the format; fields may be added without a new one.
@@ -165,6 +166,7 @@ class RunReport:
     tables: tuple[TableRun, ...] = ()
     warnings: tuple[str, ...] = ()
     unsaved: str = ""
+    unverified: str = ""
     left_out: str = ""
     format: str = field(default=FORMAT)
     version: int = field(default=VERSION)
@@ -198,12 +200,14 @@ class RunEnd:
         warnings: what people should know.
         is_stopped: whether somebody ended it.
         unsaved: why the deployment state could not be saved; empty if it was.
+        unverified: why no changed table is verified; empty if one is, or none was changed.
     """
 
     at: Moment
     warnings: Sequence[str] = ()
     is_stopped: bool = False
     unsaved: str = ""
+    unverified: str = ""
 
 
 def run_report(
@@ -247,6 +251,7 @@ def run_report(
         tables=tables,
         warnings=tuple(map(redacted, end.warnings)),
         unsaved=redacted(end.unsaved),
+        unverified=redacted(end.unverified),
     )
 
 

@@ -1,4 +1,4 @@
-"""The rule that knows the platform: what it cannot do is refused before anything is read."""
+"""The rules that know the platform: what it cannot do is refused, in a model before anything is read, or in a plan."""
 
 from __future__ import annotations
 
@@ -6,9 +6,15 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from delta_engine.actions import AlignTable, TablePlan
+from delta_engine.aspects.column_renames import ColumnRename
+from delta_engine.aspects.table_comment import SetTableComment
+from delta_engine.aspects.table_names import RenameTable
 from delta_engine.capabilities import Capabilities, Feature
-from delta_engine.errors import InvalidModelError
+from delta_engine.errors import InvalidModelError, UnsafePlanError
 from delta_engine.models import Column, Table
+from delta_engine.policy import Policy
+from delta_engine.validation.refusals import plan_refusal
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +37,48 @@ class SupportedFeatures:
                         way_out=f"Leave it out of the model, or out of this environment: backend.leave_out: "
                         f"[{feature_name(feature)}].",
                     )
+
+
+@dataclass(frozen=True, slots=True)
+class SupportedChanges:
+    """A plan changes only what the environment's backend can change (docs/capabilities.md)."""
+
+    capabilities: Capabilities
+
+    def check(self, plan: TablePlan, policy: Policy) -> Iterator[UnsafePlanError]:
+        """Refuse what the platform refuses, with its reason; models that need no such statement may declare it."""
+        for align in plan.align_tables:
+            for feature, column in _changed_features(align):
+                reason = self.capabilities.refusal(feature, align.table.catalog)
+                if reason is not None:
+                    change, way_out = _CHANGES[feature]
+                    backend = self.capabilities.name
+                    yield plan_refusal(
+                        align, f"{change}, which the backend {backend} cannot do: {reason}", way_out, column
+                    )
+
+
+_CHANGES: Mapping[Feature, tuple[str, str]] = {
+    Feature.COLUMN_RENAMES: ("it would be renamed", "Keep the former name in the model."),
+    Feature.TABLE_RENAMES: ("it would be renamed", "Keep the former name in the model."),
+    Feature.STREAMING_TABLES: (
+        "tags or column comments of a streaming table would change",
+        "Use `backend: {type: databricks-warehouse}` in this environment, or leave tags and column comments to the "
+        "pipeline that makes the table.",
+    ),
+}
+"""What a plan does, and what to do instead."""
+
+
+def _changed_features(align: AlignTable) -> Iterator[tuple[Feature, str | None]]:
+    """Yield which of the features that some platform lacks a table needs, and for which column."""
+    for column in align.of_type(ColumnRename):
+        yield Feature.COLUMN_RENAMES, ".".join((*column.inside, column.desired))
+    if align.of_type(RenameTable):
+        yield Feature.TABLE_RENAMES, None
+    # COMMENT ON TABLE is for streaming tables too, and every runtime has it.
+    if align.is_streaming and len(align.of_type(SetTableComment)) < len(align.actions):
+        yield Feature.STREAMING_TABLES, None
 
 
 def feature_name(feature: Feature) -> str:

@@ -7,10 +7,11 @@ the validator's business. A new rule is a class with `check`, an entry here, and
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol, runtime_checkable
 
 from delta_engine.actions import TablePlan
+from delta_engine.capabilities import Capabilities
 from delta_engine.errors import InvalidModelError, UnsafePlanError
 from delta_engine.models import Table
 from delta_engine.policy import Policy
@@ -22,6 +23,7 @@ from delta_engine.validation import (
     model_rules,
     plan_rules,
 )
+from delta_engine.validation.capability_rules import SupportedChanges
 
 
 class ModelRule(Protocol):
@@ -107,6 +109,14 @@ class RuleSet:
 
     models: tuple[ModelRule, ...] = DEFAULT_MODEL_RULES
     plans: tuple[PlanRule, ...] = DEFAULT_PLAN_RULES
+
+    def on(self, capabilities: Capabilities) -> RuleSet:
+        """Return the rules for an opened platform, of which more is known than its configuration says."""
+        plans = (
+            SupportedChanges(capabilities) if isinstance(rule, SupportedChanges) else rule
+            for rule in self.plans
+        )
+        return replace(self, plans=tuple(plans))
 
     def descriptions(self) -> Iterator[RuleDescription]:
         """Yield what every rule is, in the order in which they are checked."""

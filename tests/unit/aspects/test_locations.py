@@ -16,6 +16,8 @@ from delta_engine.aspects.location import is_same_location
         ("s3://b/x", "s3://b/X", False),
         ("dbfs:/mnt/x", "/mnt/x/", True),
         ("file:///tmp/x", "file:/tmp/x", True),
+        ("/tmp/x", "file:/tmp/x", True),
+        ("/tmp/x", "s3://tmp/x", False),
         ("abfss://c@a.dfs.core.windows.net/x", "abfss://c@a.dfs.core.windows.net/x/", True),
     ],
 )

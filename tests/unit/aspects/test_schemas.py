@@ -204,6 +204,6 @@ def test_a_platform_without_schema_metadata_refuses_it() -> None:
     (refusal,) = schema_violations([SILVER], OPEN_SOURCE)
     assert str(refusal) == (
         "schemas.yml:2: schema dev.Silver: comments, tags, owners and grants of schemas cannot be declared for the "
-        "backend oss: only Unity Catalog has them. Leave it out of the models, or out of this environment: "
-        "backend.leave_out: [schema_metadata]."
+        "backend oss: only Unity Catalog on Databricks has them. Leave it out of the models, or out of this "
+        "environment: backend.leave_out: [schema_metadata]."
     )

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from delta_engine.config.settings import BackendType, SqlWarehouse, environments, load_settings
+from delta_engine.config.variables import from_environment, is_secret
 from delta_engine.errors import ConfigError
 from delta_engine.policy import Allowance, DestructiveKind
 from tests.unit.config.projects import CONFIG, Write, refusal
@@ -167,3 +168,39 @@ def test_an_environment_without_a_file(write: Write, tmp_path: Path) -> None:
         ConfigError, match=r"in the project's folder, or .* --conf-dir; `delta-engine init` makes a project\."
     ):
         load_settings(tmp_path / "nope", "dev")
+
+
+CATALOG = """\
+backend:
+  type: oss
+  names: catalog
+  spark:
+    spark.sql.catalog.unity.uri: "https://${n}"
+    spark.sql.catalog.unity.token: "Bearer ${env:UC_TOKEN}"
+"""
+
+
+def test_a_secret_of_a_catalog_stays_in_the_environment(write: Write, tmp_path: Path) -> None:
+    write("conf/dev.yml", CONFIG.replace("backend: {type: oss}\n", CATALOG))
+    spark = load_settings(tmp_path / "conf", "dev").spark
+    assert spark == {
+        "spark.sql.catalog.unity.uri": "https://7",
+        "spark.sql.catalog.unity.token": "Bearer ${env:UC_TOKEN}",
+    }
+    token = spark["spark.sql.catalog.unity.token"]
+    assert is_secret(token)
+    assert not is_secret(spark["spark.sql.catalog.unity.uri"])
+    assert from_environment(token, {"UC_TOKEN": "x"}) == "Bearer x"
+
+
+@pytest.mark.parametrize("environ", [{}, {"UC_TOKEN": ""}])
+def test_a_secret_that_is_not_set_is_refused(environ: dict[str, str]) -> None:
+    with pytest.raises(ConfigError, match="the environment variable UC_TOKEN is not set"):
+        from_environment("${env:UC_TOKEN}", environ)
+
+
+def test_only_catalogs_take_secrets(write: Write, tmp_path: Path) -> None:
+    other = CATALOG.replace("spark.sql.catalog.unity.token", "spark.hadoop.fs.s3a.secret.key")
+    write("conf/dev.yml", CONFIG.replace("backend: {type: oss}\n", other))
+    message = refusal(tmp_path)
+    assert message.startswith("conf/dev.yml:7: unknown variable 'env:UC_TOKEN'")

@@ -10,6 +10,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from delta_engine.capabilities import in_catalogs
+from delta_engine.errors import StatementError
 from delta_engine.sql_runner import Row
 from tests.builders import observed
 from tests.commandline import CommandLine
@@ -325,3 +327,37 @@ def test_another_environment(project: PlanProject) -> None:
         "refused: plan.json: the plan is for the environment 'local', not for 'prod'. Apply it with "
         "`delta-engine -e local apply`, or make one for prod.\n"
     )
+
+
+def test_a_run_that_verified_nothing_says_why(project: PlanProject) -> None:
+    project.platform.second_look_error = StatementError(
+        "java.lang.NoSuchFieldError: UNITY", sql="DESCRIBE", error_class=None
+    )
+    project.plan()
+    applied = project.apply()
+    assert (applied.code, applied.stdout.splitlines()[-1]) == (
+        0,
+        "applied: 2 tables, 2 statements; none is verified: what was applied could not be looked at once more: "
+        "java.lang.NoSuchFieldError: UNITY",
+    )
+
+
+def test_a_run_whose_changes_do_not_show_yet_says_so(synced: PlanProject) -> None:
+    synced.platform.shows = False
+    synced.plan()
+    applied = synced.apply()
+    assert applied.stdout.splitlines()[-1] == (
+        "applied: 1 table, 1 statement; none is verified: right after the apply the catalog did not show all of it "
+        "yet"
+    )
+
+
+def test_what_the_opened_catalog_refuses_is_refused_in_the_plan(synced: PlanProject) -> None:
+    models = synced.folder / "conf" / "models" / "tables.yml"
+    models.write_text(models.read_text().replace("{name: id,", "{name: key, renamed_from: id,"))
+    assert synced.plan().code == 0
+    synced.capabilities = in_catalogs({"dev": "io.unitycatalog.spark.UCSingleCatalog"})
+    refused = synced.run("plan")
+    assert refused.code == 3
+    assert "table dev.silver.a, column key: it would be renamed, which the backend" in refused.stderr
+    assert "open-source Unity Catalog does not rename columns yet" in refused.stderr

@@ -145,7 +145,8 @@ def test_what_a_platform_refuses_is_refused_with_its_reason() -> None:
     assert all(isinstance(refusal, InvalidModelError) for refusal in refusals)
     assert str(refusals[-1]).endswith(
         "table dev.silver.orders, column name: column masks cannot be declared for the backend oss: only Unity "
-        "Catalog has them. Leave it out of the model, or out of this environment: backend.leave_out: [column_masks]."
+        "Catalog on Databricks has them. Leave it out of the model, or out of this environment: backend.leave_out: "
+        "[column_masks]."
     )
     assert list(SupportedFeatures(DATABRICKS).check([EVERYTHING])) == []
 
@@ -164,6 +165,22 @@ def test_an_environment_does_without_what_its_backend_lacks(project: Path, delta
     assert (
         "backend.leave_out: unknown feature that this backend lacks 'tag'. Did you mean 'tags'?"
         in result.stderr
+    )
+
+
+def test_a_catalog_may_do_without_what_folders_lack(project: Path, delta_engine: CommandLine) -> None:
+    orders = project / "conf" / "models" / "orders.yml"
+    orders.write_text(orders.read_text() + "    location: s3://bucket/orders\n    tags: {team: sales}\n")
+    config = project / "conf" / "local.yml"
+    config.write_text(CONFIG.replace("{type: oss}", "{type: oss, names: catalog, leave_out: [tags]}"))
+    assert delta_engine("-e", "local", "validate").code == 0
+    config.write_text(
+        CONFIG.replace("{type: oss}", "{type: oss, names: catalog, leave_out: [tags, external_tables]}")
+    )
+    assert delta_engine("-e", "local", "validate").code == 0
+    config.write_text(CONFIG.replace("{type: oss}", "{type: oss, names: catalog}"))
+    assert "tags cannot be declared for the backend oss with names: catalog" in (
+        delta_engine("-e", "local", "validate").stderr
     )
 
 

@@ -1,0 +1,75 @@
+"""What `names: catalog` can do and folders cannot, walked on real Delta in Spark's session catalog."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from delta_engine.backends import catalog_backend
+from delta_engine.capabilities import OPEN_SOURCE, OPEN_SOURCE_CATALOG, Feature
+from delta_engine.errors import UnsafePlanError
+from delta_engine.models import Table
+from tests.capability_walks import WALKS, engine_over, orders, walk_steps
+from tests.deployment_builders import deployment_over
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.integration
+
+CATALOG = "spark_catalog"
+ONLY_BY_NAME = [one for one in OPEN_SOURCE.refused if one not in OPEN_SOURCE_CATALOG.refused]
+
+
+@pytest.fixture
+def schema(spark: SparkSession) -> Iterator[str]:
+    """Return a schema of the session catalog that is not there yet; it goes afterwards."""
+    yield "silver"
+    spark.sql(f"DROP SCHEMA IF EXISTS {CATALOG}.silver CASCADE")
+
+
+@pytest.mark.usefixtures("schema")
+@pytest.mark.parametrize("feature", [*ONLY_BY_NAME, Feature.COLUMN_RENAMES], ids=lambda feature: feature.name)
+def test_names_in_a_catalog(feature: Feature, spark: SparkSession, tmp_path: Path) -> None:
+    def here(model: Table) -> Table:
+        folder = str(tmp_path / "orders") if model.location else None
+        return replace(model, catalog_name=CATALOG, location=folder)
+
+    steps = [[*map(here, models)] for models in WALKS[feature].steps]
+    walk_steps(engine_over(catalog_backend(spark), deployment_over(tmp_path)), feature, steps)
+
+
+@pytest.mark.usefixtures("schema")
+def test_an_external_table_is_read_with_its_location(spark: SparkSession, tmp_path: Path) -> None:
+    backend = catalog_backend(spark)
+    spark.sql(f"CREATE SCHEMA {CATALOG}.silver")
+    spark.sql(f"CREATE TABLE {CATALOG}.silver.orders (id BIGINT) USING delta LOCATION '{tmp_path}/orders'")
+    model = replace(orders(), catalog_name=CATALOG)
+    state = backend.reader.snapshot([model]).table(model.qualified_name)
+    assert state.location == f"file:{tmp_path}/orders"
+    engine = engine_over(backend, deployment_over(tmp_path))
+    (refusal,) = engine.preview([replace(model, columns=state.columns)]).refusals
+    assert isinstance(refusal, UnsafePlanError)
+    assert "its location would change" in str(refusal)
+
+
+def test_catalogs_are_known_by_their_class(spark: SparkSession) -> None:
+    session = spark.newSession()
+    session.conf.set("spark.sql.catalog.Unity", "io.unitycatalog.spark.UCSingleCatalog")
+    session.conf.set("spark.sql.catalog.Unity.uri", "http://localhost:8080")
+    capabilities = catalog_backend(session).capabilities
+    assert capabilities.refused_in.keys() == {"unity"}
+    assert capabilities.refusal(Feature.COLUMN_RENAMES, "UNITY")
+    assert capabilities.refusal(Feature.COLUMN_RENAMES, CATALOG) is None
+
+
+def test_jars_of_the_user_stand_first_on_the_class_path(spark: SparkSession) -> None:
+    assert spark.sparkContext._jvm is not None
+    loader = spark.sparkContext._jvm.Thread.currentThread().getContextClassLoader()
+    jars = [str(url).rsplit("/", 1)[1] for url in loader.getURLs()]
+    assert jars[0].startswith("spark-catalyst_")
+    assert any(jar.startswith("delta-spark_") for jar in jars[1:])
