@@ -35,7 +35,7 @@ from delta_engine.report.run_history import RunHistory
 from delta_engine.state.row_counts import SqlRowCounter
 from delta_engine.validation.capability_rules import SupportedFeatures, feature_name, without_features
 from delta_engine.validation.preflight import Preflight
-from delta_engine.validation.rules import DEFAULT_RULES, RuleSet
+from delta_engine.validation.rules import RuleSet
 from delta_engine.validation.schema_rules import schema_violations
 from delta_engine.validation.user_rules import add_user_rule
 from delta_engine.validation.validator import PlanValidator
@@ -58,7 +58,7 @@ class Project:
 
     settings: Settings
     models: tuple[Table, ...]
-    rules: RuleSet = DEFAULT_RULES
+    rules: RuleSet
     schemas: tuple[Schema, ...] = ()
     is_partial: bool = False
 
@@ -112,7 +112,8 @@ def load_rules(settings: Settings) -> RuleSet:
     Raises:
         ConfigError: one cannot be loaded, or is no rule.
     """
-    rules = RuleSet(models=(*DEFAULT_RULES.models, SupportedFeatures(_capabilities(settings))))
+    rules = PlanValidator.default_rules()
+    rules = replace(rules, models=(*rules.models, SupportedFeatures(_capabilities(settings))))
     for reference in settings.policy.rules:
         rules = load_reference(
             reference,

@@ -105,8 +105,8 @@ class RuleSet:
         plans: the checks of plans.
     """
 
-    models: tuple[ModelRule, ...] = DEFAULT_MODEL_RULES
-    plans: tuple[PlanRule, ...] = DEFAULT_PLAN_RULES
+    models: tuple[ModelRule, ...]
+    plans: tuple[PlanRule, ...]
 
     def descriptions(self) -> Iterator[RuleDescription]:
         """Yield what every rule is, in the order in which they are checked."""
@@ -155,7 +155,3 @@ def _identity(rule: object) -> tuple[str, str | None]:
 
 def _first_paragraph(documented: str | None) -> str:
     return " ".join((documented or "").strip().split("\n\n")[0].split())
-
-
-DEFAULT_RULES = RuleSet()
-"""The engine's own."""
