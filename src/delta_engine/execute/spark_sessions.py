@@ -57,7 +57,7 @@ def open_local_session(settings: Mapping[str, str], *, scratch: Path) -> SparkSe
         SparkStartError: Java did not start.
     """
     jars = ",".join(map(str, delta_jars()))
-    java()
+    program = java()
     import pyspark
     from pyspark import SparkConf
     from pyspark.errors import PySparkRuntimeError
@@ -81,7 +81,7 @@ def open_local_session(settings: Mapping[str, str], *, scratch: Path) -> SparkSe
             session = _started(conf)
     except PySparkRuntimeError as error:
         raise SparkStartError(
-            f"Spark could not be started: {error} Set {_LOG_VARIABLE}=1 to see what Java says."
+            f"Spark could not be started with {program}: {error} Set {_LOG_VARIABLE}=1 to see what Java says."
         ) from error
     return session
 
