@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 EPILOG = (
     "Exit codes: 0 done, or nothing to do · 1 failed · 2 changes pending (plan --detailed-exitcode), "
     "or drift (drift --fail-on) · "
-    "3 refused: invalid model or config, unsafe or stale plan, wrong usage · 4 locked by somebody else · "
+    "3 refused: invalid model or config, unsafe or stale plan, wrong usage, no --yes without a terminal · 4 locked by somebody else · "
     "5 applied in part, or not recorded · 130 stopped by Ctrl-C, what was done is recorded"
 )
 
@@ -185,7 +185,7 @@ def sync(
     timings: Timings = False,
     preflight: CountsChecks = False,
 ) -> None:
-    """Bring the catalog to the models: lock, plan, check, ask on a terminal, apply, record."""
+    """Bring the catalog to the models: lock, plan, check, ask, apply, record."""
     from delta_engine.cli.commands import Rendering, show_plan, sync_models
     from delta_engine.cli.results import Results
 

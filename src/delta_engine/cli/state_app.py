@@ -104,11 +104,12 @@ def restore(
 def migrate(
     ctx: typer.Context,
     dry_run: Annotated[bool, flag("--dry-run", help="Say what would be done, and stop.")] = False,
+    yes: Yes = False,
 ) -> None:
     """Save the document in the current format; the old one is kept as a backup."""
     from delta_engine.cli.state_commands import migrate_state
 
-    migrate_state(ctx.obj, dry_run=dry_run)
+    migrate_state(ctx.obj, dry_run=dry_run, yes=yes)
 
 
 @state_app.command(epilog="Example: delta-engine -e prod state rm dev.silver.old_orders")
@@ -128,11 +129,12 @@ def mv(
     ctx: typer.Context,
     old: Annotated[str, typer.Argument(metavar="OLD", help="catalog.schema.table as recorded.")],
     new: Annotated[str, typer.Argument(metavar="NEW", help="catalog.schema.table as it is now.")],
+    yes: Yes = False,
 ) -> None:
     """Record a table under another name, after it was renamed in the catalog and in its model."""
     from delta_engine.cli.state_commands import move_table
 
-    move_table(ctx.obj, old, new)
+    move_table(ctx.obj, old, new, yes=yes)
 
 
 @state_app.command(epilog="Example: delta-engine -e prod state sync")

@@ -141,7 +141,7 @@ def restore_state(context: Context, source: str, *, force: bool, yes: bool) -> N
     say(f"restored as serial {saved.state.serial}")
 
 
-def migrate_state(context: Context, *, dry_run: bool) -> None:
+def migrate_state(context: Context, *, dry_run: bool, yes: bool) -> None:
     """Bring the document to the current format."""
     opened = _open(context)
     if dry_run:
@@ -149,6 +149,9 @@ def migrate_state(context: Context, *, dry_run: bool) -> None:
         would = "nothing to do" if version == VERSION else f"would be saved in format {VERSION}"
         say(f"{opened.deployment.repository.location}: format {version}, {would}")
         return
+    current = opened.deployment.repository.load()
+    if current is not None and current.format_version != VERSION:
+        confirm(f"Save the document in format {VERSION} instead of {current.format_version}?", yes=yes)
     migrated_from = opened.deployment.migrate(print_note)
     if migrated_from is None:
         say(f"nothing to do: the document is in format {VERSION}")
@@ -169,11 +172,12 @@ def remove_resources(context: Context, names: Sequence[str], *, yes: bool) -> No
     say(f"forgot {counted(len(keys), 'resource')}")
 
 
-def move_table(context: Context, old: str, new: str) -> None:
+def move_table(context: Context, old: str, new: str, *, yes: bool) -> None:
     """Record a table under another name."""
     opened = _open(context)
     with opened.deployment.locked("state mv", print_note) as run:
         state = with_renamed_table(run.recorder.state, _qualified_name(old), _qualified_name(new))
+        confirm(f"Record {old} as {new}? The table itself stays as it is.", yes=yes)
         run.recorder.save_edited(state)
     say(f"{old} is recorded as {new}")
 
