@@ -171,7 +171,7 @@ def open_engine(
 
 
 def _load(context: Context, tables: Sequence[str], allow: Sequence[str] = ()) -> Project:
-    return load_project(context.conf_dir, context.require_environment(), tables=tables, allow=allow)
+    return load_project(*context.place(), tables=tables, allow=allow)
 
 
 def _show(

@@ -20,7 +20,8 @@ VERSION = 1
 
 def show_rules(context: Context, *, as_json: bool) -> None:
     """Print every rule: the engine's own, and those of the named environment."""
-    settings = load_settings(context.conf_dir, context.environment) if context.environment else None
+    is_named = context.environment or context.default_environment
+    settings = load_settings(*context.place()) if is_named else None
     rules = load_rules(settings) if settings else PlanValidator.default_rules()
     described = list(rules.descriptions())
     if as_json:

@@ -7,8 +7,10 @@ from typing import Annotated
 import typer
 
 from delta_engine.cli.options import Json, Yes, flag
+from delta_engine.cli.project_group import ProjectGroup
 
 state_app = typer.Typer(
+    cls=ProjectGroup,
     help="The deployment state: what was applied last, by whom, and what became of it.",
     no_args_is_help=True,
     context_settings={"help_option_names": ["-h", "--help"]},

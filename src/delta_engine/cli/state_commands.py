@@ -211,7 +211,7 @@ def break_lock(context: Context, *, yes: bool) -> None:
 
 
 def _open(context: Context) -> _Opened:
-    settings = load_settings(context.conf_dir, context.require_environment())
+    settings = load_settings(*context.place())
     backend = None
     if state_needs_backend(settings):
         with status("starting …"):

@@ -15,6 +15,11 @@ def current_context() -> Mapping[str, str]:
     return _CONTEXT.get()
 
 
+def learn(**known: str) -> None:
+    """Know more from now on, until the surrounding `in_context` ends."""
+    _CONTEXT.set(MappingProxyType({**_CONTEXT.get(), **known}))
+
+
 @contextmanager
 def in_context(**known: str) -> Iterator[None]:
     """Know more, in this thread and in those that copy its context."""
