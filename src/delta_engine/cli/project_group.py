@@ -31,7 +31,7 @@ class ProjectGroup(TyperGroup):
         return command
 
 
-def with_options(context: Context, **given: tuple[object, ...]) -> Context:
+def with_options(context: Context, **given: tuple[Any, ...]) -> Context:
     """Return the context with what further options say.
 
     Args:

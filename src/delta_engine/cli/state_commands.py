@@ -33,6 +33,7 @@ from delta_engine.policy import matches_any
 from delta_engine.report.plan_tree import counted, describe_change
 from delta_engine.report.state_documents import diff_document, resources_document, versions_document
 from delta_engine.report.visible import visible
+from delta_engine.telemetry.context import command
 
 _COLOURS = {
     Status.HEALTHY: "green",
@@ -63,7 +64,7 @@ class _Opened:
             raise StateMismatchError(
                 "there is no deployment state yet",
                 where=self.deployment.repository.location,
-                way_out=f"The first `delta-engine -e {self.settings.environment} sync` makes it.",
+                way_out=f"The first {command('sync')} makes it.",
             )
         return loaded
 

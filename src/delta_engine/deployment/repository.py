@@ -8,6 +8,7 @@ carries our write id is ours, whatever the store said.
 from __future__ import annotations
 
 import dataclasses
+import shlex
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -34,6 +35,7 @@ from delta_engine.deployment.local_files import write_atomically
 from delta_engine.deployment.ports import Identity, StateStore, StateVersion, StoredDocument
 from delta_engine.deployment.remnants import lost_identity
 from delta_engine.deployment.stamps import new_id, utc_now
+from delta_engine.telemetry.context import command
 
 _ATTEMPTS = 3
 
@@ -159,7 +161,7 @@ class StateRepository:
             raise StateMismatchError(
                 f"there is no version {version_id!r}",
                 where=self.location,
-                way_out="`delta-engine state versions` lists them.",
+                way_out=f"{command('state versions', self._environment)} lists them.",
             )
         return self.decode(data, where=f"version {version_id} of {self.location}")
 
@@ -314,9 +316,10 @@ class StateRepository:
                 write_atomically(folder / name, data)
             except OSError:
                 continue
+            restore = command(f"state restore {shlex.quote(str(folder / name))}", self._environment)
             return UnsavedStateError(
                 f"the deployment state could not be saved: {error}\nIt lies in {folder / name}. When the store "
-                f"works again: delta-engine -e {self._environment} state restore '{folder / name}'"
+                f"works again: {restore}"
             )
         return UnsavedStateError(
             f"the deployment state could not be saved, nor written to {self._errored_dir} or {gettempdir()}: "

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from hashlib import sha256
 
-from delta_engine.deployment.codec import RESTORE
+from delta_engine.deployment.codec import restore_hint
 from delta_engine.deployment.databricks.delta_row import DeltaRow, Value
 from delta_engine.deployment.databricks.volume_files import VolumeFiles
 from delta_engine.deployment.errors import ConflictError, CorruptStateError, StoreError, UncertainWriteError
@@ -71,7 +71,7 @@ class DatabricksStateStore:
         if compressed is None or sha256(compressed).hexdigest() != head["sha256"]:
             what = "is gone" if compressed is None else "does not match the head's checksum"
             raise CorruptStateError(
-                f"the document {blob} {what}", where=self.location, way_out=RESTORE, stored=left
+                f"the document {blob} {what}", where=self.location, way_out=restore_hint(), stored=left
             )
         return StoredDocument(data=_decompressed(compressed, blob, left), token=left.token)
 
