@@ -132,7 +132,7 @@ class StateRepository:
         before = base.state.serial if base else 0
         earlier = (base.state.write_id, *base.state.recent_write_ids) if base else ()
         successor = self._successor(state, before, earlier, write_id or self._new_write_id())
-        return self._save(successor, base and base.stored, lambda: self._keep(base))
+        return self._save(successor, base.stored if base else None, lambda: self._keep(base))
 
     def versions(self) -> Sequence[StateVersion]:
         """Return the earlier documents that are kept, newest first."""

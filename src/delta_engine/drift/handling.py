@@ -35,7 +35,8 @@ _BEYOND_MODELS = (DriftKind.TABLE_DELETED, DriftKind.TABLE_REPLACED)
 def _way_out() -> str:
     return (
         f"{command('drift')} tells more; {command('drift --accept')} takes it into the models, "
-        f"{command('drift --revert')} undoes it where a plan can, and `policy.drift: revert` lets every sync undo such changes."
+        f"{command('drift --revert')} undoes it where a plan can, "
+        "and `policy.drift: revert` lets every sync undo such changes."
     )
 
 
@@ -281,5 +282,6 @@ def _lossy(table: DetectedTable, old: str, new: str, *, is_sure: bool) -> DriftR
         f"{what} {new!r}, and a plan could only drop that and add an empty {old!r}",
         table=str(table.name),
         column=old,
-        way_out=f"Rename it back with {back}, take it in with {command('drift --accept')}, or leave this table out with -t.",
+        way_out=f"Rename it back with {back}, take it in with {command('drift --accept')}, "
+        "or leave this table out with -t.",
     )
