@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import stat
 from pathlib import Path
 from typing import Final
 
@@ -17,8 +18,8 @@ def find_conf_dir(folder: Path) -> Path:
 
     A folder with a `conf` of its own is taken for a project as it is. Of the folders above, the nearest one counts
     whose `conf` holds an environment: a `conf/<name>.yml` that says `environment: <name>`, which a folder of that name
-    for other purposes does not. The search ends with the root of a git repository, and before the home folder and the
-    root of the file system.
+    for other purposes does not. The search ends with the root of a git repository, and before the home folder, the root
+    of the file system and a folder in which everybody may write, such as `/tmp`: a configuration names code that is run.
 
     Args:
         folder: where to begin; absolute.
@@ -31,6 +32,8 @@ def find_conf_dir(folder: Path) -> Path:
     home = _home()
     for inside, above in zip((folder, *folder.parents), folder.parents, strict=False):
         if inside == home or (inside / ".git").exists() or above in (home, above.parent):
+            break
+        if above.stat().st_mode & stat.S_IWOTH:
             break
         if _holds_an_environment(above / CONF_DIR):
             return above / CONF_DIR

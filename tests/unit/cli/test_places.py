@@ -153,6 +153,16 @@ def test_the_search_ends_with_a_git_repository(tmp_path: Path) -> None:
     assert find_conf_dir(repository / "docs") == conf_dir
 
 
+def test_the_search_ends_before_a_folder_in_which_everybody_may_write(tmp_path: Path) -> None:
+    shared = tmp_path / "shared"
+    make_project(shared)
+    (shared / "mine").mkdir()
+    shared.chmod(0o1777)
+    assert find_conf_dir(shared / "mine") == Path("conf")
+    shared.chmod(0o755)
+    assert find_conf_dir(shared / "mine") == shared / "conf"
+
+
 def test_the_search_ends_before_the_home_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     home = tmp_path / "home"
     monkeypatch.setenv("HOME", str(home))

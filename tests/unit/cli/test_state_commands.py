@@ -91,7 +91,7 @@ def test_versions_diff_and_restore(state: CommandLine, folder: Path) -> None:
     assert state("-e", "local", "state", "diff", "--json").code == 0
     missing = state("-e", "local", "state", "restore", "99", "--yes")
     assert missing.code == 3
-    assert "there is no version '99'. `delta-engine state versions` lists them." in missing.stderr
+    assert "there is no version '99'. `delta-engine -e local state versions` lists them." in missing.stderr
 
 
 def test_restoring_a_file(state: CommandLine, folder: Path, project: Path) -> None:
@@ -127,8 +127,9 @@ def test_restoring_over_a_broken_document(state: CommandLine, folder: Path) -> N
     assert broken.code == 3
     assert str(document) in broken.stderr
     assert "state restore" in broken.stderr
-    restored = state("-e", "local", "state", "restore", "00000001-" + _write_id(folder), "--yes")
-    assert restored.code == 0
+    assert "00000001-" + _write_id(folder) in state("-e", "local", "state", "versions").stdout
+    restored = state("-e", "local", "state", "restore", "1", "--yes")
+    assert (restored.code, restored.stdout) == (0, "restored as serial 3\n")
     assert "kept as a backup" in restored.stderr
     assert state("-e", "local", "state", "list").stdout.count("\n") == 1
     assert len(list(folder.glob("*.backup.json"))) == 1
