@@ -51,7 +51,7 @@ def _about_its_environment(task: Callable[Task, Result]) -> Callable[Task, Resul
 
     @wraps(task)
     def run(*args: Task.args, **kwargs: Task.kwargs) -> Result:
-        with in_context(environment=str(kwargs["environment"])):
+        with in_context(environment=str(kwargs.get("environment", ""))):
             return task(*args, **kwargs)
 
     return run

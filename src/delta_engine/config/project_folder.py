@@ -19,7 +19,7 @@ def find_conf_dir(folder: Path) -> Path:
     A folder with a `conf` of its own is taken for a project as it is. Of the folders above, the nearest one counts
     whose `conf` holds an environment: a `conf/<name>.yml` that says `environment: <name>`, which a folder of that name
     for other purposes does not. The search ends with the root of a git repository, and before the home folder, the root
-    of the file system and a folder in which everybody may write, such as `/tmp`: a configuration names code that is run.
+    of the file system and a folder in which everybody may write, such as `/tmp`: configurations name code that is run.
 
     Args:
         folder: where to begin; absolute.
