@@ -29,7 +29,10 @@ find_python() {
 
 check_java() {
     java=java
-    [ -z "${JAVA_HOME:-}" ] || java=$JAVA_HOME/bin/java
+    if [ -n "${JAVA_HOME:-}" ]; then
+        java=$JAVA_HOME/bin/java
+        [ -x "$java" ] || refuse "JAVA_HOME is $JAVA_HOME, and $java is not a program: $install_java"
+    fi
     # "17.0.15" is 17, and "1.8.0_412" is 8; macOS has a java that only says that there is none
     version=$("$java" -version 2>&1 | sed -n 's/.*version "\(1\.\)\{0,1\}\([0-9]*\).*/\2/p' | head -n 1)
     case "$version" in

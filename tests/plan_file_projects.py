@@ -204,7 +204,7 @@ class PlanProject:
 
     def sync(self) -> None:
         """Bring the platform to the models."""
-        assert self.run("sync").code == 0
+        assert self.run("sync", "--yes").code == 0
         self.platform.statements.clear()
 
     def plan(self, *options: str) -> Result:
@@ -215,7 +215,7 @@ class PlanProject:
 
     def apply(self, *options: str, environment: str = "local") -> Result:
         """Apply the plan file."""
-        return self.run("apply", "plan.json", *options, environment=environment)
+        return self.run("apply", "plan.json", "--yes", *options, environment=environment)
 
     @contextmanager
     def unchanged(self) -> Iterator[None]:

@@ -10,11 +10,19 @@ import json
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from datetime import datetime, timedelta, timezone
+from pathlib import Path
 
+import msgspec
 import pytest
 
-from delta_engine.deployment.errors import ConflictError
+from delta_engine.deployment.errors import (
+    ConflictError,
+    CorruptStateError,
+    StaleStateError,
+    StateMismatchError,
+)
 from delta_engine.deployment.lock_record import LockHolder, LockRecord
 from delta_engine.deployment.ports import (
     Identity,
@@ -24,6 +32,7 @@ from delta_engine.deployment.ports import (
     StateVersion,
     StoredDocument,
 )
+from tests.deployment_builders import deployment_over, deployment_state
 
 STATE_ID = "5f0c7c1e-3f5e-4b67-9f0f-6d4f2f9f8a11"
 RACERS = 8
@@ -76,6 +85,42 @@ def check_state_store_race(make_store: Callable[[], StateStore]) -> None:
         stored = make_store().read()
         assert stored is not None
         assert stored.data == document(serial, write_id=winner)
+
+
+def check_restore_of_a_lost_document(
+    make_store: Callable[[], StateStore], lose: Callable[[], object], folder: Path
+) -> None:
+    """Check that a kept version replaces a document that was damaged or removed, and nothing else does.
+
+    Args:
+        make_store: as everywhere here.
+        lose: damages or removes the current document, as the place has it.
+        folder: for what cannot be saved.
+    """
+    deployment = deployment_over(folder, store=make_store())
+    repository = deployment.repository
+    first = repository.save(deployment_state(serial=0), None)
+    base = repository.save(first.state, repository.save(first.state, first))
+    lose()
+    with suppress(CorruptStateError):
+        assert repository.load() is None
+
+    version = repository.load_version("1")
+    assert version == first.state
+    other_life = msgspec.structs.replace(version, state_id="another life", serial=99)
+    outdated = msgspec.structs.replace(version, lineage="git:outdated")
+    for refused in (other_life, outdated):
+        with pytest.raises(StateMismatchError, match="--force"):
+            deployment.restore(refused, lambda _note: None, force=False, is_version=False)
+    restored = deployment.restore(version, lambda _note: None, force=False, is_version=True)
+    assert restored.state.serial > base.state.serial
+    assert restored.state.write_id != first.state.write_id
+    assert deployment_over(folder, store=make_store()).repository.load() == restored
+    with pytest.raises(StaleStateError):
+        repository.save(base.state, base)
+    following = repository.save(restored.state, restored)
+    serials = [int(one.version_id[:8]) for one in repository.versions() if one.version_id[:8].isdecimal()]
+    assert max(serials) < following.state.serial
 
 
 def check_journal_store(make_journal: Callable[[], JournalStore]) -> None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
 from delta_engine.errors import DeltaEngineError, raise_all
 from delta_engine.execute.action_runner import ApplyFailedError
@@ -24,6 +25,7 @@ from delta_engine.report.drift_text import summary
 from delta_engine.report.plan_html import plan_html
 from delta_engine.report.run_json import short_run_json
 from delta_engine.report.run_summary import JobSummary, drift_summary, pending_summary
+from delta_engine.telemetry.context import in_context
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -38,6 +40,21 @@ __all__ = [
     "run_sync",
     "words",
 ]
+
+
+Task = ParamSpec("Task")
+Result = TypeVar("Result")
+
+
+def _about_its_environment(task: Callable[Task, Result]) -> Callable[Task, Result]:
+    """Let what a task says name the environment that it is about."""
+
+    @wraps(task)
+    def run(*args: Task.args, **kwargs: Task.kwargs) -> Result:
+        with in_context(environment=str(kwargs.get("environment", ""))):
+            return task(*args, **kwargs)
+
+    return run
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,6 +72,7 @@ class SyncTaskResult:
     is_report_due: bool = False
 
 
+@_about_its_environment
 def run_sync(
     *,
     environment: str,
@@ -141,6 +159,7 @@ class DriftFoundError(DeltaEngineError):
     """There is drift that somebody wants to hear of."""
 
 
+@_about_its_environment
 def run_drift_report(
     *,
     environment: str,

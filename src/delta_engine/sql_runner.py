@@ -9,6 +9,7 @@ from datetime import datetime, timezone
 from typing import Protocol, TypeAlias
 
 from delta_engine.stop import Stop, current_stop
+from delta_engine.telemetry.context import current_context, learn
 
 Row: TypeAlias = Mapping[str, object]
 """One row of a result, by column name."""
@@ -39,9 +40,14 @@ def asking(parallelism: int) -> Iterator[ThreadPoolExecutor]:
     Args:
         parallelism: how many threads, at most.
     """
-    stop = Stop(within=current_stop())
+    stop, known = Stop(within=current_stop()), current_context()
+
+    def begin() -> None:
+        stop.heed()
+        learn(**known)
+
     with (
-        ThreadPoolExecutor(parallelism, thread_name_prefix="ask", initializer=stop.heed) as pool,
+        ThreadPoolExecutor(parallelism, thread_name_prefix="ask", initializer=begin) as pool,
         stop.at_errors(),
     ):
         try:

@@ -13,7 +13,7 @@ pytestmark = [pytest.mark.integration, pytest.mark.long]
 
 
 def test_both_end_well_and_nothing_is_lost(project: Path) -> None:
-    command = [str(Path(sys.executable).with_name("delta-engine")), "-e", "local", "sync"]
+    command = [str(Path(sys.executable).with_name("delta-engine")), "-e", "local", "sync", "--yes"]
     syncs = [
         subprocess.Popen(command, cwd=project, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         for _ in range(2)

@@ -47,7 +47,7 @@ def orders(spark: SparkSession, project: Path) -> str:
 def test_sync_twice(
     spark: SparkSession, delta_engine: CommandLine, project: Path, changes: list[str]
 ) -> None:
-    first = delta_engine("-e", "local", "sync")
+    first = delta_engine("-e", "local", "sync", "--yes")
     assert first.code == 0
     assert first.stderr == "created dev.silver.orders (1 statement)\n"
     assert first.stdout.endswith(
@@ -56,7 +56,7 @@ def test_sync_twice(
     )
     assert len(changes) == 1
 
-    second = delta_engine("-e", "local", "sync")
+    second = delta_engine("-e", "local", "sync", "--yes")
     assert (second.code, second.stdout, second.stderr) == (0, "local: no changes (1 model)\n", "")
     assert len(changes) == 1
 
@@ -68,7 +68,7 @@ def test_names_as_spark_resolves_them(spark: SparkSession, delta_engine: Command
     models = project / "conf" / "models" / "orders.yml"
     models.write_text(models.read_text().replace("schema: silver", "schema: by_name"))
     try:
-        assert delta_engine("-e", "local", "sync").code == 0
+        assert delta_engine("-e", "local", "sync", "--yes").code == 0
         assert spark.catalog.tableExists("spark_catalog.by_name.orders")
         assert delta_engine("-e", "local", "plan", "--detailed-exitcode").code == 0
     finally:
@@ -85,7 +85,7 @@ def test_a_plan_changes_nothing_and_says_so_by_its_exit_code(
     assert changes == []
     assert not (project / ".delta-engine" / "warehouse").exists()
 
-    delta_engine("-e", "local", "sync")
+    delta_engine("-e", "local", "sync", "--yes")
     assert delta_engine("-e", "local", "plan", "--detailed-exitcode").code == 0
     spark.sql(f"COMMENT ON TABLE {orders} IS 'by hand'")
     drifted = delta_engine("-e", "local", "plan", "--detailed-exitcode")
@@ -99,7 +99,7 @@ def test_json_documents(spark: SparkSession, delta_engine: CommandLine, project:
     assert plan["tables"][0]["statements"][0].startswith("CREATE TABLE")
     dry = json.loads(delta_engine("-e", "local", "sync", "--dry-run", "--json").stdout)
     assert dry == plan
-    summary = json.loads(delta_engine("-e", "local", "sync", "--json").stdout)
+    summary = json.loads(delta_engine("-e", "local", "sync", "--yes", "--json").stdout)
     counts = {what: count for what, count in summary["counts"].items() if count}
     assert counts == {"created": 1, "schemas": 1, "statements": 1, "verified": 1}
     assert json.loads(delta_engine("-e", "local", "plan", "--json").stdout)["tables"] == []
@@ -108,11 +108,11 @@ def test_json_documents(spark: SparkSession, delta_engine: CommandLine, project:
 def test_a_dropped_column_needs_consent(
     spark: SparkSession, delta_engine: CommandLine, project: Path, changes: list[str], orders: str
 ) -> None:
-    delta_engine("-e", "local", "sync")
+    delta_engine("-e", "local", "sync", "--yes")
     spark.sql(f"ALTER TABLE {orders} ADD COLUMNS (extra INT)")
     changes.clear()
 
-    refused = delta_engine("-e", "local", "sync")
+    refused = delta_engine("-e", "local", "sync", "--yes")
     assert refused.code == 3
     assert "- column extra: int  [loses data]" in refused.stdout
     assert refused.stderr.startswith(
@@ -120,7 +120,7 @@ def test_a_dropped_column_needs_consent(
     )
     assert changes == []
 
-    allowed = delta_engine("-e", "local", "sync", "--allow", "drop_column:silver.orders")
+    allowed = delta_engine("-e", "local", "sync", "--yes", "--allow", "drop_column:silver.orders")
     assert allowed.code == 0
     assert delta_engine("-e", "local", "plan", "--detailed-exitcode").code == 0
 
@@ -130,7 +130,7 @@ def test_a_missing_schema_needs_consent(
 ) -> None:
     config = project / "conf" / "local.yml"
     config.write_text(config.read_text().replace("create_schemas: true", "create_schemas: false"))
-    result = delta_engine("-e", "local", "sync")
+    result = delta_engine("-e", "local", "sync", "--yes")
     assert result.code == 3
     assert "schema dev.silver does not exist" in result.stderr
     assert not (project / ".delta-engine" / "warehouse").exists()
@@ -141,7 +141,7 @@ def test_something_else_in_the_tables_place(
 ) -> None:
     folder = project / ".delta-engine" / "warehouse" / "dev" / "silver" / "orders"
     spark.range(3).write.parquet(str(folder))
-    result = delta_engine("-e", "local", "sync")
+    result = delta_engine("-e", "local", "sync", "--yes")
     assert result.code == 3
     assert "table dev.silver.orders: it exists, but it is a folder of other files" in result.stderr
 
@@ -162,13 +162,13 @@ def test_an_unreadable_type_names_table_and_column(
 def test_one_failed_table_leaves_the_others_applied(
     spark: SparkSession, delta_engine: CommandLine, project: Path, orders: str
 ) -> None:
-    delta_engine("-e", "local", "sync")
+    delta_engine("-e", "local", "sync", "--yes")
     spark.sql(f"INSERT INTO {orders} VALUES (1, NULL, -1)")
     text = (project / "conf" / "models" / "orders.yml").read_text()
     (project / "conf" / "models" / "orders.yml").write_text(text + "    checks: {positive: amount > 0}\n")
     (project / "conf" / "models" / "lines.yml").write_text(text.replace("name: orders", "name: lines"))
 
-    result = delta_engine("-e", "local", "sync", "--json")
+    result = delta_engine("-e", "local", "sync", "--yes", "--json")
     assert result.code == 5
     summary = json.loads(result.stdout)
     lines, failed = summary["tables"]
@@ -178,7 +178,7 @@ def test_one_failed_table_leaves_the_others_applied(
     assert "failed: 1 of 2 tables failed:" in result.stderr
 
     spark.sql(f"DELETE FROM {orders} WHERE amount < 0")
-    assert delta_engine("-e", "local", "sync").code == 0
+    assert delta_engine("-e", "local", "sync", "--yes").code == 0
     assert delta_engine("-e", "local", "plan", "--detailed-exitcode").code == 0
 
 
@@ -190,7 +190,7 @@ def test_on_a_terminal_sync_asks(
     for stream in (sys.stdin, sys.stderr):
         monkeypatch.setattr(stream, "isatty", lambda: True, raising=False)
     monkeypatch.setattr("typer.confirm", _refuse)
-    result = delta_engine("-e", "local", "sync")
+    result = delta_engine("-e", "local", "sync", "--yes")
     assert result.code == 130
     assert not (project / ".delta-engine" / "warehouse").exists()
 
@@ -205,11 +205,11 @@ def test_a_locked_environment_is_left_alone_after_a_while(
     config = project / "conf" / "local.yml"
     config.write_text(config.read_text() + "state_backend: {type: local, lock: {timeout_seconds: 0}}\n")
     lease = FileLock(project / ".delta-engine" / "state", "local").acquire(HOLDER, timeout_seconds=0)
-    refused = delta_engine("-e", "local", "sync")
+    refused = delta_engine("-e", "local", "sync", "--yes")
     assert refused.code == 4
     assert "note: waiting for the lock: held by ana@example.com on build-7" in refused.stderr
     assert "locked: " in refused.stderr
     assert not (project / ".delta-engine" / "warehouse").exists()
     assert delta_engine("-e", "local", "plan").code == 0  # looking takes no lock
     lease.release()
-    assert delta_engine("-e", "local", "sync").code == 0
+    assert delta_engine("-e", "local", "sync", "--yes").code == 0

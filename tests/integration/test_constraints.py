@@ -216,7 +216,7 @@ def test_rows_are_looked_at_by_the_names_that_columns_and_fields_have_now(backen
 def test_the_command_line_refuses_over_rows(
     spark: SparkSession, project: Path, delta_engine: CommandLine
 ) -> None:
-    assert delta_engine("-e", "local", "sync").code == ExitCode.DONE
+    assert delta_engine("-e", "local", "sync", "--yes").code == ExitCode.DONE
     address = address_of_orders(project)
     spark.sql(f"INSERT INTO {address} VALUES (1, NULL, -1), (2, NULL, NULL)")
     path = project / "conf" / "models" / "orders.yml"

@@ -30,7 +30,12 @@ from delta_engine.sql_runner import Row, SqlRunner
 from tests.deployment_builders import HOLDER, deployment_state
 from tests.integration.counter_increments import VOLUME, increment, repository, volume_files
 from tests.integration.fake_files_api import FakeFilesApi, fake_files_api
-from tests.store_contract import check_journal_store, check_lock_records, check_state_store
+from tests.store_contract import (
+    check_journal_store,
+    check_lock_records,
+    check_restore_of_a_lost_document,
+    check_state_store,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -251,6 +256,19 @@ def test_a_document_that_does_not_match_its_head_is_refused(
     del api.files[blob]
     with pytest.raises(CorruptStateError, match="is gone"):
         documents.load()
+
+
+@pytest.mark.parametrize("left", [None, b"", b"garbage"])
+def test_a_lost_document_is_restored(
+    runner: SparkSqlRunner, api: FakeFilesApi, tmp_path: Path, left: bytes | None
+) -> None:
+    def lose() -> None:
+        current = max(path for path in api.files if "/documents/" in path)
+        del api.files[current]
+        if left is not None:
+            api.files[current] = left
+
+    check_restore_of_a_lost_document(lambda: store_over(runner, api, tmp_path), lose, tmp_path)
 
 
 def test_several_rows_for_one_environment_are_refused(

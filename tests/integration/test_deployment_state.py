@@ -37,7 +37,7 @@ def document(project: Path) -> Any:
 
 
 def test_a_sync_records_what_it_applied(delta_engine: CommandLine, project: Path, address: str) -> None:
-    assert delta_engine("-e", "local", "sync").code == 0
+    assert delta_engine("-e", "local", "sync", "--yes").code == 0
     first = document(project)
     assert (first["serial"], first["lineage"], first["environment"]["name"]) == (2, "unknown", "local")
     assert first["platform_version"] == "spark 4.1.1"
@@ -51,7 +51,7 @@ def test_a_sync_records_what_it_applied(delta_engine: CommandLine, project: Path
     assert (table["status"], table["metadata"]["delta_version"]) == ("healthy", 0)
     assert table["dependencies"] == ["schema.dev.silver"]
 
-    assert delta_engine("-e", "local", "sync").code == 0
+    assert delta_engine("-e", "local", "sync", "--yes").code == 0
     assert document(project) == first  # nothing to record, nothing saved
     assert not list((project / ".delta-engine" / "state" / "local.journal").iterdir())
 
@@ -59,7 +59,7 @@ def test_a_sync_records_what_it_applied(delta_engine: CommandLine, project: Path
 def test_a_property_that_was_applied_and_is_no_longer_declared_is_removed(
     delta_engine: CommandLine, project: Path, address: str, spark: SparkSession
 ) -> None:
-    assert delta_engine("-e", "local", "sync").code == 0
+    assert delta_engine("-e", "local", "sync", "--yes").code == 0
     spark.sql(f"ALTER TABLE {address} SET TBLPROPERTIES ('theirs' = '1')")
     models = project / "conf" / "models" / "orders.yml"
     models.write_text(
@@ -67,7 +67,7 @@ def test_a_property_that_was_applied_and_is_no_longer_declared_is_removed(
     )
     plan = delta_engine("-e", "local", "plan")
     assert "- property delta.autoOptimize.optimizeWrite: 'true'" in plan.stdout
-    assert delta_engine("-e", "local", "sync").code == 0
+    assert delta_engine("-e", "local", "sync", "--yes").code == 0
     found = {row["key"]: row["value"] for row in spark.sql(f"SHOW TBLPROPERTIES {address}").collect()}
     assert "delta.autoOptimize.optimizeWrite" not in found
     assert found["theirs"] == "1"
@@ -80,7 +80,7 @@ def test_a_property_that_was_applied_and_is_no_longer_declared_is_removed(
 def test_what_others_changed_is_recorded_on_demand(
     delta_engine: CommandLine, project: Path, address: str, spark: SparkSession
 ) -> None:
-    assert delta_engine("-e", "local", "sync").code == 0
+    assert delta_engine("-e", "local", "sync", "--yes").code == 0
     before = document(project)["resources"][KEY]["metadata"]["definition"]
     spark.sql(f"COMMENT ON TABLE {address} IS 'by hand'")
     spark.sql(f"CREATE TABLE {address.replace('orders', 'temp')} (id INT) USING delta")
@@ -96,7 +96,7 @@ def test_what_others_changed_is_recorded_on_demand(
     ]
     assert resources[KEY]["metadata"]["definition"] == before
 
-    assert delta_engine("-e", "local", "sync").code == 0
+    assert delta_engine("-e", "local", "sync", "--yes").code == 0
     assert document(project)["resources"][KEY]["status"] == "healthy"
     shown = delta_engine("-e", "local", "state", "list", "--status", "unmanaged").stdout
     assert shown == "unmanaged  table.dev.silver.temp\n"
@@ -105,10 +105,10 @@ def test_what_others_changed_is_recorded_on_demand(
 def test_tables_that_were_there_already_are_recorded_too(
     delta_engine: CommandLine, project: Path, address: str
 ) -> None:
-    assert delta_engine("-e", "local", "sync").code == 0
+    assert delta_engine("-e", "local", "sync", "--yes").code == 0
     for path in (project / ".delta-engine" / "state").glob("local.state.json"):
         path.unlink()
-    result = delta_engine("-e", "local", "sync")
+    result = delta_engine("-e", "local", "sync", "--yes")
     assert (result.code, result.stdout) == (0, "local: no changes (1 model)\n")
     assert document(project)["resources"][KEY]["status"] == "healthy"
 
@@ -116,12 +116,12 @@ def test_tables_that_were_there_already_are_recorded_too(
 def test_a_failed_table_is_recorded_with_its_statement(
     delta_engine: CommandLine, project: Path, address: str, spark: SparkSession
 ) -> None:
-    assert delta_engine("-e", "local", "sync").code == 0
+    assert delta_engine("-e", "local", "sync", "--yes").code == 0
     spark.sql(f"INSERT INTO {address} VALUES (1, NULL, NULL)")
     models = project / "conf" / "models" / "orders.yml"
     text = models.read_text().replace("Order total", "Sum")
     models.write_text(f"{text}    checks: {{positive: amount > 0}}\n")  # nobody counts the rows unasked
-    assert delta_engine("-e", "local", "sync").code == 1
+    assert delta_engine("-e", "local", "sync", "--yes").code == 1
     found = document(project)
     (checkpoint,) = found["metadata"]["checkpoints"]
     assert (checkpoint["status"], checkpoint["statements_done"]) == ("failed", 0)

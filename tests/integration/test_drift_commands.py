@@ -45,7 +45,7 @@ tables:
 def orders(spark: SparkSession, project: Path, delta_engine: CommandLine) -> str:
     """Sync dev.silver.orders, and return its address."""
     (project / "conf" / "models" / "orders.yml").write_text(COMMENTED)
-    assert delta_engine("-e", "local", "sync").code == 0
+    assert delta_engine("-e", "local", "sync", "--yes").code == 0
     return address_of_orders(project)
 
 
@@ -54,8 +54,8 @@ def test_without_drift_there_is_nothing_to_say(orders: str, delta_engine: Comman
     assert done.code == 0
     assert "Drifted Resources: 0\n\nDeleted Resources: 0\n\nUnmanaged Resources: 0\n" in done.stdout
     assert done.stdout.endswith("local: no drift in 1 table\n")
-    assert delta_engine("-e", "local", "drift", "--revert").stdout == "local: no changes to revert\n"
-    assert delta_engine("-e", "local", "drift", "--accept").stdout == "local: 0 tables to accept\n"
+    assert delta_engine("-e", "local", "drift", "--revert", "--yes").stdout == "local: no changes to revert\n"
+    assert delta_engine("-e", "local", "drift", "--accept", "--yes").stdout == "local: 0 tables to accept\n"
 
 
 def test_before_the_first_sync_everything_is_pending(
@@ -143,7 +143,7 @@ def test_accepted_drift_goes_into_the_yaml_and_leaves_its_layout_alone(
     assert "primary_key" not in text
     assert delta_engine("-e", "local", "plan", "--detailed-exitcode").code == 0
     assert delta_engine("-e", "local", "drift", "--fail-on", "low").code == 0
-    assert delta_engine("-e", "local", "sync").stdout.endswith("no changes (1 model)\n")
+    assert delta_engine("-e", "local", "sync", "--yes").stdout.endswith("no changes (1 model)\n")
 
 
 def test_a_reverted_rename_keeps_the_data(
@@ -155,7 +155,7 @@ def test_a_reverted_rename_keeps_the_data(
     assert delta_engine("-e", "local", "drift", "--revert", "--yes").code == 0
     assert float(spark.table(orders).collect()[0]["amount"]) == 7.5
     assert delta_engine("-e", "local", "drift", "--fail-on", "low").code == 0
-    assert delta_engine("-e", "local", "sync").stdout.endswith("no changes (1 model)\n")
+    assert delta_engine("-e", "local", "sync", "--yes").stdout.endswith("no changes (1 model)\n")
 
 
 def test_a_renamed_field_is_renamed_back_with_its_data(
@@ -166,11 +166,11 @@ def test_a_renamed_field_is_renamed_back_with_its_data(
         "    columns: [{name: st, type: 'struct<x: int, z: string>'}]\n"
         "    properties: {delta.columnMapping.mode: name}\n"
     )
-    assert delta_engine("-e", "local", "sync").code == 0
+    assert delta_engine("-e", "local", "sync", "--yes").code == 0
     address = address_of_orders(project)
     spark.sql(f"INSERT INTO {address} VALUES (named_struct('x', 7, 'z', 'a'))")
     spark.sql(f"ALTER TABLE {address} RENAME COLUMN st.x TO y")
-    refused = delta_engine("-e", "local", "sync", "--allow", "drop_column")
+    refused = delta_engine("-e", "local", "sync", "--yes", "--allow", "drop_column")
     assert "somebody renamed it to 'st.y'" in refused.stderr
     assert delta_engine("-e", "local", "drift", "--revert", "--yes").code == 0
     assert spark.table(address).select("st.x").collect()[0]["x"] == 7
@@ -185,11 +185,11 @@ def test_an_accepted_rename_renames_in_the_model(
     shown = delta_engine("-e", "local", "drift")
     assert "column amount: RENAMED to total" in shown.stdout
     assert "delta-engine -e local drift --revert\n" in shown.stdout
-    assert delta_engine("-e", "local", "sync").code == 3
-    assert delta_engine("-e", "local", "drift", "--accept").code == 0
+    assert delta_engine("-e", "local", "sync", "--yes").code == 3
+    assert delta_engine("-e", "local", "drift", "--accept", "--yes").code == 0
     text = (project / "conf" / "models" / "orders.yml").read_text("utf-8")
     assert """- {name: total, type: "decimal(18,2)", comment: 'Order total'}  # in euros""" in text
-    assert delta_engine("-e", "local", "sync").code == 0
+    assert delta_engine("-e", "local", "sync", "--yes").code == 0
     assert delta_engine("-e", "local", "drift", "--fail-on", "low").code == 0
 
 
@@ -199,12 +199,12 @@ def test_an_accepted_deletion_takes_the_model_away(
     models = project / "conf" / "models" / "orders.yml"
     second = COMMENTED.partition("tables:\n")[2].replace("name: orders ", "name: others ")
     models.write_text(COMMENTED + second)
-    assert delta_engine("-e", "local", "sync").code == 0
+    assert delta_engine("-e", "local", "sync", "--yes").code == 0
     shutil.rmtree(project / ".delta-engine" / "warehouse" / "dev" / "silver" / "orders")
-    refused = delta_engine("-e", "local", "sync")
+    refused = delta_engine("-e", "local", "sync", "--yes")
     assert refused.code == 3
     assert "table dev.silver.orders: somebody changed it behind the engine's back" in refused.stderr
-    assert delta_engine("-e", "local", "drift", "--accept").code == 0
+    assert delta_engine("-e", "local", "drift", "--accept", "--yes").code == 0
     text = models.read_text("utf-8")
     assert "name: others" in text
     assert "name: orders " not in text
@@ -221,9 +221,9 @@ def test_for_python_models_the_edit_is_printed(
     )
     conf = project / "conf" / "local.yml"
     conf.write_text(conf.read_text().replace('{yaml: ["conf/models/*.yml"]}', '{python: ["shop:tables"]}'))
-    assert delta_engine("-e", "local", "sync").code == 0
+    assert delta_engine("-e", "local", "sync", "--yes").code == 0
     spark.sql(f"ALTER TABLE {address_of_orders(project)} ADD COLUMNS (extra INT COMMENT 'hotfix')")
-    done = delta_engine("-e", "local", "drift", "--accept")
+    done = delta_engine("-e", "local", "drift", "--accept", "--yes")
     assert done.code == 0
     assert "shop.py:2" in done.stdout
     assert "Column('extra', 'int'" in done.stdout.replace('"', "'")
@@ -236,10 +236,10 @@ def test_for_python_models_the_edit_is_printed(
 def test_a_revert_restores_the_table(orders: str, spark: SparkSession, delta_engine: CommandLine) -> None:
     spark.sql(f"ALTER TABLE {orders} ALTER COLUMN amount COMMENT 'x'")
     spark.sql(f"ALTER TABLE {orders} ADD COLUMNS (extra INT)")
-    refused = delta_engine("-e", "local", "drift", "--revert")
+    refused = delta_engine("-e", "local", "drift", "--revert", "--yes")
     assert refused.code == 3
     assert "drop_column" in refused.stderr
-    done = delta_engine("-e", "local", "drift", "--revert", "--allow", "drop_column")
+    done = delta_engine("-e", "local", "drift", "--revert", "--yes", "--allow", "drop_column")
     assert done.code == 0
     assert "reverted: 1 table, " in done.stdout.splitlines()[-1]
     assert delta_engine("-e", "local", "drift", "--fail-on", "low").code == 0
@@ -267,7 +267,7 @@ def test_ignored_drift_is_reported_apart_and_left_alone_by_sync_and_revert(
     plan = delta_engine("-e", "local", "plan")
     assert "table comment" in plan.stdout
     assert "column amount" not in plan.stdout
-    for repair in (["sync"], ["drift", "--revert"]):
+    for repair in (["sync", "--yes"], ["drift", "--revert", "--yes"]):
         assert delta_engine("-e", "local", *repair).code == 0
         assert spark.table(orders).schema["amount"].metadata["comment"] == "theirs"
     states = json.loads(delta_engine("-e", "local", "state", "show", "--json").stdout)["resources"]
@@ -337,7 +337,7 @@ def test_what_was_imported_of_the_example_needs_nothing_and_is_what_was_declared
 ) -> None:
     shutil.copytree(ROOT / "conf", tmp_path / "conf")
     monkeypatch.chdir(tmp_path)
-    assert delta_engine("-e", "local", "sync").code == 0
+    assert delta_engine("-e", "local", "sync", "--yes").code == 0
     declared = load_models(load_settings(tmp_path / "conf", "local"))
     assert delta_engine("-e", "local", "import", "dev.silver", "--to", "imported.yml").code == 0
     assert "catalog: ${catalog}\n" in (tmp_path / "imported.yml").read_text("utf-8")
@@ -357,9 +357,9 @@ def test_what_no_edit_can_take_in_is_said(
 ) -> None:
     conf = project / "conf" / "local.yml"
     conf.write_text(conf.read_text() + "defaults: {table_properties: {team: sales}}\n")
-    assert delta_engine("-e", "local", "sync").code == 0
+    assert delta_engine("-e", "local", "sync", "--yes").code == 0
     spark.sql(f"ALTER TABLE {address_of_orders(project)} UNSET TBLPROPERTIES ('team')")
-    done = delta_engine("-e", "local", "drift", "--accept")
+    done = delta_engine("-e", "local", "drift", "--accept", "--yes")
     assert done.code == 0
     assert "dev.silver.orders: property team stays declared" in done.stderr
     assert "+ property team" in delta_engine("-e", "local", "plan").stdout
@@ -372,7 +372,7 @@ def test_a_table_that_became_something_else_does_not_hide_the_drift_of_others(
     models.write_text(
         COMMENTED + COMMENTED.partition("tables:\n")[2].replace("name: orders ", "name: others ")
     )
-    assert delta_engine("-e", "local", "sync").code == 0
+    assert delta_engine("-e", "local", "sync", "--yes").code == 0
     spark.sql(f"COMMENT ON TABLE {orders} IS 'theirs'")
     others = project / ".delta-engine" / "warehouse" / "dev" / "silver" / "others"
     shutil.rmtree(others / "_delta_log")

@@ -53,14 +53,14 @@ def test_a_plan_is_made_reviewed_and_applied(
         "dev.silver.orders": {"state": None, "table_id": None, "created_at": None}
     }
 
-    assert delta_engine("-e", "local", "apply", "plan.json").code == 0
+    assert delta_engine("-e", "local", "apply", "plan.json", "--yes").code == 0
     edit(project, "comment: Orders table", 'comment: "Orders `table` | <b>"')
     edit(project, "comment: Order total}", "comment: Order total}\n      - {name: extra, type: int}")
     delta_engine("-e", "local", "plan", "--out", "plan.json")
     (fingerprint,) = json.loads((project / "plan.json").read_text())["fingerprints"]["tables"].values()
     assert fingerprint["table_id"]
     spark.sql(f"INSERT INTO {orders} VALUES (1, now(), 2)")  # data is none of a plan's business
-    applied = delta_engine("-e", "local", "apply", "plan.json", "--json")
+    applied = delta_engine("-e", "local", "apply", "plan.json", "--yes", "--json")
     report = json.loads(applied.stdout)
     assert (applied.code, report["operation"], report["status"]) == (0, "apply", "done")
     sent = [one["sql"] for one in report["tables"][0]["statements"]]
@@ -68,7 +68,7 @@ def test_a_plan_is_made_reviewed_and_applied(
     assert spark.table(orders).columns[-1] == "extra"
     assert delta_engine("-e", "local", "plan", "--detailed-exitcode").code == 0
 
-    again = delta_engine("-e", "local", "apply", "plan.json")
+    again = delta_engine("-e", "local", "apply", "plan.json", "--yes")
     assert (again.code, "this plan was already applied" in again.stdout) == (0, True)
 
 
@@ -111,11 +111,11 @@ def recreate(spark: SparkSession, orders: str, project: Path) -> None:
 def test_a_table_that_moved(
     spark: SparkSession, delta_engine: CommandLine, project: Path, orders: str, fault: Fault, move: str
 ) -> None:
-    delta_engine("-e", "local", "sync")
+    delta_engine("-e", "local", "sync", "--yes")
     edit(project, "comment: Order total", "comment: changed")
     assert delta_engine("-e", "local", "plan", "--out", "plan.json").code == 0
     fault(spark, orders, project)
-    refused = delta_engine("-e", "local", "apply", "plan.json")
+    refused = delta_engine("-e", "local", "apply", "plan.json", "--yes")
     assert refused.code == 3
     assert refused.stderr.startswith(f"{STALE}  {move}")
     assert "Make it anew and review it: `delta-engine -e local plan --out plan.json`." in refused.stderr
@@ -132,7 +132,7 @@ def test_an_apply_that_was_killed(
     assert delta_engine("-e", "local", "plan", "--out", "plan.json").code == 0
     command = str(Path(sys.executable).with_name("delta-engine"))
     apply = subprocess.Popen(
-        [command, "-e", "local", "apply", "plan.json"], stderr=subprocess.PIPE, text=True
+        [command, "-e", "local", "apply", "plan.json", "--yes"], stderr=subprocess.PIPE, text=True
     )
     assert apply.stderr is not None
     first = apply.stderr.readline()
@@ -142,12 +142,12 @@ def test_an_apply_that_was_killed(
     assert first.startswith("created dev.silver.")
     done = first.split()[1]
 
-    refused = delta_engine("-e", "local", "apply", "plan.json")
+    refused = delta_engine("-e", "local", "apply", "plan.json", "--yes")
     assert refused.code == 3
     assert "refused: plan.json: the plan is stale: an apply of it by " in refused.stderr
     assert "did not get through, and what it did is kept. Since it was made:" in refused.stderr
     assert f"\n  table {done} has appeared\n" in refused.stderr
 
     assert delta_engine("-e", "local", "plan", "--out", "plan.json").code == 0
-    assert delta_engine("-e", "local", "apply", "plan.json").code == 0
+    assert delta_engine("-e", "local", "apply", "plan.json", "--yes").code == 0
     assert delta_engine("-e", "local", "plan", "--detailed-exitcode").code == 0

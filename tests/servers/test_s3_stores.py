@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 
@@ -17,6 +18,7 @@ from tests.store_contract import (
     STATE_ID,
     check_journal_store,
     check_lock_records,
+    check_restore_of_a_lost_document,
     check_state_store,
     check_state_store_race,
     document,
@@ -38,6 +40,14 @@ def bucket(s3_server: Server) -> Iterator[Bucket]:
 
 def test_the_state_store_keeps_the_contract(bucket: Bucket) -> None:
     check_state_store(lambda: S3StateStore(bucket.folder(), "prod"))
+
+
+def test_a_damaged_document_is_restored(bucket: Bucket, tmp_path: Path) -> None:
+    check_restore_of_a_lost_document(
+        lambda: S3StateStore(bucket.folder(), "prod"),
+        lambda: bucket.raw.put_object(Bucket=bucket.name, Key=DOCUMENT_KEY, Body=b"{"),
+        tmp_path,
+    )
 
 
 def test_one_of_several_savers_wins(bucket: Bucket) -> None:

@@ -6,13 +6,14 @@ import sys
 from enum import Enum
 from io import TextIOWrapper
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
 from delta_engine.cli.context import Context
 from delta_engine.cli.exits import run_and_exit
 from delta_engine.cli.options import Allow, CountsChecks, Json, Tables, Timings, Yes, flag
+from delta_engine.cli.project_group import ProjectGroup, with_options
 from delta_engine.cli.state_app import state_app
 
 if TYPE_CHECKING:
@@ -21,11 +22,13 @@ if TYPE_CHECKING:
 EPILOG = (
     "Exit codes: 0 done, or nothing to do · 1 failed · 2 changes pending (plan --detailed-exitcode), "
     "or drift (drift --fail-on) · "
-    "3 refused: invalid model or config, unsafe or stale plan, wrong usage · 4 locked by somebody else · "
+    "3 refused: invalid model or config, unsafe or stale plan, wrong usage, no --yes without a terminal · "
+    "4 locked by somebody else · "
     "5 applied in part, or not recorded · 130 stopped by Ctrl-C, what was done is recorded"
 )
 
 app = typer.Typer(
+    cls=ProjectGroup,
     help="Declarative schema management for Delta Lake tables on Unity Catalog.",
     epilog=EPILOG,
     no_args_is_help=True,
@@ -62,7 +65,7 @@ def print_version(wanted: bool) -> None:
 def main_options(
     ctx: typer.Context,
     env: Annotated[
-        str | None,
+        list[str] | None,
         typer.Option(
             "--env",
             "-e",
@@ -72,8 +75,13 @@ def main_options(
         ),
     ] = None,
     conf_dir: Annotated[
-        Path, typer.Option("--conf-dir", metavar="DIR", help="The configuration folder.")
-    ] = Path("conf"),
+        list[Path] | None,
+        typer.Option(
+            "--conf-dir",
+            metavar="DIR",
+            help="The configuration folder; by default the folder conf here, or of the project that this is in.",
+        ),
+    ] = None,
     log_json: Annotated[
         bool,
         flag("--log-json", help="Write what goes on as JSON lines on stderr, for log collectors."),
@@ -87,7 +95,11 @@ def main_options(
 
     Declare tables in conf/models, look at `plan`, and let `sync` bring the catalog there.
     """
-    ctx.obj = Context(environment=env, conf_dir=conf_dir)
+    source: Any = ctx.get_parameter_source("env")
+    is_default = source is not None and source.name == "ENVIRONMENT"
+    context = Context(default_environment=env[0] if env and is_default else None)
+    given = () if is_default else tuple(env or ())
+    ctx.obj = with_options(context, env=given, conf_dir=tuple(conf_dir or ()))
     if log_json:
         from delta_engine.telemetry.logs import log_json_lines
 
@@ -185,7 +197,7 @@ def sync(
     timings: Timings = False,
     preflight: CountsChecks = False,
 ) -> None:
-    """Bring the catalog to the models: lock, plan, check, ask on a terminal, apply, record."""
+    """Bring the catalog to the models: lock, plan, check, ask, apply, record."""
     from delta_engine.cli.commands import Rendering, show_plan, sync_models
     from delta_engine.cli.results import Results
 
@@ -294,13 +306,14 @@ def _options(tables: list[str] | None, allow: list[str] | None, counts_checks: b
 
 def main() -> None:
     """Run the command line and exit with a code of `ExitCode`."""
+    from delta_engine.telemetry.context import in_context
     from delta_engine.telemetry.logs import kept_from_libraries
 
     if isinstance(sys.stdout, TextIOWrapper):
         sys.stdout.reconfigure(
             errors="backslashreplace"
         )  # arrows and boxes on terminals and pipes of few characters
-    with kept_from_libraries():
+    with kept_from_libraries(), in_context():
         run_and_exit(lambda: app(standalone_mode=False, prog_name="delta-engine"))
 
 

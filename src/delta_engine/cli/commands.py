@@ -44,6 +44,7 @@ from delta_engine.plan_files.reviewed_plan import ReviewedPlan
 from delta_engine.report.plan_document import plan_document
 from delta_engine.report.plan_markdown import plan_markdown
 from delta_engine.report.plan_tree import counted, left_alone_lines, plan_summary
+from delta_engine.telemetry.context import command
 
 
 def validate_models(context: Context, tables: Sequence[str]) -> None:
@@ -90,8 +91,7 @@ def show_plan(
     raise_all(preview.refusals)
     if out is not None:
         write_plan_file(make_plan_file(project, backend, engine, preview, options), out)
-        command = shlex.join(["delta-engine", "-e", project.settings.environment, "apply", str(out)])
-        print_note(f"the plan is in {out}: `{command}`")
+        print_note(f"the plan is in {out}: {command(shlex.join(['apply', str(out)]))}")
     if detailed and plan:
         raise typer.Exit(ExitCode.PENDING)
 
@@ -171,7 +171,7 @@ def open_engine(
 
 
 def _load(context: Context, tables: Sequence[str], allow: Sequence[str] = ()) -> Project:
-    return load_project(context.conf_dir, context.require_environment(), tables=tables, allow=allow)
+    return load_project(*context.place(), tables=tables, allow=allow)
 
 
 def _show(

@@ -15,8 +15,6 @@ from delta_engine.errors import DeltaEngineError
 USAGE_ERROR: Any = typer.BadParameter.__base__
 """What wrong options raise. Typer carries its own copy of click and exports only this subclass."""
 
-_GLOBAL_OPTIONS = ("-e", "--env", "--conf-dir", "--log-json")
-
 
 def run_and_exit(command: Callable[[], int | None]) -> None:
     """Run a command, report what it raises, and exit with a code of `ExitCode`."""
@@ -45,11 +43,10 @@ def run_and_exit(command: Callable[[], int | None]) -> None:
 
 
 def _show_usage_error(error: Any) -> None:
-    """Print what is wrong with the options, and where those of all commands belong."""
+    """Print what is wrong with the options, and where the one belongs that stands before the command alone."""
     error.show()
-    name = getattr(error, "option_name", None)
-    if name in _GLOBAL_OPTIONS:
-        typer.echo(f"{name} stands before the command: delta-engine {name} … COMMAND", err=True)
+    if getattr(error, "option_name", None) == "--log-json":
+        typer.echo("--log-json stands before the command: delta-engine --log-json … COMMAND", err=True)
 
 
 def _flush_stdout() -> None:

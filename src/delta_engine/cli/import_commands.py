@@ -30,7 +30,7 @@ def import_schema(context: Context, target: str, path: Path | None, language: La
         raise ConfigError(
             f"{path} exists, and importing never overwrites models", way_out="Name another file with --to."
         )
-    settings = load_settings(context.conf_dir, context.require_environment())
+    settings = load_settings(*context.place())
     with status("starting …"):
         backend = open_backend(settings, notify=print_note)
     with status("reading the catalog …"):

@@ -35,4 +35,4 @@ CountsChecks = Annotated[
     flag("--preflight", help="Count the rows that added CHECK constraints refuse, before anything runs."),
 ]
 Timings = Annotated[bool, flag("--timings", help="Say at the end which tables took how long.")]
-Yes = Annotated[bool, flag("--yes", "-y", help="Do not ask.")]
+Yes = Annotated[bool, flag("--yes", "-y", help="Agree beforehand: required without a terminal.")]

@@ -11,7 +11,8 @@ import typer
 from delta_engine.cli.context import Context
 from delta_engine.config.settings import load_settings
 from delta_engine.orchestrate.project import load_rules
-from delta_engine.validation.rules import DEFAULT_RULES, RuleDescription
+from delta_engine.validation.rules import RuleDescription
+from delta_engine.validation.validator import PlanValidator
 
 FORMAT = "delta-engine/rules"
 VERSION = 1
@@ -19,8 +20,9 @@ VERSION = 1
 
 def show_rules(context: Context, *, as_json: bool) -> None:
     """Print every rule: the engine's own, and those of the named environment."""
-    settings = load_settings(context.conf_dir, context.environment) if context.environment else None
-    rules = load_rules(settings) if settings else DEFAULT_RULES
+    is_named = context.environment or context.default_environment
+    settings = load_settings(*context.place()) if is_named else None
+    rules = load_rules(settings) if settings else PlanValidator.default_rules()
     described = list(rules.descriptions())
     if as_json:
         document = {"format": FORMAT, "version": VERSION, "rules": [asdict(rule) for rule in described]}

@@ -7,8 +7,10 @@ from typing import Annotated
 import typer
 
 from delta_engine.cli.options import Json, Yes, flag
+from delta_engine.cli.project_group import ProjectGroup
 
 state_app = typer.Typer(
+    cls=ProjectGroup,
     help="The deployment state: what was applied last, by whom, and what became of it.",
     no_args_is_help=True,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -104,11 +106,12 @@ def restore(
 def migrate(
     ctx: typer.Context,
     dry_run: Annotated[bool, flag("--dry-run", help="Say what would be done, and stop.")] = False,
+    yes: Yes = False,
 ) -> None:
     """Save the document in the current format; the old one is kept as a backup."""
     from delta_engine.cli.state_commands import migrate_state
 
-    migrate_state(ctx.obj, dry_run=dry_run)
+    migrate_state(ctx.obj, dry_run=dry_run, yes=yes)
 
 
 @state_app.command(epilog="Example: delta-engine -e prod state rm dev.silver.old_orders")
@@ -128,11 +131,12 @@ def mv(
     ctx: typer.Context,
     old: Annotated[str, typer.Argument(metavar="OLD", help="catalog.schema.table as recorded.")],
     new: Annotated[str, typer.Argument(metavar="NEW", help="catalog.schema.table as it is now.")],
+    yes: Yes = False,
 ) -> None:
     """Record a table under another name, after it was renamed in the catalog and in its model."""
     from delta_engine.cli.state_commands import move_table
 
-    move_table(ctx.obj, old, new)
+    move_table(ctx.obj, old, new, yes=yes)
 
 
 @state_app.command(epilog="Example: delta-engine -e prod state sync")

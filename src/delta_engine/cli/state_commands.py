@@ -33,6 +33,7 @@ from delta_engine.policy import matches_any
 from delta_engine.report.plan_tree import counted, describe_change
 from delta_engine.report.state_documents import diff_document, resources_document, versions_document
 from delta_engine.report.visible import visible
+from delta_engine.telemetry.context import command
 
 _COLOURS = {
     Status.HEALTHY: "green",
@@ -63,7 +64,7 @@ class _Opened:
             raise StateMismatchError(
                 "there is no deployment state yet",
                 where=self.deployment.repository.location,
-                way_out=f"The first `delta-engine -e {self.settings.environment} sync` makes it.",
+                way_out=f"The first {command('sync')} makes it.",
             )
         return loaded
 
@@ -141,7 +142,7 @@ def restore_state(context: Context, source: str, *, force: bool, yes: bool) -> N
     say(f"restored as serial {saved.state.serial}")
 
 
-def migrate_state(context: Context, *, dry_run: bool) -> None:
+def migrate_state(context: Context, *, dry_run: bool, yes: bool) -> None:
     """Bring the document to the current format."""
     opened = _open(context)
     if dry_run:
@@ -149,6 +150,9 @@ def migrate_state(context: Context, *, dry_run: bool) -> None:
         would = "nothing to do" if version == VERSION else f"would be saved in format {VERSION}"
         say(f"{opened.deployment.repository.location}: format {version}, {would}")
         return
+    current = opened.deployment.repository.load()
+    if current is not None and current.format_version != VERSION:
+        confirm(f"Save the document in format {VERSION} instead of {current.format_version}?", yes=yes)
     migrated_from = opened.deployment.migrate(print_note)
     if migrated_from is None:
         say(f"nothing to do: the document is in format {VERSION}")
@@ -169,11 +173,12 @@ def remove_resources(context: Context, names: Sequence[str], *, yes: bool) -> No
     say(f"forgot {counted(len(keys), 'resource')}")
 
 
-def move_table(context: Context, old: str, new: str) -> None:
+def move_table(context: Context, old: str, new: str, *, yes: bool) -> None:
     """Record a table under another name."""
     opened = _open(context)
     with opened.deployment.locked("state mv", print_note) as run:
         state = with_renamed_table(run.recorder.state, _qualified_name(old), _qualified_name(new))
+        confirm(f"Record {old} as {new}? The table itself stays as it is.", yes=yes)
         run.recorder.save_edited(state)
     say(f"{old} is recorded as {new}")
 
@@ -207,7 +212,7 @@ def break_lock(context: Context, *, yes: bool) -> None:
 
 
 def _open(context: Context) -> _Opened:
-    settings = load_settings(context.conf_dir, context.require_environment())
+    settings = load_settings(*context.place())
     backend = None
     if state_needs_backend(settings):
         with status("starting …"):

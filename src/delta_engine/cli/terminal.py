@@ -12,6 +12,7 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
+from delta_engine.errors import RefusedError
 from delta_engine.report.visible import visible
 from delta_engine.telemetry.logs import log, logs_json_lines
 
@@ -67,12 +68,20 @@ def asks(*, yes: bool) -> bool:
 
 
 def confirm(question: str, *, yes: bool) -> None:
-    """Ask on a terminal, before anything is changed, and stop at a no; without one, or with `--yes`, go on.
+    """Ask before anything is changed, and stop at a no. `--yes` agrees beforehand: without a terminal it is required.
 
     Raises:
+        RefusedError: there is no terminal to ask on, and no `--yes`.
         typer.Abort: the answer was no, or none (Ctrl-C, Ctrl-D).
     """
-    if asks(yes=yes) and not _agreed(question):
+    if yes:
+        return
+    if not asks(yes=yes):
+        raise RefusedError(
+            f"{question} There is no terminal to ask on, and nothing was changed",
+            way_out="Run the command with --yes to agree beforehand.",
+        )
+    if not _agreed(question):
         say("nothing was changed", err=True)
         raise typer.Abort
 

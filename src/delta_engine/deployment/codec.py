@@ -15,8 +15,7 @@ from delta_engine.deployment.errors import CorruptStateError, NewerStateError
 from delta_engine.deployment.migrations import migrate
 from delta_engine.deployment.open_struct import decode_open, encode_open
 from delta_engine.garbage import no_garbage_collection
-
-_RESTORE = "`delta-engine state versions` lists earlier ones, `delta-engine state restore` brings one back."
+from delta_engine.telemetry.context import command
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,6 +33,11 @@ class Decoded:
 
 class _Header(msgspec.Struct):
     version: Any = 0
+
+
+def restore_hint() -> str:
+    """Return the way out of a document that cannot be used."""
+    return f"{command('state versions')} lists earlier ones, {command('state restore')} brings one back."
 
 
 def encode_state(state: DeploymentState) -> bytes:
@@ -54,7 +58,7 @@ def decode_state(data: bytes, *, environment: str, where: str) -> Decoded:
         NewerStateError: a newer engine wrote it.
     """
     if not data.strip():
-        raise CorruptStateError("the document is empty", where=where, way_out=_RESTORE)
+        raise CorruptStateError("the document is empty", where=where, way_out=restore_hint())
     with _corrupt_unless_valid(where), no_garbage_collection():
         version = _version(data, where)
         if version == VERSION:
@@ -69,7 +73,7 @@ def decode_state(data: bytes, *, environment: str, where: str) -> Decoded:
 def _version(data: bytes, where: str) -> int:
     version = msgspec.json.decode(data, type=_Header).version
     if not isinstance(version, int) or isinstance(version, bool) or version < 0:
-        raise CorruptStateError(f"its version is {version!r}", where=where, way_out=_RESTORE)
+        raise CorruptStateError(f"its version is {version!r}", where=where, way_out=restore_hint())
     if version > VERSION:
         raise NewerStateError(
             f"it is of format {version}, and this engine knows formats up to {VERSION}",
@@ -89,7 +93,7 @@ def _verify_resources(state: DeploymentState, where: str) -> None:
 
 
 def _edited(what: str, where: str) -> CorruptStateError:
-    return CorruptStateError(f"{what}: it was edited by hand", where=where, way_out=_RESTORE)
+    return CorruptStateError(f"{what}: it was edited by hand", where=where, way_out=restore_hint())
 
 
 @contextmanager
@@ -98,5 +102,5 @@ def _corrupt_unless_valid(where: str) -> Iterator[None]:
         yield
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise CorruptStateError(
-            f"it is not a valid deployment state: {error}", where=where, way_out=_RESTORE
+            f"it is not a valid deployment state: {error}", where=where, way_out=restore_hint()
         ) from None

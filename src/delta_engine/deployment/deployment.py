@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from tempfile import gettempdir
 
@@ -13,7 +14,7 @@ from delta_engine.deployment.errors import CorruptStateError, StateMismatchError
 from delta_engine.deployment.journal import replay
 from delta_engine.deployment.lock_record import LockHolder
 from delta_engine.deployment.locks.unlocked import NoLock
-from delta_engine.deployment.ports import JournalStore, LockLease, StateLock
+from delta_engine.deployment.ports import Identity, JournalStore, LockLease, StateLock
 from delta_engine.deployment.recorder import Notify, RunRecorder
 from delta_engine.deployment.repository import LoadedState, StateRepository
 from delta_engine.deployment.run_facts import RunFacts, environment_record
@@ -130,13 +131,17 @@ class Deployment:
             LockHeld, StoreError, NewerStateError, StaleStateError, UnsavedStateError: as everywhere.
         """
         with self._leased(self.facts(), "state restore", notify):
+            require = partial(_require_successor, force=force, is_version=is_version)
             try:
                 current = self.repository.load()
             except CorruptStateError as error:
-                notify(f"the current document cannot be read and is kept as a backup: {error}")
-                return self.repository.replace_unreadable(state)
-            if current is not None and not force:
-                _require_successor(state, current.state, is_version=is_version)
+                notify(
+                    f"the current document cannot be read, and what is left of it is kept as a backup: {error}"
+                )
+                current = None
+            if current is None:
+                return self.repository.replace_lost(state, require)
+            require(state, current.identity)
             return self.repository.save(state, current)
 
     @contextmanager
@@ -158,7 +163,9 @@ class Deployment:
             lease.release()
 
 
-def _require_successor(state: DeploymentState, current: DeploymentState, *, is_version: bool) -> None:
+def _require_successor(state: DeploymentState, current: Identity, *, force: bool, is_version: bool) -> None:
+    if force:
+        return
     if state.state_id != current.state_id:
         raise StateMismatchError(
             f"its state_id is {state.state_id}, and this environment's is {current.state_id}",

@@ -11,6 +11,7 @@ from delta_engine.deployment.errors import StateMismatchError
 from delta_engine.deployment.renamed_resources import with_renamed
 from delta_engine.deployment.resources import table_key
 from delta_engine.models import QualifiedName
+from delta_engine.telemetry.context import command
 
 
 def without_resources(state: DeploymentState, keys: Collection[str]) -> DeploymentState:
@@ -28,10 +29,12 @@ def with_renamed_table(state: DeploymentState, old: QualifiedName, new: Qualifie
     old_key, new_key = table_key(old), table_key(new)
     if old_key not in state.resources:
         raise StateMismatchError(
-            f"it has no table {old}", way_out="`delta-engine state list` shows what it has."
+            f"it has no table {old}",
+            way_out=f"{command('state list', state.environment.name)} shows what it has.",
         )
     if new_key in state.resources:
         raise StateMismatchError(
-            f"it has a table {new} already", way_out=f"Forget that one first: `delta-engine state rm {new}`."
+            f"it has a table {new} already",
+            way_out=f"Forget that one first: {command(f'state rm {new}', state.environment.name)}.",
         )
     return msgspec.structs.replace(state, resources=with_renamed(state.resources, old, new))

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from delta_engine.errors import DeltaEngineError, RefusedError, SourceLocation
+
+if TYPE_CHECKING:
+    from delta_engine.deployment.ports import StoredDocument
 
 
 class _DocumentRefusedError(RefusedError):
@@ -20,7 +25,20 @@ class _DocumentRefusedError(RefusedError):
 
 
 class CorruptStateError(_DocumentRefusedError):
-    """A document that is truncated, malformed, or does not match its checksum."""
+    """A document that is truncated, malformed, or does not match its checksum.
+
+    Args:
+        reason: what is wrong with it.
+        where: the document, as its store names it.
+        way_out: what the user can do about it.
+        stored: what is left of it, where its store knows that it is damaged: a restored document replaces that.
+    """
+
+    def __init__(
+        self, reason: str, *, where: str = "", way_out: str = "", stored: StoredDocument | None = None
+    ) -> None:
+        self.stored = stored
+        super().__init__(reason, where=where, way_out=way_out)
 
 
 class NewerStateError(_DocumentRefusedError):

@@ -8,6 +8,7 @@ from typing import Annotated
 import msgspec
 
 from delta_engine.deployment.errors import CorruptStateError
+from delta_engine.telemetry.context import command
 
 Moment = Annotated[datetime, msgspec.Meta(tz=True)]
 """A point in time; in documents always UTC."""
@@ -77,7 +78,7 @@ class UnreadableLockError(CorruptStateError):
         super().__init__(
             f"the lock's record is not readable: {reason}",
             where=where,
-            way_out="Make sure that nobody works on the environment; then `delta-engine state unlock`.",
+            way_out=f"Make sure that nobody works on the environment; then {command('state unlock')}.",
         )
 
 

@@ -42,10 +42,12 @@ class StoredDocument:
     Args:
         data: its bytes, as they were saved.
         token: what the store compares before it replaces it; opaque.
+        identity: what the store itself notes of it; None where only its bytes say that.
     """
 
     data: bytes
     token: str
+    identity: Identity | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,7 +81,7 @@ class StateStore(Protocol):
 
         Raises:
             StoreError: it cannot be read.
-            CorruptStateError: what is there does not match the store's own checksum.
+            CorruptStateError: what is there does not match the store's own checksum; it carries what is there.
         """
         ...
 

@@ -7,7 +7,10 @@ carries our write id is ours, whatever the store said.
 
 from __future__ import annotations
 
+import dataclasses
+import shlex
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from hashlib import sha256
@@ -30,7 +33,9 @@ from delta_engine.deployment.errors import (
 )
 from delta_engine.deployment.local_files import write_atomically
 from delta_engine.deployment.ports import Identity, StateStore, StateVersion, StoredDocument
+from delta_engine.deployment.remnants import lost_identity
 from delta_engine.deployment.stamps import new_id, utc_now
+from delta_engine.telemetry.context import command
 
 _ATTEMPTS = 3
 
@@ -53,9 +58,14 @@ class LoadedState:
     format_version: int = VERSION
 
     @property
+    def identity(self) -> Identity:
+        """What makes it different from every other document."""
+        return _identity(self.state)
+
+    @property
     def version_id(self) -> str:
         """The name under which it is kept once it is replaced."""
-        return _identity(self.state).version_id
+        return self.identity.version_id
 
 
 class StateRepository:
@@ -119,7 +129,10 @@ class StateRepository:
             StaleStateError: somebody else saved since `base` was loaded; nothing was written.
             UnsavedStateError: it could not be saved; it lies in a file, to be restored by hand.
         """
-        return self._save(state, base, write_id or self._new_write_id(), is_base_readable=True)
+        before = base.state.serial if base else 0
+        earlier = (base.state.write_id, *base.state.recent_write_ids) if base else ()
+        successor = self._successor(state, before, earlier, write_id or self._new_write_id())
+        return self._save(successor, base.stored if base else None, lambda: self._keep(base))
 
     def versions(self) -> Sequence[StateVersion]:
         """Return the earlier documents that are kept, newest first."""
@@ -136,9 +149,10 @@ class StateRepository:
             CorruptStateError, NewerStateError: it cannot be used.
         """
         if version_id.isdecimal():
-            current = self.load()
-            if current and current.state.serial == int(version_id):
-                return current.state
+            with suppress(CorruptStateError):  # the more reason to want another one
+                current = self.load()
+                if current and current.state.serial == int(version_id):
+                    return current.state
             serial = f"{int(version_id):08d}-"
             matching = [one.version_id for one in self._store.versions() if one.version_id.startswith(serial)]
             version_id = matching[0] if matching else version_id
@@ -147,7 +161,7 @@ class StateRepository:
             raise StateMismatchError(
                 f"there is no version {version_id!r}",
                 where=self.location,
-                way_out="`delta-engine state versions` lists them.",
+                way_out=f"{command('state versions', self._environment)} lists them.",
             )
         return self.decode(data, where=f"version {version_id} of {self.location}")
 
@@ -159,27 +173,35 @@ class StateRepository:
         """
         return self._checked(decode_state(data, environment=self._environment, where=where), where).state
 
-    def replace_unreadable(self, state: DeploymentState) -> LoadedState:
-        """Save a document over one that cannot be read, keeping a backup of that.
+    def replace_lost(
+        self, state: DeploymentState, require_successor: Callable[[DeploymentState, Identity], None]
+    ) -> LoadedState:
+        """Save a document where the current one cannot be read or is gone, above every serial that is known.
+
+        What is left of the lost one is kept as a backup.
+
+        Args:
+            state: what to save.
+            require_successor: refuses what must not follow a document of that identity.
 
         Raises:
-            StaleStateError, UnsavedStateError: as `save`.
+            StoreError, StaleStateError, UnsavedStateError: as `save`.
         """
-        stored = self._store.read()
-        base = LoadedState(state=state, stored=stored) if stored else None
-        return self._save(state, base, self._new_write_id(), is_base_readable=False)
+        stored = self._current()
+        lost = lost_identity(self._store, stored)
+        if lost.state_id:  # of the lost one nothing can be saved: those before it count
+            require_successor(state, dataclasses.replace(lost, serial=lost.serial - 1))
+        earlier = (lost.write_id,) if lost.write_id else ()
+        successor = self._successor(state, max(lost.serial, state.serial), earlier, self._new_write_id())
+        return self._save(successor, stored, lambda: self._keep_remnant(stored))
 
     def _save(
-        self, state: DeploymentState, base: LoadedState | None, write_id: str, *, is_base_readable: bool
+        self, successor: DeploymentState, expected: StoredDocument | None, keep: Callable[[], None]
     ) -> LoadedState:
-        successor = self._successor(state, base, write_id)
         data = encode_state(successor)
         try:
-            if base is not None and is_base_readable:
-                self._keep(base)
-            elif base is not None:
-                self._back_up(base, f"unreadable-{sha256(base.stored.data).hexdigest()[:12]}")
-            stored = self._write(data, successor, base.stored if base else None)
+            keep()
+            stored = self._write(data, successor, expected)
             return LoadedState(state=successor, stored=stored)
         except (StoreError, CorruptStateError) as error:
             raise self._unsaved(data, successor, error) from error
@@ -199,27 +221,50 @@ class StateRepository:
             )
         return decoded
 
-    def _successor(self, state: DeploymentState, base: LoadedState | None, write_id: str) -> DeploymentState:
-        """Number a document. A restored one brings its own write id along: what it holds is in this one."""
+    def _successor(
+        self, state: DeploymentState, before: int, earlier: Sequence[str], write_id: str
+    ) -> DeploymentState:
+        """Number a document. A restored one brings its own write id along: what it holds is in this one.
+
+        Args:
+            state: the document.
+            before: the highest serial so far.
+            earlier: the latest write ids so far.
+            write_id: its own.
+        """
         restored = (state.write_id,) if state.serial else ()
-        earlier = (*restored, base.state.write_id, *base.state.recent_write_ids) if base else restored
         return msgspec.structs.replace(
             state,
-            serial=1 if base is None else base.state.serial + 1,
+            serial=before + 1,
             write_id=write_id,
-            recent_write_ids=tuple(dict.fromkeys(earlier))[:KEPT_WRITE_IDS],
+            recent_write_ids=tuple(dict.fromkeys((*restored, *earlier)))[:KEPT_WRITE_IDS],
             updated_at=self._now(),
             resources=dict(sorted(state.resources.items())),
         )
 
-    def _keep(self, base: LoadedState) -> None:
+    def _keep(self, base: LoadedState | None) -> None:
         """Keep what is about to be replaced: a version, or for an old format a backup as well."""
+        if base is None:
+            return
         if base.format_version != VERSION:
-            self._back_up(base, f"v{base.format_version}")
+            self._back_up(base.stored, f"v{base.format_version}")
         self._store.keep_version(base.version_id, base.stored.data)
 
-    def _back_up(self, base: LoadedState, why: str) -> None:
-        self._store.keep_backup(f"{self._environment}.state.{why}.backup.json", base.stored.data)
+    def _keep_remnant(self, stored: StoredDocument | None) -> None:
+        if stored is not None and stored.data:
+            self._back_up(stored, f"unreadable-{sha256(stored.data).hexdigest()[:12]}")
+
+    def _back_up(self, stored: StoredDocument, why: str) -> None:
+        self._store.keep_backup(f"{self._environment}.state.{why}.backup.json", stored.data)
+
+    def _current(self) -> StoredDocument | None:
+        """Return what the store has, also what it knows to be damaged."""
+        try:
+            return self._store.read()
+        except CorruptStateError as error:
+            if error.stored is None:
+                raise
+            return error.stored
 
     def _write(
         self, data: bytes, successor: DeploymentState, expected: StoredDocument | None
@@ -229,7 +274,7 @@ class StateRepository:
             try:
                 return self._store.replace(data, _identity(successor), expected)
             except (ConflictError, UncertainWriteError) as error:
-                current = self._store.read()
+                current = self._current()
                 if current and current.data == data:
                     return current
                 if self._was_saved(successor.write_id, current):
@@ -271,9 +316,10 @@ class StateRepository:
                 write_atomically(folder / name, data)
             except OSError:
                 continue
+            restore = command(f"state restore {shlex.quote(str(folder / name))}", self._environment)
             return UnsavedStateError(
                 f"the deployment state could not be saved: {error}\nIt lies in {folder / name}. When the store "
-                f"works again: delta-engine -e {self._environment} state restore '{folder / name}'"
+                f"works again: {restore}"
             )
         return UnsavedStateError(
             f"the deployment state could not be saved, nor written to {self._errored_dir} or {gettempdir()}: "

@@ -25,16 +25,19 @@ from delta_engine.drift_policy import DriftKind, Severity
 from delta_engine.errors import RefusedError
 from delta_engine.models import Schema, Table
 from delta_engine.policy import NO_POLICY, Policy
+from delta_engine.telemetry.context import command
 from delta_engine.types import is_same_type
 
 _BEYOND_MODELS = (DriftKind.TABLE_DELETED, DriftKind.TABLE_REPLACED)
 """No model can say that it wants these; only `drift --accept` or `--revert` settles them."""
 
 
-_WAY_OUT = (
-    "`delta-engine drift` tells more; `drift --accept` takes it into the models, `drift --revert` "
-    "undoes it where a plan can, and `policy.drift: revert` lets every sync undo such changes."
-)
+def _way_out() -> str:
+    return (
+        f"{command('drift')} tells more; {command('drift --accept')} takes it into the models, "
+        f"{command('drift --revert')} undoes it where a plan can, "
+        "and `policy.drift: revert` lets every sync undo such changes."
+    )
 
 
 class DriftRefusal(RefusedError):
@@ -118,7 +121,7 @@ def schema_refusals(
                 yield DriftRefusal(
                     f"schema {schema.name}: {_undoing(detail)}",
                     location=model.declared_at if model else None,
-                    way_out=_WAY_OUT,
+                    way_out=_way_out(),
                 )
 
 
@@ -257,7 +260,9 @@ def _is_left_deleted(table: DetectedTable) -> bool:
 
 
 def _refusal(detail: Detected, table: DetectedTable, model: Table) -> DriftRefusal:
-    return DriftRefusal(_undoing(detail), table=str(table.name), location=model.declared_at, way_out=_WAY_OUT)
+    return DriftRefusal(
+        _undoing(detail), table=str(table.name), location=model.declared_at, way_out=_way_out()
+    )
 
 
 def _undoing(detail: Detected) -> str:
@@ -272,10 +277,11 @@ def _undoing(detail: Detected) -> str:
 
 def _lossy(table: DetectedTable, old: str, new: str, *, is_sure: bool) -> DriftRefusal:
     what = "somebody renamed it to" if is_sure else "somebody may have renamed it to"
-    back = "`drift --revert`" if is_sure else "ALTER TABLE … RENAME COLUMN"
+    back = command("drift --revert") if is_sure else "ALTER TABLE … RENAME COLUMN"
     return DriftRefusal(
         f"{what} {new!r}, and a plan could only drop that and add an empty {old!r}",
         table=str(table.name),
         column=old,
-        way_out=f"Rename it back with {back}, take it in with `drift --accept`, or leave this table out with -t.",
+        way_out=f"Rename it back with {back}, take it in with {command('drift --accept')}, "
+        "or leave this table out with -t.",
     )

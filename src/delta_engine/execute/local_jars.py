@@ -118,10 +118,15 @@ def java() -> str:
     """Return the java that Spark will start.
 
     Raises:
-        MissingDependencyError: there is none.
+        MissingDependencyError: there is none, or none where JAVA_HOME says.
     """
     home = os.environ.get("JAVA_HOME")
     found = shutil.which("java", path=str(Path(home, "bin"))) if home else shutil.which("java")
+    if not found and home:
+        raise MissingDependencyError(
+            f"JAVA_HOME is {home}, and {Path(home, 'bin', 'java')} is not a program: set JAVA_HOME to a JDK 17, "
+            "or unset it to use the java on PATH"
+        )
     if not found:
         raise MissingDependencyError(
             "Spark needs Java and none was found: install a JDK 17 "

@@ -69,7 +69,7 @@ def open_local_session(
     jars = session_jars(delta_jars(), settings)
     for replaced in jars.replaced:
         notify(replaced)
-    java()
+    program = java()
     import pyspark
     from pyspark import SparkConf
     from pyspark.errors import PySparkRuntimeError
@@ -91,7 +91,7 @@ def open_local_session(
             session = _started(conf)
     except PySparkRuntimeError as error:
         raise SparkStartError(
-            f"Spark could not be started: {error} Set {_LOG_VARIABLE}=1 to see what Java says."
+            f"Spark could not be started with {program}: {error} Set {_LOG_VARIABLE}=1 to see what Java says."
         ) from error
     for key, secret in secrets.items():  # Java's command line can be read by every user of the machine
         session.conf.set(key, secret)

@@ -11,6 +11,7 @@ from functools import cached_property
 
 from delta_engine.errors import StatementError
 from delta_engine.models import QualifiedName
+from delta_engine.telemetry.context import command
 
 Look = Callable[[QualifiedName], Sequence[str]]
 """Reads a table anew, and returns the statements that it needs now. Raises StatementError if it cannot."""
@@ -51,7 +52,7 @@ class StillNeeded:
             return False
         raise StaleTableError(
             "somebody else changed the table while it was being changed, and what was planned does not fit it any "
-            f"more. Look at it with `plan`, and run again. The platform said: {error.message}",
+            f"more. Look at it with {command('plan')}, and run again. The platform said: {error.message}",
             sql=error.sql,
             **error.facts,
         )

@@ -48,7 +48,7 @@ from delta_engine.validation.capability_rules import (
     without_features,
 )
 from delta_engine.validation.preflight import Preflight
-from delta_engine.validation.rules import DEFAULT_RULES, RuleSet
+from delta_engine.validation.rules import RuleSet
 from delta_engine.validation.schema_rules import schema_violations
 from delta_engine.validation.user_rules import add_user_rule
 from delta_engine.validation.validator import PlanValidator
@@ -71,7 +71,7 @@ class Project:
 
     settings: Settings
     models: tuple[Table, ...]
-    rules: RuleSet = DEFAULT_RULES
+    rules: RuleSet
     schemas: tuple[Schema, ...] = ()
     is_partial: bool = False
 
@@ -125,10 +125,10 @@ def load_rules(settings: Settings) -> RuleSet:
     Raises:
         ConfigError: one cannot be loaded, or is no rule.
     """
-    capabilities = _capabilities(settings)
+    rules, capabilities = PlanValidator.default_rules(), _capabilities(settings)
     rules = RuleSet(
-        models=(*DEFAULT_RULES.models, SupportedFeatures(capabilities)),
-        plans=(*DEFAULT_RULES.plans, SupportedChanges(capabilities)),
+        models=(*rules.models, SupportedFeatures(capabilities)),
+        plans=(*rules.plans, SupportedChanges(capabilities)),
     )
     for reference in settings.policy.rules:
         rules = load_reference(

@@ -34,6 +34,7 @@ from delta_engine.report.run_report import RunReport
 from delta_engine.state.catalog_reader import former_name, snapshot_with_former_names
 from delta_engine.state.states import CatalogState
 from delta_engine.stop import Stop
+from delta_engine.telemetry.context import command
 
 _UNREADABLE = (RefusedError, RefusalGroup, StatementError, OSError)
 
@@ -347,7 +348,7 @@ class SyncRun:
         except _UNREADABLE as error:
             self._recorder.warn(
                 f"tables that were applied once and are not declared any more cannot be read: {error} "
-                "`delta-engine state rm` forgets them."
+                f"{command('state rm')} forgets them."
             )
         else:
             self._recorder.synchronize(observed, managed=None, policy=self._pipeline.planner.policy)

@@ -17,12 +17,12 @@ from delta_engine.deployment.definitions import checksum_of
 from delta_engine.models import QualifiedName
 from delta_engine.plan_files.document import NO_OPTIONS, VERSION, Options, PlanFile
 from delta_engine.plan_files.errors import PlanFileError
+from delta_engine.telemetry.context import command
 from delta_engine.validation.model_rules import ValidTableNames
 
 _CHECKSUM = "checksum"
 _MARK = "urn:delta-engine:plan-file:"
 _HEAD = 200  # bytes, in which a plan file says that it is one
-_ANOTHER = "Name a file that `delta-engine plan --out` wrote."
 _ENGINE_VERSION = re.compile(r"[\w.+!-]{1,50}", re.ASCII)
 
 
@@ -56,11 +56,11 @@ def read_plan_file(path: Path, *, environment: str, engine_version: str) -> Plan
         ) from None
     file = _decoded(data, where=str(path), way_out=again, engine_version=engine_version)
     if file.environment != environment:
-        theirs = shlex.join(["delta-engine", "-e", file.environment])
+        theirs = command(shlex.join(["apply", str(path)]), file.environment)
         raise PlanFileError(
             f"the plan is for the environment {file.environment!r}, not for {environment!r}",
             where=str(path),
-            way_out=f"Apply it with `{theirs} apply`, or make one for {environment}.",
+            way_out=f"Apply it with {theirs}, or make one for {environment}.",
         )
     return file
 
@@ -84,8 +84,12 @@ def plan_again(environment: str, where: str, options: Options = NO_OPTIONS) -> s
     """Return the way out of any plan that cannot be applied."""
     given = [*_repeated("-t", options.tables), *_repeated("--allow", options.allow)]
     given += ["--preflight"] if options.counts_checks else []
-    command = shlex.join(["delta-engine", "-e", environment, "plan", *given, "--out", where])
-    return f"Make it anew and review it: `{command}`."
+    again = command(shlex.join(["plan", *given, "--out", where]), environment)
+    return f"Make it anew and review it: {again}."
+
+
+def _another() -> str:
+    return f"Name a file that {command('plan --out FILE')} wrote."
 
 
 def _repeated(option: str, values: Iterable[str]) -> Iterator[str]:
@@ -126,12 +130,12 @@ def _object(data: bytes, where: str, way_out: str) -> dict[str, Any]:
         raw = msgspec.json.decode(data)
         repeated = _repeated_key(data)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        way_out = way_out if _MARK.encode() in data[:_HEAD] else _ANOTHER
+        way_out = way_out if _MARK.encode() in data[:_HEAD] else _another()
         raise PlanFileError(
             f"it is no JSON, or not all of it: {error}", where=where, way_out=way_out
         ) from None
     if not isinstance(raw, dict):
-        raise PlanFileError("it is JSON, but no plan file", where=where, way_out=_ANOTHER)
+        raise PlanFileError("it is JSON, but no plan file", where=where, way_out=_another())
     if repeated is not None:
         raise PlanFileError(
             f"the plan file was edited or damaged: it has {reprlib.repr(repeated)} twice in one place",
@@ -155,7 +159,7 @@ def _repeated_key(data: bytes) -> str | None:
 def _require_version(raw: dict[str, Any], where: str, way_out: str) -> None:
     schema = raw.get("$schema")
     if not isinstance(schema, str) or not schema.startswith(_MARK):
-        raise PlanFileError("it is JSON, but no plan file", where=where, way_out=_ANOTHER)
+        raise PlanFileError("it is JSON, but no plan file", where=where, way_out=_another())
     version = raw.get("version")
     if not isinstance(version, int) or isinstance(version, bool) or version < 0:
         raise PlanFileError(f"its version is {reprlib.repr(version)}", where=where, way_out=way_out)

@@ -23,6 +23,7 @@ from delta_engine.aspects.columns import described, values_clause
 from delta_engine.drift.drift_report import ForeignPart
 from delta_engine.models import Table
 from delta_engine.sql import sql_undrop_table
+from delta_engine.telemetry.context import command
 
 _MOST_LEFT_ALONE = 20
 
@@ -93,7 +94,7 @@ def left_alone_lines(parts: Iterable[ForeignPart]) -> Iterator[str]:
     for table in [*keys][:_MOST_LEFT_ALONE]:
         yield f"left alone: {table}: {', '.join(keys[table])}"
     if len(keys) > _MOST_LEFT_ALONE:
-        yield f"left alone: parts of {len(keys) - _MOST_LEFT_ALONE} more tables; `delta-engine drift` lists them"
+        yield f"left alone: parts of {len(keys) - _MOST_LEFT_ALONE} more tables; {command('drift')} lists them"
 
 
 def counted(number: int, noun: str) -> str:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from delta_engine.actions import Hazard
-from delta_engine.validation.rules import DEFAULT_RULES, RuleDescription
+from delta_engine.validation.rules import RuleDescription
+from delta_engine.validation.validator import PlanValidator
 
 _HAZARDS = {
     Hazard.SAFE: "endangers nothing: a commit of metadata, or none at all",
@@ -25,7 +26,7 @@ def hazards_table() -> str:
 
 def rules_table(judges: str) -> str:
     """Return the rules that judge `models` or `plans`, as Markdown."""
-    described: Iterable[RuleDescription] = DEFAULT_RULES.descriptions()
+    described: Iterable[RuleDescription] = PlanValidator.default_rules().descriptions()
     return _table(
         ("rule", "demands"), ((f"`{rule.name}`", rule.text) for rule in described if rule.judges == judges)
     )

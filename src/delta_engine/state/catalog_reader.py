@@ -12,6 +12,7 @@ from delta_engine.errors import CatalogReadError, RefusalGroup, RefusedError, ra
 from delta_engine.models import CheckConstraint, Column, Identity, QualifiedName, Schema, Table
 from delta_engine.sql_runner import Row, asking
 from delta_engine.state.states import CatalogState, TableState
+from delta_engine.telemetry.context import command
 from delta_engine.types import DataType, first_unsupported
 
 _CLUSTERING = "clusteringColumns"
@@ -246,7 +247,7 @@ def not_a_delta_table(table: QualifiedName, what: str) -> CatalogReadError:
         f"it exists, but it is {what}, not a Delta table",
         table=str(table),
         way_out="Rename the model, or move what is there out of the way. A table that is no longer declared "
-        "is forgotten with `delta-engine state rm`.",
+        f"is forgotten with {command('state rm')}.",
     )
 
 

@@ -10,6 +10,7 @@ from enum import Enum
 from types import MappingProxyType
 from typing import Final
 
+from delta_engine.model_values import read_only, set_fields, to_grants, to_items, to_names
 from delta_engine.models import (
     CheckConstraint,
     Column,
@@ -20,7 +21,6 @@ from delta_engine.models import (
     Reference,
     RowFilter,
     Table,
-    read_only,
 )
 
 
@@ -108,8 +108,19 @@ class TableState:
     audit: Audit = field(default=NO_AUDIT, compare=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "table_properties", read_only(_without_secrets(self.table_properties)))
-        object.__setattr__(self, "tags", read_only(self.tags))
+        set_fields(
+            self,
+            columns=to_items(self.columns, Column, "columns"),
+            table_properties=read_only(_without_secrets(self.table_properties)),
+            foreign_keys=to_items(self.foreign_keys, ForeignKey, "foreign_keys"),
+            checks=to_items(self.checks, CheckConstraint, "checks"),
+            not_null_checks=to_names("not_null_checks", self.not_null_checks),
+            cluster_by=to_names("cluster_by", self.cluster_by),
+            partitioned_by=to_names("partitioned_by", self.partitioned_by),
+            tags=read_only(self.tags),
+            grants=to_grants(self.grants),
+            referenced_by=to_items(self.referenced_by, Reference, "referenced_by"),
+        )
 
 
 def _without_secrets(properties: Mapping[str, str]) -> Mapping[str, str]:
@@ -158,7 +169,7 @@ class SchemaState:
     audit: Audit = field(default=NO_AUDIT, compare=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "tags", read_only(self.tags))
+        set_fields(self, tags=read_only(self.tags), grants=to_grants(self.grants))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -180,7 +191,14 @@ class CatalogState:
     schema_states: Mapping[str, SchemaState] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "tables", MappingProxyType(dict(self.tables)))
+        set_fields(
+            self,
+            tables=MappingProxyType(dict(self.tables)),
+            missing_schemas=frozenset(self.missing_schemas),
+            unasked=to_items(self.unasked, QualifiedName, "unasked"),
+            audits=MappingProxyType(dict(self.audits)),
+            schema_states=MappingProxyType(dict(self.schema_states)),
+        )
 
     @property
     def schemas(self) -> frozenset[tuple[str, str]]:

@@ -107,8 +107,8 @@ class RuleSet:
         plans: the checks of plans.
     """
 
-    models: tuple[ModelRule, ...] = DEFAULT_MODEL_RULES
-    plans: tuple[PlanRule, ...] = DEFAULT_PLAN_RULES
+    models: tuple[ModelRule, ...]
+    plans: tuple[PlanRule, ...]
 
     def on(self, capabilities: Capabilities) -> RuleSet:
         """Return the rules for an opened platform, of which more is known than its configuration says."""
@@ -165,7 +165,3 @@ def _identity(rule: object) -> tuple[str, str | None]:
 
 def _first_paragraph(documented: str | None) -> str:
     return " ".join((documented or "").strip().split("\n\n")[0].split())
-
-
-DEFAULT_RULES = RuleSet()
-"""The engine's own."""

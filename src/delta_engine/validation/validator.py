@@ -10,7 +10,7 @@ from delta_engine.errors import InvalidModelError, UnsafePlanError
 from delta_engine.models import Table
 from delta_engine.policy import Policy
 from delta_engine.validation import rules
-from delta_engine.validation.rules import ModelRule, PlanRule
+from delta_engine.validation.rules import ModelRule, PlanRule, RuleSet
 
 
 class PlanValidator:
@@ -18,8 +18,11 @@ class PlanValidator:
 
     Args:
         policy: what the target allows beyond the harmless.
-        model_rules: the checks of models.
-        plan_rules: the checks of plans.
+        model_rules: the checks of models; `DEFAULT_MODEL_RULES` by default.
+        plan_rules: the checks of plans; `DEFAULT_PLAN_RULES` by default.
+
+    The defaults are looked up when a validator is made: a subclass may have its own, and an assignment
+    holds for every validator and project that is made after it.
     """
 
     DEFAULT_MODEL_RULES: ClassVar[tuple[ModelRule, ...]] = rules.DEFAULT_MODEL_RULES
@@ -29,12 +32,17 @@ class PlanValidator:
         self,
         policy: Policy | None = None,
         *,
-        model_rules: Sequence[ModelRule] = DEFAULT_MODEL_RULES,
-        plan_rules: Sequence[PlanRule] = DEFAULT_PLAN_RULES,
+        model_rules: Sequence[ModelRule] | None = None,
+        plan_rules: Sequence[PlanRule] | None = None,
     ) -> None:
         self._policy = policy or Policy()
-        self._model_rules = tuple(model_rules)
-        self._plan_rules = tuple(plan_rules)
+        self._model_rules = tuple(self.DEFAULT_MODEL_RULES if model_rules is None else model_rules)
+        self._plan_rules = tuple(self.DEFAULT_PLAN_RULES if plan_rules is None else plan_rules)
+
+    @classmethod
+    def default_rules(cls) -> RuleSet:
+        """Return the rules that hold by default."""
+        return RuleSet(models=cls.DEFAULT_MODEL_RULES, plans=cls.DEFAULT_PLAN_RULES)
 
     def validate_models(self, models: Sequence[Table]) -> None:
         """Raise the first `InvalidModelError`, if there is one."""

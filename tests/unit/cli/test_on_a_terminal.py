@@ -7,13 +7,16 @@ import os
 import pty
 import subprocess
 import sys
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 import pytest
 import typer
 
+from delta_engine.deployment.locks.file import FileLock
 from tests.commandline import CommandLine
+from tests.deployment_builders import HOLDER
 from tests.plan_file_projects import PlanProject
 
 
@@ -68,8 +71,83 @@ def test_who_agrees_gets_the_results(project: PlanProject, monkeypatch: pytest.M
     assert len(answer.questions) == 1  # nothing to do, nothing to ask
 
 
-def test_without_a_terminal_nothing_is_asked(project: PlanProject) -> None:
-    assert project.run("sync", "--json").code == 0
+@pytest.mark.parametrize("options", [(), ("--json",)])
+@pytest.mark.parametrize("is_file", [False, True])
+def test_without_a_terminal_a_run_needs_consent_beforehand(
+    project: PlanProject, options: tuple[str, ...], is_file: bool
+) -> None:
+    project.plan()
+    command = ("apply", "plan.json", *options) if is_file else ("sync", *options)
+    refused = project.run(*command)
+    assert refused.code == 3
+    assert refused.stderr.endswith(
+        "refused: Apply these changes? There is no terminal to ask on, and nothing was changed. "
+        "Run the command with --yes to agree beforehand.\n"
+    )
+    assert "dev.silver.a" in refused.stdout + refused.stderr
+    assert project.platform.statements == []
+    assert ("dev.silver.a" in refused.stdout) is (options == ())  # as JSON there are run reports alone
+    assert not is_locked(project)
+
+    assert project.run(*command, "--yes").code == 0
+    assert project.run(*command).code == 0  # nothing to do, nothing to agree to
+
+
+def test_without_a_terminal_nothing_is_repaired_unasked(project: PlanProject) -> None:
+    project.sync()
+    for option in ("--revert", "--accept"):
+        assert project.run("drift", option).code == 0  # nothing to do, nothing to agree to
+    observed = project.platform.states["dev.silver.a"]
+    project.platform.states["dev.silver.a"] = replace(observed, table_comment="by hand")
+    before = list(project.platform.statements)
+    for option, question in (
+        ("--revert", "Revert these changes?"),
+        ("--accept", "Take this into the models?"),
+    ):
+        refused = project.run("drift", option)
+        assert refused.code == 3
+        assert f"refused: {question} There is no terminal to ask on" in refused.stderr
+        assert "--yes" in refused.stderr
+    assert project.platform.statements == before
+    assert not is_locked(project)
+    assert project.run("drift", "--revert", "--yes").code == 0
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("rm", "dev.silver.a"),
+        ("mv", "dev.silver.a", "dev.silver.b"),
+        ("restore", "1"),
+        ("migrate",),
+        ("unlock",),
+    ],
+)
+def test_without_a_terminal_records_change_with_consent_alone(
+    project: PlanProject, command: tuple[str, ...]
+) -> None:
+    project.sync()
+    document = project.folder / "state" / "local.state.json"
+    if command == ("migrate",):
+        old = Path(__file__).parents[1] / "deployment" / "documents" / "v0-first-release.in.json"
+        document.write_bytes(old.read_bytes())
+    before = document.read_bytes()
+    lease = FileLock(document.parent, "local").acquire(HOLDER, timeout_seconds=0)
+    if command != ("unlock",):
+        lease.release()
+    refused = project.run("state", *command)
+    assert refused.code == 3
+    assert (
+        "There is no terminal to ask on, and nothing was changed. Run the command with --yes"
+        in refused.stderr
+    )
+    assert document.read_bytes() == before
+    assert project.run("state", *command, "--yes").code == 0
+    lease.release()
+
+
+def is_locked(project: PlanProject) -> bool:
+    return FileLock(project.folder / "state", "local").holder() is not None
 
 
 def read(control: int) -> bytes:

@@ -85,36 +85,36 @@ def test_versions_diff_and_restore(state: CommandLine, folder: Path) -> None:
     found = json.loads(state("-e", "local", "state", "diff", "--json").stdout)
     assert found["resources"] == [{"key": "table.dev.silver.temp", "sign": "+", "changes": []}]
 
-    restored = state("-e", "local", "state", "restore", version["version_id"])
+    restored = state("-e", "local", "state", "restore", version["version_id"], "--yes")
     assert (restored.code, restored.stdout) == (0, "restored as serial 3\n")
     assert state("-e", "local", "state", "diff", "1", "3").stdout == "serial 1 → 3: 0 changes\n"
     assert state("-e", "local", "state", "diff", "--json").code == 0
-    missing = state("-e", "local", "state", "restore", "99")
+    missing = state("-e", "local", "state", "restore", "99", "--yes")
     assert missing.code == 3
-    assert "there is no version '99'. `delta-engine state versions` lists them." in missing.stderr
+    assert "there is no version '99'. `delta-engine -e local state versions` lists them." in missing.stderr
 
 
 def test_restoring_a_file(state: CommandLine, folder: Path, project: Path) -> None:
     current = json.loads((folder / "local.state.json").read_bytes())
     errored = project / "errored-3.json"
     errored.write_text(json.dumps({**current, "serial": 3, "write_id": "lost", "lineage": "git:lost"}))
-    assert state("-e", "local", "state", "restore", str(errored)).stdout == "restored as serial 3\n"
+    assert state("-e", "local", "state", "restore", str(errored), "--yes").stdout == "restored as serial 3\n"
     saved = json.loads((folder / "local.state.json").read_bytes())
     assert saved["lineage"] == "git:lost"
     assert saved["recent_write_ids"][:2] == ["lost", current["write_id"]]
 
-    again = state("-e", "local", "state", "restore", str(errored))
+    again = state("-e", "local", "state", "restore", str(errored), "--yes")
     assert again.code == 3
     assert "was saved again since: it is at serial 3, the file at 3" in again.stderr
-    assert state("-e", "local", "state", "restore", str(errored), "--force").code == 0
+    assert state("-e", "local", "state", "restore", str(errored), "--force", "--yes").code == 0
 
     errored.write_text(json.dumps({**current, "serial": 30, "state_id": "of another life"}))
-    other = state("-e", "local", "state", "restore", str(errored))
+    other = state("-e", "local", "state", "restore", str(errored), "--yes")
     assert other.code == 3
     assert "its state_id is of another life" in other.stderr
 
     errored.write_text(json.dumps({**current, "environment": {**current["environment"], "name": "prod"}}))
-    foreign = state("-e", "local", "state", "restore", str(errored), "--force")
+    foreign = state("-e", "local", "state", "restore", str(errored), "--force", "--yes")
     assert foreign.code == 3
     assert "it is the deployment state of the environment 'prod', not of 'local'" in foreign.stderr
     assert serial_in(folder) == 4
@@ -127,8 +127,9 @@ def test_restoring_over_a_broken_document(state: CommandLine, folder: Path) -> N
     assert broken.code == 3
     assert str(document) in broken.stderr
     assert "state restore" in broken.stderr
-    restored = state("-e", "local", "state", "restore", "00000001-" + _write_id(folder))
-    assert restored.code == 0
+    assert "00000001-" + _write_id(folder) in state("-e", "local", "state", "versions").stdout
+    restored = state("-e", "local", "state", "restore", "1", "--yes")
+    assert (restored.code, restored.stdout) == (0, "restored as serial 3\n")
     assert "kept as a backup" in restored.stderr
     assert state("-e", "local", "state", "list").stdout.count("\n") == 1
     assert len(list(folder.glob("*.backup.json"))) == 1
@@ -153,28 +154,31 @@ def _write_id(folder: Path) -> str:
 
 
 def test_rm_and_mv(state: CommandLine, folder: Path) -> None:
-    moved = state("-e", "local", "state", "mv", "dev.silver.temp", "dev.silver.kept")
+    moved = state("-e", "local", "state", "mv", "dev.silver.temp", "dev.silver.kept", "--yes")
     assert moved.stdout == "dev.silver.temp is recorded as dev.silver.kept\n"
-    removed = state("-e", "local", "state", "rm", "silver.o*", "table.dev.silver.kept")
+    removed = state("-e", "local", "state", "rm", "silver.o*", "table.dev.silver.kept", "--yes")
     assert removed.stdout == f"- {KEY}\n- table.dev.silver.kept\nforgot 2 resources\n"
     assert state("-e", "local", "state", "list").stdout == ""
     assert serial_in(folder) == 4
-    unknown = state("-e", "local", "state", "rm", "nope")
+    unknown = state("-e", "local", "state", "rm", "nope", "--yes")
     assert unknown.code == 3
     assert "unknown resource 'nope'" in unknown.stderr
-    nameless = state("-e", "local", "state", "mv", "temp", "kept")
+    nameless = state("-e", "local", "state", "mv", "temp", "kept", "--yes")
     assert nameless.stderr == "refused: 'temp' is not a table's name. Write catalog.schema.table.\n"
 
 
 def test_migrate(state: CommandLine, folder: Path) -> None:
-    assert state("-e", "local", "state", "migrate").stdout == "nothing to do: the document is in format 1\n"
+    assert (
+        state("-e", "local", "state", "migrate", "--yes").stdout
+        == "nothing to do: the document is in format 1\n"
+    )
     old = Path(__file__).parents[1] / "deployment" / "documents" / "v0-first-release.in.json"
     (folder / "local.state.json").write_bytes(old.read_bytes())
     dry = state("-e", "local", "state", "migrate", "--dry-run").stdout
     assert dry == f"{folder / 'local.state.json'}: format 0, would be saved in format 1\n"
     assert (folder / "local.state.json").read_bytes() == old.read_bytes()
     assert "2 resources" in state("-e", "local", "state", "show").stdout  # read as it is
-    assert state("-e", "local", "state", "migrate").stdout == (
+    assert state("-e", "local", "state", "migrate", "--yes").stdout == (
         "migrated from format 0 to 1; the old document is kept as local.state.v0.backup.json\n"
     )
     assert (folder / "local.state.v0.backup.json").read_bytes() == old.read_bytes()
@@ -186,14 +190,14 @@ def test_the_lock_is_shown_respected_and_broken(state: CommandLine, folder: Path
     config.write_text(config.read_text() + "state_backend: {type: local, lock: {timeout_seconds: 0}}\n")
     lease = FileLock(folder, "local").acquire(HOLDER, timeout_seconds=0)
     assert f"held by {HOLDER}" in state("-e", "local", "state", "show").stdout
-    locked = state("-e", "local", "state", "rm", "temp")
+    locked = state("-e", "local", "state", "rm", "temp", "--yes")
     assert locked.code == 4
     for part in ("ana@example.com", "build-7", "4711", "sync since", "https://example.com/runs/1"):
         assert part in locked.stderr
-    broken = state("-e", "local", "state", "unlock")
+    broken = state("-e", "local", "state", "unlock", "--yes")
     assert broken.stdout == f"broke the lock of {HOLDER}\n"
     assert state("-e", "local", "state", "unlock").stdout == "nobody holds the lock\n"
-    assert state("-e", "local", "state", "rm", "temp").code == 0
+    assert state("-e", "local", "state", "rm", "temp", "--yes").code == 0
     lease.release()
     assert state("-e", "local", "state", "show").stdout.endswith("lock         free\n")
 

@@ -70,4 +70,4 @@ def test_what_is_read_is_worked_with_or_refused(
         if is_read(data):
             with project.unchanged():
                 path.write_bytes(data)
-                assert project.run("sync").code in (0, 3), what
+                assert project.run("sync", "--yes").code in (0, 3), what

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
@@ -26,8 +27,8 @@ from delta_engine.deployment.stores.hybrid import HybridStateStore
 from delta_engine.deployment.stores.local import KEPT_VERSIONS, LocalStateStore
 from delta_engine.deployment.stores.memory import MemoryJournalStore, MemoryStateStore
 from tests.builders import WORKED_MODEL
-from tests.deployment_builders import NOON, deployment_state, repository_over
-from tests.store_contract import check_journal_store, check_state_store
+from tests.deployment_builders import NOON, deployment_over, deployment_state, repository_over
+from tests.store_contract import check_journal_store, check_restore_of_a_lost_document, check_state_store
 
 
 class FaultyStore(MemoryStateStore):
@@ -170,7 +171,8 @@ def test_an_unreadable_document_is_replaced_with_a_backup(tmp_path: Path) -> Non
     repository = repository_over(store, tmp_path)
     with pytest.raises(CorruptStateError):
         repository.load()
-    saved = repository.replace_unreadable(deployment_state())
+    deployment = deployment_over(tmp_path, store=store)
+    saved = deployment.restore(deployment_state(), lambda _note: None, force=False, is_version=False)
     assert repository.load() == saved
     assert saved.state.serial == 8
     (backup,) = tmp_path.glob("test.state.unreadable-*.backup.json")
@@ -206,6 +208,50 @@ def test_the_stores_keep_their_contract(tmp_path: Path) -> None:
     check_state_store(lambda: memory)
     journals = MemoryJournalStore()
     check_journal_store(lambda: journals)
+
+
+@pytest.mark.parametrize("left", [b"", b"{", b"\xff", b"[]", b'{"serial": 900}', None])
+def test_a_lost_local_document_is_restored(tmp_path: Path, left: bytes | None) -> None:
+    document = tmp_path / "state" / "test.state.json"
+    check_restore_of_a_lost_document(
+        lambda: LocalStateStore(document.parent, "test"),
+        document.unlink if left is None else lambda: document.write_bytes(left),
+        tmp_path,
+    )
+    serial = json.loads(document.read_bytes())["serial"]
+    assert serial == (902 if left == b'{"serial": 900}' else 5)
+
+
+def test_a_lost_document_in_memory_is_restored(tmp_path: Path) -> None:
+    store = MemoryStateStore()
+    check_restore_of_a_lost_document(
+        lambda: store,
+        lambda: store.replace(b"{", Identity(state_id="", serial=0, write_id=""), store.read()),
+        tmp_path,
+    )
+
+
+def test_a_lost_document_behind_a_copy_is_restored(tmp_path: Path) -> None:
+    document = tmp_path / "remote" / "test.state.json"
+    check_restore_of_a_lost_document(
+        lambda: HybridStateStore(
+            LocalStateStore(document.parent, "test"), tmp_path / "copies", "test", max_age_seconds=300
+        ),
+        lambda: document.write_bytes(document.read_bytes()[:500]),
+        tmp_path,
+    )
+
+
+def test_an_errored_document_is_restored_over_a_torn_one(tmp_path: Path) -> None:
+    """What tore the document is what kept the next one from being saved: the file is its successor."""
+    deployment = deployment_over(tmp_path, store=LocalStateStore(tmp_path, "test"))
+    base = deployment.repository.save(deployment_state(serial=0), None)
+    base = deployment.repository.save(base.state, base)
+    (tmp_path / "test.state.json").write_bytes(b"{")
+    errored = msgspec.structs.replace(base.state, serial=3, write_id="lost")
+    restored = deployment.restore(errored, lambda _note: None, force=False, is_version=False)
+    assert restored.state.serial == 4
+    assert restored.state.recent_write_ids[0] == "lost"
 
 
 def test_local_versions_are_let_go_of_in_time(tmp_path: Path) -> None:

@@ -63,7 +63,7 @@ def test_what_somebody_renamed_is_renamed_back_with_its_data() -> None:
     ]
     assert list(irreversible([wanted], [found])) == []
     (refusal,) = irreversible([MODEL], [found])
-    assert "Rename it back with `drift --revert`, take it in" in str(refusal)
+    assert "Rename it back with `delta-engine -e ENV drift --revert`, take it in" in str(refusal)
 
 
 NESTED = orders(Column("st", "struct<x: int, z: string>"))

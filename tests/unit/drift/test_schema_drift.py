@@ -64,7 +64,7 @@ def catalog(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, delta_engine: Comma
     (models / "tables.yml").write_text(TABLES)
     (models / "schemas.yml").write_text(SCHEMAS)
     monkeypatch.chdir(tmp_path)
-    done = delta_engine("-e", "dev", "sync")
+    done = delta_engine("-e", "dev", "sync", "--yes")
     assert done.code == 0, done.stderr
     return fake
 
@@ -128,10 +128,10 @@ def test_a_sync_repairs_mild_drift_and_refuses_to_undo_what_is_severe(
     catalog: FakeUnityCatalog, delta_engine: CommandLine
 ) -> None:
     changed(catalog, CHANGES[0])
-    assert delta_engine("-e", "dev", "sync").code == 0
+    assert delta_engine("-e", "dev", "sync", "--yes").code == 0
     assert catalog.statements == ["COMMENT ON SCHEMA `dev`.`silver` IS 'Cleaned'"]
     changed(catalog, "REVOKE SELECT ON SCHEMA `dev`.`silver` FROM `analysts`")
-    done = delta_engine("-e", "dev", "sync")
+    done = delta_engine("-e", "dev", "sync", "--yes")
     assert (done.code, catalog.statements) == (3, [])
     assert (
         "conf/models/schemas.yml:3: schema dev.silver: somebody changed it behind the engine's back, and a sync "
@@ -182,7 +182,7 @@ def test_a_deleted_schema_is_severe_and_can_be_made_anew_or_taken_from_the_model
     del catalog.schemas["dev.silver"]
     report = delta_engine("-e", "dev", "drift").stdout
     assert "  ~ schema.dev.silver\n      schema: DELETED (applied " in report
-    assert delta_engine("-e", "dev", "sync").code == 3
+    assert delta_engine("-e", "dev", "sync", "--yes").code == 3
     done = delta_engine("-e", "dev", "drift", "--revert", "--yes")
     assert done.code == 0, done.stderr
     assert catalog.schemas["dev.silver"].comment == "Cleaned"
@@ -205,7 +205,7 @@ def test_what_the_policy_ignores_is_listed_apart_and_left_alone(
     report = delta_engine("-e", "dev", "drift", "--fail-on", "low")
     assert report.code == 0
     assert "= schema.dev.silver: owner: data team → jo\n      reason: Known\n" in report.stdout
-    assert delta_engine("-e", "dev", "sync").code == 0
+    assert delta_engine("-e", "dev", "sync", "--yes").code == 0
     assert delta_engine("-e", "dev", "drift", "--accept", "--yes").stdout == "dev: 0 tables to accept\n"
     assert catalog.statements == []
 
@@ -214,7 +214,7 @@ def test_the_schemas_of_single_tables_are_looked_at_too(
     catalog: FakeUnityCatalog, delta_engine: CommandLine
 ) -> None:
     Path("conf/models/more.yml").write_text(TABLES.replace("silver", "others"))
-    assert delta_engine("-e", "dev", "sync").code == 0
+    assert delta_engine("-e", "dev", "sync", "--yes").code == 0
     changed(catalog, CHANGES[3])
     assert (
         "  ~ schema.dev.silver\n      owner: " in delta_engine("-e", "dev", "drift", "-t", "silver.*").stdout
@@ -249,7 +249,7 @@ def test_tags_and_privileges_of_others_are_drift_where_the_policy_takes_them_awa
     ]
     assert sorted(found) == ["column_tag", "grant_added", "schema_grant_added", "schema_tag", "table_tag"]
     assert report["pending"] == []
-    assert delta_engine("-e", "dev", "sync").code == 0
+    assert delta_engine("-e", "dev", "sync", "--yes").code == 0
     undone = len(catalog.statements)
     assert undone == 5
     assert delta_engine("-e", "dev", "drift", "--fail-on", "low").code == 0
@@ -311,7 +311,7 @@ def test_a_schema_that_is_not_declared_any_more_is_kept(
     done = delta_engine("-e", "dev", "plan")
     assert "kept: schema dev.silver is not declared any more, and stays as it is\n" in done.stdout
     assert json.loads(delta_engine("-e", "dev", "plan", "--json").stdout)["kept_schemas"] == ["dev.silver"]
-    assert delta_engine("-e", "dev", "sync").code == 0
+    assert delta_engine("-e", "dev", "sync", "--yes").code == 0
     assert catalog.statements == []
     Path("conf/models/more.yml").write_text(TABLES.replace("orders", "lines"))
     assert "kept: schema" not in delta_engine("-e", "dev", "plan", "-t", "orders").stdout

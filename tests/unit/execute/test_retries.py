@@ -179,7 +179,7 @@ def test_a_plan_that_fits_the_table_no_more_fails_the_table() -> None:
     assert outcome.failure is not None
     assert outcome.failure.message == (
         "somebody else changed the table while it was being changed, and what was planned does not fit it any more. "
-        "Look at it with `plan`, and run again. The platform said: not now"
+        "Look at it with `delta-engine -e ENV plan`, and run again. The platform said: not now"
     )
     assert outcome.failure.error_class == "DELTA_METADATA_CHANGED"
     assert len(waits.seconds) == 1  # although that condition is transient

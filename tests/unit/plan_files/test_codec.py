@@ -139,7 +139,7 @@ def test_what_is_no_plan_file_is_refused(path: Path, data: bytes, reason: str) -
         read(path, data)
     assert str(refused.value).startswith(f"{path}: {reason}")
     again = f"Make it anew and review it: `delta-engine -e dev plan --out {path}`."
-    another = "Name a file that `delta-engine plan --out` wrote."
+    another = "Name a file that `delta-engine -e ENV plan --out FILE` wrote."
     assert str(refused.value).endswith(another if data.strip() else again)
 
 

@@ -126,7 +126,7 @@ Fault = Callable[[PlanProject], object]
             ],
         ),
         (
-            lambda project: project.run("state", "rm", "table.dev.silver.b"),
+            lambda project: project.run("state", "rm", "table.dev.silver.b", "--yes"),
             ["the deployment state has moved: from serial 2 to serial 3"],
         ),
     ],

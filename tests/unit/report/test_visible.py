@@ -48,13 +48,14 @@ def project(tmp_path: Path, delta_engine: CommandLine, monkeypatch: pytest.Monke
         ("plan",),
         ("plan", "--markdown"),
         ("sync",),
-        ("sync", "--json"),
+        ("sync", "--yes"),
+        ("sync", "--yes", "--json"),
         ("drift",),
         ("state", "show"),
         ("state", "list"),
         ("plan", "-t", HIDING),
         ("state", "show", HIDING),
-        ("state", "mv", HIDING, HIDING),
+        ("state", "mv", HIDING, HIDING, "--yes"),
     ],
 )
 def test_commands_show_nothing_that_hides(project: PlanProject, command: tuple[str, ...]) -> None:
@@ -75,7 +76,7 @@ def test_what_a_platform_says_is_shown_with_nothing_that_hides(
         return list(run(sql))
 
     monkeypatch.setattr(project.platform, "run", refusing)
-    failed = project.run("sync")
+    failed = project.run("sync", "--yes")
     assert failed.code == 1
     assert "\\u001b[2J" in failed.stderr
     assert not UNSEEN.search(failed.stderr)
@@ -84,7 +85,7 @@ def test_what_a_platform_says_is_shown_with_nothing_that_hides(
 def test_drift_is_shown_with_nothing_that_hides(project: PlanProject) -> None:
     project.sync()
     project.platform.states.clear()
-    for command in (("drift",), ("drift", "--format", "html"), ("drift", "--revert")):
+    for command in (("drift",), ("drift", "--format", "html"), ("drift", "--revert", "--yes")):
         assert not UNSEEN.search(project.run(*command).stdout)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from pathlib import Path
 
 import pytest
 
@@ -10,13 +11,16 @@ from delta_engine.actions import CreateSchema, TablePlan
 from delta_engine.aspects.column_masks import DropColumnMask
 from delta_engine.aspects.columns import ColumnAdd, ColumnDrop
 from delta_engine.aspects.row_filters import DropRowFilter
+from delta_engine.config.settings import load_settings
 from delta_engine.errors import InvalidModelError, UnsafePlanError
 from delta_engine.models import Column, ColumnMask, RowFilter, Table
+from delta_engine.orchestrate.project import load_rules
 from delta_engine.policy import Allowance, Policy
 from delta_engine.validation.governance_rules import NoUnallowedExposure
 from delta_engine.validation.plan_rules import NoUnallowedColumnDrops, NoUnallowedSchemas
 from delta_engine.validation.rules import ModelRule, PlanRule
 from delta_engine.validation.validator import PlanValidator
+from tests.commandline import CommandLine
 from tests.unit.validation.rule_cases import (
     column_rules,
     constraint_rules,
@@ -141,3 +145,43 @@ def test_rules_can_be_added() -> None:
     validator = PlanValidator(model_rules=(*PlanValidator.DEFAULT_MODEL_RULES, NoFloats()))
     with pytest.raises(InvalidModelError, match="no floats"):
         validator.validate_models(FINE)
+
+
+class NoPlans:
+    """Nothing is changed."""
+
+    def check(self, plan: TablePlan, policy: Policy) -> Iterable[UnsafePlanError]:
+        return [UnsafePlanError("no plans")]
+
+
+class NoModels:
+    """Nothing is declared."""
+
+    def check(self, models: Iterable[Table]) -> Iterable[InvalidModelError]:
+        return [InvalidModelError("no models")]
+
+
+def test_a_subclass_has_default_rules_of_its_own() -> None:
+    class Stricter(PlanValidator):
+        DEFAULT_MODEL_RULES = (*PlanValidator.DEFAULT_MODEL_RULES, NoModels())
+        DEFAULT_PLAN_RULES = (NoPlans(),)
+
+    assert [str(one) for one in Stricter().model_violations(FINE)] == ["no models."]
+    assert [str(one) for one in Stricter().plan_violations(TablePlan())] == ["no plans."]
+    assert list(Stricter(model_rules=(), plan_rules=()).plan_violations(TablePlan())) == []
+
+
+def test_default_rules_that_are_assigned_hold_in_projects_too(
+    project: Path, delta_engine: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rules = PlanValidator.DEFAULT_MODEL_RULES
+    monkeypatch.setattr(PlanValidator, "DEFAULT_MODEL_RULES", (*rules, NoModels()))
+    monkeypatch.setattr(PlanValidator, "DEFAULT_PLAN_RULES", (NoPlans(),))
+    assert [str(one) for one in PlanValidator().plan_violations(TablePlan())] == ["no plans."]
+    refused = delta_engine("-e", "local", "validate")
+    assert (refused.code, refused.stderr) == (3, "refused: no models.\n")
+    listed = delta_engine("rules").stdout
+    assert "  NoModels: Nothing is declared.\n" in listed
+    assert listed.endswith("plans:\n  NoPlans: Nothing is changed.\n")
+    loaded = load_rules(load_settings(project / "conf", "local"))
+    assert [type(rule) for rule in loaded.plans] == [NoPlans]

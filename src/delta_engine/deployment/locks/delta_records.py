@@ -20,7 +20,10 @@ _COLUMNS: Mapping[str, type] = {
     "beat": int,
     "record": str,
 }
-_COMMENT = "Delta Engine: who works on each environment. Changed by the engine alone; see `delta-engine state unlock`."
+_COMMENT = (
+    "Delta Engine: who works on each environment. Changed by the engine alone; "
+    "see `delta-engine -e ENV state unlock`."
+)
 
 _SEVERAL = "Make sure that no run works on the environment, and free the lock:"
 

@@ -31,6 +31,7 @@ from delta_engine.deployment.lock_record import (
 )
 from delta_engine.deployment.ports import LockLease, LockRecords
 from delta_engine.deployment.stamps import new_id, utc_now
+from delta_engine.telemetry.context import command
 
 _BEATS_PER_LEASE = 3
 _LONGEST_PAUSE_SECONDS = 2.0
@@ -265,7 +266,7 @@ def held_message(where: str, holder: LockHolder) -> str:
     """Return what `LockHeld` says."""
     return (
         f"{where}: the environment is locked by {holder}. Wait for it, or, if you are sure that it is gone, "
-        "`delta-engine state unlock`."
+        f"{command('state unlock')}."
     )
 
 

@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from hashlib import sha256
 
+from delta_engine.deployment.codec import restore_hint
 from delta_engine.deployment.databricks.delta_row import DeltaRow, Value
 from delta_engine.deployment.databricks.volume_files import VolumeFiles
 from delta_engine.deployment.errors import ConflictError, CorruptStateError, StoreError, UncertainWriteError
@@ -70,14 +71,13 @@ class DatabricksStateStore:
             return None
         blob = str(head["blob"])
         compressed = self._files.download(blob)
+        left = StoredDocument(data=compressed or b"", token=_token(head), identity=_identity(head))
         if compressed is None or sha256(compressed).hexdigest() != head["sha256"]:
             what = "is gone" if compressed is None else "does not match the head's checksum"
             raise CorruptStateError(
-                f"the document {blob} {what}",
-                where=self.location,
-                way_out="`delta-engine state versions` lists earlier ones; point the head's row at one of them.",
+                f"the document {blob} {what}", where=self.location, way_out=restore_hint(), stored=left
             )
-        return StoredDocument(data=_decompressed(compressed, blob), token=_token(head))
+        return StoredDocument(data=_decompressed(compressed, blob, left), token=left.token)
 
     def replace(self, data: bytes, identity: Identity, expected: StoredDocument | None) -> StoredDocument:
         """Upload the document, and move the head if it is still the expected one; see `StateStore.replace`."""
@@ -217,12 +217,18 @@ def _token(head: Row | Mapping[str, Value]) -> str:
     return json.dumps({name: head[name] for name in _IDENTITY})
 
 
+def _identity(head: Row) -> Identity:
+    return Identity(
+        state_id=str(head["state_id"]), serial=int(str(head["serial"])), write_id=str(head["write_id"])
+    )
+
+
 def _compressed(data: bytes) -> bytes:
     return gzip.compress(data, compresslevel=1, mtime=0)
 
 
-def _decompressed(compressed: bytes, where: str) -> bytes:
+def _decompressed(compressed: bytes, where: str, stored: StoredDocument | None = None) -> bytes:
     try:
         return gzip.decompress(compressed)
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-        raise CorruptStateError(f"it is damaged: {error}", where=where) from None
+        raise CorruptStateError(f"it is damaged: {error}", where=where, stored=stored) from None

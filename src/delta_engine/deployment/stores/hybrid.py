@@ -16,9 +16,10 @@ import msgspec
 from delta_engine.deployment.local_files import write_atomically
 from delta_engine.deployment.lock_record import Moment
 from delta_engine.deployment.ports import Identity, StateStore, StateVersion, StoredDocument
+from delta_engine.deployment.remnants import UNDECODABLE, identity_in
 from delta_engine.deployment.stamps import utc_now
 
-_UNREADABLE = (OSError, msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+_UNREADABLE = (OSError, *UNDECODABLE)
 """What a damaged file comes to."""
 
 
@@ -31,11 +32,6 @@ class _Key(msgspec.Struct, frozen=True, kw_only=True):
     sha256: str
     token: str
     cached_at: Moment
-
-
-class _Identified(msgspec.Struct):
-    state_id: str = ""
-    serial: int = 0
 
 
 class HybridStateStore:
@@ -112,14 +108,14 @@ class HybridStateStore:
             0 <= age <= self._max_age_seconds
             and key.location == self._remote.location
             and key.sha256 == sha256(data).hexdigest()
-            and (key.state_id, key.serial) == _identity(data)
+            and (key.state_id, key.serial) == _state_id_and_serial(data)
         )
         return StoredDocument(data=data, token=key.token) if is_usable else None
 
     def _keep_copy(self, stored: StoredDocument) -> None:
         """Write the copy; a folder that cannot be written only costs the next reader a round trip."""
         try:
-            state_id, serial = _identity(stored.data)
+            state_id, serial = _state_id_and_serial(stored.data)
             key = _Key(
                 location=self._remote.location,
                 state_id=state_id,
@@ -135,6 +131,6 @@ class HybridStateStore:
                 self._copy.unlink()
 
 
-def _identity(data: bytes) -> tuple[str, int]:
-    found = msgspec.json.decode(data, type=_Identified)
+def _state_id_and_serial(data: bytes) -> tuple[str, int]:
+    found = identity_in(data)
     return found.state_id, found.serial

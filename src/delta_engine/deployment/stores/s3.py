@@ -16,6 +16,7 @@ from typing import Final
 from delta_engine.deployment.aws.s3_folder import JSON_TYPE, S3Folder
 from delta_engine.deployment.errors import ConflictError, CorruptStateError
 from delta_engine.deployment.ports import Identity, StateVersion, StoredDocument
+from delta_engine.telemetry.context import command
 
 _VERSION_ENDING: Final = ".json.gz"
 _GZIP_TYPE: Final = "application/gzip"
@@ -94,7 +95,7 @@ class S3StateStore:
             raise CorruptStateError(
                 f"the version cannot be decompressed: {error}",
                 where=self._folder.location(self._version(version_id)),
-                way_out="`delta-engine state versions` lists others.",
+                way_out=f"{command('state versions')} lists others.",
             ) from None
 
     def keep_backup(self, name: str, data: bytes) -> str:

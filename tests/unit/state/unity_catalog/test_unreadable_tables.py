@@ -45,7 +45,7 @@ def test_other_relations_are_refused(kind: str, source_format: str) -> None:
     assert str(caught.value) == (
         f"table dev.silver.orders: it exists, but it is {kind} in the format {source_format}, not a Delta "
         "table. Rename the model, or move what is there out of the way. A table that is no longer declared is "
-        "forgotten with `delta-engine state rm`."
+        "forgotten with `delta-engine -e ENV state rm`."
     )
     assert not any("AS JSON" in sql for sql in runner.statements)
 
