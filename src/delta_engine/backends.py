@@ -17,6 +17,7 @@ from delta_engine.execute.warehouse.calls import SINGLE_ATTEMPT_SECONDS
 from delta_engine.execute.warehouse_sql_runner import WarehouseSqlRunner
 from delta_engine.sql_runner import SqlRunner
 from delta_engine.state.catalog_reader import CatalogReader, TableLister
+from delta_engine.state.principals import PrincipalReader, SqlPrincipalReader
 from delta_engine.state.spark_delta_reader import SparkDeltaReader
 from delta_engine.state.table_history import SqlTableHistoryReader, TableHistoryReader
 from delta_engine.state.table_versions import (
@@ -51,6 +52,7 @@ class Backend:
         history: reads who changed tables.
         platform_version: asks which version of the platform this is.
         host: the workspace's URL, where the backend knows it.
+        principals: tells who runs the statements, and what it may do; None where there are no rights.
     """
 
     runner: SqlRunner
@@ -62,6 +64,7 @@ class Backend:
     history: TableHistoryReader
     platform_version: Callable[[], str]
     host: str = ""
+    principals: PrincipalReader | None = None
 
 
 def databricks_backend(
@@ -91,6 +94,7 @@ def databricks_backend(
         versions=SqlTableVersionReader(runner, CatalogAddressing(), parallelism=parallelism),
         history=SqlTableHistoryReader(runner, CatalogAddressing(), parallelism=parallelism),
         platform_version=platform_version or (lambda: "unknown"),
+        principals=SqlPrincipalReader(runner),
     )
 
 

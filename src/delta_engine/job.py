@@ -90,6 +90,8 @@ def run_sync(
     if dry_run:
         preview = engine.preview(project.models, is_partial=project.is_partial)
         show(plan_html(preview.plan, environment=environment))
+        for warning in preview.warnings:
+            print(warning)
         raise_all(preview.refusals)
         pending = pending_summary("sync", environment, preview.plan)
         return SyncTaskResult(values=pending.counts, exit_value=pending.as_json())

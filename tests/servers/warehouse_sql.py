@@ -46,8 +46,6 @@ class WarehouseSql:
         self.statements.append(sql)
         if _SMALL_TABLES.search(sql):
             return answer_of(self.small_tables.run(sql))
-        if sql.startswith("SELECT current_user()"):
-            return answer_of([{"who": USER}])
         if sql.startswith("SELECT current_version()"):
             return answer_of([{"version": "2026.40"}])
         if sql.startswith("SELECT count"):

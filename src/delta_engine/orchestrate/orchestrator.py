@@ -30,6 +30,7 @@ from delta_engine.orchestrate.sync_run import SyncRun
 from delta_engine.plan_files.document import Fingerprints
 from delta_engine.report.run_history import RunHistory
 from delta_engine.state.catalog_reader import CatalogReader, readable_snapshot, snapshot_with_former_names
+from delta_engine.state.principals import PrincipalReader
 from delta_engine.state.row_counts import RowCounter
 from delta_engine.state.states import CatalogState
 from delta_engine.state.table_history import TableHistoryReader
@@ -51,11 +52,13 @@ class Preview:
         plan: what has to be done.
         refusals: why it must not be done; empty if it may.
         basis: what the plan was made from.
+        warnings: which rights the plan needs that the principal may lack.
     """
 
     plan: TablePlan
     refusals: tuple[RefusedError, ...]
     basis: PlanBasis
+    warnings: tuple[str, ...] = ()
 
 
 class Orchestrator:
@@ -73,6 +76,7 @@ class Orchestrator:
         preflight: looks at the rows that a plan puts conditions on; nobody looks without it.
         drift_policy: what to make of drift.
         run_history: keeps what runs did; nobody does without it.
+        principals: tells who runs the statements; without it, plans are not compared with rights.
     """
 
     def __init__(
@@ -89,6 +93,7 @@ class Orchestrator:
         preflight: Preflight | None = None,
         drift_policy: DriftPolicy | None = None,
         run_history: RunHistory | None = None,
+        principals: PrincipalReader | None = None,
     ) -> None:
         self._pipeline = Pipeline(
             reader=reader,
@@ -101,6 +106,7 @@ class Orchestrator:
             row_counter=row_counter,
             preflight=preflight,
             run_history=run_history,
+            principals=principals,
         )
         self._deployment = deployment or Deployment.unrecorded()
 
@@ -165,6 +171,7 @@ class Orchestrator:
             plan=planned.plan,
             refusals=(*planned.drift, *violations),
             basis=PlanBasis(models=tables, observed=observed, state=state),
+            warnings=tuple(self._pipeline.rights_warnings(planned)),
         )
 
     def fingerprints(self, preview: Preview) -> Fingerprints:

@@ -214,6 +214,7 @@ def orchestrator(
         history=backend.history,
         row_counter=SqlRowCounter(backend.runner, backend.addressing, parallelism=settings.parallelism),
         drift_policy=settings.drift_policy,
+        principals=backend.principals,
         run_history=(
             RunHistory(backend.runner, backend.addressing.table(settings.run_history))
             if settings.run_history
