@@ -38,6 +38,11 @@ class Securable:
         return _KINDS[len(self.parts) - 1]
 
     @property
+    def address(self) -> str:
+        """The SQL that names it."""
+        return ".".join(map(quote_ident, self.parts))
+
+    @property
     def levels(self) -> tuple[str, ...]:
         """The dotted names of the object and of what holds it, in lower case, the object first."""
         parts = [part.lower() for part in self.parts]
@@ -45,9 +50,7 @@ class Securable:
 
     def grant(self, right: Right, principal: str) -> str:
         """Return the statement that gives a right on it."""
-        return sql_grant(
-            f"{self.kind} {'.'.join(map(quote_ident, self.parts))}", [right.privilege], principal
-        )
+        return sql_grant(f"{self.kind} {self.address}", [right.privilege], principal)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
