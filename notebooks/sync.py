@@ -10,26 +10,24 @@ dbutils.widgets.text("conf_dir", "../conf")
 dbutils.widgets.text("tables", "")
 dbutils.widgets.text("allow", "")
 dbutils.widgets.dropdown("dry_run", "true", ["true", "false"])
+dbutils.widgets.dropdown("doctor", "false", ["true", "false"])
 dbutils.widgets.text("lineage", "")
 dbutils.widgets.text("host", "")
 dbutils.widgets.text("run_url", "")
 
 # COMMAND ----------
 
-from delta_engine.job import RunOrigin, run_sync, words
+from delta_engine.job import RunOrigin, run_doctor, run_sync, words
 
-dbutils.jobs.taskValues.set(key="report_due", value=True)  # unless this ends well and has changed nothing
 get = dbutils.widgets.get
-result = run_sync(
-    environment=get("environment"),
-    conf_dir=get("conf_dir"),
-    spark=spark,
-    tables=words(get("tables")),
-    allow=words(get("allow")),
-    dry_run=get("dry_run") != "false",
-    origin=RunOrigin(lineage=get("lineage"), run_url=get("run_url"), host=get("host")),
-    show=displayHTML,
-)
+origin = RunOrigin(lineage=get("lineage"), run_url=get("run_url"), host=get("host"))
+run = {"environment": get("environment"), "conf_dir": get("conf_dir"), "spark": spark}
+run |= {"origin": origin, "show": displayHTML}
+dbutils.jobs.taskValues.set(key="report_due", value=get("doctor") != "true")  # unless nothing was changed
+if get("doctor") == "true":
+    dbutils.notebook.exit(run_doctor(**run))
+options = {"tables": words(get("tables")), "allow": words(get("allow"))}
+result = run_sync(**run, **options, dry_run=get("dry_run") != "false")
 
 # COMMAND ----------
 

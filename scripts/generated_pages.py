@@ -1,10 +1,12 @@
-"""Writes what of the documentation follows from the code: docs/capabilities.md, and the tables of docs/rules.md."""
+"""Writes what of the documentation follows from the code: docs/capabilities.md, and tables of others."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 from delta_engine.report.capability_page import capability_page
+from delta_engine.report.rights_page import rights_table
 from delta_engine.report.rules_page import hazards_table, rules_table
 
 DOCS = Path(__file__).parents[1] / "docs"
@@ -12,18 +14,21 @@ END = "<!-- end -->"
 
 
 def main() -> None:
-    """Write both pages."""
+    """Write the pages."""
     (DOCS / "capabilities.md").write_text(capability_page(), "utf-8")
-    page = (DOCS / "rules.md").read_text("utf-8")
-    for name, table in (
-        ("hazards", hazards_table()),
-        ("models", rules_table("models")),
-        ("plans", rules_table("plans")),
-    ):
+    rules = {"hazards": hazards_table(), "models": rules_table("models"), "plans": rules_table("plans")}
+    write_tables(DOCS / "rules.md", rules)
+    write_tables(DOCS / "rights.md", {"statements": rights_table()})
+
+
+def write_tables(path: Path, tables: Mapping[str, str]) -> None:
+    """Replace the tables between the marks of a page."""
+    page = path.read_text("utf-8")
+    for name, table in tables.items():
         before, _, rest = page.partition(f"<!-- {name}: make pages -->\n")
         _, _, after = rest.partition(END)
         page = f"{before}<!-- {name}: make pages -->\n{table}{END}{after}"
-    (DOCS / "rules.md").write_text(page, "utf-8")
+    path.write_text(page, "utf-8")
 
 
 if __name__ == "__main__":

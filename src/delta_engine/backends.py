@@ -18,6 +18,7 @@ from delta_engine.execute.warehouse_sql_runner import WarehouseSqlRunner
 from delta_engine.sql_runner import SqlRunner
 from delta_engine.state.audit_log import AuditLogReader, SqlAuditLogReader
 from delta_engine.state.catalog_reader import CatalogReader, TableLister
+from delta_engine.state.principals import PrincipalReader, SqlPrincipalReader
 from delta_engine.state.spark_delta_reader import SparkDeltaReader
 from delta_engine.state.table_history import SqlTableHistoryReader, TableHistoryReader
 from delta_engine.state.table_versions import (
@@ -56,6 +57,7 @@ class Backend:
         platform_version: asks which version of the platform this is.
         host: the workspace's URL, where the backend knows it.
         audit_log: reads the audit log, where the platform has one.
+        principals: tells who runs the statements, and what it may do; None where there are no rights.
     """
 
     runner: SqlRunner
@@ -68,6 +70,7 @@ class Backend:
     platform_version: Callable[[], str]
     host: str = ""
     audit_log: AuditLogReader | None = None
+    principals: PrincipalReader | None = None
 
 
 def databricks_backend(
@@ -100,6 +103,7 @@ def databricks_backend(
         history=SqlTableHistoryReader(runner, CatalogAddressing(), parallelism=parallelism),
         platform_version=platform_version or (lambda: "unknown"),
         audit_log=SqlAuditLogReader(runner),
+        principals=SqlPrincipalReader(runner),
     )
 
 

@@ -17,9 +17,12 @@ from delta_engine.orchestrate.deployments import (
     open_deployment,
     open_report_files,
 )
+from delta_engine.orchestrate.doctor import examine
 from delta_engine.orchestrate.drift_reports import DriftReporting
 from delta_engine.orchestrate.orchestrator import Orchestrator
 from delta_engine.orchestrate.project import Project, load_project, open_backend, orchestrator
+from delta_engine.report.doctor_report import doctor_json
+from delta_engine.report.doctor_text import described, doctor_html, doctor_summary
 from delta_engine.report.drift_json import drift_json
 from delta_engine.report.drift_text import summary
 from delta_engine.report.plan_html import plan_html
@@ -31,11 +34,13 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 __all__ = [
+    "DoctorError",
     "DriftFoundError",
     "DriftTaskResult",
     "JobSummary",
     "RunOrigin",
     "SyncTaskResult",
+    "run_doctor",
     "run_drift_report",
     "run_sync",
     "words",
@@ -108,6 +113,8 @@ def run_sync(
     if dry_run:
         preview = engine.preview(project.models, is_partial=project.is_partial)
         show(plan_html(preview.plan, environment=environment))
+        for warning in preview.warnings:
+            print(warning)
         raise_all(preview.refusals)
         pending = pending_summary("sync", environment, preview.plan)
         return SyncTaskResult(values=pending.counts, exit_value=pending.as_json())
@@ -206,6 +213,41 @@ def run_drift_report(
         files=files,
         failure=f"{summary(report)}{told}" if is_severe else None,
     )
+
+
+class DoctorError(DeltaEngineError):
+    """Something is missing that the environment needs."""
+
+
+def run_doctor(
+    *,
+    environment: str,
+    conf_dir: str,
+    spark: SparkSession,
+    show: Callable[[str], object],
+    origin: RunOrigin = UNKNOWN_ORIGIN,
+) -> str:
+    """Look whether everything is there that the environment needs; change nothing.
+
+    Args:
+        environment: which configuration to use.
+        conf_dir: the folder that holds it.
+        spark: the notebook's session.
+        show: is given the report as HTML, also when something is missing.
+        origin: which commit was deployed.
+
+    Returns:
+        The report as JSON.
+
+    Raises:
+        DoctorError: something is missing.
+    """
+    report = examine(Path(conf_dir), environment, spark=spark, lineage=origin.lineage, notify=print)
+    show(doctor_html(report))
+    if report.missing:
+        lines = "\n".join(f"{described(check)} → {check.way_out}" for check in report.missing)
+        raise DoctorError(f"{doctor_summary(report)}\n{lines}")
+    return doctor_json(report)
 
 
 def _orchestrator(project: Project, spark: SparkSession, origin: RunOrigin) -> Orchestrator:

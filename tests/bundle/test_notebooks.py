@@ -50,6 +50,19 @@ class RecordingJob:
         document = {"operation": "sync", "environment": environment, "counts": values}
         return SyncTaskResult(values=values, exit_value=json.dumps(document))
 
+    def run_doctor(
+        self,
+        *,
+        environment: str,
+        conf_dir: str,
+        spark: SparkSession,
+        show: Callable[[str], object],
+        origin: RunOrigin = UNKNOWN_ORIGIN,
+    ) -> str:
+        self.calls.append({key: value for key, value in locals().items() if key not in ("self", "show")})
+        show("<p>report</p>")
+        return "{}"
+
     def run_drift_report(
         self,
         *,
@@ -67,7 +80,7 @@ class RecordingJob:
 @pytest.fixture
 def job(monkeypatch: pytest.MonkeyPatch) -> RecordingJob:
     recording = RecordingJob()
-    for name in ("run_sync", "run_drift_report"):
+    for name in ("run_sync", "run_doctor", "run_drift_report"):
         fake, real = getattr(recording, name), getattr(delta_engine.job, name)
         assert inspect.signature(fake) == inspect.signature(real)
         monkeypatch.setattr(delta_engine.job, name, fake)
@@ -144,6 +157,21 @@ def test_opened_by_hand_a_notebook_changes_nothing(
 ) -> None:
     run_notebook(NOTEBOOKS / name, SPARK, {})
     assert job.calls == [{"environment": "dev", "conf_dir": "../conf", "spark": SPARK, "tables": (), **more}]
+
+
+def test_the_doctor_takes_the_place_of_a_sync(job: RecordingJob) -> None:
+    pages: list[str] = []
+    given = {"doctor": "true", "dry_run": "false", "lineage": "git:4567def"}
+    text, values = run_notebook(NOTEBOOKS / "sync.py", SPARK, given, pages=pages)
+    assert (text, values, pages) == ("{}", {"report_due": False}, ["<p>report</p>"])
+    assert job.calls == [
+        {
+            "environment": "dev",
+            "conf_dir": "../conf",
+            "spark": SPARK,
+            "origin": RunOrigin(lineage="git:4567def"),
+        }
+    ]
 
 
 @pytest.mark.parametrize("text", ["True", "yes", ""])

@@ -27,6 +27,8 @@ class FakeFilesApi:
             not answered), `empty` (an empty file is written, success is reported), `denied`.
         volumes: the volumes that exist; any by default.
         requests: method and path of every request.
+        ignores_conditions: whether files are overwritten that must not be.
+        keeps_files: whether files may not be deleted.
     """
 
     port: int = 0
@@ -35,6 +37,8 @@ class FakeFilesApi:
     faults: list[str] = field(default_factory=list)
     volumes: tuple[str, ...] = ("/Volumes/",)
     requests: list[tuple[str, str]] = field(default_factory=list)
+    ignores_conditions: bool = False
+    keeps_files: bool = False
 
     @property
     def host(self) -> str:
@@ -72,6 +76,8 @@ class FilesHandler(BaseHTTPRequestHandler):
             self._upload(path, body, overwrite=query.get("overwrite") == ["true"])
         elif path not in self.api.files:
             self._error(404, "NOT_FOUND")
+        elif self.command == "DELETE" and self.api.keeps_files:
+            self._error(403, "PERMISSION_DENIED")
         elif self.command == "DELETE":
             del self.api.files[path]
             self._answer(204)
@@ -86,7 +92,7 @@ class FilesHandler(BaseHTTPRequestHandler):
             self._error(403, "PERMISSION_DENIED")
         elif not path.startswith(self.api.volumes) or path.rpartition("/")[0] not in self.api.folders:
             self._error(404, "NOT_FOUND")
-        elif path in self.api.files and not overwrite:
+        elif path in self.api.files and not overwrite and not self.api.ignores_conditions:
             self._error(409, "ALREADY_EXISTS")
         else:
             self.api.files[path] = b"" if fault == "empty" else body

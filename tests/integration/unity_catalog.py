@@ -51,6 +51,8 @@ VIEWS = {
     "row_filters": f"{_TABLE}, filter_name STRING, target_columns STRING",
     "column_masks": f"{_TABLE}, column_name STRING, mask_name STRING, using_columns STRING",
     "table_privileges": f"grantor STRING, grantee STRING, {_TABLE}, {_GRANTED}",
+    "catalogs": f"catalog_name STRING, catalog_owner STRING, comment STRING, {_AUDIT}",
+    "catalog_privileges": f"grantor STRING, grantee STRING, catalog_name STRING, {_GRANTED}",
     "schema_privileges": f"grantor STRING, grantee STRING, {_TAGGED}, {_GRANTED}",
 }
 """The documented columns of the views, as far as the reader uses them; filters and masks as workspaces have them."""
@@ -92,6 +94,9 @@ class MiniatureUnityCatalog:
         self.knows_json = True
         self.is_lagging = False
         self._make_views()
+        self._runner.run(  # nothing of Spark's knows groups
+            "CREATE OR REPLACE TEMPORARY FUNCTION is_account_group_member(name STRING) RETURNS BOOLEAN RETURN false"
+        )
 
     def run(self, sql: str) -> Sequence[Row]:
         """Run one statement, and let the views follow."""

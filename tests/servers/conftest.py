@@ -22,7 +22,7 @@ from tests.servers.places import (
     new_lock_table,
 )
 from tests.servers.processes import free_port, running, versitygw
-from tests.servers.warehouse_sql import WarehouseSql
+from tests.servers.warehouse_sql import USER, WarehouseSql
 
 
 @pytest.fixture(scope="session")
@@ -53,7 +53,7 @@ def versity(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 @pytest.fixture
 def sql() -> WarehouseSql:
     """Return what runs the statements of a SQL warehouse."""
-    return WarehouseSql(FakeUnityCatalog(schemas=["dev.bronze", "dev.delta_engine"]))
+    return WarehouseSql(FakeUnityCatalog(schemas=["dev.bronze", "dev.delta_engine"], user=USER))
 
 
 @pytest.fixture

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import sqlite3
 import threading
+import time
 from collections.abc import Sequence
 from datetime import datetime, timezone
 from functools import lru_cache
@@ -41,16 +42,17 @@ class WarehouseSql:
         self.catalog = catalog
         self.small_tables = SmallTables()
         self.statements: list[str] = []
+        self.clock_skew_seconds = 0.0
 
     def __call__(self, sql: str) -> Answer:
         """Run one statement."""
         self.statements.append(sql)
         if _SMALL_TABLES.search(sql):
             return answer_of(self.small_tables.run(sql))
-        if sql.startswith("SELECT current_user()"):
-            return answer_of([{"who": USER}])
         if sql.startswith("SELECT current_version()"):
             return answer_of([{"version": "2026.40"}])
+        if sql.startswith("SELECT unix_micros(current_timestamp())"):
+            return answer_of([{"micros": int((time.time() + self.clock_skew_seconds) * 1_000_000)}])
         if sql.startswith("SELECT count"):
             return self._counted(sql)
         if sql.startswith("DESCRIBE HISTORY"):

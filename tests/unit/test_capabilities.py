@@ -41,7 +41,7 @@ from delta_engine.orchestrate.project import open_backend
 from delta_engine.policy import Policy
 from delta_engine.sql_runner import Row
 from delta_engine.validation.capability_rules import SupportedChanges
-from delta_engine.validation.rules import DEFAULT_RULES, RuleSet
+from delta_engine.validation.rules import DEFAULT_PLAN_RULES, RuleSet
 from delta_engine.validation.validator import PlanValidator
 from tests.builders import ORDERS, orders
 from tests.capability_walks import POLICY, walk
@@ -221,8 +221,8 @@ def test_a_known_catalog_refuses_renames_in_the_plan() -> None:
 
 
 def test_the_opened_platform_says_what_its_rule_refuses() -> None:
-    rules = RuleSet(plans=(*DEFAULT_RULES.plans, SupportedChanges(OPEN_SOURCE_CATALOG)))
-    assert rules.on(CONNECTOR).plans == (*DEFAULT_RULES.plans, SupportedChanges(CONNECTOR))
+    rules = RuleSet(models=(), plans=(*DEFAULT_PLAN_RULES, SupportedChanges(OPEN_SOURCE_CATALOG)))
+    assert rules.on(CONNECTOR).plans == (*DEFAULT_PLAN_RULES, SupportedChanges(CONNECTOR))
 
 
 @pytest.mark.parametrize(

@@ -124,6 +124,17 @@ def validate(ctx: typer.Context, table: Tables = None) -> None:
     validate_models(ctx.obj, table or ())
 
 
+@app.command(epilog="Example: delta-engine -e prod doctor")
+def doctor(ctx: typer.Context, json: Json = False) -> None:
+    """Look whether everything is there, as the identity that runs this: login, rights, state, versions.
+
+    Nothing that it writes stays: scratch files are deleted again. Exits with 3 when something is missing.
+    """
+    from delta_engine.cli.doctor_command import show_examination
+
+    show_examination(ctx.obj, as_json=json)
+
+
 @app.command(epilog="Example: delta-engine -e prod rules")
 def rules(ctx: typer.Context, json: Json = False) -> None:
     """List the rules that refuse models and plans; with an environment, its own rules too (policy.rules)."""

@@ -88,6 +88,8 @@ def show_plan(
     plan = preview.plan
     script = () if rendering is Rendering.TREE else rendered_script(plan, backend)
     _show(plan, project, script, rendering, preview.refusals, engine.left_alone(preview))
+    for warning in preview.warnings:
+        print_note(warning)
     raise_all(preview.refusals)
     if out is not None:
         write_plan_file(make_plan_file(project, backend, engine, preview, options), out)

@@ -118,12 +118,12 @@ def open_report_files(settings: Settings) -> ReportFiles:
             from delta_engine.deployment.aws.clients import ClientLimits
             from delta_engine.deployment.stores.s3 import S3ReportFiles
 
-            return S3ReportFiles(_s3_folder(place, ClientLimits()))
+            return S3ReportFiles(open_s3_folder(place, ClientLimits()))
         case DatabricksState() as place:
             from delta_engine.deployment.databricks.volume_files import open_volume_files
             from delta_engine.deployment.stores.databricks import VolumeReportFiles
 
-            return VolumeReportFiles(open_volume_files(_profile(settings)), volume=_volume(place))
+            return VolumeReportFiles(open_volume_files(login_profile(settings)), volume=volume_path(place))
         case other:
             assert_never(other)
 
@@ -189,7 +189,13 @@ def _lock_timeout(state: StateBackend, lease_seconds: float) -> float:
     return max(_SHORTEST_TIMEOUT_SECONDS, 1.5 * lease_seconds)
 
 
-def _s3_folder(place: S3State, limits: ClientLimits) -> S3Folder:
+def open_s3_folder(place: S3State, limits: ClientLimits) -> S3Folder:
+    """Return the folder of a bucket that holds the deployment state.
+
+    Raises:
+        MissingDependencyError: boto3 is not installed.
+        StoreError: region, endpoint or profile are not usable.
+    """
     from delta_engine.deployment.aws.clients import open_s3_client
     from delta_engine.deployment.aws.s3_folder import S3Folder
 
@@ -198,12 +204,13 @@ def _s3_folder(place: S3State, limits: ClientLimits) -> S3Folder:
     )
 
 
-def _profile(settings: Settings) -> str | None:
+def login_profile(settings: Settings) -> str | None:
     """Return the login of the workspace that runs SQL, which has the volume as well."""
     return settings.sql_warehouse.profile if settings.sql_warehouse else None
 
 
-def _volume(place: DatabricksState) -> str:
+def volume_path(place: DatabricksState) -> str:
+    """Return the path of the volume that holds the deployment state."""
     return f"/Volumes/{place.catalog}/{place.schema}/{place.volume}"
 
 
@@ -217,8 +224,8 @@ def _s3_parts(environment: str, place: S3State) -> tuple[StateStore, JournalStor
     from delta_engine.deployment.locks.s3_records import S3LockRecords
     from delta_engine.deployment.stores.s3 import S3JournalStore, S3StateStore
 
-    documents = _s3_folder(place, ClientLimits())
-    records = S3LockRecords(_s3_folder(place, ClientLimits(**_LOCK_LIMITS)), environment)
+    documents = open_s3_folder(place, ClientLimits())
+    records = S3LockRecords(open_s3_folder(place, ClientLimits(**_LOCK_LIMITS)), environment)
     return S3StateStore(documents, environment), S3JournalStore(documents, environment), records
 
 
@@ -235,8 +242,8 @@ def _databricks_parts(
 
     if backend is None:
         raise ConfigError("a state_backend of type databricks is reached through the backend's SQL")
-    files, runner = open_volume_files(_profile(settings)), backend.runner
-    environment, volume = settings.environment, _volume(place)
+    files, runner = open_volume_files(login_profile(settings)), backend.runner
+    environment, volume = settings.environment, volume_path(place)
     heads, locks = (
         ".".join(map(quote_ident, (place.catalog, place.schema, name))) for name in (HEADS, LOCKS)
     )

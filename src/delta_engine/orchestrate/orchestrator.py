@@ -32,6 +32,7 @@ from delta_engine.plan_files.document import Fingerprints
 from delta_engine.report.run_history import RunHistory
 from delta_engine.state.audit_log import AuditLogReader
 from delta_engine.state.catalog_reader import CatalogReader, readable_snapshot, snapshot_with_former_names
+from delta_engine.state.principals import PrincipalReader
 from delta_engine.state.row_counts import RowCounter
 from delta_engine.state.states import CatalogState
 from delta_engine.state.table_history import TableHistoryReader
@@ -53,11 +54,13 @@ class Preview:
         plan: what has to be done.
         refusals: why it must not be done; empty if it may.
         basis: what the plan was made from.
+        warnings: which rights the plan needs that the principal may lack.
     """
 
     plan: TablePlan
     refusals: tuple[RefusedError, ...]
     basis: PlanBasis
+    warnings: tuple[str, ...] = ()
 
 
 class Orchestrator:
@@ -76,6 +79,7 @@ class Orchestrator:
         drift_policy: what to make of drift.
         run_history: keeps what runs did; nobody does without it.
         audit_log: knows the authors of drift that no table's history has.
+        principals: tells who runs the statements; without it, plans are not compared with rights.
     """
 
     def __init__(
@@ -93,6 +97,7 @@ class Orchestrator:
         drift_policy: DriftPolicy | None = None,
         run_history: RunHistory | None = None,
         audit_log: AuditLogReader | None = None,
+        principals: PrincipalReader | None = None,
     ) -> None:
         self._pipeline = Pipeline(
             reader=reader,
@@ -105,6 +110,7 @@ class Orchestrator:
             row_counter=row_counter,
             preflight=preflight,
             run_history=run_history,
+            principals=principals,
         )
         self._deployment = deployment or Deployment.unrecorded()
         self._audit_log = audit_log
@@ -170,6 +176,7 @@ class Orchestrator:
             plan=planned.plan,
             refusals=(*planned.drift, *violations),
             basis=PlanBasis(models=tables, observed=observed, state=state),
+            warnings=tuple(self._pipeline.rights_warnings(planned)),
         )
 
     def fingerprints(self, preview: Preview) -> Fingerprints:

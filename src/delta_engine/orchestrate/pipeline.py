@@ -37,10 +37,12 @@ from delta_engine.plan_files.document import Fingerprints
 from delta_engine.plan_files.fingerprints import fingerprints
 from delta_engine.report.run_history import RunHistory
 from delta_engine.state.catalog_reader import CatalogReader, bare_model, former_name, with_tables_read
+from delta_engine.state.principals import PrincipalReader
 from delta_engine.state.row_counts import RowCounter
 from delta_engine.state.states import ABSENT, CatalogState, TableState
 from delta_engine.state.table_history import TableHistoryReader
 from delta_engine.state.table_versions import TableVersionReader
+from delta_engine.validation.needed_rights import rights_warnings
 from delta_engine.validation.partial_models import partial_model_violations
 from delta_engine.validation.preflight import Preflight
 from delta_engine.validation.validator import PlanValidator
@@ -65,6 +67,7 @@ class Pipeline:
         row_counter: counts the rows of tables that are to be dropped; none is dropped without it.
         preflight: looks at the rows that a plan puts conditions on; nobody looks without it.
         run_history: keeps what runs did; nobody does without it.
+        principals: tells who runs the statements; without it, plans are not compared with rights.
     """
 
     reader: CatalogReader
@@ -77,6 +80,7 @@ class Pipeline:
     row_counter: RowCounter | None = None
     preflight: Preflight | None = None
     run_history: RunHistory | None = None
+    principals: PrincipalReader | None = None
 
     def plan_refusals(
         self, plan: TablePlan, wanted: Sequence[Table], observed: CatalogState
@@ -91,6 +95,11 @@ class Pipeline:
         yield from self.validator.plan_violations(plan)
         if self.preflight is not None:
             yield from self.preflight.refusals(plan, wanted, observed)
+
+    def rights_warnings(self, planned: PlannedRun) -> Iterator[str]:
+        """Yield which rights a plan needs that the principal may lack; see `needed_rights.rights_warnings`."""
+        if self.principals is not None:
+            yield from rights_warnings(self.principals, planned.plan, planned.seen)
 
     def fingerprints(
         self, plan: TablePlan, basis: PlanBasis, *, like: Fingerprints | None = None

@@ -234,6 +234,7 @@ def orchestrator(
         audit_log=backend.audit_log,
         row_counter=SqlRowCounter(backend.runner, backend.addressing, parallelism=settings.parallelism),
         drift_policy=settings.drift_policy,
+        principals=backend.principals,
         run_history=(
             RunHistory(backend.runner, backend.addressing.table(settings.run_history))
             if settings.run_history

@@ -96,6 +96,7 @@ class SyncRun:
             self._models, self._observed, applied, self._recorder.state, is_partial=is_partial
         )
         self._forget_gone(applied)
+        self._warn_of_rights(self._last_planned)
         return self._last_planned.plan
 
     def plan_revert(self, tables: Sequence[Table], *, is_partial: bool = False) -> TablePlan:
@@ -129,6 +130,7 @@ class SyncRun:
             drift=tuple(irreversible(wanted, detected)),
             replaced=tuple(filter(is_replaced, detected)),
         )
+        self._warn_of_rights(self._last_planned)
         return self._last_planned.plan
 
     def detect(self, tables: Sequence[Table], *, is_partial: bool = False) -> tuple[DetectedTable, ...]:
@@ -301,6 +303,10 @@ class SyncRun:
         except (StaleStateError, UnsavedStateError) as error:
             return error
         return None
+
+    def _warn_of_rights(self, planned: PlannedRun) -> None:
+        for warning in self._pipeline.rights_warnings(planned):
+            self._recorder.warn(warning)
 
     def _statements_now(self, table: QualifiedName) -> Sequence[str]:
         """Return what one table needs by a fresh look at it; see `Pipeline.statements_now`."""

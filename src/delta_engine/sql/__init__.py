@@ -47,6 +47,7 @@ from delta_engine.sql.governance import (
 from delta_engine.sql.projections import sql_as_it_will_be, sql_null
 from delta_engine.sql.queries import (
     sql_audit_events,
+    sql_catalog_rights,
     sql_column_alias,
     sql_count_rows,
     sql_count_violations,
@@ -55,6 +56,7 @@ from delta_engine.sql.queries import (
     sql_describe_detail,
     sql_describe_history,
     sql_describe_table,
+    sql_memberships,
     sql_references_to,
     sql_select,
     sql_show_create_table,
@@ -99,6 +101,7 @@ __all__ = [
     "sql_alter_clustering",
     "sql_as_it_will_be",
     "sql_audit_events",
+    "sql_catalog_rights",
     "sql_change_column_types",
     "sql_cluster_automatically",
     "sql_column_alias",
@@ -128,6 +131,7 @@ __all__ = [
     "sql_literal",
     "sql_location",
     "sql_mask",
+    "sql_memberships",
     "sql_move_column",
     "sql_not_null_condition",
     "sql_null",

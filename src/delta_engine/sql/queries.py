@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 
 from delta_engine.sql.text import quote_ident, sql_literal
@@ -71,6 +71,36 @@ def sql_show_schemas(catalog: str) -> str:
 def sql_current_user() -> str:
     """Return one row with one text: who runs it."""
     return "SELECT current_user()"
+
+
+def sql_memberships(groups: Sequence[str]) -> str:
+    """Return one row: who runs it, then whether it is in each of some groups of the account."""
+    members = (
+        f"is_account_group_member({sql_literal(group)}) AS member_{place}"
+        for place, group in enumerate(groups)
+    )
+    return ", ".join(("SELECT current_user() AS who", *members))
+
+
+def sql_catalog_rights(catalogs: Sequence[str], *, owner: str, everybody: str) -> str:
+    """Return what the caller holds on catalogs, itself or through a group: `catalog`, `grantee` and `privilege`.
+
+    Args:
+        catalogs: the catalogs' names in lower case.
+        owner: what to call ownership.
+        everybody: the group that every principal is in.
+    """
+    return "\nUNION ALL\n".join(
+        f"SELECT {sql_literal(name)} AS catalog, {principal} AS grantee, {privilege} AS privilege\n"
+        f"FROM {quote_ident(name)}.information_schema.{view}\n"
+        f"WHERE catalog_name = {sql_literal(name)} AND ({principal} = current_user() "
+        f"OR {principal} = {sql_literal(everybody)} OR is_account_group_member({principal}))"
+        for name in catalogs
+        for view, principal, privilege in (
+            ("catalogs", "catalog_owner", sql_literal(owner)),
+            ("catalog_privileges", "grantee", "privilege_type"),
+        )
+    )
 
 
 def sql_describe_table(table: str) -> str:

@@ -14,6 +14,7 @@ from typing_extensions import assert_never
 from delta_engine.errors import StatementError
 from delta_engine.models import QualifiedName, Reference, Schema, Table
 from delta_engine.sql_runner import Row
+from delta_engine.state.principals import Holders
 from delta_engine.state.states import ABSENT, CatalogState, SchemaState, TableState
 from tests.fakes.unity_catalog import columns, constraints, governance, layout, properties
 from tests.fakes.unity_catalog.creation import created
@@ -51,7 +52,7 @@ from tests.fakes.unity_catalog.statements import (
     UnsetTags,
 )
 from tests.fakes.unity_catalog.stored import Stored
-from tests.fakes.unity_catalog.views import schemas_of, selected
+from tests.fakes.unity_catalog.views import VIEWS, Shown, schemas_of, selected
 
 _QUESTIONS = ("SELECT", "SHOW", "DESCRIBE")
 _CREATOR = "ann@example.com"
@@ -64,6 +65,12 @@ class FakeUnityCatalog:
         schemas: names of schemas that are there from the start: `catalog.schema`.
         governed_tags: keys of tags that block the drop of a column that has them.
         checks_owners: whether to keep whoever runs statements off tables that somebody else owns.
+        user: who runs statements.
+
+    Attributes:
+        groups: the groups that the user is in.
+        catalogs: the holders of catalogs; a catalog without any has no owner and no grants.
+        views: the columns of the views of `information_schema`, as they list them.
     """
 
     def __init__(
@@ -72,18 +79,23 @@ class FakeUnityCatalog:
         governed_tags: Iterable[str] = (),
         *,
         checks_owners: bool = False,
+        user: str = _CREATOR,
     ) -> None:
         self.tables: dict[str, Stored] = {}
         self.schemas: dict[str, SchemaState] = {name: SchemaState(owner=_CREATOR) for name in schemas}
         self.governed_tags = frozenset(governed_tags)
         self.renamed_catalogs: frozenset[str] = frozenset()
         self._checks_owners = checks_owners
+        self._user = user
+        self.groups: set[str] = set()
+        self.catalogs: dict[str, Holders] = {}
+        self.views = dict(VIEWS)
         self.statements: list[str] = []
         self._lock = Lock()
 
     def copy(self) -> FakeUnityCatalog:
         """Return a catalog that is as this one, and goes its own way."""
-        found = FakeUnityCatalog((), self.governed_tags, checks_owners=self._checks_owners)
+        found = FakeUnityCatalog((), self.governed_tags, checks_owners=self._checks_owners, user=self._user)
         found.tables, found.schemas = dict(self.tables), dict(self.schemas)
         return found
 
@@ -145,13 +157,22 @@ class FakeUnityCatalog:
     def _read(self, key: str) -> TableState:
         return as_read(self.stored(key)) if key in self.tables else ABSENT
 
+    def _shown(self) -> Shown:
+        return Shown(
+            views=self.views,
+            tables=self.tables,
+            schemas=self.schemas,
+            catalogs=self.catalogs,
+            user=self._user,
+            groups=frozenset(self.groups),
+            renamed=self.renamed_catalogs,
+        )
+
     def _answer(self, sql: str) -> Sequence[Row]:
-        if sql.startswith("SELECT current_user()"):
-            return [{sql.rpartition(" AS ")[2]: _CREATOR}]
         question = parse_question(sql)
         match question:
             case Question(_, ()):
-                return selected(sql, self.tables, self.schemas, self.renamed_catalogs)
+                return selected(sql, self._shown())
             case Question("SHOW SCHEMAS", (catalog,)):
                 return schemas_of(catalog, self.schemas)
             case Question("SHOW TBLPROPERTIES", path):
@@ -163,15 +184,15 @@ class FakeUnityCatalog:
 
     def _apply(self, statement: Statement) -> None:
         if self._checks_owners:
-            check_rights(statement, _CREATOR, self.tables, self.schemas)
+            check_rights(statement, self._user, self.tables, self.schemas)
         match statement:
             case CreateSchema(path, comment):
                 name = _dotted(path, 2)
                 require(name not in self.schemas, "SCHEMA_ALREADY_EXISTS", f"{name} is there already")
-                self.schemas[name] = SchemaState(owner=_CREATOR, comment=comment)
+                self.schemas[name] = SchemaState(owner=self._user, comment=comment)
             case CreateTable(path, state):
                 table = self._new_name(path)
-                owned = replace(state, owner=_CREATOR)
+                owned = replace(state, owner=self._user)
                 self.tables[table.key] = created(table, owned, self.tables)
             case DropTable(path, if_exists):
                 self._drop(_dotted(path, 3), if_exists)

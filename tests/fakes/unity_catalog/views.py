@@ -6,7 +6,8 @@ out of types what is said of fields inside, and show what was granted on the sch
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 
 import sqlglot
 from sqlglot import exp
@@ -14,6 +15,7 @@ from sqlglot import exp
 from delta_engine.models import QualifiedName
 from delta_engine.sql import quote_ident, sql_data_type
 from delta_engine.sql_runner import Row
+from delta_engine.state.principals import Holders
 from delta_engine.state.states import SchemaState
 from delta_engine.types import ArrayType, DataType, MapType, StructType
 from tests.fakes.unity_catalog.refusals import Refusal, require
@@ -25,30 +27,95 @@ Schemas = Mapping[str, SchemaState]
 Rows = Iterator[dict[str, object]]
 
 
-def selected(sql: str, tables: Tables, schemas: Schemas, renamed: Collection[str] = ()) -> list[Row]:
-    """Return the rows of a query of one view: columns of it, and a condition of AND, IN, = and coalesce.
+_AUDIT = ("created", "created_by", "last_altered", "last_altered_by")
+_TABLE = ("table_catalog", "table_schema", "table_name")
+_CONSTRAINT = ("constraint_catalog", "constraint_schema", "constraint_name")
+_TAG = ("tag_name", "tag_value")
+_GRANT = ("grantor", "grantee", "privilege_type", "is_grantable", "inherited_from")
 
-    Args:
-        sql: the query.
-        tables: all tables.
-        schemas: all schemas.
-        renamed: the catalogs that were renamed: their own views are empty. Those of `system` have everything.
+VIEWS: Mapping[str, tuple[str, ...]] = {
+    "catalogs": ("catalog_name", "catalog_owner", "comment", *_AUDIT),
+    "catalog_privileges": ("catalog_name", *_GRANT),
+    "schemata": ("catalog_name", "schema_name", "schema_owner", "comment", *_AUDIT),
+    "schema_privileges": ("catalog_name", "schema_name", *_GRANT),
+    "schema_tags": ("catalog_name", "schema_name", *_TAG),
+    "tables": (
+        *(*_TABLE, "table_type", "comment", "table_owner", "data_source_format", "storage_path"),
+        *_AUDIT,
+    ),
+    "table_privileges": (*_TABLE, *_GRANT),
+    "table_tags": ("catalog_name", "schema_name", "table_name", *_TAG),
+    "columns": (
+        *(*_TABLE, "column_name", "ordinal_position", "column_default", "is_nullable", "full_data_type"),
+        *("is_identity", "comment"),
+    ),
+    "column_tags": ("catalog_name", "schema_name", "table_name", "column_name", *_TAG),
+    "column_masks": (*_TABLE, "column_name", "mask_name", "using_columns"),
+    "row_filters": (*_TABLE, "filter_name", "target_columns"),
+    "table_constraints": (*_CONSTRAINT, *_TABLE, "constraint_type"),
+    "key_column_usage": (
+        *(*_CONSTRAINT, *_TABLE, "column_name", "ordinal_position", "position_in_unique_constraint"),
+    ),
+    "referential_constraints": (
+        *_CONSTRAINT,
+        *("unique_constraint_catalog", "unique_constraint_schema", "unique_constraint_name"),
+    ),
+}
+"""The columns by which the views list themselves."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shown:
+    """What queries can ask about: the objects, the views themselves, and who asks, with its groups.
+
+    The own views of renamed catalogs are empty; those of `system` have everything.
     """
+
+    views: Mapping[str, tuple[str, ...]]
+    tables: Tables
+    schemas: Schemas
+    catalogs: Mapping[str, Holders]
+    user: str
+    groups: frozenset[str]
+    renamed: frozenset[str] = frozenset()
+
+
+def selected(sql: str, shown: Shown) -> list[Row]:
+    """Return the rows of a query of one view, of several with UNION ALL, or of none."""
     query = sqlglot.parse_one(sql, dialect="databricks")
+    assert isinstance(query, exp.Select | exp.Union)
+    return list(_selected(query, shown))
+
+
+def _selected(query: object, shown: Shown) -> Iterator[Row]:
+    if isinstance(query, exp.Union):
+        yield from _selected(query.left, shown)
+        yield from _selected(query.right, shown)
+        return
     assert isinstance(query, exp.Select)
+    where = query.args.get("where")
+    for row in _from(query, shown):
+        if where is None or _value(where.this, row, shown):
+            is_whole = query.selects[0].name == "*"
+            yield (
+                row
+                if is_whole
+                else {one.alias_or_name: _value(one.unalias(), row, shown) for one in query.selects}
+            )
+
+
+def _from(query: exp.Select, shown: Shown) -> Iterator[Row]:
     view = query.find(exp.Table)
-    require(view is not None and view.db == "information_schema", "TABLE_OR_VIEW_NOT_FOUND", sql)
-    assert view is not None
-    known = {name.split(".")[0] for name in schemas}
+    if view is None:
+        yield {}
+        return
+    require(view.db == "information_schema", "TABLE_OR_VIEW_NOT_FOUND", str(query))
+    known = {name.split(".")[0] for name in shown.schemas}
     require(
         view.catalog in {*known, "system"}, "NO_SUCH_CATALOG_EXCEPTION", f"there is no catalog {view.catalog}"
     )
-    where = query.args.get("where")
-    shown = sorted(known) if view.catalog == "system" else {view.catalog} - {*renamed}
-    rows = (row for catalog in shown for row in _view(view.name, catalog, tables, schemas))
-    found = [row for row in rows if where is None or _value(where.this, row)]
-    names = [column.name for column in query.selects]
-    return [row if names == ["*"] else {name: row[name] for name in names} for row in found]
+    for catalog in sorted(known) if view.catalog == "system" else {view.catalog} - shown.renamed:
+        yield from _view(view.name, catalog, shown)
 
 
 def schemas_of(catalog: str, schemas: Schemas) -> list[Row]:
@@ -57,17 +124,25 @@ def schemas_of(catalog: str, schemas: Schemas) -> list[Row]:
     return [{"databaseName": name} for owner, name in names if owner == catalog]
 
 
-def _value(node: exp.Expression, row: Row) -> object:
+def _value(node: object, row: Row, shown: Shown) -> object:
     match node:
         case exp.And(this=one, expression=other):
-            return _value(one, row) and _value(other, row)
+            return _value(one, row, shown) and _value(other, row, shown)
+        case exp.Or(this=one, expression=other):
+            return _value(one, row, shown) or _value(other, row, shown)
+        case exp.Paren(this=one):
+            return _value(one, row, shown)
         case exp.EQ(this=one, expression=other):
-            return _value(one, row) == _value(other, row)
+            return _value(one, row, shown) == _value(other, row, shown)
         case exp.In(this=one, expressions=others):
-            return _value(one, row) in [_value(other, row) for other in others]
+            return _value(one, row, shown) in [_value(other, row, shown) for other in others]
         case exp.Coalesce(this=one, expressions=others):
-            values = (_value(other, row) for other in (one, *others))
+            values = (_value(other, row, shown) for other in (one, *others))
             return next((value for value in values if value is not None), None)
+        case exp.CurrentUser():
+            return shown.user
+        case exp.Anonymous(this="is_account_group_member", expressions=[one]):
+            return _value(one, row, shown) in shown.groups
         case exp.Literal():
             return node.name
         case exp.Column():
@@ -75,9 +150,14 @@ def _value(node: exp.Expression, row: Row) -> object:
     raise Refusal("PARSE_SYNTAX_ERROR", f"the views' grammar has no {node}")
 
 
-def _view(name: str, catalog: str, tables: Tables, schemas: Schemas) -> Rows:
+def _view(name: str, catalog: str, shown: Shown) -> Rows:
+    tables, schemas = shown.tables, shown.schemas
     here = [stored for stored in tables.values() if stored.name.catalog == catalog]
-    if name in _OF_TABLES:
+    if name == "columns":
+        yield from _columns_of_views(shown.views)
+    if name in _OF_CATALOGS:
+        yield from _OF_CATALOGS[name](catalog, shown.catalogs.get(catalog, Holders()))
+    elif name in _OF_TABLES:
         for stored in here:
             yield from _OF_TABLES[name](stored)
     elif name in _OF_SCHEMAS:
@@ -92,6 +172,35 @@ def _view(name: str, catalog: str, tables: Tables, schemas: Schemas) -> Rows:
             yield from _table_privileges(stored, schemas)
     else:
         raise Refusal("TABLE_OR_VIEW_NOT_FOUND", f"there is no view {name}")
+
+
+def _columns_of_views(views: Mapping[str, tuple[str, ...]]) -> Rows:
+    for view, columns in views.items():
+        for position, column in enumerate(columns, start=1):
+            yield {
+                "table_catalog": "any",
+                "table_schema": "information_schema",
+                "table_name": view,
+                "column_name": column,
+                "ordinal_position": position,
+                **dict.fromkeys(("full_data_type", "is_nullable", "comment", "column_default")),
+                "is_identity": "NO",
+            }
+
+
+def _catalogs(catalog: str, holders: Holders) -> Rows:
+    yield {"catalog_name": catalog, "catalog_owner": holders.owner}
+
+
+def _catalog_privileges(catalog: str, holders: Holders) -> Rows:
+    for principal, privileges in holders.grants.items():
+        for privilege in privileges:
+            yield {
+                "catalog_name": catalog,
+                "grantee": principal,
+                "privilege_type": privilege.replace(" ", "_"),
+                "inherited_from": "NONE",
+            }
 
 
 def _schemata(key: str, schema: SchemaState) -> Rows:
@@ -228,6 +337,10 @@ def _table_privileges(stored: Stored, schemas: Schemas) -> Rows:
                 }
 
 
+_OF_CATALOGS: Mapping[str, Callable[[str, Holders], Rows]] = {
+    "catalogs": _catalogs,
+    "catalog_privileges": _catalog_privileges,
+}
 _OF_SCHEMAS: Mapping[str, Callable[[str, SchemaState], Rows]] = {
     "schemata": _schemata,
     "schema_tags": _schema_tags,

@@ -88,6 +88,22 @@ class S3Folder:
                 self._was_probed = True
         return self._replace(name, data, expected, content_type=content_type, metadata=metadata)
 
+    def ignored_condition(self) -> str | None:
+        """Return the condition that the endpoint does not honour; None if it honours all. Scratch objects are deleted.
+
+        Raises:
+            StoreError: the endpoint gave no usable answer.
+        """
+        scratch = f".delta-engine-probe-{uuid.uuid4().hex}"
+        try:
+            return find_ignored_condition(scratch, self._is_accepted, self._read)
+        except UncertainWriteError as error:
+            # Of a scratch object: the write that waits for the probe was certainly not done.
+            raise StoreError(str(error)) from error
+        finally:
+            with suppress(StoreError):
+                self.delete_all(found.key for found in self.list_objects(scratch))
+
     def delete_all(self, names: Iterable[str]) -> None:
         """Delete objects; no error for those that are not there."""
         _at_once(lambda name: self._client.delete(self._bucket, self._key(name)), names)
@@ -119,15 +135,7 @@ class S3Folder:
         found = self.get(MARKER_NAME)
         if found is not None and found.data == marker:
             return
-        scratch = f".delta-engine-probe-{uuid.uuid4().hex}"
-        try:
-            ignored = find_ignored_condition(scratch, self._is_accepted, self._read)
-        except UncertainWriteError as error:
-            # Of a scratch object: the write that waits for the probe was certainly not done.
-            raise StoreError(str(error)) from error
-        finally:
-            with suppress(StoreError):
-                self.delete_all(found.key for found in self.list_objects(scratch))
+        ignored = self.ignored_condition()
         if ignored:
             raise StoreError(
                 f"{self.location('')}: the endpoint does not honour {ignored}, so that two runs could overwrite "

@@ -1,0 +1,71 @@
+"""The runtime or warehouse, and its clock."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Final
+
+from delta_engine.report.doctor_report import Check, Status, Topic
+from delta_engine.sql_runner import SqlRunner
+
+_RUNTIME = re.compile(r"databricks runtime (\d+)\.(\d+)")
+
+_LEAST: Final = (16, 2)
+
+_COSTS: Final = (
+    ((16, 2), "tables are described with two statements or three (DESCRIBE … AS JSON: 16.2)"),
+    ((16, 3), "changes of several columns take a statement each (16.3)"),
+    ((17, 3), "keys are read from information_schema alone, which may lag (in DESCRIBE … AS JSON: 17.3)"),
+)
+"""What a runtime before each version costs (docs.databricks.com: "DESCRIBE TABLE", "ALTER TABLE … ALTER COLUMN")."""
+
+_MOST_SKEW_SECONDS: Final = 60.0
+
+CLOCK_QUESTION: Final = "SELECT unix_micros(current_timestamp()) AS micros"
+
+
+def platform_check(version: str) -> Check:
+    """Return whether a platform is recent enough, and what an older one costs.
+
+    Args:
+        version: as the backend tells it; serverless, SQL warehouses and Spark have no runtime's version.
+    """
+    runtime = _RUNTIME.match(version)
+    if runtime is None:
+        return Check(topic=Topic.PLATFORM, subject="version", status=Status.OK, found=version)
+    numbers = (int(runtime[1]), int(runtime[2]))
+    costs = [cost for since, cost in _COSTS if numbers < since]
+    is_old = numbers < _LEAST
+    return Check(
+        topic=Topic.PLATFORM,
+        subject="version",
+        status=Status.MISSING if is_old else Status.OK,
+        found="; ".join((version, *costs)),
+        way_out="Use Databricks Runtime 16.2 or later; 17.3 has everything." if is_old else "",
+    )
+
+
+def clock_check(runner: SqlRunner, now: Callable[[], float]) -> Check:
+    """Return whether the platform's clock and the local one agree: histories and drift are compared by time.
+
+    Args:
+        runner: asks the platform.
+        now: the local clock, in seconds since 1970.
+
+    Raises:
+        StatementError: the platform refused the question.
+    """
+    before = now()
+    (row,) = runner.run(CLOCK_QUESTION)
+    after = now()
+    skew = int(str(row["micros"])) / 1_000_000 - (before + after) / 2
+    error = (after - before) / 2
+    found = f"the platform's clock is {abs(skew):.1f} s {'ahead' if skew > 0 else 'behind'}, ± {error:.1f} s"
+    if abs(skew) - error > _MOST_SKEW_SECONDS:
+        status, way_out = Status.MISSING, "Let this machine set its clock by NTP."
+    elif error > _MOST_SKEW_SECONDS:
+        status, way_out = Status.UNKNOWN, "Run it again: the answer took too long to tell."
+    else:
+        status, way_out = Status.OK, ""
+    return Check(topic=Topic.CLOCK, subject="clock", status=status, found=found, way_out=way_out)

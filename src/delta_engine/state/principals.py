@@ -1,0 +1,107 @@
+"""The principal that runs statements, its groups, and who owns a catalog and has privileges on it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Final, Protocol
+
+from delta_engine.model_values import to_grants
+from delta_engine.models import Grants
+from delta_engine.sql import sql_catalog_rights, sql_memberships
+from delta_engine.sql_runner import SqlRunner
+
+EVERYBODY: Final = "account users"
+"""The group that every user and service principal of an account is in (docs.databricks.com: "Principal")."""
+
+_OWNER: Final = "OWNER"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Principal:
+    """The principal that runs the statements.
+
+    Args:
+        name: a mail address, or the application id of a service principal.
+        groups: its groups, of those that were asked about, in lower case.
+    """
+
+    name: str
+    groups: frozenset[str] = frozenset()
+
+    def is_one_of(self, names: Iterable[str | None]) -> bool:
+        """Whether the principal, or one of its groups, is among some names."""
+        mine = {self.name.lower(), EVERYBODY, *self.groups}
+        return any(name is not None and name.lower() in mine for name in names)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Holders:
+    """The owner of an object, and the privileges on it by principal."""
+
+    owner: str | None = None
+    grants: Grants = field(default_factory=dict)
+
+
+class PrincipalReader(Protocol):
+    """Tells who runs the statements, and what it holds on catalogs."""
+
+    def principal(self, candidates: Collection[str]) -> Principal:
+        """Return who runs the statements, with the groups among some candidates that it is in.
+
+        Raises:
+            StatementError: the platform refused the question.
+        """
+        ...
+
+    def catalogs(
+        self, names: Collection[str], principal: Principal
+    ) -> tuple[Mapping[str, Holders], Principal]:
+        """Return what the principal holds on catalogs, by their names, and the principal with the groups that hold it.
+
+        Args:
+            names: the catalogs' names in lower case.
+            principal: the principal, as far as it is known.
+
+        Raises:
+            StatementError: the platform refused the question.
+        """
+        ...
+
+
+class SqlPrincipalReader:
+    """Asks Unity Catalog, with one statement each.
+
+    Args:
+        runner: runs the statements.
+    """
+
+    def __init__(self, runner: SqlRunner) -> None:
+        self._runner = runner
+
+    def principal(self, candidates: Collection[str]) -> Principal:
+        """Return who runs the statements; see `PrincipalReader.principal`."""
+        names = sorted(candidates)
+        (row,) = self._runner.run(sql_memberships(names))
+        who, *answers = row.values()
+        groups = (name.lower() for name, answer in zip(names, answers, strict=True) if answer)
+        return Principal(name=str(who), groups=frozenset(groups))
+
+    def catalogs(
+        self, names: Collection[str], principal: Principal
+    ) -> tuple[Mapping[str, Holders], Principal]:
+        """Return what the principal holds on catalogs; see `PrincipalReader.catalogs`."""
+        owners: dict[str, str] = {}
+        granted: dict[str, dict[str, list[str]]] = {name: {} for name in names}
+        for row in self._runner.run(sql_catalog_rights(sorted(names), owner=_OWNER, everybody=EVERYBODY)):
+            catalog, grantee, privilege = (str(row[key]) for key in ("catalog", "grantee", "privilege"))
+            if privilege == _OWNER:
+                owners[catalog] = grantee
+            else:
+                granted[catalog].setdefault(grantee, []).append(privilege)
+        mine = {*owners.values(), *(grantee for grants in granted.values() for grantee in grants)}
+        found = {
+            name: Holders(owner=owners.get(name), grants=to_grants(grants))
+            for name, grants in granted.items()
+        }
+        return found, replace(principal, groups=principal.groups | {name.lower() for name in mine})

@@ -1,0 +1,236 @@
+"""Which rights a plan needs on which objects, and whether a principal has them, as far as it can see.
+
+This never refuses a plan: `information_schema` shows principals that do not own an object only a part of what was
+granted on it (docs.databricks.com: "TABLE_PRIVILEGES", "CATALOG_PRIVILEGES").
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from types import MappingProxyType
+from typing import Final
+
+from delta_engine.actions import AlignTable, TablePlan
+from delta_engine.errors import StatementError
+from delta_engine.models import QualifiedName
+from delta_engine.sql import quote_ident, sql_grant
+from delta_engine.state.principals import Holders, Principal, PrincipalReader
+from delta_engine.state.states import ABSENT, CatalogState
+from delta_engine.validation.rights import REQUIREMENTS, Right
+
+_KINDS = ("CATALOG", "SCHEMA", "TABLE")
+
+
+@dataclass(frozen=True, slots=True)
+class Securable:
+    """A catalog, a schema or a table: as many parts as its name has."""
+
+    parts: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return f"{self.kind.lower()} {'.'.join(self.parts)}"
+
+    @property
+    def kind(self) -> str:
+        """What GRANT calls it."""
+        return _KINDS[len(self.parts) - 1]
+
+    @property
+    def address(self) -> str:
+        """The SQL that names it."""
+        return ".".join(map(quote_ident, self.parts))
+
+    @property
+    def levels(self) -> tuple[str, ...]:
+        """The dotted names of the object and of what holds it, in lower case, the object first."""
+        parts = [part.lower() for part in self.parts]
+        return tuple(".".join(parts[:length]) for length in range(len(parts), 0, -1))
+
+    def grant(self, right: Right, principal: str) -> str:
+        """Return the statement that gives a right on it."""
+        return sql_grant(f"{self.kind} {self.address}", [right.privilege], principal)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Need:
+    """A right that a plan needs on one object.
+
+    Args:
+        securable: the object.
+        right: the right.
+        statements: the kinds of statements that need it, in the plan's order.
+        owners_above: whether owning what holds the object is enough.
+    """
+
+    securable: Securable
+    right: Right
+    statements: tuple[str, ...] = ()
+    owners_above: bool = False
+
+
+class Verdict(Enum):
+    """Whether a principal has a right: HIDDEN where it sees the object, and none of its own rights on it."""
+
+    HELD = "held"
+    LACKING = "lacking"
+    HIDDEN = "hidden"
+
+
+def table_securable(name: QualifiedName) -> Securable:
+    """Return a table as something that rights are granted on."""
+    return Securable((name.catalog, name.schema, name.table))
+
+
+def needs(plan: TablePlan, observed: CatalogState) -> tuple[Need, ...]:
+    """Return what a plan needs on objects that exist: a principal owns the schemas and tables that it makes.
+
+    Args:
+        plan: the plan.
+        observed: what it was made from: a table that is renamed still has its former name.
+    """
+    made = {str(schema).lower() for schema in plan.create_schemas}
+    asked: list[tuple[Securable, type]] = [
+        (Securable((create.catalog_name,)), type(create)) for create in plan.create_schemas
+    ]
+    for schema in plan.align_schemas:
+        if str(schema).lower() not in made:
+            securable = Securable((schema.catalog_name, schema.schema_name))
+            asked += [(securable, type(action)) for action in schema.actions]
+    for create in plan.create_tables:
+        securable = Securable((create.table.catalog, create.table.schema))
+        if securable.levels[0] not in made:
+            asked.append((securable, type(create)))
+    for align in plan.align_tables:
+        asked += [(_present(align, observed), type(action)) for action in align.actions]
+    asked += [(table_securable(drop.table), type(drop)) for drop in plan.drop_tables]
+    return tuple(_grouped(asked))
+
+
+def _present(align: AlignTable, observed: CatalogState) -> Securable:
+    state = observed.tables.get(align.table.key, ABSENT)
+    return table_securable(state.former_name or align.table)
+
+
+def _grouped(asked: Iterable[tuple[Securable, type]]) -> Iterator[Need]:
+    """Yield one need per object and right."""
+    found: dict[tuple[Securable, Right, bool], dict[str, None]] = {}
+    for securable, action_type in asked:
+        requirement = REQUIREMENTS[action_type]
+        if requirement is not None:
+            key = (securable, requirement.right, requirement.owners_above)
+            found.setdefault(key, {})[requirement.statement] = None
+    for (securable, right, owners_above), statements in found.items():
+        yield Need(securable=securable, right=right, statements=tuple(statements), owners_above=owners_above)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RightsAtHand:
+    """A principal, and the holders of objects by their dotted names in lower case."""
+
+    principal: Principal
+    holders: Mapping[str, Holders]
+
+    def verdict(self, need: Need) -> Verdict:
+        """Return whether the principal has what is needed."""
+        levels = [self.holders[name] for name in need.securable.levels if name in self.holders]
+        own = self.holders.get(need.securable.levels[0], Holders())
+        owners = levels if need.owners_above else [own]
+        granted = {
+            privilege
+            for level in levels
+            for grantee, privileges in level.grants.items()
+            if self.principal.is_one_of([grantee])
+            for privilege in privileges
+        }
+        if self.principal.is_one_of(level.owner for level in owners) or granted & {*need.right.value}:
+            return Verdict.HELD
+        sees_its_own = granted or self.principal.is_one_of(level.owner for level in levels)
+        return Verdict.LACKING if sees_its_own else Verdict.HIDDEN
+
+    def lacking(self, wanted: Iterable[Need]) -> tuple[Need, ...]:
+        """Return what the principal lacks, or may lack."""
+        return tuple(need for need in wanted if self.verdict(need) is not Verdict.HELD)
+
+    def owner(self, securable: Securable) -> str | None:
+        """Return the owner of an object, as far as it is known."""
+        return self.holders.get(securable.levels[0], Holders()).owner
+
+
+def rights_at_hand(reader: PrincipalReader, wanted: Sequence[Need], observed: CatalogState) -> RightsAtHand:
+    """Return who runs the statements, and who holds what: one question, and a second one where catalogs decide.
+
+    Args:
+        reader: asks.
+        wanted: what is needed.
+        observed: the tables and schemas.
+
+    Raises:
+        StatementError: the platform refused a question.
+    """
+    holders = _holders(observed)
+    names = {name for need in wanted for name in need.securable.levels}
+    known = [holders[name] for name in names if name in holders]
+    candidates = {name for one in known for name in (one.owner, *one.grants) if name is not None}
+    at_hand = RightsAtHand(principal=reader.principal(candidates), holders=holders)
+    undecided = at_hand.lacking(wanted)
+    if not undecided:
+        return at_hand
+    catalogs, principal = reader.catalogs(
+        {need.securable.levels[-1] for need in undecided}, at_hand.principal
+    )
+    return RightsAtHand(principal=principal, holders={**holders, **catalogs})
+
+
+def _holders(observed: CatalogState) -> Mapping[str, Holders]:
+    tables = {
+        state.former_name.key if state.former_name else key: Holders(owner=state.owner, grants=state.grants)
+        for key, state in observed.tables.items()
+        if state.exists
+    }
+    schemas = {
+        key: Holders(owner=state.owner, grants=state.grants) for key, state in observed.schema_states.items()
+    }
+    return MappingProxyType({**schemas, **tables})
+
+
+_WARNED_OF: Final = frozenset({Right.MANAGE, Right.APPLY_TAG})
+"""What principals that may change data often lack."""
+
+_MOST_WARNINGS: Final = 10
+
+
+def rights_warnings(reader: PrincipalReader, plan: TablePlan, observed: CatalogState) -> Iterator[str]:
+    """Yield which rights on objects a plan needs beyond MODIFY, and the principal may lack.
+
+    Costs nothing for a plan that needs none, else one statement, and a second one where catalogs decide.
+
+    Args:
+        reader: asks.
+        plan: the plan.
+        observed: what it was made from.
+    """
+    wanted = [need for need in needs(plan, observed) if need.right in _WARNED_OF]
+    if not wanted:
+        return
+    try:
+        at_hand = rights_at_hand(reader, wanted, observed)
+    except StatementError as error:
+        yield f"the rights that this plan needs cannot be compared with yours: {error.first_line}"
+        return
+    lacking = at_hand.lacking(wanted)
+    for need in lacking[:_MOST_WARNINGS]:
+        yield _warning(need, at_hand)
+    if len(lacking) > _MOST_WARNINGS:
+        yield f"{len(lacking) - _MOST_WARNINGS} further rights may be missing: `delta-engine doctor` lists them"
+
+
+def _warning(need: Need, at_hand: RightsAtHand) -> str:
+    owner = at_hand.owner(need.securable)
+    needs_it = "needs" if len(need.statements) == 1 else "need"
+    name = at_hand.principal.name
+    return (
+        f"{need.securable}: {', '.join(need.statements)} {needs_it} ownership or {need.right.privilege}, which {name} "
+        f"may lack{f' (the owner is {owner})' if owner else ''}. If so: {need.securable.grant(need.right, name)}"
+    )

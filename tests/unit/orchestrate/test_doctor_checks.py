@@ -1,0 +1,246 @@
+"""The doctor's checks one by one, with what makes each of them fail."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from datetime import datetime, timezone
+from importlib.metadata import PackageNotFoundError
+from pathlib import Path
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from delta_engine.deployment.errors import ConflictError, StoreError, UncertainWriteError
+from delta_engine.errors import (
+    ConfigError,
+    DeltaEngineError,
+    MissingDependencyError,
+    RefusalGroup,
+    StatementError,
+)
+from delta_engine.orchestrate.doctor.failures import checked
+from delta_engine.orchestrate.doctor.installation import folder_checks, lineage_check, package_checks
+from delta_engine.orchestrate.doctor.platform import clock_check, platform_check
+from delta_engine.report.doctor_report import Check, DoctorReport, Status, Topic, doctor_json, doctor_report
+from delta_engine.report.doctor_report import doctor_schema as schema
+from delta_engine.report.doctor_text import doctor_html, doctor_lines, doctor_summary
+from delta_engine.sql_runner import Row
+from tests.commandline import CommandLine
+
+PUBLISHED = Path(__file__).parents[3] / "docs" / "schemas" / "doctor-report-v1.json"
+REQUIREMENTS = [
+    "msgspec>=0.18",
+    "rich[markdown]>=13",
+    "databricks-sdk>=0.117; extra == 'databricks'",
+    'delta-spark==4.3.1; extra == "local"',
+    "boto3>=1.36; extra == 's3'",
+]
+
+
+def installed(versions: dict[str, str]) -> dict[str, tuple[Status, str]]:
+    def version(name: str) -> str:
+        if name not in versions:
+            raise PackageNotFoundError(name)
+        return versions[name]
+
+    found = package_checks("0.2.0", REQUIREMENTS, {"databricks"}, version)
+    return {check.subject: (check.status, check.found) for check in found}
+
+
+def test_packages_of_this_environment_are_compared() -> None:
+    assert installed({"msgspec": "0.18", "rich": "14.0.0rc1", "databricks-sdk": "0.117.0"}) == {
+        "delta-engine": (Status.OK, "0.2.0"),
+        "msgspec": (Status.OK, "0.18"),
+        "rich": (Status.OK, "14.0.0rc1"),
+        "databricks-sdk": (Status.OK, "0.117.0"),
+    }
+
+
+def test_old_and_absent_packages_are_missing() -> None:
+    found = installed({"rich": "9.13", "databricks-sdk": "0.67.0"})
+    assert found["databricks-sdk"] == (Status.MISSING, "0.67.0 is installed, and >=0.117 is needed")
+    assert found["rich"][0] is Status.MISSING
+    assert found["msgspec"] == (Status.MISSING, "it is not installed")
+
+
+@pytest.mark.parametrize(
+    ("version", "status", "costs"),
+    [
+        ("databricks runtime 15.4", Status.MISSING, 3),
+        ("databricks runtime 16.2", Status.OK, 2),
+        ("databricks runtime 16.4", Status.OK, 1),
+        ("databricks runtime 17.3", Status.OK, 0),
+        ("databricks runtime client.3.1", Status.OK, 0),
+        ("databricks sql 2026.40", Status.OK, 0),
+        ("spark 4.1.1", Status.OK, 0),
+    ],
+)
+def test_an_older_runtime_costs_something(version: str, status: Status, costs: int) -> None:
+    check = platform_check(version)
+    assert (check.status, check.found.count("; ")) == (status, costs)
+    assert bool(check.way_out) is (status is Status.MISSING)
+
+
+@pytest.mark.parametrize("lineage", ["unknown", "git:", ""])
+def test_a_project_without_git(lineage: str) -> None:
+    assert lineage_check(lineage).status is Status.UNKNOWN
+    assert lineage_check("git:abc-dirty").found == "git:abc-dirty"
+
+
+class Clock:
+    """A platform whose clock says what it says, after an answer that takes its time."""
+
+    def __init__(self, platform: float, *local: float) -> None:
+        self._platform = platform
+        self._local: Iterator[float] = iter(local)
+
+    def run(self, sql: str) -> Sequence[Row]:
+        return [{"micros": int(self._platform * 1_000_000)}]
+
+    def now(self) -> float:
+        return next(self._local)
+
+
+@pytest.mark.parametrize(
+    ("clock", "status"),
+    [
+        (Clock(1000, 999, 1001), Status.OK),
+        (Clock(1050, 999, 1001), Status.OK),
+        (Clock(1062, 999, 1001), Status.MISSING),
+        (Clock(938, 999, 1001), Status.MISSING),
+        (Clock(1000, 900, 1100), Status.UNKNOWN),
+        (Clock(1090, 900, 1100), Status.UNKNOWN),
+        (Clock(1300, 900, 1100), Status.MISSING),
+    ],
+)
+def test_clocks_are_compared_as_far_as_the_round_trip_allows(clock: Clock, status: Status) -> None:
+    assert clock_check(clock, clock.now).status is status
+
+
+def test_a_folder_is_left_as_it_was(tmp_path: Path) -> None:
+    (check,) = folder_checks(Topic.STATE, tmp_path / "new" / "state")
+    assert check.status is Status.OK
+    assert list(tmp_path.iterdir()) == []
+    (tmp_path / "kept").touch()
+    assert [one.status for one in folder_checks(Topic.STATE, tmp_path)] == [Status.OK]
+    assert [path.name for path in tmp_path.iterdir()] == ["kept"]
+
+
+def test_a_folder_that_cannot_be_made_is_missing(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    folder = tmp_path / "file" / "state"
+    (check,) = checked(Topic.STATE, "state", lambda: folder_checks(Topic.STATE, folder))
+    assert check.status is Status.MISSING
+
+
+def statement_error(error_class: str) -> StatementError:
+    return StatementError("first\nsecond", sql="", error_class=error_class)
+
+
+def store_error(cause: Exception) -> StoreError:
+    error = StoreError("it cannot be read")
+    error.__cause__ = cause
+    return error
+
+
+@pytest.mark.parametrize(
+    ("error", "status"),
+    [
+        (statement_error("INSUFFICIENT_PERMISSIONS"), Status.MISSING),
+        (statement_error("INTERNAL_ERROR"), Status.UNKNOWN),
+        (ConfigError("no"), Status.MISSING),
+        (MissingDependencyError("no"), Status.MISSING),
+        (PermissionError("no"), Status.MISSING),
+        (StoreError("no"), Status.MISSING),
+        (ConflictError("no"), Status.MISSING),
+        (UncertainWriteError("no"), Status.UNKNOWN),
+        (store_error(statement_error("PERMISSION_DENIED")), Status.MISSING),
+        (store_error(statement_error("INTERNAL_ERROR")), Status.UNKNOWN),
+        (DeltaEngineError("no"), Status.UNKNOWN),
+    ],
+)
+def test_what_an_error_says(error: DeltaEngineError | OSError, status: Status) -> None:
+    def probe() -> Iterator[Check]:
+        yield Check(topic=Topic.PLAN, subject="before", status=Status.OK, found="x")
+        raise error
+
+    before, after = checked(Topic.PLAN, "sync", probe, "GRANT it")
+    assert (before.subject, after.subject) == ("before", "sync")
+    assert (after.status, after.way_out) == (status, "GRANT it")
+    assert "second" not in after.found
+
+
+def test_several_refusals_are_several_checks() -> None:
+    def probe() -> Iterator[Check]:
+        raise RefusalGroup([ConfigError("a", way_out="Do A."), ConfigError("b")])
+
+    first, second = checked(Topic.PLAN, "sync", probe)
+    assert (first.found, first.way_out) == ("a.", "Do A.")
+    assert (second.found, second.way_out) == ("b.", "")
+
+
+def report(*checks: Check) -> DoctorReport:
+    return doctor_report(
+        checks,
+        environment="dev",
+        checked_at=datetime(2026, 3, 1, tzinfo=timezone.utc),
+        run_by="ann",
+        engine_version="0.2.0",
+        platform_version="spark",
+    )
+
+
+REPORT = report(
+    Check(
+        topic=Topic.LOCK, subject="lock", status=Status.UNKNOWN, found="<b>two\nlines</b>", way_out="Look."
+    ),
+    Check(topic=Topic.LOGIN, subject="spark", status=Status.OK, found="ann"),
+    Check(topic=Topic.RIGHTS, subject="MANAGE", status=Status.MISSING, found="no", way_out="GRANT `x`"),
+)
+
+
+def test_a_report_is_a_document_of_its_schema() -> None:
+    assert PUBLISHED.read_text("utf-8") == schema() + "\n"
+    document = json.loads(doctor_json(REPORT))
+    Draft202012Validator(json.loads(schema())).validate(document)
+    assert document["counts"] == {"ok": 1, "missing": 1, "cannot tell": 1}
+    assert [check["topic"] for check in document["checks"]] == ["login", "rights", "lock"]
+    assert [check.subject for check in REPORT.missing] == ["MANAGE"]
+
+
+def test_a_report_is_read_as_lines_and_as_a_page() -> None:
+    assert doctor_summary(REPORT) == "dev as ann: 1 ok, 1 missing, 1 cannot tell"
+    lines = [line for _, line in doctor_lines(REPORT)]
+    assert lines[0] == "login"
+    assert "    → GRANT `x`" in lines
+    assert all("\n" not in line for line in lines)
+    page = doctor_html(REPORT)
+    assert "&lt;b&gt;two" in page
+    assert "<b>two" not in page
+
+
+def test_secrets_stay_out_of_a_report() -> None:
+    check = Check(
+        topic=Topic.LOGIN, subject="x", status=Status.OK, found="token=dapi0123456789abcdef0123456789abcdef"
+    )
+    assert "dapi0123456789abcdef" not in doctor_json(report(check))
+
+
+def test_a_laptop_without_java(
+    project: Path, delta_engine: CommandLine, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    result = delta_engine("-e", "local", "doctor", "--json")
+    assert result.code == 3
+    checks = {check["topic"]: check for check in json.loads(result.stdout)["checks"]}
+    assert checks["login"]["status"] == "missing"
+    assert "Java" in checks["login"]["found"]
+    assert checks["plan"]["found"] == "not looked at without a login"
+    assert checks["deployment state"]["status"] == "ok"
+
+
+def test_a_project_without_configuration(delta_engine: CommandLine, tmp_path: Path) -> None:
+    result = delta_engine("-e", "dev", "--conf-dir", str(tmp_path), "doctor")
+    assert result.code == 3
+    assert "unknown environment 'dev'" in result.stdout

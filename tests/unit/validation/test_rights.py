@@ -1,0 +1,238 @@
+"""Each type of action has its right, plans warn of those that a principal may lack, and the page says the same."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from delta_engine import aspects
+from delta_engine.actions import AlignTable, CreateSchema, CreateTable, DropTable, TablePlan
+from delta_engine.addressing import CatalogAddressing
+from delta_engine.aspects import schemas
+from delta_engine.backends import databricks_backend
+from delta_engine.capabilities import DATABRICKS
+from delta_engine.compile.planner import TablePlanner
+from delta_engine.errors import StatementError
+from delta_engine.execute.action_runner import ActionRunner
+from delta_engine.models import CheckConstraint, Column, Schema, Table
+from delta_engine.orchestrate.orchestrator import Orchestrator
+from delta_engine.policy import Policy
+from delta_engine.report.rights_page import rights_table
+from delta_engine.sql_runner import Row
+from delta_engine.state.principals import Holders, Principal, SqlPrincipalReader
+from delta_engine.validation.needed_rights import (
+    Need,
+    RightsAtHand,
+    Securable,
+    Verdict,
+    needs,
+    rights_at_hand,
+    rights_warnings,
+)
+from delta_engine.validation.rights import REQUIREMENTS, Right
+from tests.deployment_builders import deployment_over
+from tests.fakes.unity_catalog import FakeUnityCatalog
+
+PAGE = Path(__file__).parents[3] / "docs" / "rights.md"
+ANN, BOB = "ann@example.com", "bob@example.com"
+
+
+def test_every_type_of_action_has_its_right() -> None:
+    types = {CreateSchema, CreateTable, DropTable, schemas.SetSchemaComment}
+    types |= {action for aspect in aspects.ASPECTS for action in aspect.action_types}
+    assert types == REQUIREMENTS.keys()
+
+
+def test_the_page_shows_what_the_code_says() -> None:
+    assert rights_table() in PAGE.read_text("utf-8"), "run scripts/generated_pages.py"
+
+
+def orders(**parts: Any) -> Table:
+    columns = [Column("id", "bigint", is_nullable=False), Column("n", "int")]
+    return Table("dev", "silver", "orders", columns, **parts)
+
+
+@dataclass
+class Catalog:
+    """A fake catalog with one table that somebody else owns, and the statements that were asked of it."""
+
+    fake: FakeUnityCatalog = field(default_factory=lambda: FakeUnityCatalog(user=BOB))
+    asked: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        maker = FakeUnityCatalog()
+        runner = ActionRunner(maker, CatalogAddressing(), DATABRICKS, parallelism=1)
+        plan = TablePlanner().plan([orders()], maker.snapshot([orders()]), {})
+        for line in runner.script(plan):
+            maker.run(line.sql)
+        self.fake.tables = maker.tables
+
+    def run(self, sql: str) -> list[Row]:
+        self.asked.append(sql)
+        return list(self.fake.run(sql))
+
+    def own(self, owner: str) -> None:
+        self._change(owner=owner)
+
+    def grant(self, principal: str, *privileges: str) -> None:
+        self._change(grants={principal: privileges})
+
+    def _change(self, **parts: Any) -> None:
+        stored = self.fake.tables["dev.silver.orders"]
+        self.fake.tables["dev.silver.orders"] = replace(stored, state=replace(stored.state, **parts))
+
+    def warnings(self, model: Table, *declared: Schema) -> list[str]:
+        observed = self.fake.snapshot([model], declared)
+        plan = TablePlanner(Policy(), declared).plan([model], observed, {})
+        return list(rights_warnings(SqlPrincipalReader(self), plan, observed))
+
+
+@pytest.fixture
+def catalog() -> Catalog:
+    return Catalog()
+
+
+KEYED = orders(primary_key=["id"])
+GRANT = "GRANT MANAGE ON TABLE `dev`.`silver`.`orders` TO `bob@example.com`"
+
+
+def test_a_statement_that_needs_ownership_is_warned_of(catalog: Catalog) -> None:
+    checked = orders(primary_key=["id"], checks=[CheckConstraint("positive", "n > 0")])
+    assert catalog.warnings(checked) == [
+        "table dev.silver.orders: ADD CONSTRAINT … CHECK, ADD CONSTRAINT … PRIMARY KEY need ownership or MANAGE, which "
+        f"bob@example.com may lack (the owner is ann@example.com). If so: {GRANT}"
+    ]
+    assert len(catalog.asked) == 2
+
+
+def test_a_tag_needs_its_own_privilege(catalog: Catalog) -> None:
+    (warning,) = catalog.warnings(orders(tags={"pii": "no"}))
+    assert "SET TAGS needs ownership or APPLY TAG" in warning
+    catalog.grant(BOB, "APPLY TAG")
+    assert catalog.warnings(orders(tags={"pii": "no"})) == []
+
+
+@pytest.mark.parametrize("model", [orders(), orders(comment="x"), replace(KEYED, table_name="new")])
+def test_a_plan_that_needs_no_such_right_costs_nothing(catalog: Catalog, model: Table) -> None:
+    assert catalog.warnings(model) == []
+    assert catalog.asked == []
+
+
+@pytest.mark.parametrize("owner", [BOB, BOB.upper(), "Deployers", "account users"])
+def test_an_owner_is_not_warned_and_asked_once(catalog: Catalog, owner: str) -> None:
+    catalog.fake.groups = {"Deployers"}
+    catalog.own(owner)
+    assert catalog.warnings(KEYED) == []
+    assert len(catalog.asked) == 1
+
+
+def test_manage_on_the_table_the_schema_or_the_catalog_is_enough(catalog: Catalog) -> None:
+    catalog.grant(BOB, "MANAGE")
+    assert catalog.warnings(KEYED) == []
+    catalog.grant(BOB, "ALL PRIVILEGES")  # which does not hold MANAGE
+    assert len(catalog.warnings(KEYED)) == 1
+    catalog.grant("eve@example.com", "MANAGE")
+    assert len(catalog.warnings(KEYED)) == 1
+    before = catalog.fake.schemas["dev.silver"]
+    catalog.fake.schemas["dev.silver"] = replace(before, grants={BOB: ("MANAGE",)})
+    assert catalog.warnings(KEYED) == []
+    catalog.fake.schemas["dev.silver"] = before
+    catalog.fake.groups = {"deployers"}
+    catalog.fake.catalogs = {"dev": Holders(owner=ANN, grants={"deployers": ("MANAGE",)})}
+    assert catalog.warnings(KEYED) == []
+
+
+def test_owners_of_schema_or_catalog_may_drop_and_grant_but_not_alter(catalog: Catalog) -> None:
+    catalog.fake.catalogs = {"dev": Holders(owner=BOB)}
+    assert catalog.warnings(orders(grants={"readers": ["SELECT"]})) == []
+    assert len(catalog.warnings(KEYED)) == 1
+
+
+def test_a_schema_has_rights_of_its_own(catalog: Catalog) -> None:
+    declared = Schema("dev", "silver", comment="x", tags={"tier": "1"})
+    comment, tags = catalog.warnings(orders(), declared)
+    assert comment.startswith("schema dev.silver: COMMENT ON SCHEMA needs ownership or MANAGE")
+    assert tags.endswith("GRANT APPLY TAG ON SCHEMA `dev`.`silver` TO `bob@example.com`")
+
+
+def test_a_question_that_is_refused_is_said_once(catalog: Catalog) -> None:
+    class Refusing(SqlPrincipalReader):
+        def principal(self, candidates: object) -> Principal:
+            raise StatementError("no such function\nat x", sql="", error_class="UNRESOLVED_ROUTINE")
+
+    observed = catalog.fake.snapshot([KEYED])
+    plan = TablePlanner().plan([KEYED], observed, {})
+    assert list(rights_warnings(Refusing(catalog), plan, observed)) == [
+        "the rights that this plan needs cannot be compared with yours: no such function"
+    ]
+
+
+def test_many_warnings_are_counted(catalog: Catalog) -> None:
+    stored = catalog.fake.tables["dev.silver.orders"]
+    names = [f"t{number:02}" for number in range(12)]
+    for name in names:
+        catalog.fake.tables[f"dev.silver.{name}"] = replace(stored, name=replace(stored.name, table=name))
+    models = [replace(KEYED, table_name=name) for name in names]
+    observed = catalog.fake.snapshot(models)
+    plan = TablePlanner().plan(models, observed, {})
+    found = list(rights_warnings(SqlPrincipalReader(catalog), plan, observed))
+    assert len(found) == 11
+    assert found[-1] == "2 further rights may be missing: `delta-engine doctor` lists them"
+
+
+def test_a_renamed_table_has_its_rights_under_the_former_name(catalog: Catalog) -> None:
+    renamed = orders(renamed_from="former")
+    observed = catalog.fake.snapshot([renamed])
+    state = replace(
+        observed.tables["dev.silver.orders"], former_name=replace(renamed.qualified_name, table="former")
+    )
+    observed = replace(observed, tables={"dev.silver.orders": state})
+    plan = TablePlanner().plan([renamed], observed, {})
+    (need,) = needs(plan, observed)
+    assert str(need.securable) == "table dev.silver.former"
+    assert rights_at_hand(SqlPrincipalReader(catalog), [need], observed).owner(need.securable) == ANN
+
+
+def test_what_the_plan_makes_needs_rights_above_it_alone() -> None:
+    new = CreateTable(orders())
+    plan = TablePlan(create_schemas=(CreateSchema("dev", "silver"),), create_tables=(new,))
+    observed = FakeUnityCatalog().snapshot([])
+    assert [(str(need.securable), need.right) for need in needs(plan, observed)] == [
+        ("catalog dev", Right.CREATE_SCHEMA)
+    ]
+    plan = TablePlan(create_tables=(new,))
+    assert [(str(need.securable), need.right) for need in needs(plan, observed)] == [
+        ("schema dev.silver", Right.CREATE_TABLE)
+    ]
+
+
+def test_nothing_of_its_own_to_be_seen_is_no_proof() -> None:
+    need = Need(securable=Securable(("dev", "silver")), right=Right.CREATE_TABLE)
+    bob = Principal(name=BOB)
+    hidden = RightsAtHand(
+        principal=bob, holders={"dev.silver": Holders(owner=ANN, grants={ANN: ("MANAGE",)})}
+    )
+    assert hidden.verdict(need) is Verdict.HIDDEN
+    lacking = RightsAtHand(principal=bob, holders={"dev": Holders(grants={BOB: ("USE CATALOG",)})})
+    assert lacking.verdict(need) is Verdict.LACKING
+
+
+def test_runs_warn_before_anything_is_applied(catalog: Catalog, tmp_path: Path) -> None:
+    backend = databricks_backend(catalog, parallelism=1)
+    engine = Orchestrator(
+        reader=catalog.fake,
+        action_runner=ActionRunner(catalog, CatalogAddressing(), DATABRICKS, parallelism=1),
+        deployment=deployment_over(tmp_path),
+        principals=backend.principals,
+    )
+    notes: list[str] = []
+    with engine.run("sync", notes.append) as run:
+        plan = run.plan([KEYED])
+        assert isinstance(plan.align_tables[0], AlignTable)
+        assert [GRANT in note for note in notes] == [True]
+        run.apply(plan)
+        assert notes[0] in run.report.warnings
+    assert len(engine.preview([orders(cluster_by=["n"])]).warnings) == 1
