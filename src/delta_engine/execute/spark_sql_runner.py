@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from functools import cache
 from logging import LogRecord
 from typing import TYPE_CHECKING, Final
 
@@ -46,6 +47,7 @@ class SparkSqlRunner:
     def __init__(self, spark: SparkSession, *, pause: Callable[[float], None] = pause) -> None:
         self._spark = spark
         self._pause = pause
+        _filter_query_contexts()
 
     def run(self, sql: str) -> Sequence[Row]:
         """Run one statement and return its rows; see `SqlRunner.run`."""
@@ -70,9 +72,9 @@ def _statement_errors(sql: str) -> Iterator[None]:
     """Turn what Spark raises into the error of the statement: a refusal, or the loss of its answer."""
     from pyspark.errors import PySparkException
 
+    token = _IS_RUNNING.set(True)
     try:
-        with _query_contexts_unlogged():
-            yield
+        yield
     except PySparkException as error:
         raise _spark_error(error, sql) from error
     except _java_errors() as error:
@@ -81,6 +83,8 @@ def _statement_errors(sql: str) -> Iterator[None]:
         raise _call_error(str(error), sql) from error
     except OSError as error:
         raise _lost_answer(f"{type(error).__name__}: {error}", sql) from error
+    finally:
+        _IS_RUNNING.reset(token)
 
 
 def _java_errors() -> tuple[type[Exception], ...]:
@@ -167,25 +171,20 @@ def _lost_answer(reason: str, sql: str) -> StatementError:
     return statement_error(f"no answer came, and it may have run: {reason}", sql=sql, is_outcome_unknown=True)
 
 
-@contextmanager
-def _query_contexts_unlogged() -> Iterator[None]:
-    """Keep pyspark from printing what it raises, as JSON with the stack: the engine tells of each refusal itself.
+@cache
+def _filter_query_contexts() -> None:
+    """Let pyspark print no exception of a statement that this module runs: the engine tells of each refusal itself.
 
-    pyspark 4 does so for every exception that points into the SQL, a table that is looked for and made where it is
-    missing included (pyspark/errors/exceptions/base.py, `_log_exception`). Statements of others are not touched.
+    pyspark 4 prints every exception that points into the SQL, as JSON with its stack, and so one for each table that is
+    looked for and made where it is missing (pyspark/errors/exceptions/base.py, `_log_exception`). Once for the process,
+    because asking for such a logger changes the class of all loggers for a moment.
     """
     try:
         from pyspark.logger import PySparkLogger
     except ImportError:  # before Spark 4
-        yield
         return
     for name in _CONTEXT_LOGGERS:
-        PySparkLogger.getLogger(name).addFilter(_is_of_others)  # adds it once
-    token = _IS_RUNNING.set(True)
-    try:
-        yield
-    finally:
-        _IS_RUNNING.reset(token)
+        PySparkLogger.getLogger(name).addFilter(_is_of_others)
 
 
 def _is_of_others(_record: LogRecord) -> bool:
