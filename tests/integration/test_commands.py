@@ -190,7 +190,7 @@ def test_on_a_terminal_sync_asks(
     for stream in (sys.stdin, sys.stderr):
         monkeypatch.setattr(stream, "isatty", lambda: True, raising=False)
     monkeypatch.setattr("typer.confirm", _refuse)
-    result = delta_engine("-e", "local", "sync", "--yes")
+    result = delta_engine("-e", "local", "sync")
     assert result.code == 130
     assert not (project / ".delta-engine" / "warehouse").exists()
 
