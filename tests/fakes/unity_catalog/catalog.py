@@ -17,10 +17,10 @@ from delta_engine.sql_runner import Row
 from delta_engine.state.states import ABSENT, CatalogState, SchemaState, TableState
 from tests.fakes.unity_catalog import columns, constraints, governance, layout, properties
 from tests.fakes.unity_catalog.creation import created
-from tests.fakes.unity_catalog.descriptions import as_create_statement, as_json, as_properties
+from tests.fakes.unity_catalog.descriptions import as_create_statement, as_grants, as_json, as_properties
 from tests.fakes.unity_catalog.grammar import parse, parse_question
 from tests.fakes.unity_catalog.refusals import Refusal, require
-from tests.fakes.unity_catalog.rights import check_rights
+from tests.fakes.unity_catalog.rights import check_rights, require_manager, shown_to
 from tests.fakes.unity_catalog.spelling import as_read, names_of
 from tests.fakes.unity_catalog.statements import (
     AddColumns,
@@ -63,7 +63,11 @@ class FakeUnityCatalog:
     Args:
         schemas: names of schemas that are there from the start: `catalog.schema`.
         governed_tags: keys of tags that block the drop of a column that has them.
-        checks_owners: whether to keep whoever runs statements off tables that somebody else owns.
+        checks_owners: whether to keep the user off tables of other owners, and to hide grants on them in the views.
+
+    Attributes:
+        statements: what changed something.
+        questions: what was asked.
     """
 
     def __init__(
@@ -79,6 +83,7 @@ class FakeUnityCatalog:
         self.renamed_catalogs: frozenset[str] = frozenset()
         self._checks_owners = checks_owners
         self.statements: list[str] = []
+        self.questions: list[str] = []
         self._lock = Lock()
 
     def copy(self) -> FakeUnityCatalog:
@@ -146,12 +151,16 @@ class FakeUnityCatalog:
         return as_read(self.stored(key)) if key in self.tables else ABSENT
 
     def _answer(self, sql: str) -> Sequence[Row]:
+        self.questions.append(sql)
         if sql.startswith("SELECT current_user()"):
             return [{sql.rpartition(" AS ")[2]: _CREATOR}]
         question = parse_question(sql)
         match question:
             case Question(_, ()):
-                return selected(sql, self.tables, self.schemas, self.renamed_catalogs)
+                user = _CREATOR if self._checks_owners else None
+                return selected(sql, *shown_to(user, self.tables, self.schemas), self.renamed_catalogs)
+            case Question("SHOW GRANTS ON TABLE" | "SHOW GRANTS ON SCHEMA", path):
+                return self._grants(".".join(path).lower())
             case Question("SHOW SCHEMAS", (catalog,)):
                 return schemas_of(catalog, self.schemas)
             case Question("SHOW TBLPROPERTIES", path):
@@ -160,6 +169,15 @@ class FakeUnityCatalog:
                 return as_create_statement(self.stored(_dotted(path, 3)))
             case Question(_, path):
                 return as_json(self.stored(_dotted(path, 3)))
+
+    def _grants(self, key: str) -> Sequence[Row]:
+        if self._checks_owners:
+            require_manager(key, _CREATOR, self.tables, self.schemas)
+        if key in self.schemas:
+            return as_grants("SCHEMA", key, self.schemas[key].grants)
+        above = key.rpartition(".")[0]
+        own = as_grants("TABLE", key, self.stored(key).state.grants)
+        return [*own, *as_grants("SCHEMA", above, self.schemas[above].grants)]
 
     def _apply(self, statement: Statement) -> None:
         if self._checks_owners:
