@@ -12,6 +12,7 @@ from enum import Enum, unique
 from delta_engine.model_values import (
     set_fields,
     to_flag,
+    to_grants,
     to_names,
     to_optional_text,
     to_text,
@@ -253,3 +254,22 @@ class RowFilter:
 
 Grants = Mapping[str, tuple[str, ...]]
 """Privileges by principal: upper case, sorted."""
+
+ALL_PRIVILEGES = "ALL PRIVILEGES"
+_NEVER_IMPLIED = frozenset({"MANAGE", "EXTERNAL USE SCHEMA"})
+"""What `ALL PRIVILEGES` does not hold."""
+
+
+def joined_grants(one: Grants, other: Grants) -> Grants:
+    """Return the privileges that either side grants."""
+    return to_grants({name: (*one.get(name, ()), *other.get(name, ())) for name in {**one, **other}})
+
+
+def by_principal(grants: Grants) -> Mapping[str, frozenset[str]]:
+    """Return privileges by principal in lower case: principals compare without case."""
+    return {principal.lower(): frozenset(privileges) for principal, privileges in grants.items()}
+
+
+def without_implied(privileges: frozenset[str]) -> frozenset[str]:
+    """Return privileges without those that `ALL PRIVILEGES` holds, where it is one of them."""
+    return privileges & {ALL_PRIVILEGES, *_NEVER_IMPLIED} if ALL_PRIVILEGES in privileges else privileges

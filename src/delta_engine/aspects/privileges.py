@@ -6,16 +6,12 @@ Principals compare without case. `ALL PRIVILEGES` holds all others but those tha
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from delta_engine.aspects.aspect import Change, Sign
-from delta_engine.models import Grants
+from delta_engine.model_parts import Grants, by_principal, without_implied
 from delta_engine.policy import Ownership
-
-ALL_PRIVILEGES = "ALL PRIVILEGES"
-_NEVER_IMPLIED = frozenset({"MANAGE", "EXTERNAL USE SCHEMA"})
-"""What `ALL PRIVILEGES` does not hold."""
 
 _NONE: frozenset[str] = frozenset()
 
@@ -59,12 +55,16 @@ def privilege_changes(
     """
     if not desired and not observed:
         return
-    wanted, found, granted = _by_key(desired), _by_key(observed), [_by_key(grants) for grants in ours]
+    wanted, found, granted = (
+        by_principal(desired),
+        by_principal(observed),
+        [by_principal(grants) for grants in ours],
+    )
     names = {name.lower(): name for name in (*desired, *observed)}
     for key in sorted(names):
-        asked, held = _normal(wanted.get(key, _NONE)), found.get(key, _NONE)
+        asked, held = without_implied(wanted.get(key, _NONE)), found.get(key, _NONE)
         is_ours = ownership is Ownership.FULL and key != (owner or "").lower()
-        known = _NONE.union(*(_normal(grants.get(key, _NONE)) for grants in granted))
+        known = _NONE.union(*(without_implied(grants.get(key, _NONE)) for grants in granted))
         revoked = (held if is_ours else held & known) - asked
         if asked - held or revoked:
             yield PrivilegeChange(
@@ -89,17 +89,8 @@ def with_observed_privileges(
 ) -> dict[str, tuple[str, ...]]:
     """Return a model's grants with the observed side of some privileges of a principal."""
     key, taken = principal.lower(), frozenset(privileges)
-    mine = _normal(_by_key(grants).get(key, _NONE))
-    kept = (mine - taken) | (_by_key(observed).get(key, _NONE) & taken)
+    mine = without_implied(by_principal(grants).get(key, _NONE))
+    kept = (mine - taken) | (by_principal(observed).get(key, _NONE) & taken)
     spelling = next((name for name in grants if name.lower() == key), principal)
     others = {name: found for name, found in grants.items() if name.lower() != key}
     return {**others, spelling: tuple(sorted(kept))} if kept else others
-
-
-def _by_key(grants: Grants) -> Mapping[str, frozenset[str]]:
-    return {principal.lower(): frozenset(privileges) for principal, privileges in grants.items()}
-
-
-def _normal(privileges: frozenset[str]) -> frozenset[str]:
-    """Leave out what `ALL PRIVILEGES` holds anyway."""
-    return privileges & {ALL_PRIVILEGES, *_NEVER_IMPLIED} if ALL_PRIVILEGES in privileges else privileges

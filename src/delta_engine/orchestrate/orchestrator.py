@@ -11,6 +11,7 @@ from delta_engine.compile.planner import TablePlanner
 from delta_engine.constraints.resolution import resolved
 from delta_engine.deployment.deployment import Deployment
 from delta_engine.deployment.document import DeploymentState
+from delta_engine.deployment.recorded_grants import with_recorded_grants
 from delta_engine.deployment.recorder import Notify
 from delta_engine.deployment.renamed_resources import last_applied_to, with_settled_renames
 from delta_engine.deployment.resources import last_applied
@@ -165,8 +166,12 @@ class Orchestrator:
         """
         raise_all(self._pipeline.validator.model_violations(tables))
         tables = resolved(tables)
-        observed = snapshot_with_former_names(self._pipeline.reader, tables, self._pipeline.planner.schemas)
         state = self._deployment.peek_replayed(allow_cached=allow_cached)
+        observed = snapshot_with_former_names(
+            self._pipeline.reader,
+            with_recorded_grants(tables, state),
+            with_recorded_grants(self._pipeline.planner.schemas, state),
+        )
         planned = self._planned(tables, observed, state, is_partial=is_partial)
         if planned.drift and allow_cached:  # a copy that is too old takes our own last run for somebody else
             state = self._deployment.peek_replayed()
@@ -252,7 +257,11 @@ class Orchestrator:
         schemas = self._pipeline.planner.schemas
         applied_schemas = last_applied_schemas(state) if state else {}
         around = _around(tables, applied_schemas) if is_partial else schemas
-        observed, unreadable = self._snapshot(tables, around, undeclared)
+        observed, unreadable = self._snapshot(
+            with_recorded_grants(tables, state),
+            with_recorded_grants(around, state),
+            with_recorded_grants(undeclared, state),
+        )
         now, detector = utc_now(), self._pipeline.thorough_detector()
         known = {*declared, *applied, *(name.key for name in not_ours)}
         return Evidence(

@@ -12,6 +12,7 @@ from delta_engine.compile.planner import TablePlanner
 from delta_engine.constraints.resolution import referenced_tables
 from delta_engine.deployment.attempts import attempts_of
 from delta_engine.deployment.document import DeploymentState
+from delta_engine.deployment.recorded_grants import with_recorded_grants
 from delta_engine.deployment.renamed_resources import last_applied_to
 from delta_engine.deployment.schema_resources import last_applied_schemas
 from delta_engine.deployment.stamps import utc_now
@@ -31,6 +32,7 @@ from delta_engine.drift_policy import DriftHandling, DriftPolicy
 from delta_engine.errors import RefusalGroup, RefusedError, UnsafePlanError, raise_all
 from delta_engine.execute.action_runner import ActionRunner, by_table
 from delta_engine.execute.still_needed import StaleTableError
+from delta_engine.model_parts import joined_grants
 from delta_engine.models import QualifiedName, Schema, Table
 from delta_engine.orchestrate.removed_tables import removed_tables
 from delta_engine.plan_files.document import Fingerprints
@@ -126,7 +128,7 @@ class Pipeline:
         declared = {model.qualified_name.key for model in basis.models}
         observed = basis.observed
         names = [QualifiedName.of_key(key) for key in sorted({*further} - {*observed.tables})]
-        unread = list(map(bare_model, names))
+        unread = with_recorded_grants(map(bare_model, names), basis.state)
         if unread:
             observed = observed.with_tables(self.reader.snapshot(unread))
         return {key: observed.tables[key] for key in (*declared, *further)}
@@ -209,9 +211,13 @@ class Pipeline:
             StatementError: it cannot be read, or must not be managed any more.
         """
         models = [model for model in run.wanted if model.qualified_name.key == table.key]
-        former = run.seen.tables.get(table.key, ABSENT).former_name
+        seen = run.seen.tables.get(table.key, ABSENT)
+        former = seen.former_name
         under_way = next((one for one in run.plan.align_tables if one.table.key == table.key), None)
-        asked = [*(models or [bare_model(table)]), *([bare_model(former)] if former else [])]
+        asked = [
+            replace(one, grants=joined_grants(one.grants, seen.grants))
+            for one in (*(models or [bare_model(table)]), *([bare_model(former)] if former else []))
+        ]
         try:
             fresh = _found_under(table, former, self.reader.snapshot_directly(asked))
             plan = run.planned(run.seen.with_tables(fresh), under_way)

@@ -11,6 +11,7 @@ from delta_engine.constraints.resolution import resolved
 from delta_engine.deployment.deployment import LockedRun
 from delta_engine.deployment.document import DeploymentState
 from delta_engine.deployment.errors import StaleStateError, UnsavedStateError
+from delta_engine.deployment.recorded_grants import with_recorded_grants
 from delta_engine.deployment.resources import last_applied, table_key
 from delta_engine.deployment.stamps import utc_now
 from delta_engine.deployment.synchronizer import NOT_SHOWN_YET
@@ -319,8 +320,11 @@ class SyncRun:
             What was applied last, by `QualifiedName.key`.
         """
         self._models = resolved(tables)
+        state = self._recorder.state
         self._observed = snapshot_with_former_names(
-            self._pipeline.reader, self._models, self._pipeline.planner.schemas
+            self._pipeline.reader,
+            with_recorded_grants(self._models, state),
+            with_recorded_grants(self._pipeline.planner.schemas, state),
         )
         self._recorder.settle_renames(self._models, self._observed)
         applied = last_applied(self._recorder.state)
@@ -350,7 +354,7 @@ class SyncRun:
         if not undeclared:
             return
         try:
-            observed = self._pipeline.reader.snapshot(undeclared)
+            observed = self._pipeline.reader.snapshot(with_recorded_grants(undeclared, self._recorder.state))
         except _UNREADABLE as error:
             self._recorder.warn(
                 f"tables that were applied once and are not declared any more cannot be read: {error} "

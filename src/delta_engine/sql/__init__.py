@@ -42,6 +42,7 @@ from delta_engine.sql.governance import (
     sql_set_owner,
     sql_set_row_filter,
     sql_set_tags,
+    sql_show_grants,
     sql_unset_tags,
 )
 from delta_engine.sql.projections import sql_as_it_will_be, sql_null
@@ -157,6 +158,7 @@ __all__ = [
     "sql_set_table_properties",
     "sql_set_tags",
     "sql_show_create_table",
+    "sql_show_grants",
     "sql_show_schemas",
     "sql_show_table_properties",
     "sql_undrop_table",

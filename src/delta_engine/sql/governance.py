@@ -39,6 +39,11 @@ def sql_revoke(securable: str, privileges: Iterable[str], principal: str) -> str
     return f"REVOKE {', '.join(privileges)} ON {securable} FROM {quote_ident(principal)}"
 
 
+def sql_show_grants(securable: str) -> str:
+    """List what was granted on a table or a schema, and on what holds it: a row per principal and privilege."""
+    return f"SHOW GRANTS ON {securable}"
+
+
 def sql_row_filter(function: QualifiedName, columns: Sequence[str]) -> str:
     """Return the clause of a row filter, for SET and for WITH in CREATE TABLE."""
     return f"ROW FILTER {sql_function(function)} ON ({idents(columns)})"

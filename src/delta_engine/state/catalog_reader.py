@@ -21,14 +21,15 @@ CHECK_PREFIX = "delta.constraints."
 
 
 class CatalogReader(Protocol):
-    """Reads what exists. It takes from the models where to look, and nothing else."""
+    """Reads what exists. It takes from the models where to look, and which grants to look for."""
 
     def snapshot(self, models: Sequence[Table], schemas: Sequence[Schema] = ()) -> CatalogState:
         """Return the state of every model's table, and of schemas where the platform keeps anything about them.
 
         Args:
-            models: whose tables to read; their schemas are read with them.
-            schemas: schemas to read as well, which need not hold any of those tables.
+            models: whose tables to read; their schemas are read with them. A platform may hide grants in bulk
+                queries: those that a model names are then looked for one by one.
+            schemas: schemas to read as well, which need not hold any of those tables; with their grants as for models.
 
         Raises:
             CatalogReadError: a table exists but is not a Delta table that can be read whole. A table is
@@ -152,7 +153,10 @@ def snapshot_with_former_names(
     }
     if not formers:
         return observed
-    found = reader.snapshot([bare_model(name) for name in formers.values()])
+    granted = {model.key: model.grants for model in models}
+    found = reader.snapshot(
+        [replace(bare_model(former), grants=granted[key]) for key, former in formers.items()]
+    )
     tables = {
         key: replace(found.table(former), former_name=former)
         for key, former in formers.items()

@@ -2,8 +2,9 @@
 
 Per catalog one query for each view of `information_schema`, whatever the number of tables, and what the views lack from
 the tables themselves (`unity_catalog.table_details`). Names there are in lower case. What the principal may not see
-looks absent: tables, foreign keys that point here from elsewhere, row filters, and grants, of which whoever does not
-own the object is shown only their own (Databricks' SQL reference, "TABLE_PRIVILEGES").
+looks absent: tables, foreign keys that point here from elsewhere, row filters, and grants, of which a principal that
+does not own the object is shown only its own (Databricks' SQL reference, "TABLE_PRIVILEGES"). Grants that a model names
+and the views do not show are read with SHOW GRANTS (`unity_catalog.hidden_grants`).
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from delta_engine.sql_runner import SqlRunner
 from delta_engine.state.states import ABSENT, CatalogState
 from delta_engine.state.unity_catalog.catalog_reading import CatalogReading, Found
 from delta_engine.state.unity_catalog.described_details import DescribedDetailsReader
+from delta_engine.state.unity_catalog.hidden_grants import expected_grants
 from delta_engine.state.unity_catalog.table_details import TableDetailsReader
 
 
@@ -66,10 +68,11 @@ class UnityCatalogReader:
     ) -> CatalogState:
         names = [model.qualified_name for model in models]
         details = self._described if directly else self._details
+        expected = expected_grants((*models, *schemas))
         found = []
         for catalog, wanted in _schemas_by_catalog(names, schemas).items():
             within = [name for name in names if name.catalog.lower() == catalog]
-            found.append(self._reading(catalog).read(within, wanted, details, directly=directly))
+            found.append(self._reading(catalog).read(within, wanted, details, expected, directly=directly))
         raise_all(refusal for one in found for refusal in one.refusals)
         return _together(names, found)
 

@@ -32,13 +32,13 @@ from delta_engine.aspects.nullability import ColumnNullabilityChange
 from delta_engine.aspects.owner import ChangeOwner
 from delta_engine.aspects.partitioning import ChangePartitioning
 from delta_engine.aspects.primary_key import PrimaryKeyAdd, PrimaryKeyDrop
-from delta_engine.aspects.privileges import ALL_PRIVILEGES
 from delta_engine.aspects.row_filters import DropRowFilter, SetRowFilter
 from delta_engine.aspects.table_comment import SetTableComment
 from delta_engine.aspects.table_features import ContradictFeature, EnableTableFeature
 from delta_engine.aspects.table_names import RenameTable
 from delta_engine.aspects.table_properties import SetTableProperties, UnsetTableProperties
 from delta_engine.aspects.table_tags import SetTableTags, UnsetTableTags
+from delta_engine.model_parts import ALL_PRIVILEGES
 
 
 class Right(Enum):

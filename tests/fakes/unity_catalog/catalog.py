@@ -18,10 +18,10 @@ from delta_engine.state.principals import Holders
 from delta_engine.state.states import ABSENT, CatalogState, SchemaState, TableState
 from tests.fakes.unity_catalog import columns, constraints, governance, layout, properties
 from tests.fakes.unity_catalog.creation import created
-from tests.fakes.unity_catalog.descriptions import as_create_statement, as_json, as_properties
+from tests.fakes.unity_catalog.descriptions import as_create_statement, as_grants, as_json, as_properties
 from tests.fakes.unity_catalog.grammar import parse, parse_question
 from tests.fakes.unity_catalog.refusals import Refusal, require
-from tests.fakes.unity_catalog.rights import check_rights
+from tests.fakes.unity_catalog.rights import check_rights, require_manager, shown_to
 from tests.fakes.unity_catalog.spelling import as_read, names_of
 from tests.fakes.unity_catalog.statements import (
     AddColumns,
@@ -64,13 +64,15 @@ class FakeUnityCatalog:
     Args:
         schemas: names of schemas that are there from the start: `catalog.schema`.
         governed_tags: keys of tags that block the drop of a column that has them.
-        checks_owners: whether to keep whoever runs statements off tables that somebody else owns.
+        checks_owners: whether to keep the user off tables of other owners, and to hide grants on them in the views.
         user: who runs statements.
 
     Attributes:
         groups: the groups that the user is in.
         catalogs: the holders of catalogs; a catalog without any has no owner and no grants.
         views: the columns of the views of `information_schema`, as they list them.
+        statements: what changed something.
+        questions: what was asked.
     """
 
     def __init__(
@@ -91,6 +93,7 @@ class FakeUnityCatalog:
         self.catalogs: dict[str, Holders] = {}
         self.views = dict(VIEWS)
         self.statements: list[str] = []
+        self.questions: list[str] = []
         self._lock = Lock()
 
     def copy(self) -> FakeUnityCatalog:
@@ -158,10 +161,12 @@ class FakeUnityCatalog:
         return as_read(self.stored(key)) if key in self.tables else ABSENT
 
     def _shown(self) -> Shown:
+        user = self._user if self._checks_owners else None
+        tables, schemas = shown_to(user, self.tables, self.schemas)
         return Shown(
             views=self.views,
-            tables=self.tables,
-            schemas=self.schemas,
+            tables=tables,
+            schemas=schemas,
             catalogs=self.catalogs,
             user=self._user,
             groups=frozenset(self.groups),
@@ -169,10 +174,13 @@ class FakeUnityCatalog:
         )
 
     def _answer(self, sql: str) -> Sequence[Row]:
+        self.questions.append(sql)
         question = parse_question(sql)
         match question:
             case Question(_, ()):
                 return selected(sql, self._shown())
+            case Question("SHOW GRANTS ON TABLE" | "SHOW GRANTS ON SCHEMA", path):
+                return self._grants(".".join(path).lower())
             case Question("SHOW SCHEMAS", (catalog,)):
                 return schemas_of(catalog, self.schemas)
             case Question("SHOW TBLPROPERTIES", path):
@@ -181,6 +189,15 @@ class FakeUnityCatalog:
                 return as_create_statement(self.stored(_dotted(path, 3)))
             case Question(_, path):
                 return as_json(self.stored(_dotted(path, 3)))
+
+    def _grants(self, key: str) -> Sequence[Row]:
+        if self._checks_owners:
+            require_manager(key, self._user, self.tables, self.schemas)
+        if key in self.schemas:
+            return as_grants("SCHEMA", key, self.schemas[key].grants)
+        above = key.rpartition(".")[0]
+        own = as_grants("TABLE", key, self.stored(key).state.grants)
+        return [*own, *as_grants("SCHEMA", above, self.schemas[above].grants)]
 
     def _apply(self, statement: Statement) -> None:
         if self._checks_owners:

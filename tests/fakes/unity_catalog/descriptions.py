@@ -1,9 +1,10 @@
-"""How the fake catalog's tables describe themselves: as JSON, as CREATE TABLE, by their properties."""
+"""How the fake catalog's tables describe themselves: as JSON, as CREATE TABLE, by their properties and grants."""
 
 from __future__ import annotations
 
 import json
 
+from delta_engine.models import Grants
 from delta_engine.sql import quote_ident
 from delta_engine.sql_runner import Row
 from delta_engine.state.states import TableState
@@ -31,6 +32,15 @@ def as_json(stored: Stored) -> list[Row]:
         **_policies(state),
     }
     return [{"json_metadata": json.dumps(document)}]
+
+
+def as_grants(object_type: str, key: str, grants: Grants) -> list[Row]:
+    """Return the rows of SHOW GRANTS for what was granted on one object."""
+    return [
+        {"Principal": principal, "ActionType": privilege, "ObjectType": object_type, "ObjectKey": key}
+        for principal, privileges in grants.items()
+        for privilege in privileges
+    ]
 
 
 def _policies(state: TableState) -> dict[str, object]:

@@ -72,7 +72,7 @@ def parse(sql: str) -> Statement:
 
 
 def parse_question(sql: str) -> Question:
-    """Return what a statement asks about a table; about none for a query.
+    """Return what a statement asks about a table or a schema; about none for a query.
 
     Raises:
         StatementError: it is none that the grammar knows.
@@ -84,6 +84,9 @@ def parse_question(sql: str) -> Question:
         question = Question("SHOW TBLPROPERTIES", cursor.path())
     elif cursor.take("SHOW", "SCHEMAS", "IN"):
         question = Question("SHOW SCHEMAS", cursor.path())
+    elif cursor.take("SHOW", "GRANTS", "ON"):
+        kind = cursor.word()
+        question = Question(f"SHOW GRANTS ON {kind}", cursor.path())
     elif cursor.take("SHOW", "CREATE", "TABLE"):
         question = Question("SHOW CREATE TABLE", cursor.path())
     else:

@@ -1,10 +1,15 @@
-"""Who may do what: only owners change tables, reference them, and create or drop them in their schemas."""
+"""Who may do what: only owners change tables, reference them, and create or drop them in their schemas.
+
+`MANAGE` lets a principal grant, revoke and SHOW GRANTS. The views show it its own grants alone, and owners all of them
+(Databricks' SQL reference, "TABLE_PRIVILEGES").
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
-from delta_engine.models import ForeignKey, QualifiedName
+from delta_engine.models import ForeignKey, Grants, QualifiedName
 from delta_engine.state.states import SchemaState
 from tests.fakes.unity_catalog.refusals import require
 from tests.fakes.unity_catalog.statements import (
@@ -26,6 +31,9 @@ def check_rights(
     statement: Statement, user: str, tables: Mapping[str, Stored], schemas: Mapping[str, SchemaState]
 ) -> None:
     """Refuse a statement about tables that are not the user's, or in a schema that is not."""
+    if isinstance(statement, Grant | Revoke):
+        require_manager(".".join(statement.name).lower(), user, tables, schemas)
+        return
     for name in _tables(statement):
         schema = schemas.get(f"{name.catalog}.{name.schema}".lower())
         require(schema is None or schema.owner == user, ERROR_CLASS, f"the schema of {name} is not yours")
@@ -33,12 +41,40 @@ def check_rights(
         require(table is None or table.state.owner == user, ERROR_CLASS, f"{name} is not yours")
 
 
+def require_manager(
+    key: str, user: str, tables: Mapping[str, Stored], schemas: Mapping[str, SchemaState]
+) -> None:
+    """Refuse a user who neither owns a table or schema nor has MANAGE on it; what is not there is refused later."""
+    found = tables[key].state if key in tables else schemas.get(key)
+    may = found is None or found.owner == user or "MANAGE" in found.grants.get(user, ())
+    require(may, ERROR_CLASS, f"you neither own {key} nor have MANAGE on it")
+
+
+def shown_to(
+    user: str | None, tables: Mapping[str, Stored], schemas: Mapping[str, SchemaState]
+) -> tuple[Mapping[str, Stored], Mapping[str, SchemaState]]:
+    """Return tables and schemas with those of their grants that the views show a user; None sees everything."""
+    if user is None:
+        return tables, schemas
+    return (
+        {
+            key: one.with_state(grants=_shown(one.state.grants, one.state.owner, user))
+            for key, one in tables.items()
+        },
+        {key: replace(one, grants=_shown(one.grants, one.owner, user)) for key, one in schemas.items()},
+    )
+
+
+def _shown(grants: Grants, owner: str | None, user: str) -> Grants:
+    return grants if owner == user else {name: held for name, held in grants.items() if name == user}
+
+
 def _tables(statement: Statement) -> Iterator[QualifiedName]:
     """Yield the tables that a statement changes or references."""
     match statement:
         case CreateTable(path) | AlterTable(path) | DropTable(path):
             yield QualifiedName(*path)
-        case Grant("TABLE", path) | Revoke("TABLE", path) | CommentOn("TABLE", path):
+        case CommentOn("TABLE", path):
             yield QualifiedName(*path)
     for key in _foreign_keys(statement):
         yield QualifiedName(*statement.name).resolve(key.references)

@@ -7,10 +7,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from delta_engine.errors import CatalogReadError, RefusedError
-from delta_engine.models import QualifiedName
+from delta_engine.models import Grants, QualifiedName, SchemaName
 from delta_engine.sql_runner import Row, SqlRunner, asking
 from delta_engine.state.states import Audit, SchemaState, TableState
 from delta_engine.state.unity_catalog.catalog_views import CatalogViews
+from delta_engine.state.unity_catalog.hidden_grants import Securable, granted_rows
 from delta_engine.state.unity_catalog.information_schema import (
     COLUMN_MASKS,
     COLUMN_TAGS,
@@ -45,10 +46,12 @@ from delta_engine.state.unity_catalog.table_states import (
     tags,
 )
 
-_WHOLE = frozenset({KEY_COLUMN_USAGE, REFERENTIAL_CONSTRAINTS})
-"""Views whose rows belong together across tables."""
+_GROUPED_ELSEWHERE = frozenset({KEY_COLUMN_USAGE, REFERENTIAL_CONSTRAINTS, TABLE_PRIVILEGES})
+"""Views whose rows belong together across tables, and the one that `_securables` groups."""
 
 _Rows = Mapping[View, Sequence[Row]]
+_Granted = Mapping[str, Sequence[Row]]
+"""The rows of grants, by the key of their table or schema."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,6 +84,7 @@ class CatalogReading:
 
     def __init__(self, catalog: str, runner: SqlRunner, *, parallelism: int) -> None:
         self._catalog = catalog
+        self._runner = runner
         self._parallelism = parallelism
         self._views = CatalogViews(catalog, runner, parallelism=parallelism)
 
@@ -98,6 +102,7 @@ class CatalogReading:
         names: Sequence[QualifiedName],
         schemas: set[str],
         details: TableDetailsReader,
+        expected: Mapping[str, Grants],
         *,
         directly: bool,
     ) -> Found:
@@ -107,6 +112,7 @@ class CatalogReading:
             names: the tables.
             schemas: the schemas, in lower case: at least those of the tables.
             details: reads what the views lack.
+            expected: grants that are looked for beyond the views; see `hidden_grants`.
             directly: whether the tables' own word counts, also for tables that the views do not show.
 
         Raises:
@@ -118,8 +124,8 @@ class CatalogReading:
         if not schemata:
             return Found(missing_schemas=missing)
         wanted, refusals = _readable(names, tables, schemata if directly else {})
-        with self._asking(wanted, schemata.keys(), details) as (views, answers):
-            rows = {one.name.key: one for one in self._rows(wanted, tables, views)}
+        with self._asking(wanted, schemata.keys(), details, expected) as (views, granted, answers):
+            rows = {one.name.key: one for one in self._rows(wanted, tables, views, granted)}
             found = {
                 key: _state(rows[key], answer, directly=directly)
                 for some in answers  # while others are still waited for
@@ -128,7 +134,7 @@ class CatalogReading:
         states = {key: found.get(key) for key in rows}
         return Found(
             missing_schemas=missing,
-            schemas=self._schema_states(schemata, views),
+            schemas=self._schema_states(schemata, views, granted),
             tables={key: one for key, one in states.items() if isinstance(one, TableState)},
             refusals=[*refusals, *(one for one in states.values() if isinstance(one, CatalogReadError))],
             audits=self._audits(tables),
@@ -143,23 +149,50 @@ class CatalogReading:
 
     @contextmanager
     def _asking(
-        self, wanted: Sequence[QualifiedName], schemas: Collection[str], details: TableDetailsReader
-    ) -> Iterator[tuple[_Rows, Iterator[Mapping[str, Answer]]]]:
-        """Ask all that is left to ask, at the same time; give what the views say, and the answers as they come."""
+        self,
+        wanted: Sequence[QualifiedName],
+        schemas: Collection[str],
+        details: TableDetailsReader,
+        expected: Mapping[str, Grants],
+    ) -> Iterator[tuple[_Rows, _Granted, Iterator[Mapping[str, Answer]]]]:
+        """Ask all that is left to ask, at the same time.
+
+        Yields:
+            What the views say, the grants, and the answers about tables as they come.
+        """
         asked = (*OF_SCHEMAS, *OF_TABLES) if wanted else OF_SCHEMAS
         with asking(self._parallelism) as pool:
             queries = {view: pool.submit(self._views.query, view, schemas) for view in asked}
             questions = [pool.submit(question) for question in details.questions(wanted)]
             views = {view: query.result() for view, query in queries.items()}
-            yield views, (question.result() for question in questions)
+            granted = granted_rows(self._securables(wanted, schemas, views), expected, self._runner, pool)
+            yield views, granted, (question.result() for question in questions)
+
+    def _securables(
+        self, wanted: Sequence[QualifiedName], schemas: Collection[str], views: _Rows
+    ) -> Sequence[Securable]:
+        """Return tables and schemas with the grants that the views show."""
+        of_tables, of_schemas = by_table(views.get(TABLE_PRIVILEGES, ())), by_schema(views[SCHEMA_PRIVILEGES])
+        names = [SchemaName(self._catalog, schema) for schema in schemas]
+        return [
+            *(
+                Securable(name=one, shown=of_tables.get(table_key(one.schema, one.table), ()))
+                for one in wanted
+            ),
+            *(Securable(name=one, shown=of_schemas.get(one.schema, ())) for one in names),
+        ]
 
     def _rows(
-        self, wanted: Sequence[QualifiedName], tables: Mapping[TableKey, Row], views: _Rows
+        self,
+        wanted: Sequence[QualifiedName],
+        tables: Mapping[TableKey, Row],
+        views: _Rows,
+        granted: _Granted,
     ) -> Iterator[TableRows]:
         """Yield what the views say of each table."""
         if not wanted:
             return
-        grouped = {view: by_table(views[view]) for view in OF_TABLES if view not in _WHOLE}
+        grouped = {view: by_table(views[view]) for view in OF_TABLES if view not in _GROUPED_ELSEWHERE}
         keys = self._keys(wanted, grouped[TABLE_CONSTRAINTS], views)
         for name in wanted:
             key = table_key(name.schema, name.table)
@@ -172,7 +205,7 @@ class CatalogReading:
                 column_tags=grouped[COLUMN_TAGS].get(key, ()),
                 row_filters=grouped[ROW_FILTERS].get(key, ()),
                 masks=grouped[COLUMN_MASKS].get(key, ()),
-                grants=grouped[TABLE_PRIVILEGES].get(key, ()),
+                grants=granted[name.key],
             )
 
     def _keys(
@@ -190,16 +223,18 @@ class CatalogReading:
             usage_elsewhere=self._views.usage_elsewhere,
         )
 
-    def _schema_states(self, schemata: Mapping[str, Row], views: _Rows) -> Mapping[str, SchemaState]:
+    def _schema_states(
+        self, schemata: Mapping[str, Row], views: _Rows, granted: _Granted
+    ) -> Mapping[str, SchemaState]:
         for view in OF_SCHEMAS:
             require_whole(view, views[view])
-        tagged, granted = by_schema(views[SCHEMA_TAGS]), by_schema(views[SCHEMA_PRIVILEGES])
+        tagged = by_schema(views[SCHEMA_TAGS])
         return {
             f"{self._catalog}.{schema}": SchemaState(
                 comment=str(row["comment"] or ""),
                 tags=tags(tagged.get(schema, ())),
                 owner=optional_text(row["schema_owner"]),
-                grants=grants(granted.get(schema, ())),
+                grants=grants(granted[f"{self._catalog}.{schema}"]),
                 audit=audit(row),
             )
             for schema, row in schemata.items()

@@ -1,0 +1,111 @@
+"""Asks for grants with SHOW GRANTS where the views show fewer than expected.
+
+The views show all grants of an object to its owner. A principal that has `MANAGE` on it sees its own grants alone, and
+all of them with SQL commands (Databricks' SQL reference, "TABLE_PRIVILEGES" and "SCHEMA_PRIVILEGES").
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass
+
+from delta_engine.addressing import CatalogAddressing
+from delta_engine.error_conditions import is_forbidden, is_missing_table
+from delta_engine.errors import StatementError
+from delta_engine.model_parts import Grants, by_principal, joined_grants, without_implied
+from delta_engine.models import QualifiedName, Schema, SchemaName, Table
+from delta_engine.sql import sql_schema, sql_show_grants
+from delta_engine.sql_runner import Row, SqlRunner
+from delta_engine.state.unity_catalog.information_schema import spelled
+from delta_engine.state.unity_catalog.table_states import grants
+
+_OWN = "OWN"
+"""How legacy metastores list the owner, which is no grant."""
+
+_NONE: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Securable:
+    """A table or a schema, and its grants in the views.
+
+    Args:
+        name: the table's or the schema's name.
+        shown: its rows in `table_privileges` or `schema_privileges`.
+    """
+
+    name: QualifiedName | SchemaName
+    shown: Sequence[Row]
+
+
+def expected_grants(models: Iterable[Table | Schema]) -> Mapping[str, Grants]:
+    """Return the grants that models name, by the key of their table or schema."""
+    found: dict[str, Grants] = {}
+    for model in models:
+        if model.grants:
+            found[model.key] = joined_grants(found.get(model.key, {}), model.grants)
+    return found
+
+
+def granted_rows(
+    securables: Sequence[Securable], expected: Mapping[str, Grants], runner: SqlRunner, pool: Executor
+) -> Mapping[str, Sequence[Row]]:
+    """Return the grants of tables and schemas by key, as rows of the views.
+
+    They are what the views show. Where that lacks an expected privilege, they are what SHOW GRANTS says; a principal
+    that may not run it on an object keeps what the views show.
+
+    Args:
+        securables: the tables and schemas.
+        expected: what `expected_grants` returns.
+        runner: runs SHOW GRANTS.
+        pool: where it runs, for all objects at the same time.
+
+    Raises:
+        CatalogReadError: an answer has other columns than documented.
+        StatementError: the platform refused SHOW GRANTS for another reason than a lack of rights.
+    """
+    asked = {
+        one.name.key: pool.submit(_asked, one, runner)
+        for one in securables
+        if one.name.key in expected and not _shows(one, expected[one.name.key])
+    }
+    shown = {one.name.key: one.shown for one in securables}
+    return shown | {key: question.result() for key, question in asked.items()}
+
+
+def _shows(securable: Securable, expected: Grants) -> bool:
+    held = by_principal(grants(securable.shown))
+    return all(
+        without_implied(privileges) <= held.get(principal, _NONE)
+        for principal, privileges in by_principal(expected).items()
+    )
+
+
+def _asked(securable: Securable, runner: SqlRunner) -> Sequence[Row]:
+    """Return what SHOW GRANTS says was granted on the object itself.
+
+    Other rows come from what holds the object, and have the type of that (Databricks' SQL reference, "SHOW GRANTS":
+    `objectType` is what the permission is attached to; a schema is also called DATABASE there).
+    """
+    match securable.name:
+        case QualifiedName() as table:
+            sql, types = f"TABLE {CatalogAddressing().table(table)}", {"TABLE"}
+        case SchemaName(catalog, schema):
+            sql, types = f"SCHEMA {sql_schema(catalog, schema)}", {"SCHEMA", "DATABASE"}
+    try:
+        rows = runner.run(sql_show_grants(sql))
+    except StatementError as error:
+        if is_forbidden(error) or is_missing_table(error):
+            return securable.shown
+        raise
+    return [
+        {
+            "grantee": spelled(row, "Principal", "principal"),
+            "privilege_type": spelled(row, "ActionType", "actionType"),
+        }
+        for row in rows
+        if str(spelled(row, "ObjectType", "objectType")).upper() in types
+        and spelled(row, "ActionType", "actionType") != _OWN
+    ]

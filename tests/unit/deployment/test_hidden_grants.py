@@ -1,0 +1,183 @@
+"""Grants that `information_schema` hides from a principal with MANAGE: they are read with SHOW GRANTS."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from delta_engine.actions import TablePlan
+from delta_engine.addressing import CatalogAddressing
+from delta_engine.capabilities import DATABRICKS
+from delta_engine.compile.planner import TablePlanner
+from delta_engine.deployment.deployment import Deployment
+from delta_engine.errors import StatementError
+from delta_engine.execute.action_runner import ActionRunner
+from delta_engine.execute.apply_control import ApplyControl
+from delta_engine.models import Column, Grants, Schema, Table
+from delta_engine.orchestrate.orchestrator import Orchestrator
+from delta_engine.policy import NO_POLICY, Ownership, Policy
+from delta_engine.sql_runner import Row, SqlRunner
+from delta_engine.state.unity_catalog_reader import UnityCatalogReader
+from tests.deployment_builders import deployment_over
+from tests.fakes.unity_catalog import FakeUnityCatalog
+
+ENGINE = "ann@example.com"
+MODEL = Table("dev", "silver", "orders", [Column("id", "bigint")], grants={"readers": ["SELECT"]})
+SCHEMA = Schema("dev", "silver", grants={"readers": ["USE SCHEMA"]})
+ON_TABLE, ON_SCHEMA = "ON TABLE `dev`.`silver`.`orders`", "ON SCHEMA `dev`.`silver`"
+
+
+@pytest.fixture
+def catalog() -> FakeUnityCatalog:
+    """A catalog whose schema and table belong to another principal; the engine has MANAGE on both."""
+    catalog = FakeUnityCatalog(checks_owners=True)
+    catalog.run("CREATE TABLE `dev`.`silver`.`orders` (`id` BIGINT) USING delta")
+    for thing in (ON_TABLE, ON_SCHEMA):
+        catalog.run(f"GRANT MANAGE {thing} TO `{ENGINE}`")
+        catalog.run(f"ALTER {thing.removeprefix('ON ')} OWNER TO `platform`")
+    return catalog
+
+
+@pytest.fixture
+def deployment(tmp_path: Path) -> Deployment:
+    return deployment_over(tmp_path)
+
+
+def engine_over(
+    catalog: FakeUnityCatalog,
+    deployment: Deployment,
+    policy: Policy = NO_POLICY,
+    schema: Schema = SCHEMA,
+    runner: SqlRunner | None = None,
+) -> Orchestrator:
+    return Orchestrator(
+        reader=UnityCatalogReader(catalog, parallelism=2),
+        action_runner=ActionRunner(runner or catalog, CatalogAddressing(), DATABRICKS, parallelism=1),
+        planner=TablePlanner(policy, schemas=[schema]),
+        deployment=deployment,
+    )
+
+
+def is_empty(plan: TablePlan) -> bool:
+    return not list(plan.table_actions()) and not plan.align_schemas
+
+
+def on_table(catalog: FakeUnityCatalog) -> Grants:
+    return dict(catalog.tables["dev.silver.orders"].state.grants)
+
+
+def asked_for_grants(catalog: FakeUnityCatalog) -> list[str]:
+    return [sql for sql in catalog.questions if sql.startswith("SHOW GRANTS")]
+
+
+def test_the_second_plan_is_empty_and_nothing_drifted(
+    catalog: FakeUnityCatalog, deployment: Deployment
+) -> None:
+    engine_over(catalog, deployment).sync_tables([MODEL])
+    assert on_table(catalog) == {ENGINE: ("MANAGE",), "readers": ("SELECT",)}
+    assert dict(catalog.schemas["dev.silver"].grants)["readers"] == ("USE SCHEMA",)
+    assert is_empty(engine_over(catalog, deployment).plan_tables([MODEL]))
+    catalog.statements.clear()
+    assert engine_over(catalog, deployment).sync_tables([MODEL]) == ()
+    assert catalog.statements == []
+    report = engine_over(catalog, deployment).drift_report([MODEL], environment="test")
+    assert not report.drifted
+    assert not report.schemas
+
+
+def test_a_revoked_grant_is_drift_all_the_same(catalog: FakeUnityCatalog, deployment: Deployment) -> None:
+    engine_over(catalog, deployment).sync_tables([MODEL])
+    catalog.run(f"REVOKE SELECT {ON_TABLE} FROM `readers`")
+    catalog.run(f"REVOKE USE SCHEMA {ON_SCHEMA} FROM `readers`")
+    report = engine_over(catalog, deployment).drift_report([MODEL], environment="test")
+    assert len(report.drifted) == 1
+    assert len(report.schemas) == 1
+
+
+def test_what_the_models_no_longer_grant_is_revoked(
+    catalog: FakeUnityCatalog, deployment: Deployment
+) -> None:
+    engine_over(catalog, deployment).sync_tables([MODEL])
+    model, schema = replace(MODEL, grants={}), replace(SCHEMA, grants={})
+    engine = engine_over(catalog, deployment, schema=schema)
+    report = engine.drift_report([model], environment="test")
+    assert not report.drifted
+    assert not report.schemas
+    engine.sync_tables([model])
+    assert on_table(catalog) == {ENGINE: ("MANAGE",)}
+    assert dict(catalog.schemas["dev.silver"].grants) == {ENGINE: ("MANAGE",)}
+    catalog.questions.clear()
+    assert is_empty(engine.plan_tables([model]))
+    assert asked_for_grants(catalog) == []
+
+
+def test_a_renamed_table_keeps_its_grants(catalog: FakeUnityCatalog, deployment: Deployment) -> None:
+    engine_over(catalog, deployment).sync_tables([MODEL])
+    renamed = replace(MODEL, table_name="sales", renamed_from="orders")
+    plan = engine_over(catalog, deployment).plan_tables([renamed])
+    assert [type(action).__name__ for one in plan.align_tables for action in one.actions] == ["RenameTable"]
+
+
+def test_full_ownership_revokes_what_others_granted(
+    catalog: FakeUnityCatalog, deployment: Deployment
+) -> None:
+    engine_over(catalog, deployment).sync_tables([MODEL])
+    catalog.run(f"GRANT MODIFY {ON_TABLE} TO `writers`")
+    model = replace(MODEL, grants={**MODEL.grants, ENGINE: ("MANAGE",)})
+    engine_over(catalog, deployment, Policy(grants=Ownership.FULL)).sync_tables([model])
+    assert on_table(catalog) == {ENGINE: ("MANAGE",), "readers": ("SELECT",)}
+
+
+def test_a_principal_without_manage_plans_from_what_the_views_show(
+    catalog: FakeUnityCatalog, deployment: Deployment
+) -> None:
+    catalog.run(f"REVOKE MANAGE {ON_TABLE} FROM `{ENGINE}`")
+    plan = engine_over(catalog, deployment).plan_tables([MODEL])
+    assert [type(action).__name__ for one in plan.align_tables for action in one.actions] == [
+        "GrantPrivileges"
+    ]
+
+
+class LosingRunner:
+    """Loses the first REVOKE of a catalog: it is answered as if the platform were away."""
+
+    def __init__(self, catalog: FakeUnityCatalog) -> None:
+        self._catalog = catalog
+        self._has_lost = False
+
+    def run(self, sql: str) -> Sequence[Row]:
+        if sql.startswith("REVOKE") and not self._has_lost:
+            self._has_lost = True
+            raise StatementError("not now", sql=sql, error_class="TEMPORARILY_UNAVAILABLE")
+        return self._catalog.run(sql)
+
+
+def test_a_lost_revoke_is_sent_again(catalog: FakeUnityCatalog, deployment: Deployment) -> None:
+    engine_over(catalog, deployment).sync_tables([MODEL])
+    runner, model = LosingRunner(catalog), replace(MODEL, grants={})
+    with engine_over(catalog, deployment, runner=runner).run("sync") as run:
+        run.apply(run.plan([model]), control=ApplyControl(wait=lambda _seconds: None))
+    assert on_table(catalog) == {ENGINE: ("MANAGE",)}
+
+
+def test_owners_are_asked_for_nothing_more(deployment: Deployment) -> None:
+    catalog = FakeUnityCatalog(checks_owners=True)
+    models = [replace(MODEL, table_name=f"t{place}") for place in range(20)]
+    engine_over(catalog, deployment).sync_tables(models)
+    catalog.questions.clear()
+    assert is_empty(engine_over(catalog, deployment).plan_tables(models))
+    assert asked_for_grants(catalog) == []
+    assert len(catalog.questions) == 13 + len(models)  # a query per view, a description per table
+
+
+def test_it_costs_one_statement_per_table_and_schema(
+    catalog: FakeUnityCatalog, deployment: Deployment
+) -> None:
+    engine_over(catalog, deployment).sync_tables([MODEL])
+    catalog.questions.clear()
+    engine_over(catalog, deployment).plan_tables([MODEL])
+    assert sorted(asked_for_grants(catalog)) == [f"SHOW GRANTS {ON_SCHEMA}", f"SHOW GRANTS {ON_TABLE}"]
+    assert len(catalog.questions) == 13 + 1 + 2
