@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from delta_engine.addressing import Addressing, CatalogAddressing, PathAddressing
 from delta_engine.capabilities import DATABRICKS, OPEN_SOURCE, Capabilities
@@ -37,6 +37,15 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
+Through: TypeAlias = Callable[[SqlRunner], SqlRunner]
+"""Puts something before a runner, such as what notes its statements."""
+
+
+def as_it_is(runner: SqlRunner) -> SqlRunner:
+    """Return a runner with nothing before it."""
+    return runner
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Backend:
     """What runs SQL on one platform.
@@ -51,6 +60,7 @@ class Backend:
         history: reads who changed tables.
         platform_version: asks which version of the platform this is.
         host: the workspace's URL, where the backend knows it.
+        listing: databricks-sdk's listing of tables, where there is one.
     """
 
     runner: SqlRunner
@@ -62,6 +72,7 @@ class Backend:
     history: TableHistoryReader
     platform_version: Callable[[], str]
     host: str = ""
+    listing: TableListing | None = None
 
 
 def databricks_backend(
@@ -91,11 +102,16 @@ def databricks_backend(
         versions=SqlTableVersionReader(runner, CatalogAddressing(), parallelism=parallelism),
         history=SqlTableHistoryReader(runner, CatalogAddressing(), parallelism=parallelism),
         platform_version=platform_version or (lambda: "unknown"),
+        listing=listing,
     )
 
 
 def open_warehouse_backend(
-    warehouse: SqlWarehouse, *, parallelism: int = 4, notify: Callable[[str], None] = lambda _note: None
+    warehouse: SqlWarehouse,
+    *,
+    parallelism: int = 4,
+    notify: Callable[[str], None] = lambda _note: None,
+    through: Through = as_it_is,
 ) -> Backend:
     """Return Unity Catalog behind a SQL warehouse: no Spark anywhere.
 
@@ -103,17 +119,20 @@ def open_warehouse_backend(
         warehouse: which one, and how to reach it.
         parallelism: how many statements to have under way at once, at most.
         notify: is told when statements wait for the warehouse.
+        through: puts something before the runner.
 
     Raises:
         MissingDependencyError: databricks-sdk is not installed.
         ConfigError: there is no login to its workspace.
     """
     workspace = _workspace(warehouse)
-    runner = WarehouseSqlRunner(
-        workspace.statement_execution,
-        warehouse.warehouse_id,
-        timeout_seconds=warehouse.statement_timeout_seconds,
-        notify=notify,
+    runner = through(
+        WarehouseSqlRunner(
+            workspace.statement_execution,
+            warehouse.warehouse_id,
+            timeout_seconds=warehouse.statement_timeout_seconds,
+            notify=notify,
+        )
     )
     backend = databricks_backend(
         runner,
@@ -124,14 +143,16 @@ def open_warehouse_backend(
     return replace(backend, host=workspace.config.host or "")
 
 
-def embedded_backend(spark: SparkSession, warehouse: Path, *, parallelism: int = 4) -> Backend:
+def embedded_backend(
+    spark: SparkSession, warehouse: Path, *, parallelism: int = 4, through: Through = as_it_is
+) -> Backend:
     """Return plain Spark and Delta with tables by path, under a warehouse folder."""
-    return _oss_backend(spark, PathAddressing(warehouse.absolute()), parallelism)
+    return _oss_backend(spark, PathAddressing(warehouse.absolute()), parallelism, through)
 
 
-def catalog_backend(spark: SparkSession, *, parallelism: int = 4) -> Backend:
+def catalog_backend(spark: SparkSession, *, parallelism: int = 4, through: Through = as_it_is) -> Backend:
     """Return plain Spark and Delta with names as Spark's own catalogs resolve them."""
-    return _oss_backend(spark, CatalogAddressing(), parallelism)
+    return _oss_backend(spark, CatalogAddressing(), parallelism, through)
 
 
 def _workspace(warehouse: SqlWarehouse) -> WorkspaceClient:
@@ -155,10 +176,14 @@ def _warehouse_version(runner: SqlRunner) -> str:
 
 
 def _oss_backend(
-    spark: SparkSession, addressing: PathAddressing | CatalogAddressing, parallelism: int
+    spark: SparkSession,
+    addressing: PathAddressing | CatalogAddressing,
+    parallelism: int,
+    through: Through,
 ) -> Backend:
-    runner = SparkSqlRunner(spark)
-    reader = SparkDeltaReader(runner, runner.schema, addressing, parallelism=parallelism)
+    session = SparkSqlRunner(spark)
+    runner = through(session)
+    reader = SparkDeltaReader(runner, session.schema, addressing, parallelism=parallelism)
     return Backend(
         runner=runner,
         reader=reader,

@@ -271,6 +271,38 @@ def import_models(
     import_schema(ctx.obj, target, to, choice("--format", output_format or guessed, Language))
 
 
+@app.command(epilog="Example: delta-engine -e dev doctor --conformance dev.scratch --yes --out reports")
+def doctor(
+    ctx: typer.Context,
+    conformance: Annotated[
+        str | None,
+        typer.Option(
+            "--conformance",
+            metavar="CATALOG.SCHEMA",
+            help="Make scratch tables there, run every kind of statement and read once, drop them, and report.",
+        ),
+    ] = None,
+    external_location: Annotated[
+        str | None,
+        typer.Option(
+            "--external-location", metavar="URL", help="Where --conformance may make an external table."
+        ),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", metavar="DIR", help="The folder for the reports of --conformance."),
+    ] = None,
+    yes: Yes = False,
+    json: Json = False,
+) -> None:
+    """Find out whether the platform does what the engine expects."""
+    from delta_engine.cli.conformance_commands import run_conformance
+
+    if conformance is None:
+        raise typer.BadParameter("name the schema to work in: --conformance CATALOG.SCHEMA")
+    run_conformance(ctx.obj, conformance, out, yes=yes, as_json=json, external_location=external_location)
+
+
 app.add_typer(state_app, name="state")
 
 

@@ -13,6 +13,8 @@ from typing_extensions import assert_never
 from delta_engine.actions import TablePlan
 from delta_engine.backends import (
     Backend,
+    Through,
+    as_it_is,
     catalog_backend,
     databricks_backend,
     embedded_backend,
@@ -129,6 +131,7 @@ def open_backend(
     spark: SparkSession | None = None,
     *,
     notify: Callable[[str], None] = lambda _note: None,
+    through: Through = as_it_is,
 ) -> Backend:
     """Open the backend that the settings name.
 
@@ -136,6 +139,7 @@ def open_backend(
         settings: the environment's.
         spark: the session to use; one is opened if there is none. A SQL warehouse needs none.
         notify: is told what is worth knowing, such as that a SQL warehouse has to start.
+        through: puts something before the runner, such as what notes its statements.
 
     Raises:
         MissingDependencyError: what the backend needs is not installed.
@@ -156,20 +160,22 @@ def open_backend(
 
             session = spark or open_databricks_session()
             return databricks_backend(
-                SparkSqlRunner(session),
+                through(SparkSqlRunner(session)),
                 parallelism=parallelism,
                 platform_version=lambda: databricks_version(session),
                 listing=open_table_listing(),
             )
         case BackendType.WAREHOUSE:
             assert settings.sql_warehouse is not None
-            return open_warehouse_backend(settings.sql_warehouse, parallelism=parallelism, notify=notify)
+            return open_warehouse_backend(
+                settings.sql_warehouse, parallelism=parallelism, notify=notify, through=through
+            )
         case BackendType.EMBEDDED:
             session = spark or open_local_session(settings.spark, scratch=scratch)
-            return embedded_backend(session, settings.warehouse, parallelism=parallelism)
+            return embedded_backend(session, settings.warehouse, parallelism=parallelism, through=through)
         case BackendType.CATALOG:
             session = spark or open_local_session(settings.spark, scratch=scratch)
-            return catalog_backend(session, parallelism=parallelism)
+            return catalog_backend(session, parallelism=parallelism, through=through)
         case other:
             assert_never(other)
 
