@@ -8,6 +8,7 @@ from typing import TypeAlias
 
 from delta_engine import aspects
 from delta_engine.actions import TablePlan
+from delta_engine.addressing import Addressing
 from delta_engine.aspects import schemas
 from delta_engine.aspects.aspect import Change
 from delta_engine.errors import CatalogReadError, RefusalGroup, RefusedError, StatementError
@@ -40,12 +41,13 @@ class Reading:
         return all(table.key in self.state.tables for table in tables)
 
 
-def reading(read: Read, tables: Sequence[Table]) -> Reading:
+def reading(read: Read, tables: Sequence[Table], addressing: Addressing) -> Reading:
     """Read tables; a table that cannot be read hides none of the others.
 
     Args:
         read: a way to read them.
         tables: the models of the tables.
+        addressing: tells which table a refused statement is about.
 
     Raises:
         StoppedError: the run is to end.
@@ -57,17 +59,17 @@ def reading(read: Read, tables: Sequence[Table]) -> Reading:
     except StoppedError:
         raise
     except StatementError as error:
-        return Reading(refusals={"": [f"a query was refused: {error.first_line}"]})
+        about = [one.key for one in tables if addressing.table(one.qualified_name) in error.sql]
+        refused = {key: [f"a read was refused: {error.first_line}"] for key in about or [""]}
     except OSError as error:
-        return Reading(refusals={"": [f"a query had no answer: {error}"]})
+        refused = {"": [f"a read had no answer: {error}"]}
     except (CatalogReadError, RefusalGroup) as error:
-        refusals = error.refusals if isinstance(error, RefusalGroup) else (error,)
-    by_table = _by_table(refusals)
-    readable = [table for table in tables if table.key not in by_table]
-    if "" in by_table or len(readable) == len(tables):
-        return Reading(refusals={"": [str(refusal) for refusal in refusals]})
-    others = reading(read, readable)
-    return Reading(state=others.state, refusals={**by_table, **others.refusals})
+        refused = _by_table(error.refusals if isinstance(error, RefusalGroup) else (error,))
+    readable = [one for one in tables if one.key not in refused]
+    if "" in refused or len(readable) == len(tables):
+        return Reading(refusals={"": [line for lines in refused.values() for line in lines]})
+    others = reading(read, readable, addressing)
+    return Reading(state=others.state, refusals={**refused, **others.refusals})
 
 
 def differences(plan: TablePlan) -> Iterator[str]:

@@ -125,13 +125,14 @@ def prepare(
             way_out="The conformance run needs to read the schema before it makes anything in it.",
         ) from error
     found = groups(place)
-    for step in (step for group in found for step in group.steps):
-        raise_all(PlanValidator().model_violations(step.tables))
     left_out = {group.name: report for group in found for report in [_left_out(group, backend)] if report}
+    possible = tuple(group for group in found if group.name not in left_out)
+    for step in (step for group in possible for step in group.steps):
+        raise_all(PlanValidator().model_violations(step.tables))
     return Prepared(
         place=place,
         platform_version=platform_version,
-        groups=tuple(group for group in found if group.name not in left_out),
+        groups=possible,
         left_out=tuple(left_out.values()),
         makes_schema=Feature.SCHEMA_METADATA not in backend.capabilities.refused,
         earlier=earlier_leftovers(backend, place, listed),
@@ -332,7 +333,7 @@ def _group_report(
 
 def _current_user(backend: Backend) -> str:
     """Return the principal that runs the statements; empty where the platform has no rights to give."""
-    if Feature.GRANTS in backend.capabilities.refused:
+    if backend.capabilities.refused.keys() >= {Feature.GRANTS, Feature.OWNERS, Feature.SCHEMA_METADATA}:
         return ""
     ((user,),) = (row.values() for row in backend.runner.run(sql_current_user()))
     return str(user)

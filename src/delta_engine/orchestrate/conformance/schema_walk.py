@@ -26,6 +26,10 @@ NAME: Final = "schemas"
 FEATURES: Final = (Feature.SCHEMA_METADATA,)
 
 
+_COST_OF_A_STEP: Final = 12
+"""With fewer statements left, no step begins."""
+
+
 @dataclass(slots=True, kw_only=True)
 class SchemaWalk:
     """The walk.
@@ -53,6 +57,11 @@ class SchemaWalk:
         before: Schema | None = None
         for position, model in enumerate(models):
             self.control.stop.check()
+            over = self.log.used_up(_COST_OF_A_STEP)
+            if over:
+                name = place_of(NAME, position)
+                steps.append(StepReport(name=name, status=CheckStatus.SKIPPED, differences=(over,)))
+                break
             with self.log.at(place_of(NAME, position)):
                 steps.append(self._step(model, before, place_of(NAME, position)))
             if steps[-1].status is CheckStatus.REFUSED:

@@ -18,8 +18,8 @@ MOST_STATEMENTS: Final = 399
 KEPT_FOR_DROPS: Final = 45
 """How many of them are kept for the clean-up: one for each scratch object, and some to try again."""
 
-MOST_SECONDS: Final = 780.0
-"""After so long nothing begins any more, so that the run ends within 15 minutes."""
+MOST_SECONDS: Final = 600.0
+"""After so long no step begins any more, so that the run ends within 15 minutes."""
 
 _LONGEST_MESSAGE: Final = 4000
 

@@ -12,7 +12,6 @@ from delta_engine.actions import CreateTable, TablePlan
 from delta_engine.aspects.column_tags import UnsetColumnTags
 from delta_engine.capabilities import Feature
 from delta_engine.deployment.databricks.delta_row import DeltaRow
-from delta_engine.deployment.errors import StoreError
 from delta_engine.drift.attribution import is_understood
 from delta_engine.errors import CatalogReadError, DeltaEngineError
 from delta_engine.models import Column, QualifiedName
@@ -106,7 +105,7 @@ def _two_merges(scene: Scene) -> Answer:
     findings = [f"writer {number}: {outcome}" for number, outcome in enumerate(outcomes, start=1)]
     try:
         left = row.read()
-    except StoreError as error:
+    except DeltaEngineError as error:
         return Answer(holds=Holds.NO, findings=[*findings, f"read afterwards: {error}"])
     rows = "no row" if left is None else f"one row, serial {left['serial']}"
     is_one = outcomes.count("written") == 1 and left is not None

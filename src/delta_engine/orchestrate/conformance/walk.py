@@ -10,6 +10,7 @@ from typing import Final
 
 from delta_engine import aspects
 from delta_engine.actions import TablePlan
+from delta_engine.aspects.table_names import RenameTable
 from delta_engine.backends import Backend
 from delta_engine.compile.planner import TablePlanner
 from delta_engine.errors import RefusalGroup, RefusedError, StatementError
@@ -54,11 +55,13 @@ class Walked:
         group: the group.
         states: its tables as they were read last, by `QualifiedName.key`.
         steps: what became of its steps.
+        is_lost: whether its tables could not be read, so that no step can be planned from them.
     """
 
     group: Group
     states: dict[str, TableState] = field(default_factory=dict)
     steps: list[StepReport] = field(default_factory=list)
+    is_lost: bool = False
 
     @property
     def is_stuck(self) -> bool:
@@ -73,7 +76,9 @@ class Walked:
     def step(self, position: int) -> Step | None:
         """Return a step; None if there is none, or if the one before it could not be done."""
         is_over = position >= len(self.group.steps)
-        return None if is_over or (self.steps and self.is_stuck) else self.group.steps[position]
+        return (
+            None if is_over or self.is_lost or (self.steps and self.is_stuck) else self.group.steps[position]
+        )
 
     def note(self, found: Reading, before: StepReport, wrong: Sequence[str], look: int) -> None:
         """Note what was read of the group.
@@ -87,9 +92,9 @@ class Walked:
         differences = tuple(dict.fromkeys((*before.differences, *wrong)))
         status = CheckStatus.DIFFERENT if differences else CheckStatus.AGREED
         self.steps[-1] = replace(before, status=status, differences=differences, looks=before.looks + look)
-        self.states = {
-            table.key: found.state.tables.get(table.key, ABSENT) for table in _looked_at(self.latest)
-        }
+        self.is_lost = not found.covers(_looked_at(self.latest))
+        if not self.is_lost:
+            self.states = {table.key: found.state.tables[table.key] for table in _looked_at(self.latest)}
 
 
 class Walk:
@@ -136,6 +141,8 @@ class Walk:
                 on_group(one.group.name)
                 one.steps.append(self._taken(one, step, position))
                 taken.append(one)
+        if not taken:
+            return
         is_listed = position == _LISTED_AFTER
         read = self._backend.reader.snapshot if is_listed else self._backend.reader.snapshot_directly
         with self._log.at(f"read back after step {position + 1}"):
@@ -207,13 +214,19 @@ class Walk:
     def _apply(self, plan: TablePlan) -> None:
         self._made |= {action.table for action in plan.table_actions()}
         self.action_runner.apply(plan, control=self._control)
+        self._made -= {drop.table for drop in plan.drop_tables}
+        self._made -= {one.observed for align in plan.align_tables for one in align.of_type(RenameTable)}
 
     def _read_back(self, walked: Sequence[Walked], read: Read) -> None:
         """Read tables, again while some do not agree, and note what is not as it was written."""
         before = {one.group.name: one.steps[-1] for one in walked}
         waiting = list(walked)
         for look in range(1, MOST_LOOKS + 1):
-            found = reading(read, [table for one in waiting for table in _looked_at(one.latest)])
+            found = reading(
+                read,
+                [table for one in waiting for table in _looked_at(one.latest)],
+                self._backend.addressing,
+            )
             for one in waiting:
                 one.note(found, before[one.group.name], tuple(self._wrong(one.latest, found)), look)
             waiting = [one for one in waiting if one.steps[-1].status is CheckStatus.DIFFERENT]
