@@ -10,8 +10,9 @@ from delta_engine.capabilities import Feature
 from delta_engine.models import Column, QualifiedName, Table
 from delta_engine.orchestrate.conformance.place import Place
 from delta_engine.state.states import TableState
+from delta_engine.types import AtomicType
 
-ID: Final = Column("id", "bigint", is_nullable=False)
+ID: Final = Column("id", AtomicType("bigint"), is_nullable=False)
 
 
 def as_observed(state: TableState) -> TableState:
