@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 _WORDS: Final[dict[Enum, str]] = {
     RunOutcome.AGREED: "Everything agreed",
-    RunOutcome.FAILED: "Something differs or was refused",
+    RunOutcome.FAILED: "Something differs, was refused or was not reached",
     RunOutcome.STOPPED: "The run was stopped",
     CheckStatus.NOT_SUPPORTED: "not supported here",
     Holds.YES: "holds",

@@ -32,6 +32,7 @@ class CheckStatus(Enum):
     AGREED = "agreed"
     DIFFERENT = "different"
     REFUSED = "refused"
+    NOT_READ_BACK = "not_read_back"
     SKIPPED = "skipped"
     NOT_SUPPORTED = "not_supported"
 
@@ -96,14 +97,14 @@ class StepReport:
         status: what became of it.
         actions: the types of the actions that the engine planned, sorted.
         differences: what was read back otherwise than written, or why the step was not done.
-        looks: how often the tables were read back until they agreed, or no more.
+        repeats: how often the tables were read once more because they did not agree.
     """
 
     name: str
     status: CheckStatus
     actions: tuple[str, ...] = ()
     differences: tuple[str, ...] = ()
-    looks: int = 0
+    repeats: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,7 +114,7 @@ class GroupReport:
     Args:
         name: the group.
         features: the features that it needs.
-        status: the worst of its steps.
+        status: what became of the group, from its steps.
         reason: why it was left out; empty for a group that ran.
         steps: its steps.
     """
@@ -165,7 +166,8 @@ class ConformanceReport:
 
     Args:
         run_id: the run's id; the names of its scratch objects hold it.
-        outcome: agreed: every comparison agreed and nothing was refused that was not meant to be.
+        outcome: agreed: every comparison agreed, and nothing was refused that was not meant to be. failed: something
+            differs, was refused, was not reached or could not be dropped. stopped: the user ended the run.
         target: the schema that the run worked in.
         started_at: when it started, UTC.
         seconds: how long it took.

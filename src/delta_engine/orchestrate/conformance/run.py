@@ -252,7 +252,8 @@ class ConformanceRun:
             for one in self._walked
         ]
         found = (*walked, *self._reports, *self.prepared.left_out)
-        is_failed = any(group.status.is_failure for group in found) or bool(clean_up.left)
+        is_unreached = any(group.steps and group.status is CheckStatus.SKIPPED for group in found)
+        is_failed = any(group.status.is_failure for group in found) or is_unreached or bool(clean_up.left)
         outcome = RunOutcome.FAILED if is_failed else RunOutcome.AGREED
         place = self.prepared.place
         return cleaned(

@@ -95,7 +95,7 @@ class SchemaWalk:
             messages = tuple(one.message for one in failures)
             return StepReport(name=name, status=CheckStatus.REFUSED, actions=actions, differences=messages)
         return self._read_back(
-            model, StepReport(name=name, status=CheckStatus.AGREED, actions=actions, looks=1)
+            model, StepReport(name=name, status=CheckStatus.NOT_READ_BACK, actions=actions)
         )
 
     def _read_back(self, model: Schema, step: StepReport) -> StepReport:
@@ -103,7 +103,7 @@ class SchemaWalk:
         for look in range(1, MOST_LOOKS + 1):
             found = self._differences(model)
             status = CheckStatus.DIFFERENT if found else CheckStatus.AGREED
-            step = replace(step, status=status, differences=found, looks=look)
+            step = replace(step, status=status, differences=found, repeats=look - 1)
             if not found or look == MOST_LOOKS or self.control.stop.is_requested():
                 break
             self.control.pause(LAG_SECONDS)

@@ -91,7 +91,9 @@ class Walked:
         """
         differences = tuple(dict.fromkeys((*before.differences, *wrong)))
         status = CheckStatus.DIFFERENT if differences else CheckStatus.AGREED
-        self.steps[-1] = replace(before, status=status, differences=differences, looks=before.looks + look)
+        self.steps[-1] = replace(
+            before, status=status, differences=differences, repeats=before.repeats + look - 1
+        )
         self.is_lost = not found.covers(_looked_at(self.latest))
         if not self.is_lost:
             self.states = {table.key: found.state.tables[table.key] for table in _looked_at(self.latest)}
@@ -188,7 +190,7 @@ class Walk:
                 f"{one.table.table}: {one.failure.message}" for one in error.outcomes if one.failure
             )
             return StepReport(name=name, status=CheckStatus.REFUSED, actions=actions, differences=failures)
-        return StepReport(name=name, status=CheckStatus.AGREED, actions=actions)
+        return StepReport(name=name, status=CheckStatus.NOT_READ_BACK, actions=actions)
 
     def _planned(self, walked: Walked, step: Step, position: int) -> TablePlan:
         before = {table.key: table for table in walked.group.steps[position - 1].tables} if position else {}
@@ -260,8 +262,8 @@ class Walk:
 
 def worst(statuses: Iterable[CheckStatus]) -> CheckStatus:
     """Return what became of a whole, from what became of its parts."""
-    found = set(statuses)
-    order = (CheckStatus.REFUSED, CheckStatus.DIFFERENT, CheckStatus.SKIPPED)
+    found = set(statuses) or {CheckStatus.SKIPPED}
+    order = (CheckStatus.REFUSED, CheckStatus.DIFFERENT, CheckStatus.NOT_READ_BACK, CheckStatus.SKIPPED)
     return next((status for status in order if status in found), CheckStatus.AGREED)
 
 
