@@ -14,12 +14,11 @@ from delta_engine.capabilities import Feature
 from delta_engine.deployment.databricks.delta_row import DeltaRow
 from delta_engine.drift.attribution import is_understood
 from delta_engine.errors import CatalogReadError, DeltaEngineError
-from delta_engine.models import Column, QualifiedName
+from delta_engine.models import Column, QualifiedName, Table
 from delta_engine.orchestrate.conformance.groups import ID, table
 from delta_engine.orchestrate.conformance.probe import Answer, Probe, Scene, told
-from delta_engine.report.conformance_report import Holds
+from delta_engine.report.conformance_report import ErrorForm, Holds
 from delta_engine.sql import quote_ident
-from delta_engine.state.catalog_reader import bare_model
 from delta_engine.state.states import CatalogState, state_of
 from delta_engine.state.table_history import Commit
 
@@ -28,19 +27,12 @@ _UNITY_CATALOG: Final = (Feature.SCHEMA_METADATA,)
 
 def _forbidden(scene: Scene) -> Answer:
     """Create and update what no principal may touch: the views of the catalog itself."""
-    place = scene.place
-    name = QualifiedName(place.catalog, "information_schema", place.table("forbidden").table)
-    model = table(place, "forbidden")
-    (create,) = scene.statements(
-        TablePlan(create_tables=(CreateTable(replace(model, schema_name=name.schema)),))
-    )
-    view = f"{quote_ident(place.catalog)}.information_schema.tables"
+    model = replace(table(scene.place, "forbidden"), schema_name="information_schema")
+    view = f"{quote_ident(scene.place.catalog)}.information_schema.tables"
     refusals = {
-        "CREATE TABLE": scene.attempt(create),
+        "CREATE TABLE": _attempted_create(scene, model),
         "UPDATE": scene.attempt(f"UPDATE {view} SET comment = '' WHERE 1 = 0"),
     }
-    if refusals["CREATE TABLE"] is None:
-        scene.made.add(name)
     known = [one for one in refusals.values() if one is not None and one.condition]
     return Answer(
         holds=Holds.YES if len(known) == len(refusals) else Holds.NO,
@@ -49,15 +41,26 @@ def _forbidden(scene: Scene) -> Answer:
 
 
 def _missing_catalog(scene: Scene) -> Answer:
-    """Read from a catalog that does not exist."""
-    missing = bare_model(QualifiedName(scene.place.missing_catalog, "none", "none"))
+    """Read from a catalog that does not exist, and create a table in it."""
+    model = replace(table(scene.place, "forbidden"), catalog_name=scene.place.missing_catalog)
     try:
-        scene.backend.reader.snapshot([missing])
+        scene.backend.reader.snapshot([model])
     except CatalogReadError as refusal:
-        return Answer(holds=Holds.YES, findings=[str(refusal)])
+        holds, finding = Holds.YES, str(refusal)
     except DeltaEngineError as error:
-        return Answer(holds=Holds.NO, findings=[f"the reader does not know the refusal: {error}"])
-    return Answer(holds=Holds.NO, findings=["the reader takes it for a catalog without schemas"])
+        holds, finding = Holds.NO, f"the reader does not know the refusal: {error}"
+    else:
+        holds, finding = Holds.NO, "the reader takes it for a catalog without schemas"
+    return Answer(holds=holds, findings=[finding, f"CREATE TABLE: {told(_attempted_create(scene, model))}"])
+
+
+def _attempted_create(scene: Scene, model: Table) -> ErrorForm | None:
+    """Create a table that cannot be; return the refusal, or None if there was none."""
+    (create,) = scene.statements(TablePlan(create_tables=(CreateTable(model),)))
+    refusal = scene.attempt(create)
+    if refusal is None:
+        scene.made.add(model.qualified_name)
+    return refusal
 
 
 def _tagged_column(scene: Scene) -> Answer:
@@ -165,7 +168,7 @@ STATEMENT_PROBES: Final = (
     ),
     Probe(
         name="missing catalog",
-        question="How is a query refused whose catalog does not exist?",
+        question="How are a query and a CREATE refused whose catalog does not exist?",
         assumption="The reader knows the condition, and refuses the catalog by name.",
         ask=_missing_catalog,
         needs=_UNITY_CATALOG,

@@ -88,7 +88,10 @@ def test_an_unknown_refusal_of_a_missing_catalog_is_told(error_class: str | None
     platform.faults = [refusing(lambda sql: "_missing`" in sql, error_class, "no such thing")]
     found = asked(platform, "missing catalog")
     told = ("the reader does not know the refusal: no such thing",)
-    assert (found.holds, found.findings) == (Holds.NO, told)
+    assert (found.holds, found.findings[:1]) == (Holds.NO, told)
+    assert (
+        found.findings[1] == f"CREATE TABLE: condition {error_class or 'none'}, SQLSTATE 42501: no such thing"
+    )
 
 
 def test_a_missing_catalog_without_a_refusal_is_told() -> None:
