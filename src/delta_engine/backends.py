@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from delta_engine.addressing import Addressing, CatalogAddressing, PathAddressing
 from delta_engine.capabilities import DATABRICKS, OPEN_SOURCE, Capabilities, in_catalogs
@@ -40,6 +40,13 @@ if TYPE_CHECKING:
 
 
 _CATALOG_SETTING = "spark.sql.catalog."
+Through: TypeAlias = Callable[[SqlRunner], SqlRunner]
+"""Puts something before a runner, such as what notes its statements."""
+
+
+def as_it_is(runner: SqlRunner) -> SqlRunner:
+    """Return a runner with nothing before it."""
+    return runner
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,6 +65,7 @@ class Backend:
         host: the workspace's URL, where the backend knows it.
         audit_log: reads the audit log, where the platform has one.
         principals: tells who runs the statements, and what it may do; None where there are no rights.
+        listing: databricks-sdk's listing of tables, where there is one.
     """
 
     runner: SqlRunner
@@ -71,6 +79,7 @@ class Backend:
     host: str = ""
     audit_log: AuditLogReader | None = None
     principals: PrincipalReader | None = None
+    listing: TableListing | None = None
 
 
 def databricks_backend(
@@ -104,11 +113,16 @@ def databricks_backend(
         platform_version=platform_version or (lambda: "unknown"),
         audit_log=SqlAuditLogReader(runner),
         principals=SqlPrincipalReader(runner),
+        listing=listing,
     )
 
 
 def open_warehouse_backend(
-    warehouse: SqlWarehouse, *, parallelism: int = 4, notify: Callable[[str], None] = lambda _note: None
+    warehouse: SqlWarehouse,
+    *,
+    parallelism: int = 4,
+    notify: Callable[[str], None] = lambda _note: None,
+    through: Through = as_it_is,
 ) -> Backend:
     """Return Unity Catalog behind a SQL warehouse: no Spark anywhere.
 
@@ -116,17 +130,20 @@ def open_warehouse_backend(
         warehouse: which one, and how to reach it.
         parallelism: how many statements to have under way at once, at most.
         notify: is told when statements wait for the warehouse.
+        through: puts something before the runner.
 
     Raises:
         MissingDependencyError: databricks-sdk is not installed.
         ConfigError: there is no login to its workspace.
     """
     workspace = _workspace(warehouse)
-    runner = WarehouseSqlRunner(
-        workspace.statement_execution,
-        warehouse.warehouse_id,
-        timeout_seconds=warehouse.statement_timeout_seconds,
-        notify=notify,
+    runner = through(
+        WarehouseSqlRunner(
+            workspace.statement_execution,
+            warehouse.warehouse_id,
+            timeout_seconds=warehouse.statement_timeout_seconds,
+            notify=notify,
+        )
     )
     backend = databricks_backend(
         runner,
@@ -137,14 +154,17 @@ def open_warehouse_backend(
     return replace(backend, host=workspace.config.host or "")
 
 
-def embedded_backend(spark: SparkSession, warehouse: Path, *, parallelism: int = 4) -> Backend:
+def embedded_backend(
+    spark: SparkSession, warehouse: Path, *, parallelism: int = 4, through: Through = as_it_is
+) -> Backend:
     """Return plain Spark and Delta with tables by path, under a warehouse folder."""
-    return _oss_backend(spark, PathAddressing(warehouse.absolute()), OPEN_SOURCE, parallelism)
+    return _oss_backend(spark, PathAddressing(warehouse.absolute()), OPEN_SOURCE, parallelism, through)
 
 
-def catalog_backend(spark: SparkSession, *, parallelism: int = 4) -> Backend:
+def catalog_backend(spark: SparkSession, *, parallelism: int = 4, through: Through = as_it_is) -> Backend:
     """Return plain Spark and Delta with names as Spark's own catalogs resolve them."""
-    return _oss_backend(spark, CatalogAddressing(), in_catalogs(_catalog_classes(spark)), parallelism)
+    capabilities = in_catalogs(_catalog_classes(spark))
+    return _oss_backend(spark, CatalogAddressing(), capabilities, parallelism, through)
 
 
 def _workspace(warehouse: SqlWarehouse) -> WorkspaceClient:
@@ -179,9 +199,11 @@ def _oss_backend(
     addressing: PathAddressing | CatalogAddressing,
     capabilities: Capabilities,
     parallelism: int,
+    through: Through,
 ) -> Backend:
-    runner = SparkSqlRunner(spark)
-    reader = SparkDeltaReader(runner, runner.schema, addressing, parallelism=parallelism)
+    session = SparkSqlRunner(spark)
+    runner = through(session)
+    reader = SparkDeltaReader(runner, session.schema, addressing, parallelism=parallelism)
     return Backend(
         runner=runner,
         reader=reader,

@@ -16,7 +16,14 @@ ROOT = Path(__file__).parents[2]
 
 
 @pytest.mark.parametrize(
-    "module", ["delta_engine", "delta_engine.cli.app", "delta_engine.job", "delta_engine.cli.commands"]
+    "module",
+    [
+        "delta_engine",
+        "delta_engine.cli.app",
+        "delta_engine.job",
+        "delta_engine.cli.commands",
+        "delta_engine.cli.conformance_commands",
+    ],
 )
 def test_importing_imports_neither_spark_nor_the_parser(module: str) -> None:
     code = f"import {module}, sys; print([m for m in ('pyspark', 'delta', 'sqlglot') if m in sys.modules])"

@@ -124,15 +124,47 @@ def validate(ctx: typer.Context, table: Tables = None) -> None:
     validate_models(ctx.obj, table or ())
 
 
-@app.command(epilog="Example: delta-engine -e prod doctor")
-def doctor(ctx: typer.Context, json: Json = False) -> None:
+@app.command(
+    epilog="Examples: delta-engine -e prod doctor · delta-engine -e dev doctor --conformance dev.scratch --out reports"
+)
+def doctor(
+    ctx: typer.Context,
+    conformance: Annotated[
+        str | None,
+        typer.Option(
+            "--conformance",
+            metavar="CATALOG.SCHEMA",
+            help="Make scratch tables there, run every kind of statement and read once, drop them, and report.",
+        ),
+    ] = None,
+    external_location: Annotated[
+        str | None,
+        typer.Option(
+            "--external-location", metavar="URL", help="Where --conformance may make an external table."
+        ),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", metavar="DIR", help="The folder for the reports of --conformance."),
+    ] = None,
+    yes: Yes = False,
+    json: Json = False,
+) -> None:
     """Look whether everything is there, as the identity that runs this: login, rights, state, versions.
 
-    Nothing that it writes stays: scratch files are deleted again. Exits with 3 when something is missing.
+    Nothing that it writes stays. It exits with 3 when something is missing. With --conformance it asks, works on
+    scratch tables in one schema instead, and exits with 1 when the platform differs from what the engine expects.
     """
-    from delta_engine.cli.doctor_command import show_examination
+    if conformance is not None:
+        from delta_engine.cli.conformance_commands import run_conformance
 
-    show_examination(ctx.obj, as_json=json)
+        run_conformance(ctx.obj, conformance, out, yes=yes, as_json=json, external_location=external_location)
+    else:
+        from delta_engine.cli.doctor_command import show_examination
+
+        if external_location or out or yes:
+            raise typer.BadParameter("--external-location, --out and --yes go with --conformance")
+        show_examination(ctx.obj, as_json=json)
 
 
 @app.command(epilog="Example: delta-engine -e prod rules")

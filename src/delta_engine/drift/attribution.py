@@ -100,6 +100,11 @@ def renames(commits: Sequence[Commit]) -> dict[str, str]:
     return {old: new for old, new in found.items() if old.lower() != new.lower()}
 
 
+def is_understood(commit: Commit) -> bool:
+    """Whether a commit says what it changed in a form that is known here."""
+    return _makes_anew(commit) or any(True for _ in _touched(commit))
+
+
 def _makes_anew(commit: Commit) -> bool:
     return commit.operation.startswith(_MAKES_ANEW)
 

@@ -13,6 +13,8 @@ from typing_extensions import assert_never
 from delta_engine.actions import TablePlan
 from delta_engine.backends import (
     Backend,
+    Through,
+    as_it_is,
     catalog_backend,
     databricks_backend,
     embedded_backend,
@@ -146,6 +148,7 @@ def open_backend(
     spark: SparkSession | None = None,
     *,
     notify: Callable[[str], None] = lambda _note: None,
+    through: Through = as_it_is,
 ) -> Backend:
     """Open the backend that the settings name.
 
@@ -153,6 +156,7 @@ def open_backend(
         settings: the environment's.
         spark: the session to use; one is opened if there is none. A SQL warehouse needs none.
         notify: is told what is worth knowing, such as that a SQL warehouse has to start.
+        through: puts something before the runner, such as what notes its statements.
 
     Raises:
         MissingDependencyError: what the backend needs is not installed.
@@ -174,7 +178,7 @@ def open_backend(
             runner = SparkSqlRunner(spark or open_databricks_session())
             runtime = databricks_runtime(runner)
             return databricks_backend(
-                runner,
+                through(runner),
                 parallelism=parallelism,
                 platform_version=lambda: f"databricks runtime {runtime or 'unknown'}",
                 listing=open_table_listing(),
@@ -182,13 +186,15 @@ def open_backend(
             )
         case BackendType.WAREHOUSE:
             assert settings.sql_warehouse is not None
-            return open_warehouse_backend(settings.sql_warehouse, parallelism=parallelism, notify=notify)
+            return open_warehouse_backend(
+                settings.sql_warehouse, parallelism=parallelism, notify=notify, through=through
+            )
         case BackendType.EMBEDDED:
             session = spark or open_local_session(settings.spark, scratch=scratch, notify=notify)
-            return embedded_backend(session, settings.warehouse, parallelism=parallelism)
+            return embedded_backend(session, settings.warehouse, parallelism=parallelism, through=through)
         case BackendType.CATALOG:
             session = spark or open_local_session(settings.spark, scratch=scratch, notify=notify)
-            return catalog_backend(session, parallelism=parallelism)
+            return catalog_backend(session, parallelism=parallelism, through=through)
         case other:
             assert_never(other)
 

@@ -65,6 +65,7 @@ from delta_engine.sql.queries import (
     sql_show_table_properties,
     sql_violation,
 )
+from delta_engine.sql.scratch import sql_create_function, sql_drop_empty_schema, sql_drop_function
 from delta_engine.sql.tables import (
     sql_alter_clustering,
     sql_cluster_automatically,
@@ -109,6 +110,7 @@ __all__ = [
     "sql_column_definition",
     "sql_count_rows",
     "sql_count_violations",
+    "sql_create_function",
     "sql_create_schema",
     "sql_create_table",
     "sql_current_user",
@@ -121,6 +123,8 @@ __all__ = [
     "sql_drop_columns",
     "sql_drop_constraint",
     "sql_drop_defaults",
+    "sql_drop_empty_schema",
+    "sql_drop_function",
     "sql_drop_mask",
     "sql_drop_not_null",
     "sql_drop_row_filter",

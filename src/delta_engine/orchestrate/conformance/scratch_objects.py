@@ -1,0 +1,133 @@
+"""What a run made, and how it goes again: the scratch tables, functions and the schema, and those of earlier runs."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+
+from delta_engine.addressing import PathAddressing
+from delta_engine.backends import Backend
+from delta_engine.capabilities import Feature
+from delta_engine.error_conditions import is_missing_table
+from delta_engine.errors import CatalogReadError, StatementError
+from delta_engine.execute.apply_control import ApplyControl, ResourceName
+from delta_engine.execute.resource_statements import ResourceStatements
+from delta_engine.models import QualifiedName
+from delta_engine.orchestrate.conformance.place import Place, run_id_of
+from delta_engine.orchestrate.conformance.scratch_tables import ROW_FUNCTION, VALUE_FUNCTION
+from delta_engine.report.conformance_report import CleanUpReport
+from delta_engine.sql import (
+    sql_create_function,
+    sql_drop_empty_schema,
+    sql_drop_function,
+    sql_drop_table,
+)
+from delta_engine.stop import Stop
+
+_FUNCTIONS = {
+    ROW_FUNCTION: ("BIGINT", "BOOLEAN", "true"),
+    VALUE_FUNCTION: ("STRING", "STRING", "x"),
+}
+"""What the scratch functions take and return: every row, and every value as it is."""
+
+
+class ScratchObjects:
+    """What a run made.
+
+    Args:
+        backend: the platform.
+        place: where the run works.
+        control: of the run; the clean-up waits as it does, and hears none of its wishes to stop.
+    """
+
+    def __init__(self, backend: Backend, place: Place, control: ApplyControl) -> None:
+        self.tables: set[QualifiedName] = set()
+        self.has_schema = False
+        self._functions: list[QualifiedName] = []
+        self._backend = backend
+        self._place = place
+        self._control = replace(control, stop=Stop(), running={})
+
+    def make_function(self, name: str) -> str:
+        """Make a scratch function; return why it could not be made, or nothing."""
+        function = self._place.function(name)
+        try:
+            self._backend.runner.run(sql_create_function(function, *_FUNCTIONS[name]))
+        except StatementError as error:
+            return f"CREATE FUNCTION was refused: {error.first_line}"
+        self._functions.append(function)
+        return ""
+
+    def drop(self) -> CleanUpReport:
+        """Drop everything, as far as the platform lets it; what is left comes back as statements."""
+        dropped: list[str] = []
+        left: list[str] = []
+        for name in sorted({*self.tables, *self._listed()}, key=lambda name: name.key):
+            self._drop_table(name, dropped, left)
+        for function in self._functions:
+            self._drop_by(sql_drop_function(function), function, dropped, left)
+        if self.has_schema:
+            schema = self._place.scratch_schema
+            self._drop_by(sql_drop_empty_schema(schema.catalog, schema.schema), schema, dropped, left)
+        return CleanUpReport(dropped=tuple(dropped), left=tuple(left))
+
+    def _listed(self) -> Iterator[QualifiedName]:
+        """Yield the tables of this run that the catalog lists: one may be there whose CREATE had no answer."""
+        try:
+            listed = self._backend.lister.tables_in(self._place.catalog, self._place.schema)
+        except (CatalogReadError, StatementError, OSError):  # the run knows what it made
+            return
+        yield from (name for name in listed if self._place.is_own(name))
+
+    def _drop_table(self, name: QualifiedName, dropped: list[str], left: list[str]) -> None:
+        addressing = self._backend.addressing
+        if isinstance(addressing, PathAddressing):
+            folder = addressing.folder(name)
+            if folder.is_dir():
+                shutil.rmtree(folder, ignore_errors=True)
+                (left if folder.exists() else dropped).append(drop_statement(self._backend, name))
+            return
+        self._drop_by(drop_statement(self._backend, name), name, dropped, left)
+
+    def _drop_by(self, sql: str, name: ResourceName, dropped: list[str], left: list[str]) -> None:
+        statements = ResourceStatements(self._backend.runner, name, self._control, lambda _done, _error: True)
+        try:
+            statements.run(sql)
+        except StatementError as error:
+            if not is_missing_table(error):
+                left.append(sql)
+        else:
+            dropped.append(str(name))
+
+
+def drop_statement(backend: Backend, name: QualifiedName) -> str:
+    """Return what drops a table: a statement, or the command that removes its folder."""
+    if isinstance(backend.addressing, PathAddressing):
+        return f"rm -r '{backend.addressing.folder(name)}'"
+    return sql_drop_table(backend.addressing.table(name))
+
+
+def earlier_leftovers(backend: Backend, place: Place, listed: Iterable[QualifiedName]) -> tuple[str, ...]:
+    """Return the statements that drop what earlier runs left in a schema; nothing is dropped.
+
+    Args:
+        backend: the platform.
+        place: where this run works.
+        listed: the tables of the schema.
+    """
+    ours: dict[str, list[QualifiedName]] = {}
+    for name in listed:
+        run_id = run_id_of(name)
+        if run_id is not None and run_id != place.run_id:
+            ours.setdefault(run_id, []).append(name)
+    return tuple(sql for run_id, names in ours.items() for sql in _drops(backend, place, run_id, names))
+
+
+def _drops(backend: Backend, place: Place, run_id: str, names: Sequence[QualifiedName]) -> Iterator[str]:
+    then = replace(place, run_id=run_id)
+    yield from (drop_statement(backend, name) for name in names)
+    if Feature.ROW_FILTERS not in backend.capabilities.refused:
+        yield from (sql_drop_function(then.function(name)) for name in _FUNCTIONS)
+    if Feature.SCHEMA_METADATA not in backend.capabilities.refused:
+        yield sql_drop_empty_schema(then.scratch_schema.catalog, then.scratch_schema.schema)

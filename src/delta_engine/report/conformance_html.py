@@ -1,0 +1,98 @@
+"""The report of a conformance run as one HTML page: self-contained, without scripts, and no text in it is markup."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from datetime import datetime, timezone
+from enum import Enum
+from functools import cache
+from typing import TYPE_CHECKING, Final
+
+from delta_engine.report.conformance_report import CheckStatus, ConformanceReport, Holds, RunOutcome
+from delta_engine.report.visible import visible
+
+if TYPE_CHECKING:
+    from jinja2 import Template
+
+_WORDS: Final[dict[Enum, str]] = {
+    RunOutcome.AGREED: "Everything agreed",
+    RunOutcome.FAILED: "Something differs, was refused or was not reached",
+    RunOutcome.STOPPED: "The run was stopped",
+    CheckStatus.NOT_SUPPORTED: "not supported here",
+    Holds.YES: "holds",
+    Holds.NO: "does not hold",
+    Holds.CANNOT_TELL: "cannot tell",
+    Holds.NOT_ASKED: "not asked",
+}
+
+_TONES: Final[dict[Enum, str]] = {
+    RunOutcome.AGREED: "good",
+    RunOutcome.FAILED: "bad",
+    RunOutcome.STOPPED: "odd",
+    CheckStatus.AGREED: "good",
+    CheckStatus.DIFFERENT: "bad",
+    CheckStatus.REFUSED: "bad",
+    Holds.YES: "good",
+    Holds.NO: "odd",
+}
+
+
+def conformance_html(report: ConformanceReport) -> str:
+    """Render a report as one self-contained HTML page; same input, same bytes.
+
+    Returns:
+        The page; it can be written as UTF-8 whatever the report's texts contain.
+    """
+    places = list(dict.fromkeys(statement.place for statement in report.statements))
+    told = {step.name for group in report.groups for step in group.steps}
+    told |= {probe.name for probe in report.probes}
+    return _template().render(
+        report=report,
+        statuses=list(CheckStatus),
+        refused=[one for one in report.statements if one.error is not None],
+        other_places=[place for place in places if place not in told],
+    )
+
+
+@cache
+def _template() -> Template:
+    # here, because most commands never render a page, and all of them should start at once
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+    from markupsafe import Markup
+
+    loader = PackageLoader("delta_engine", "report/templates")
+    environment = Environment(
+        loader=loader,
+        autoescape=True,
+        undefined=StrictUndefined,
+        finalize=_visible,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    css = loader.get_source(environment, "conformance_report.css")[0]
+    digest = base64.b64encode(hashlib.sha256(css.encode()).digest()).decode("ascii")
+    # a Markup is not escaped: the file is the project's own and takes no values
+    environment.globals |= {"css": Markup(css), "css_hash": f"sha256-{digest}"}
+    environment.filters |= {"in_words": _in_words, "tone": _tone, "utc": _utc}
+    return environment.get_template("conformance_report.html.j2")
+
+
+def _visible(value: object) -> object:
+    """Spell out what cannot be seen; jinja2 calls this for every value before it escapes it."""
+    if isinstance(value, str) and not hasattr(value, "__html__"):
+        return visible(value)
+    return value
+
+
+def _in_words(member: Enum) -> str:
+    return _WORDS.get(member, str(member.value).replace("_", " "))
+
+
+def _tone(member: Enum) -> str:
+    return _TONES.get(member, "plain")
+
+
+def _utc(moment: datetime) -> str:
+    """Return a moment as `2025-01-15 14:30:00`."""
+    return moment.astimezone(timezone.utc).replace(tzinfo=None).isoformat(sep=" ", timespec="seconds")

@@ -1,0 +1,114 @@
+"""Whole conformance runs on a platform in memory, with a clock of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timezone
+
+from delta_engine.backends import Backend, databricks_backend
+from delta_engine.errors import StatementError
+from delta_engine.execute.apply_control import ApplyControl
+from delta_engine.orchestrate.conformance.run import ConformanceRun, Prepared, Progress, prepare
+from delta_engine.orchestrate.conformance.statement_log import StatementLog
+from delta_engine.report.conformance_report import (
+    ConformanceReport,
+    GroupReport,
+    ProbeReport,
+)
+from tests.conformance_platform import TARGET, ConformancePlatform
+
+RUN_ID = "0123abcd"
+LOCATION = "s3://bucket/scratch"
+STARTED = datetime(2026, 1, 2, 3, 4, 5, tzinfo=timezone.utc)
+
+
+@dataclass
+class Clock:
+    """A clock that passes only while something waits, or while a statement runs.
+
+    Args:
+        now: what it shows.
+        waits: how long was waited, each time.
+    """
+
+    now: float = 0.0
+    waits: list[float] = field(default_factory=list)
+
+    def seconds(self) -> float:
+        return self.now
+
+    def wait(self, seconds: float) -> None:
+        self.waits.append(seconds)
+        self.now += seconds
+
+
+@dataclass
+class Rig:
+    """A platform, and everything that runs on it.
+
+    Args:
+        platform: the platform.
+        run_id: of the run.
+        has_listing: whether databricks-sdk lists the tables.
+        external_location: where an external table may be made.
+    """
+
+    platform: ConformancePlatform = field(default_factory=ConformancePlatform)
+    run_id: str = RUN_ID
+    has_listing: bool = True
+    external_location: str = LOCATION
+    clock: Clock = field(default_factory=Clock)
+    progress: list[Progress] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.log = StatementLog(self.clock.seconds)
+        self.control = ApplyControl(wait=self.clock.wait, seconds=self.clock.seconds)
+
+    @property
+    def backend(self) -> Backend:
+        listing = self.platform if self.has_listing else None
+        return databricks_backend(self.log.through(self.platform), parallelism=1, listing=listing)
+
+    def prepared(self, target: str = TARGET) -> Prepared:
+        return prepare(self.backend, self.log, target, self.run_id, external_location=self.external_location)
+
+    def run(self, groups: Collection[str] = ()) -> ConformanceReport:
+        """Run everything; or, to be faster, the named groups and the probes."""
+        prepared = self.prepared()
+        if groups:
+            some = tuple(group for group in prepared.groups if group.name in groups)
+            prepared = replace(prepared, groups=some, makes_schema=False)
+        run = ConformanceRun(
+            backend=self.backend,
+            log=self.log,
+            prepared=prepared,
+            control=self.control,
+            on_progress=self.progress.append,
+            now=lambda: STARTED,
+        )
+        return run.run()
+
+
+def refusing(
+    is_meant: Callable[[str], bool],
+    error_class: str | None = "INSUFFICIENT_PERMISSIONS",
+    message: str = "ask ann",
+) -> Callable[[str], None]:
+    """Return a fault: the platform refuses some statements."""
+
+    def fault(sql: str) -> None:
+        if is_meant(sql):
+            raise StatementError(message, sql=sql, error_class=error_class, sql_state="42501")
+
+    return fault
+
+
+def group_of(report: ConformanceReport, name: str) -> GroupReport:
+    (found,) = [group for group in report.groups if group.name == name]
+    return found
+
+
+def probe_of(report: ConformanceReport, name: str) -> ProbeReport:
+    (found,) = [probe for probe in report.probes if probe.name == name]
+    return found

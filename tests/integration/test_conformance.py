@@ -1,0 +1,50 @@
+"""A conformance run on real local Delta: everything that `oss` supports, for real."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from delta_engine.backends import embedded_backend
+from delta_engine.errors import ConfigError
+from delta_engine.orchestrate.conformance.run import ConformanceRun, prepare
+from delta_engine.orchestrate.conformance.statement_log import StatementLog
+from delta_engine.report.conformance_html import conformance_html
+from delta_engine.report.conformance_report import CheckStatus, Holds, RunOutcome
+from tests.conformance_runs import probe_of
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.integration
+
+
+def test_local_delta_conforms(spark: SparkSession, tmp_path: Path) -> None:
+    warehouse = tmp_path / "warehouse"
+    schema = warehouse / "dev" / "scratch"
+    log = StatementLog(time.monotonic)
+    backend = embedded_backend(spark, warehouse, through=log.through)
+    with pytest.raises(ConfigError, match=r"schema dev\.scratch does not exist"):
+        prepare(backend, log, "dev.scratch", "0123abcd")
+    schema.mkdir(parents=True)
+
+    report = ConformanceRun(
+        backend=backend, log=log, prepared=prepare(backend, log, "dev.scratch", "0123abcd")
+    ).run()
+    wrong = [step for group in report.groups for step in group.steps if step.status.is_failure]
+    assert wrong == []
+    assert report.outcome is RunOutcome.AGREED
+    assert report.clean_up.left == ()
+    assert [*schema.iterdir()] == []
+
+    agreed = {group.name for group in report.groups if group.status is CheckStatus.AGREED}
+    left_out = {group.name for group in report.groups if group.status is CheckStatus.NOT_SUPPORTED}
+    assert {"columns", "fields", "keys", "CHECK constraints", "liquid clustering"} <= agreed
+    assert {"tags", "grants", "owners", "renamed tables"} <= left_out
+    assert probe_of(report, "history").holds is Holds.YES
+    assert probe_of(report, "two merges at once").holds is Holds.YES
+    assert probe_of(report, "lag of views").holds is Holds.NOT_ASKED
+    assert str(tmp_path) not in conformance_html(report)

@@ -1,0 +1,121 @@
+"""`delta-engine doctor --conformance` through a SQL warehouse over HTTP: from the login to the two reports."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+from delta_engine.errors import StatementError
+from tests.commandline import CommandLine
+from tests.conformance_platform import TARGET, USER, ConformancePlatform
+from tests.servers.fake_workspace import TOKEN, Answer, FakeWorkspace, answer_of
+from tests.servers.warehouse_project import LOCAL_STATE, make_project
+
+pytestmark = pytest.mark.servers
+
+SCHEMA = Path(__file__).parents[2] / "docs" / "schemas" / "conformance-report-v1.json"
+COMMAND = ("-e", "dev", "doctor", "--conformance", TARGET, "--yes", "--out", "reports")
+
+
+@pytest.fixture
+def platform(workspace: FakeWorkspace) -> ConformancePlatform:
+    """Return what runs the statements of the workspace."""
+    platform = ConformancePlatform()
+    workspace.run = lambda sql: answer_of(platform.run(sql))
+    return platform
+
+
+@pytest.fixture
+def project(workspace: FakeWorkspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Work in a project that goes through the workspace."""
+    return make_project(workspace, tmp_path, monkeypatch, state=LOCAL_STATE)
+
+
+def reports(project: Path) -> tuple[str, str]:
+    """Return the two reports that there are."""
+    (html,) = (project / "reports").glob("delta-engine-conformance-*.html")
+    return html.read_text("utf-8"), html.with_suffix(".json").read_text("utf-8")
+
+
+def test_a_run_agrees_and_leaves_two_reports(
+    project: Path, platform: ConformancePlatform, workspace: FakeWorkspace, delta_engine: CommandLine
+) -> None:
+    earlier = f"{TARGET}.delta_engine_conformance_deadbeef_tags"
+    platform.run(f"CREATE TABLE {earlier} (id bigint) USING delta")
+    done = delta_engine(*COMMAND, "--external-location", "s3://bucket/scratch", "--json")
+    assert done.code == 0, done.stdout + done.stderr
+    summary = r"^dev\.scratch: agreed \(\d+ agreed; \d+ statements in \d+ s\)$"
+    assert re.search(summary, done.stderr, re.MULTILINE)
+    assert "[0/" in done.stderr
+    assert "DROP TABLE `dev`.`scratch`.`delta_engine_conformance_deadbeef_tags`" in done.stderr
+    assert platform.leftovers() == [earlier]
+    html, text = reports(project)
+    document = json.loads(text)
+    assert json.loads(done.stdout) == document
+    jsonschema.validate(document, json.loads(SCHEMA.read_text("utf-8")))
+    assert document["platform_version"] == "databricks sql 2026.40"
+    assert {group["status"] for group in document["groups"]} == {"agreed"}
+    assert len(document["statements"]) < 400
+    host = workspace.host.partition("//")[2]
+    for secret in (TOKEN, USER, host, "s3://bucket"):
+        assert secret not in html + text
+    assert "Everything agreed" in html
+
+
+def test_a_refusal_is_told_in_the_words_of_the_platform(
+    project: Path, platform: ConformancePlatform, workspace: FakeWorkspace, delta_engine: CommandLine
+) -> None:
+    def refuse(sql: str) -> Answer:
+        if "SET TAGS" in sql and "TABLE" in sql:
+            raise StatementError("User lacks APPLY TAG <b>", sql=sql, error_class="INSUFFICIENT_PERMISSIONS")
+        return answer_of(platform.run(sql))
+
+    workspace.run = refuse
+    done = delta_engine(*COMMAND)
+    assert done.code == 1
+    assert "refused: tags, step 1: " in done.stdout
+    assert platform.leftovers() == []
+    html, text = reports(project)
+    (refused,) = [
+        one for one in json.loads(text)["statements"] if one["place"] == "tags, step 1" and one["error"]
+    ]
+    assert refused["error"]["condition"] == "INSUFFICIENT_PERMISSIONS"
+    assert refused["error"]["sql_state"] == "42000"
+    assert "User lacks APPLY TAG &lt;b&gt;" in html
+
+
+def test_a_schema_that_is_not_there_is_refused(
+    project: Path, platform: ConformancePlatform, delta_engine: CommandLine
+) -> None:
+    done = delta_engine("-e", "dev", "doctor", "--conformance", "dev.gone", "--yes", "--out", "reports")
+    assert done.code == 3
+    assert "schema dev.gone does not exist" in done.stderr
+    assert not (project / "reports").exists()
+    assert platform.leftovers() == []
+
+
+def test_a_schema_has_to_be_named(project: Path, delta_engine: CommandLine) -> None:
+    done = delta_engine("-e", "dev", "doctor")
+    assert done.code == 3
+    assert "--conformance CATALOG.SCHEMA" in done.stderr
+
+
+def test_ctrl_c_drops_everything_and_still_reports(
+    project: Path, platform: ConformancePlatform, workspace: FakeWorkspace, delta_engine: CommandLine
+) -> None:
+    def interrupted(sql: str) -> Answer:
+        if len(platform.statements) == 100:
+            os.kill(os.getpid(), signal.SIGINT)
+        return answer_of(platform.run(sql))
+
+    workspace.run = interrupted
+    done = delta_engine(*COMMAND)
+    assert done.code == 130
+    assert json.loads(reports(project)[1])["outcome"] == "stopped"
+    assert platform.leftovers() == []

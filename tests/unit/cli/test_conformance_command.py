@@ -1,0 +1,79 @@
+"""`doctor --conformance` at a terminal and without one: it asks before it makes anything, and shows how it gets on."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import typer
+
+from delta_engine.backends import Backend, databricks_backend
+from delta_engine.cli import conformance_commands
+from delta_engine.sql_runner import SqlRunner
+from tests.commandline import CommandLine
+from tests.conformance_platform import TARGET, ConformancePlatform
+from tests.conformance_runs import refusing
+
+COMMAND = ("-e", "local", "doctor", "--conformance", TARGET, "--out", "reports")
+
+
+@pytest.fixture
+def platform(project: Path, monkeypatch: pytest.MonkeyPatch) -> ConformancePlatform:
+    """Return the platform behind the project."""
+    platform = ConformancePlatform()
+
+    def opened(_settings: object, *, notify: object, through: Callable[[SqlRunner], SqlRunner]) -> Backend:
+        return databricks_backend(through(platform))
+
+    monkeypatch.setattr(conformance_commands, "open_backend", opened)
+    return platform
+
+
+def at_a_terminal(monkeypatch: pytest.MonkeyPatch, *, yes: bool) -> list[str]:
+    """Answer questions at a terminal; return them as they come."""
+    questions: list[str] = []
+
+    def answer(question: str, **_options: object) -> bool:
+        questions.append(question)
+        return yes
+
+    for stream in (sys.stdin, sys.stderr):
+        monkeypatch.setattr(stream, "isatty", lambda: True, raising=False)
+    monkeypatch.setattr(typer, "confirm", answer)
+    return questions
+
+
+def test_nothing_is_made_after_a_no(
+    project: Path,
+    platform: ConformancePlatform,
+    delta_engine: CommandLine,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    questions = at_a_terminal(monkeypatch, yes=False)
+    refused = delta_engine(*COMMAND)
+    assert refused.code == 130
+    (question,) = questions
+    assert (
+        "groups of scratch tables in dev.scratch, and make the schema dev.delta_engine_conformance_"
+        in question
+    )
+    assert all(sql.startswith(("SELECT", "DESCRIBE", "SHOW")) for sql in platform.statements)
+    assert not (project / "reports").exists()
+
+
+def test_a_terminal_shows_a_bar(
+    project: Path,
+    platform: ConformancePlatform,
+    delta_engine: CommandLine,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    questions = at_a_terminal(monkeypatch, yes=True)
+    platform.faults = [refusing(lambda sql: sql.startswith("DROP TABLE") and "_tags`" in sql)]
+    done = delta_engine(*COMMAND)
+    assert done.code == 1
+    assert len(questions) == 1
+    assert "[0/" not in done.stderr
+    assert "not dropped: DROP TABLE `dev`.`scratch`.`delta_engine_conformance_" in done.stdout
+    assert len([*(project / "reports").iterdir()]) == 2

@@ -1,0 +1,134 @@
+"""The conformance run leaves nothing out: actions, statements, views, reads and features; and it stays small."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+import pytest
+
+from delta_engine.aspects import (
+    ASPECTS,
+    generated_columns,
+    location,
+    not_null_checks,
+    partitioning,
+    table_features,
+)
+from delta_engine.aspects.schemas import SHARED, SetSchemaComment
+from delta_engine.capabilities import Feature
+from delta_engine.orchestrate.conformance.place import Place
+from delta_engine.orchestrate.conformance.run import PROBES
+from delta_engine.orchestrate.conformance.schema_walk import FEATURES
+from delta_engine.orchestrate.conformance.scratch_tables import groups
+from delta_engine.orchestrate.conformance.statement_log import KEPT_FOR_DROPS, MOST_STATEMENTS
+from delta_engine.report.conformance_report import CheckStatus, ConformanceReport, RunOutcome
+from delta_engine.state.unity_catalog import information_schema
+from delta_engine.state.unity_catalog.information_schema import View
+from tests.conformance_runs import Rig
+from tests.statement_kinds import emitted_statements, statements_by_kind
+
+NEVER_RUN = {
+    generated_columns.ChangeGeneration: "a rule refuses it",
+    generated_columns.ChangeFixedColumn: "a rule refuses it",
+    partitioning.ChangePartitioning: "a rule refuses it",
+    location.ChangeLocation: "a rule refuses it",
+    table_features.ContradictFeature: "a rule refuses it",
+    not_null_checks.AddNotNullCheck: "only open-source Delta needs it",
+    not_null_checks.DropNotNullCheck: "only open-source Delta needs it",
+}
+
+KINDS_LEFT_OUT = {
+    "ALTER STREAMING TABLE … ALTER COLUMN … COMMENT": "a streaming table needs a pipeline",
+    "ALTER STREAMING TABLE … ALTER COLUMN … SET TAGS": "a streaming table needs a pipeline",
+    "ALTER STREAMING TABLE … SET TAGS": "a streaming table needs a pipeline",
+    "ALTER TABLE … ALTER COLUMN … SET NOT NULL (fields)": "a rule refuses it",
+}
+
+
+@pytest.fixture(scope="module")
+def report() -> ConformanceReport:
+    return Rig().run()
+
+
+def kinds_run(report: ConformanceReport) -> Mapping[str, list[str]]:
+    """Return the kinds of the statements that the walks sent."""
+    places = {step.name for group in report.groups for step in group.steps}
+    asks = ("SELECT", "DESCRIBE", "SHOW")
+    sent = [one.sql for one in report.statements if one.place in places and not one.sql.startswith(asks)]
+    return statements_by_kind(sent)
+
+
+def test_everything_agrees(report: ConformanceReport) -> None:
+    assert report.outcome is RunOutcome.AGREED
+    assert {group.status for group in report.groups} == {CheckStatus.AGREED}
+    assert not [one for one in report.statements if one.error and one.place not in {p.name for p in PROBES}]
+
+
+def test_every_action_is_run(report: ConformanceReport) -> None:
+    known = {action.__name__ for aspect in (*ASPECTS, *SHARED) for action in aspect.action_types}
+    known |= {SetSchemaComment.__name__, "CreateTable", "DropTable", "CreateSchema"}
+    run = {action for group in report.groups for step in group.steps for action in step.actions}
+    assert known - run == {action.__name__ for action in NEVER_RUN}
+
+
+def test_every_kind_of_statement_is_run(report: ConformanceReport) -> None:
+    known = statements_by_kind(emitted_statements())
+    assert {*known} - {*kinds_run(report)} == {*KINDS_LEFT_OUT}
+
+
+def test_every_view_is_read(report: ConformanceReport) -> None:
+    views = {one.name for one in vars(information_schema).values() if isinstance(one, View)}
+    statements = "\n".join(one.sql for one in report.statements)
+    assert views <= {*re.findall(r"information_schema\.(\w+)$", statements, re.MULTILINE)}
+
+
+@pytest.mark.parametrize(
+    "read",
+    [
+        r"DESCRIBE TABLE EXTENDED .* AS JSON",
+        r"SHOW CREATE TABLE",
+        r"SHOW TBLPROPERTIES",
+        r"DESCRIBE HISTORY .* LIMIT 1000",
+        r"DESCRIBE HISTORY .* LIMIT 1$",
+        r"DESCRIBE DETAIL",
+        r"SELECT count\(\*\)",
+        r"SELECT count_if\(.*IS NOT NULL",
+        r"SELECT count_if\(.*>= 1",
+        r"SELECT current_user\(\)",
+        r"SELECT \* FROM .*_merge",
+    ],
+)
+def test_every_read_is_made(report: ConformanceReport, read: str) -> None:
+    assert any(re.match(read, one.sql) for one in report.statements), read
+
+
+def test_every_feature_has_a_group() -> None:
+    place = Place(
+        catalog="dev", schema="scratch", run_id="0123abcd", user="ann", external_location="s3://b/x"
+    )
+    covered = {feature for group in groups(place) for feature in group.features}
+    assert covered | {*FEATURES, Feature.STREAMING_TABLES} == {*Feature}
+
+
+@pytest.mark.parametrize("has_listing", [True, False])
+def test_a_run_stays_small(has_listing: bool) -> None:
+    report = Rig(has_listing=has_listing).run()
+    clean_up = len(list(report.statements_of("clean-up")))
+    assert clean_up <= KEPT_FOR_DROPS
+    spare = 20
+    assert len(report.statements) - clean_up <= MOST_STATEMENTS - KEPT_FOR_DROPS - spare
+    assert MOST_STATEMENTS < 400
+
+
+def test_statements_are_put_down_to_what_sent_them(report: ConformanceReport) -> None:
+    places = {step.name for group in report.groups for step in group.steps} | {one.name for one in PROBES}
+    others = {one.place for one in report.statements} - places
+    assert others == {
+        "preparation",
+        "clean-up",
+        "read back after step 1",
+        "read back after step 2",
+        "read back after step 3",
+    }
+    assert [one.number for one in report.statements] == list(range(1, len(report.statements) + 1))

@@ -1,0 +1,179 @@
+"""The reports of a conformance run: the page is well-formed, self-contained and safe, the JSON fits its schema."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+from datetime import datetime, timezone
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import msgspec
+import pytest
+
+from delta_engine.report.conformance_html import conformance_html
+from delta_engine.report.conformance_json import conformance_json, conformance_schema
+from delta_engine.report.conformance_report import (
+    CheckStatus,
+    CleanUpReport,
+    ConformanceReport,
+    ErrorForm,
+    GroupReport,
+    Holds,
+    ProbeReport,
+    RunOutcome,
+    StatementReport,
+    StepReport,
+)
+from tests.awkward_drift_reports import HOSTILE_TEXTS
+
+SCHEMA = Path(__file__).parents[3] / "docs" / "schemas" / "conformance-report-v1.json"
+
+_VOID = ("meta", "link")
+
+
+class WellFormed(HTMLParser):
+    """Notes elements, attributes and texts, and that every element is closed where it should be."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__(convert_charrefs=True)
+        self.elements: list[tuple[str, tuple[str, ...]]] = []
+        self.attributes: list[tuple[str, str]] = []
+        self.text = ""
+        self._open: list[str] = []
+        self.feed(html)
+        self.close()
+        assert self._open == []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, tuple(name for name, _ in attrs)))
+        self.attributes += [(name, value or "") for name, value in attrs]
+        if tag not in _VOID:
+            self._open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self._open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+
+def report_saying(text: str) -> ConformanceReport:
+    """Return a report that has a text wherever the platform or the user can put one."""
+    error = ErrorForm(condition=text, sql_state=text, message=text)
+    places = ("tags, step 1", "history", "clean-up")
+    statements = tuple(
+        StatementReport(number=number, place=place, sql=text, seconds=0.25, error=error)
+        for number, place in enumerate(places, start=1)
+    )
+    steps = (
+        StepReport(
+            name=places[0],
+            status=CheckStatus.DIFFERENT,
+            actions=("SetTableTags",),
+            differences=(text,),
+            repeats=1,
+        ),
+    )
+    return ConformanceReport(
+        run_id="0123abcd",
+        outcome=RunOutcome.FAILED,
+        target=text,
+        started_at=datetime(2026, 1, 2, 3, 4, 5, tzinfo=timezone.utc),
+        seconds=61.5,
+        engine_version="1.0",
+        platform="databricks",
+        platform_version=text,
+        groups=(
+            GroupReport(name="tags", features=("tags",), status=CheckStatus.DIFFERENT, steps=steps),
+            GroupReport(name="schemas", features=("schemas",), status=CheckStatus.SKIPPED, reason=text),
+            GroupReport(name="grants", features=("grants",), status=CheckStatus.NOT_SUPPORTED, reason=text),
+        ),
+        probes=tuple(
+            ProbeReport(name="history", question="What?", assumption="That.", holds=holds, findings=(text,))
+            for holds in Holds
+        ),
+        clean_up=CleanUpReport(dropped=("one",), left=(text,), earlier=(text,)),
+        statements=statements,
+    )
+
+
+def test_the_page_says_everything() -> None:
+    text = WellFormed(conformance_html(report_saying("the platform's <words>"))).text
+    for said in (
+        "Something differs, was refused or was not reached",
+        "1 different. 1 skipped. 1 not supported here.",
+        "2026-01-02 03:04:05 UTC",
+        "62 s, 3 statements",
+        "does not hold",
+        "Left behind",
+        "Of earlier runs",
+        "Every refusal",
+        "Other statements",
+        "Read again once, because it did not agree.",
+        "SetTableTags",
+    ):
+        assert said in text
+    found = text.count("the platform's <words>")
+    assert found >= 20
+
+
+def test_the_same_report_is_the_same_page() -> None:
+    assert conformance_html(report_saying("x")) == conformance_html(report_saying("x"))
+
+
+@pytest.mark.parametrize("outcome", RunOutcome)
+def test_every_outcome_has_a_page(outcome: RunOutcome) -> None:
+    empty = replace(report_saying("x"), outcome=outcome, groups=(), probes=(), statements=())
+    text = WellFormed(conformance_html(replace(empty, clean_up=CleanUpReport()))).text
+    assert "Every refusal" not in text
+    assert "Left behind" not in text
+
+
+@pytest.mark.parametrize("text", [*HOSTILE_TEXTS, "<script>alert(1)</script>", "</pre></style><img src=x>"])
+def test_no_text_becomes_markup(text: str) -> None:
+    page = WellFormed(conformance_html(report_saying(text)))
+    assert page.elements == WellFormed(conformance_html(report_saying("harmless"))).elements
+
+
+def test_the_page_needs_nothing_from_elsewhere() -> None:
+    html = conformance_html(report_saying("https://example.com/x.js"))
+    page = WellFormed(html)
+    for name, value in page.attributes:
+        if name in ("href", "src", "action", "srcset", "data", "poster"):
+            assert value.startswith(("#", "data:")), (name, value)
+        assert not name.startswith("on")
+    assert "script" not in {element for element, _ in page.elements}
+    style = re.search(r"<style>(.*?)</style>", html, re.DOTALL)
+    assert style
+    assert "url(" not in style[1]
+    assert "@import" not in style[1]
+    policy = dict(page.attributes)["content"]
+    assert "http" not in policy
+
+
+def test_what_cannot_be_seen_is_spelled_out() -> None:
+    html = conformance_html(report_saying("a\u202eb\x00c\ud800"))
+    assert "a\\u202eb\\u0000c\\ud800" in html
+    html.encode("utf-8")
+
+
+def test_the_published_schema_is_the_generated_one_and_fits(request: pytest.FixtureRequest) -> None:
+    if request.config.getoption("--rewrite-golden"):
+        SCHEMA.write_text(conformance_schema() + "\n", encoding="utf-8")
+    assert SCHEMA.read_text("utf-8") == conformance_schema() + "\n"
+    schema: dict[str, Any] = json.loads(conformance_schema())
+    for text in ("plain", *HOSTILE_TEXTS):
+        jsonschema.validate(json.loads(conformance_json(report_saying(text))), schema)
+    lacking = json.loads(conformance_json(report_saying("x")))
+    del lacking["run_id"]
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate(lacking, schema)
+
+
+def test_the_json_is_read_back_as_it_was() -> None:
+    report = report_saying("it's 東京")
+    assert msgspec.json.decode(conformance_json(report), type=ConformanceReport) == report
