@@ -138,6 +138,15 @@ def test_a_configuration_that_is_wrong(project: Project) -> None:
     examined = project.examine()
     assert examined.code == 3
     assert [*examined.not_ok()] == ["configuration: conf/dev.yml"]
+    assert len(examined.found("packages")) > 5
+
+
+def test_models_that_are_wrong(project: Project) -> None:
+    (project.folder / "conf" / "models" / "orders.yml").write_text("tables: 7")
+    examined = project.examine()
+    assert examined.code == 3
+    assert [*examined.not_ok()] == ["configuration: conf/dev.yml", "plan: databricks-warehouse"]
+    assert "USE SCHEMA on schema dev.delta_engine" in [check["subject"] for check in examined.checks]
 
 
 @pytest.mark.parametrize(
@@ -153,7 +162,7 @@ def test_no_login(project: Project, old: str, new: str, message: str) -> None:
     assert examined.code == 3
     assert message in examined.found("login")[0]
     for topic in ("platform", "catalogs", "plan", "rights"):
-        assert examined.found(topic) == ["not looked at without a login"]
+        assert examined.found(topic) == ["not looked at: there is no login"]
     assert len(examined.found("packages")) > 5
 
 

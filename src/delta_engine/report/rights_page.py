@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from delta_engine.validation.rights import REQUIREMENTS
+from delta_engine.validation.rights import REFERENCED_TABLE, REQUIREMENTS
 
 
 def rights_table() -> str:
     """Return what each kind of statement takes, as Markdown, in the order of the code."""
     rows = (
         f"| `{one.statement}` | {one.demands} | {one.source} |\n"
-        for one in REQUIREMENTS.values()
+        for one in (*REQUIREMENTS.values(), REFERENCED_TABLE)
         if one is not None
     )
     return f"| statement | needs | says |\n| --- | --- | --- |\n{''.join(rows)}"

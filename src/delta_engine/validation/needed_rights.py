@@ -12,13 +12,15 @@ from enum import Enum
 from types import MappingProxyType
 from typing import Final
 
-from delta_engine.actions import AlignTable, TablePlan
+from delta_engine.actions import CreateSchema, CreateTable, DropTable, TablePlan
+from delta_engine.aspects.foreign_keys import ForeignKeyAdd
+from delta_engine.constraints.resolution import referenced_table
 from delta_engine.errors import StatementError
-from delta_engine.models import QualifiedName
+from delta_engine.models import ForeignKey, QualifiedName
 from delta_engine.sql import quote_ident, sql_grant
 from delta_engine.state.principals import Holders, Principal, PrincipalReader
 from delta_engine.state.states import ABSENT, CatalogState
-from delta_engine.validation.rights import REQUIREMENTS, Right
+from delta_engine.validation.rights import REFERENCED_TABLE, REQUIREMENTS, Requirement, Right
 
 _KINDS = ("CATALOG", "SCHEMA", "TABLE")
 
@@ -91,38 +93,56 @@ def needs(plan: TablePlan, observed: CatalogState) -> tuple[Need, ...]:
         observed: what it was made from: a table that is renamed still has its former name.
     """
     made = {str(schema).lower() for schema in plan.create_schemas}
-    asked: list[tuple[Securable, type]] = [
-        (Securable((create.catalog_name,)), type(create)) for create in plan.create_schemas
+    asked = [
+        (Securable((create.catalog_name,)), REQUIREMENTS[CreateSchema]) for create in plan.create_schemas
     ]
     for schema in plan.align_schemas:
         if str(schema).lower() not in made:
-            securable = Securable((schema.catalog_name, schema.schema_name))
-            asked += [(securable, type(action)) for action in schema.actions]
+            above = Securable((schema.catalog_name, schema.schema_name))
+            asked += [(above, REQUIREMENTS[type(action)]) for action in schema.actions]
     for create in plan.create_tables:
-        securable = Securable((create.table.catalog, create.table.schema))
-        if securable.levels[0] not in made:
-            asked.append((securable, type(create)))
+        above = Securable((create.table.catalog, create.table.schema))
+        if above.levels[0] not in made:
+            asked.append((above, REQUIREMENTS[CreateTable]))
+        asked += _references(create.table, create.desired.foreign_keys, observed)
     for align in plan.align_tables:
-        asked += [(_present(align, observed), type(action)) for action in align.actions]
-    asked += [(table_securable(drop.table), type(drop)) for drop in plan.drop_tables]
-    return tuple(_grouped(asked))
+        table = table_securable(observed.tables.get(align.table.key, ABSENT).former_name or align.table)
+        asked += [(table, REQUIREMENTS[type(action)]) for action in align.actions]
+        added = [action.desired for action in align.of_type(ForeignKeyAdd)]
+        asked += _references(align.table, added, observed)
+    asked += [(table_securable(drop.table), REQUIREMENTS[DropTable]) for drop in plan.drop_tables]
+    return tuple(
+        merged(
+            Need(
+                securable=securable,
+                right=requirement.right,
+                statements=(requirement.statement,),
+                owners_above=requirement.owners_above,
+            )
+            for securable, requirement in asked
+            if requirement is not None
+        )
+    )
 
 
-def _present(align: AlignTable, observed: CatalogState) -> Securable:
-    state = observed.tables.get(align.table.key, ABSENT)
-    return table_securable(state.former_name or align.table)
-
-
-def _grouped(asked: Iterable[tuple[Securable, type]]) -> Iterator[Need]:
-    """Yield one need per object and right."""
+def merged(wanted: Iterable[Need]) -> Iterator[Need]:
+    """Yield each right on an object once, with all statements that need it."""
     found: dict[tuple[Securable, Right, bool], dict[str, None]] = {}
-    for securable, action_type in asked:
-        requirement = REQUIREMENTS[action_type]
-        if requirement is not None:
-            key = (securable, requirement.right, requirement.owners_above)
-            found.setdefault(key, {})[requirement.statement] = None
+    for need in wanted:
+        known = found.setdefault((need.securable, need.right, need.owners_above), {})
+        known |= dict.fromkeys(need.statements)
     for (securable, right, owners_above), statements in found.items():
         yield Need(securable=securable, right=right, statements=tuple(statements), owners_above=owners_above)
+
+
+def _references(
+    table: QualifiedName, keys: Iterable[ForeignKey], observed: CatalogState
+) -> Iterator[tuple[Securable, Requirement]]:
+    """Yield the other tables that exist and that new foreign keys of a table point at."""
+    for key in keys:
+        parent = referenced_table(table, key)
+        if parent is not None and parent.key != table.key and observed.tables.get(parent.key, ABSENT).exists:
+            yield table_securable(parent), REFERENCED_TABLE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

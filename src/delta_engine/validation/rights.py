@@ -160,12 +160,7 @@ REQUIREMENTS: Mapping[type, Requirement | None] = MappingProxyType(
         DropNotNullCheck: _owner("DROP CONSTRAINT (NOT NULL on oss)"),
         PrimaryKeyAdd: _owner("ADD CONSTRAINT … PRIMARY KEY"),
         PrimaryKeyDrop: _owner("DROP CONSTRAINT (a primary key)"),
-        ForeignKeyAdd: Requirement(
-            statement="ADD CONSTRAINT … FOREIGN KEY",
-            right=Right.MANAGE,
-            demands="ownership of the table and of the one that it references; `MANAGE` may transfer it",
-            source="table-constraints command group",
-        ),
+        ForeignKeyAdd: _owner("ADD CONSTRAINT … FOREIGN KEY"),
         ForeignKeyDrop: _owner("DROP CONSTRAINT (a foreign key)"),
         SetRowFilter: _manage("SET ROW FILTER", "ROW FILTER clause", _WITH_FUNCTION),
         DropRowFilter: _manage("DROP ROW FILTER", "ROW FILTER clause"),
@@ -187,3 +182,11 @@ REQUIREMENTS: Mapping[type, Requirement | None] = MappingProxyType(
     }
 )
 """What each type of action takes; None where no statement is ever sent, because a rule refuses it."""
+
+REFERENCED_TABLE: Final = Requirement(
+    statement="FOREIGN KEY that references the table",
+    right=Right.MANAGE,
+    demands="ownership of the referenced table; `MANAGE` may transfer it",
+    source="table-constraints command group",
+)
+"""What a new foreign key takes on the table that it points at."""

@@ -17,7 +17,7 @@ from delta_engine.capabilities import DATABRICKS
 from delta_engine.compile.planner import TablePlanner
 from delta_engine.errors import StatementError
 from delta_engine.execute.action_runner import ActionRunner
-from delta_engine.models import CheckConstraint, Column, Schema, Table
+from delta_engine.models import CheckConstraint, Column, ForeignKey, PrimaryKey, Schema, Table
 from delta_engine.orchestrate.orchestrator import Orchestrator
 from delta_engine.policy import Policy
 from delta_engine.report.rights_page import rights_table
@@ -149,6 +149,26 @@ def test_owners_of_schema_or_catalog_may_drop_and_grant_but_not_alter(catalog: C
     catalog.fake.catalogs = {"dev": Holders(owner=BOB)}
     assert catalog.warnings(orders(grants={"readers": ["SELECT"]})) == []
     assert len(catalog.warnings(KEYED)) == 1
+
+
+def test_a_foreign_key_needs_the_table_that_it_references(catalog: Catalog) -> None:
+    stored = catalog.fake.tables["dev.silver.orders"]
+    keyed = replace(stored, state=replace(stored.state, primary_key=PrimaryKey(["id"], name="pk")))
+    catalog.fake.tables["dev.silver.orders"] = keyed
+    lines = Table(
+        "dev",
+        "silver",
+        "lines",
+        [Column("order_id", "bigint")],
+        foreign_keys=[ForeignKey(["order_id"], references="orders", referenced_columns=["id"], name="fk")],
+    )
+    observed = catalog.fake.snapshot([KEYED, lines])
+    plan = TablePlanner().plan(
+        [replace(KEYED, primary_key=PrimaryKey(["id"], name="pk")), lines], observed, {}
+    )
+    (warning,) = rights_warnings(SqlPrincipalReader(catalog), plan, observed)
+    assert "FOREIGN KEY that references the table needs ownership or MANAGE" in warning
+    assert warning.endswith(GRANT)
 
 
 def test_a_schema_has_rights_of_its_own(catalog: Catalog) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from importlib.metadata import requires, version
 from pathlib import Path
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from typing_extensions import assert_never
 
 from delta_engine.backends import Backend
-from delta_engine.config.settings import BackendType, Settings
+from delta_engine.config.settings import BackendType, Settings, load_settings
 from delta_engine.config.state_backend import DatabricksState, LocalState, S3State
 from delta_engine.deployment.deployment import Deployment
 from delta_engine.deployment.stamps import utc_now
@@ -106,24 +106,27 @@ class _Examination:
 
     def run(self, spark: SparkSession | None) -> None:
         """Run all probes, as far as those before them make it possible."""
-        project = self._project()
-        if project is None:
+        settings = self._settings()
+        self._packages(settings)
+        if settings is None:
             return
-        settings = project.settings
-        self._installation(settings)
+        project = self._project(settings)
+        self.found.append(lineage_check(self.lineage or git_lineage(settings.project_dir)))
         backend = self._backend(settings, spark)
         self._store(settings)
         if backend is None:
             return
         self._probe(Topic.PLATFORM, "version", lambda: self._platform(backend))
-        deployment = self._deployment(settings, backend)
+        if backend.principals is not None:
+            self._probe(Topic.CLOCK, "clock", lambda: iter([clock_check(backend.runner, self.now)]))
         if settings.backend is BackendType.EMBEDDED:
             self._probe(
                 Topic.WAREHOUSE,
                 str(settings.warehouse),
                 lambda: folder_checks(Topic.WAREHOUSE, settings.warehouse),
             )
-        self._catalogs(project, backend, deployment)
+        deployment = self._deployment(settings, backend)
+        self._catalogs(settings, project, backend, deployment)
 
     def _probe(
         self, topic: Topic, subject: str, probe: Callable[[], Iterator[Check]], way_out: str = ""
@@ -133,22 +136,41 @@ class _Examination:
         self.found += checks
         return all(check.status is Status.OK for check in checks)
 
-    def _project(self) -> Project | None:
-        subject = f"{self.conf_dir}/{self.environment}.yml"
+    def _settings(self) -> Settings | None:
+        try:
+            return load_settings(self.conf_dir, self.environment)
+        except (DeltaEngineError, OSError) as error:
+            self.found += failed(Topic.CONFIGURATION, self._configuration, error)
+            return None
+
+    def _project(self, settings: Settings) -> Project | None:
+        """Return the settings with their models, if these can be loaded."""
         try:
             project = load_project(self.conf_dir, self.environment)
         except (DeltaEngineError, OSError) as error:
-            self.found += failed(Topic.CONFIGURATION, subject, error)
+            self.found += failed(Topic.CONFIGURATION, self._configuration, error)
+            self._leave_out(settings, (Topic.PLAN,), "the models cannot be loaded")
             return None
         found = f"valid, with {counted(len(project.models), 'model')}"
-        self.found.append(Check(topic=Topic.CONFIGURATION, subject=subject, status=Status.OK, found=found))
+        valid = Check(topic=Topic.CONFIGURATION, subject=self._configuration, status=Status.OK, found=found)
+        self.found.append(valid)
         return project
 
-    def _installation(self, settings: Settings) -> None:
-        self.found += package_checks(
-            version("delta-engine"), requires("delta-engine") or (), extras_of(settings), version
+    @property
+    def _configuration(self) -> str:
+        return f"{self.conf_dir}/{self.environment}.yml"
+
+    def _packages(self, settings: Settings | None) -> None:
+        extras = extras_of(settings) if settings else ()
+        required = requires("delta-engine") or ()
+        self.found += package_checks(version("delta-engine"), required, extras, version)
+
+    def _leave_out(self, settings: Settings, topics: Iterable[Topic], why: str) -> None:
+        """Say that nothing can be told of some topics."""
+        subject, found = settings.backend.value, f"not looked at: {why}"
+        self.found += (
+            Check(topic=topic, subject=subject, status=Status.UNKNOWN, found=found) for topic in topics
         )
-        self.found.append(lineage_check(self.lineage or git_lineage(settings.project_dir)))
 
     def _backend(self, settings: Settings, spark: SparkSession | None) -> Backend | None:
         """Open the backend and say who this is; what needs it cannot be told without."""
@@ -159,12 +181,7 @@ class _Examination:
                 self.run_by = backend.principals.principal(()).name
         except (DeltaEngineError, OSError) as error:
             self.found += failed(Topic.LOGIN, subject, error)
-            self.found += (
-                Check(
-                    topic=topic, subject=subject, status=Status.UNKNOWN, found="not looked at without a login"
-                )
-                for topic in _NEED_A_LOGIN
-            )
+            self._leave_out(settings, _NEED_A_LOGIN, "there is no login")
             return None
         host = f" on {backend.host}" if backend.host else ""
         found = f"{self.run_by}{host}" if self.run_by else "no login is needed"
@@ -199,8 +216,6 @@ class _Examination:
     def _platform(self, backend: Backend) -> Iterator[Check]:
         self.platform_version = backend.platform_version()
         yield platform_check(self.platform_version)
-        if backend.principals is not None:
-            yield from checked(Topic.CLOCK, "clock", lambda: [clock_check(backend.runner, self.now)])
 
     def _deployment(self, settings: Settings, backend: Backend) -> Deployment | None:
         """Return the deployment state, if it can be read."""
@@ -213,16 +228,18 @@ class _Examination:
         self._probe(Topic.LOCK, "lock", lambda: lock_checks(deployment))
         return deployment if is_readable else None
 
-    def _catalogs(self, project: Project, backend: Backend, deployment: Deployment | None) -> None:
+    def _catalogs(
+        self, settings: Settings, project: Project | None, backend: Backend, deployment: Deployment | None
+    ) -> None:
         if backend.principals is None:
             self._plan(project, backend, deployment)
             return
-        own = tuple(_own_tables(project.settings))
+        own = tuple(_own_tables(settings))
         wanted = wanted_by_catalog(
-            [model.qualified_name for model in project.models],
-            project.schemas,
+            [model.qualified_name for model in project.models] if project else (),
+            project.schemas if project else (),
             own,
-            makes_schemas=project.settings.policy.create_schemas,
+            makes_schemas=settings.policy.create_schemas,
         )
         observed = CatalogState(tables={})
         for one in wanted:
@@ -250,8 +267,12 @@ class _Examination:
             )
         return observed
 
-    def _plan(self, project: Project, backend: Backend, deployment: Deployment | None) -> tuple[Need, ...]:
+    def _plan(
+        self, project: Project | None, backend: Backend, deployment: Deployment | None
+    ) -> tuple[Need, ...]:
         """Make the plan of a sync; return what it needs."""
+        if project is None:
+            return ()
         engine = orchestrator(project, backend, deployment or Deployment.unrecorded())
         needed: tuple[Need, ...] = ()
 

@@ -11,7 +11,14 @@ from delta_engine.report.doctor_report import Check, Status, Topic
 from delta_engine.report.plan_tree import plan_summary
 from delta_engine.state.principals import PrincipalReader
 from delta_engine.state.states import CatalogState
-from delta_engine.validation.needed_rights import Need, Securable, Verdict, rights_at_hand, table_securable
+from delta_engine.validation.needed_rights import (
+    Need,
+    Securable,
+    Verdict,
+    merged,
+    rights_at_hand,
+    table_securable,
+)
 from delta_engine.validation.rights import Right
 
 
@@ -71,7 +78,7 @@ def right_checks(reader: PrincipalReader, wanted: Sequence[Need], observed: Cata
     """
     at_hand = rights_at_hand(reader, wanted, observed)
     name = at_hand.principal.name
-    for need in _merged(wanted):
+    for need in merged(wanted):
         statements = f" for {', '.join(need.statements)}" if need.statements else ""
         subject = f"{need.right.privilege} on {need.securable}"
         grant = need.securable.grant(need.right, name)
@@ -86,13 +93,3 @@ def right_checks(reader: PrincipalReader, wanted: Sequence[Need], observed: Cata
                 found = f"no right of {name} is visible{statements}: information_schema hides some grants"
                 status, way_out = Status.UNKNOWN, f"If it is missing: {grant}"
         yield Check(topic=Topic.RIGHTS, subject=subject, status=status, found=found, way_out=way_out)
-
-
-def _merged(wanted: Sequence[Need]) -> Iterator[Need]:
-    """Yield each right on an object once, with all statements that need it."""
-    found: dict[tuple[Securable, Right, bool], dict[str, None]] = {}
-    for need in wanted:
-        known = found.setdefault((need.securable, need.right, need.owners_above), {})
-        known |= dict.fromkeys(need.statements)
-    for (securable, right, owners_above), statements in found.items():
-        yield Need(securable=securable, right=right, statements=tuple(statements), owners_above=owners_above)
