@@ -325,7 +325,7 @@ def test_another_environment(project: PlanProject) -> None:
     assert refused.code == 3
     assert refused.stderr == (
         "refused: plan.json: the plan is for the environment 'local', not for 'prod'. Apply it with "
-        "`delta-engine -e local apply`, or make one for prod.\n"
+        "`delta-engine -e local apply plan.json`, or make one for prod.\n"
     )
 
 
