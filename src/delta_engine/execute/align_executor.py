@@ -11,6 +11,7 @@ from delta_engine.capabilities import Capabilities
 from delta_engine.errors import StatementError
 from delta_engine.execute.ddl import DeltaDDL, InterruptedStatementsError
 from delta_engine.sql import sql_drop_constraint, sql_on_streaming_table, sql_references_to
+from delta_engine.stop import StoppedError
 
 
 class AlignExecutor:
@@ -40,8 +41,10 @@ class AlignExecutor:
                 map(sql_on_streaming_table, statements) if action.is_streaming else statements
             )
         except InterruptedStatementsError as failure:
+            if failure.is_outcome_unknown or isinstance(failure.cause, StoppedError):
+                raise
             for drop in action.of_type(PrimaryKeyDrop):
-                if failure.error_class and failure.sql == sql_drop_constraint(context.table, drop.name):
+                if failure.sql == sql_drop_constraint(context.table, drop.name):
                     raise self._referenced(drop, failure) from failure
             raise
 

@@ -39,6 +39,7 @@ from delta_engine.models import Column, QualifiedName, Table
 from delta_engine.orchestrate.orchestrator import Orchestrator
 from delta_engine.sql_runner import Row
 from delta_engine.state.states import ABSENT, TableState
+from delta_engine.stop import StoppedError
 from delta_engine.types import AtomicType
 from tests.builders import ORDERS, WORKED_MODEL, WORKED_STATE, catalog_of, observed, orders
 from tests.fixed_reader import FixedReader
@@ -200,6 +201,28 @@ def test_a_key_that_cannot_be_dropped_says_what_may_not_have_been_seen() -> None
     )
     with pytest.raises(ApplyFailedError, match=r"dev.silver.orders: no \(after 1 statements"):
         run(TablePlan(align_tables=(align,)), FailingSqlRunner("ADD CONSTRAINT"))
+
+
+@pytest.mark.parametrize(
+    ("error", "is_told"),
+    [
+        (StatementError("no", sql="DROP", error_class=None), True),
+        (StatementError("gone", sql="DROP", error_class=None, is_outcome_unknown=True), False),
+        (StoppedError("DROP"), False),
+    ],
+)
+def test_only_a_refused_drop_says_what_may_not_have_been_seen(error: StatementError, is_told: bool) -> None:
+    class Failing:
+        def run(self, sql: str) -> Sequence[Row]:
+            if "DROP CONSTRAINT" in sql:
+                error.sql = sql
+                raise error
+            return ()
+
+    align = AlignTable(ORDERS, (PrimaryKeyDrop("pk", ("id",)),))
+    with pytest.raises(InterruptedStatementsError) as caught:
+        AlignExecutor(DeltaDDL(Failing()), CatalogAddressing(), DATABRICKS).apply(align)
+    assert ("a foreign key references" in str(caught.value)) is is_told
 
 
 GIVEN_AWAY = AlignSchema(
