@@ -77,6 +77,27 @@ def test_a_table_is_planned_made_changed_and_watched(
     assert "eve@example.com" in drifted.stdout
 
 
+def test_a_plan_warns_of_the_rights_that_it_needs(
+    project: Path, sql: WarehouseSql, delta_engine: CommandLine
+) -> None:
+    assert delta_engine("-e", "dev", "sync", "--yes").code == 0
+    models = project / "conf" / "models" / "orders.yml"
+    models.write_text(f"{ORDERS}    cluster_by: [id]\n")
+    assert delta_engine("-e", "dev", "plan").stderr == ""
+    stored = sql.catalog.tables["dev.silver.orders"]
+    sql.catalog.tables["dev.silver.orders"] = stored.with_state(owner="ann@example.com")
+    warning = (
+        "note: table dev.silver.orders: CLUSTER BY needs ownership or MANAGE, which ci@example.com may lack "
+        "(the owner is ann@example.com). If so: GRANT MANAGE ON TABLE `dev`.`silver`.`orders` TO `ci@example.com`\n"
+    )
+    for command in ("plan", "sync --dry-run"):
+        shown = delta_engine("-e", "dev", *command.split())
+        assert (shown.code, shown.stderr) == (0, warning)
+    synced = delta_engine("-e", "dev", "sync", "--yes", "--json")
+    assert warning in synced.stderr
+    assert json.loads(synced.stdout)["warnings"] == [warning.removeprefix("note: ").strip()]
+
+
 def test_the_state_knows_who_and_where(
     project: Path, workspace: FakeWorkspace, delta_engine: CommandLine
 ) -> None:
