@@ -180,8 +180,8 @@ def test_the_way_out_has_the_command_that_made_it(path: Path) -> None:
     with pytest.raises(PlanFileError) as refused:
         read(path, encode_plan_file(PLAN), environment="prod")
     assert str(refused.value) == (
-        f"{path}: the plan is for the environment 'dev', not for 'prod'. Apply it with `delta-engine -e dev apply {path}`, "
-        "or make one for prod."
+        f"{path}: the plan is for the environment 'dev', not for 'prod'. "
+        f"Apply it with `delta-engine -e dev apply {path}`, or make one for prod."
     )
 
 
