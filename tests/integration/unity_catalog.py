@@ -149,10 +149,22 @@ class MiniatureUnityCatalog:
                 return [{"json_metadata": json.dumps(self._document(plain(table), sql))}]
             case ["SHOW", "CREATE", "TABLE", table]:
                 return [{"createtab_stmt": self._create_statement(plain(table))}]
+            case ["SHOW", "GRANTS", "ON", kind, name]:
+                return self._grants(kind, plain(name))
             case ["SHOW", "TBLPROPERTIES", table]:
                 self._runner.run(sql)
                 return [{"key": key, "value": value} for key, value in self._properties(plain(table)).items()]
         return self._runner.run(sql)
+
+    def _grants(self, kind: str, name: str) -> Sequence[Row]:
+        """Return what was granted on an object itself, and one privilege that comes from above."""
+        governed = (self.ledger.tables if kind == "TABLE" else self.ledger.schemas)[name]
+        own = [(who, privilege, kind, name) for who, privilege in sorted(governed.grants)]
+        columns = ("Principal", "ActionType", "ObjectType", "ObjectKey")
+        return [
+            dict(zip(columns, row, strict=True))
+            for row in (*own, ("everybody", "BROWSE", "CATALOG", self._catalog))
+        ]
 
     def _delta_log(self, table: str, sql: str) -> Sequence[Row]:
         """Answer as Delta does, which the reference catalog is not: every statement is a commit."""
