@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from importlib.metadata import version
 
-import msgspec
-
-from delta_engine.addressing import PathAddressing
 from delta_engine.backends import Backend
 from delta_engine.capabilities import Feature
 from delta_engine.deployment.stamps import utc_now
@@ -19,6 +15,7 @@ from delta_engine.execute.action_runner import ApplyStoppedError
 from delta_engine.execute.apply_control import ApplyControl
 from delta_engine.execute.stopping import stopped_by_signals
 from delta_engine.orchestrate.conformance import schema_walk
+from delta_engine.orchestrate.conformance.cleaning import cleaned
 from delta_engine.orchestrate.conformance.groups import Group
 from delta_engine.orchestrate.conformance.place import Place, parse_target
 from delta_engine.orchestrate.conformance.probe import Probe, Scene
@@ -42,7 +39,6 @@ from delta_engine.report.conformance_report import (
 from delta_engine.sql import sql_current_user
 from delta_engine.state.catalog_reader import bare_model
 from delta_engine.stop import StoppedError
-from delta_engine.telemetry.redaction import redacted
 from delta_engine.validation.validator import PlanValidator
 
 PROBES: tuple[Probe, ...] = (*STATEMENT_PROBES, *READING_PROBES)
@@ -252,7 +248,8 @@ class ConformanceRun:
             for one in self._walked
         ]
         found = (*walked, *self._reports, *self.prepared.left_out)
-        is_unreached = any(group.steps and group.status is CheckStatus.SKIPPED for group in found)
+        unreached = (CheckStatus.SKIPPED, CheckStatus.NOT_READ_BACK)
+        is_unreached = any(group.steps and group.status in unreached for group in found)
         is_failed = any(group.status.is_failure for group in found) or is_unreached or bool(clean_up.left)
         outcome = RunOutcome.FAILED if is_failed else RunOutcome.AGREED
         place = self.prepared.place
@@ -271,39 +268,9 @@ class ConformanceRun:
                 clean_up=clean_up,
                 statements=self.log.reports(),
             ),
-            self._clean,
+            self.backend,
+            place,
         )
-
-    def _clean(self, text: str) -> str:
-        """Take out of a text what no report may have: secrets, the principal, the workspace, and where files are."""
-        place, addressing = self.prepared.place, self.backend.addressing
-        hidden = {
-            place.user: "<current user>",
-            place.external_location.rstrip("/"): "<external location>",
-            self.backend.host.removeprefix("https://"): "<workspace>",
-            str(addressing.warehouse) if isinstance(addressing, PathAddressing) else "": "<warehouse>",
-        }
-        for secret, word in hidden.items():
-            if secret:
-                text = re.sub(rf"(?<!\w){re.escape(secret)}(?!\w)", word, text, flags=re.IGNORECASE)
-        return redacted(text)
-
-
-def cleaned(report: ConformanceReport, clean: Callable[[str], str]) -> ConformanceReport:
-    """Return a report with every text in it cleaned."""
-    document = _cleaned(msgspec.to_builtins(report), clean)
-    return msgspec.convert(document, ConformanceReport)
-
-
-def _cleaned(value: object, clean: Callable[[str], str]) -> object:
-    match value:
-        case str():
-            return clean(value)
-        case dict():
-            return {key: _cleaned(one, clean) for key, one in value.items()}
-        case list() | tuple():
-            return [_cleaned(one, clean) for one in value]
-    return value
 
 
 def _left_out(group: Group, backend: Backend) -> GroupReport | None:

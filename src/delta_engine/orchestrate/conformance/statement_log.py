@@ -44,9 +44,13 @@ class StatementLog:
         """Return why nothing may begin that sends so many statements; empty if it may."""
         if self.seconds() - self._started > MOST_SECONDS:
             return f"the {MOST_SECONDS / 60:.0f} minutes of the run were over"
-        if self._sent + statements > self._most:
+        if not self.has_room(statements):
             return f"the {self._most} statements of the run were used up"
         return ""
+
+    def has_room(self, statements: int) -> bool:
+        """Whether so many statements may still be sent."""
+        return self._sent + statements <= self._most
 
     def through(self, runner: SqlRunner) -> SqlRunner:
         """Return a runner that notes what it is given."""

@@ -43,6 +43,9 @@ LAG_SECONDS: Final = 20.0
 _LISTED_AFTER: Final = 1
 """The step after which all tables are read from the catalog."""
 
+_COST_OF_VIEWS: Final = 14
+"""A look at tables takes about so many queries of views, and one or two of each table."""
+
 _COST_OF_A_LOOK: Final = 20
 """With fewer statements left, no step begins, and tables that do not agree are not read again."""
 
@@ -74,11 +77,10 @@ class Walked:
         return self.group.steps[len(self.steps) - 1]
 
     def step(self, position: int) -> Step | None:
-        """Return a step; None if there is none, or if the one before it could not be done."""
-        is_over = position >= len(self.group.steps)
-        return (
-            None if is_over or self.is_lost or (self.steps and self.is_stuck) else self.group.steps[position]
-        )
+        """Return a step; None if there is none, or if one before it could not be done and read back."""
+        is_next = position == len(self.steps) and position < len(self.group.steps)
+        is_read = not self.steps or self.steps[-1].status in (CheckStatus.AGREED, CheckStatus.DIFFERENT)
+        return self.group.steps[position] if is_next and is_read and not self.is_lost else None
 
     def note(self, found: Reading, before: StepReport, wrong: Sequence[str], look: int) -> None:
         """Note what was read of the group.
@@ -224,11 +226,10 @@ class Walk:
         before = {one.group.name: one.steps[-1] for one in walked}
         waiting = list(walked)
         for look in range(1, MOST_LOOKS + 1):
-            found = reading(
-                read,
-                [table for one in waiting for table in _looked_at(one.latest)],
-                self._backend.addressing,
-            )
+            tables = [table for one in waiting for table in _looked_at(one.latest)]
+            if not self._log.has_room(_COST_OF_VIEWS + 2 * len(tables)):
+                break
+            found = reading(read, tables, self._backend.addressing)
             for one in waiting:
                 one.note(found, before[one.group.name], tuple(self._wrong(one.latest, found)), look)
             waiting = [one for one in waiting if one.steps[-1].status is CheckStatus.DIFFERENT]

@@ -12,6 +12,7 @@ from functools import partial
 import pytest
 
 from delta_engine.errors import CatalogReadError, ConfigError, InvalidModelError, StatementError
+from delta_engine.orchestrate.conformance.run import ConformanceRun
 from delta_engine.orchestrate.conformance.statement_log import StatementLog
 from delta_engine.report.conformance_json import conformance_json
 from delta_engine.report.conformance_report import CheckStatus, Holds, RunOutcome
@@ -217,6 +218,7 @@ def test_a_read_without_an_answer_is_made_again() -> None:
     rig.platform.faults = [lose]
     report = rig.run()
     assert report.outcome is RunOutcome.AGREED
+    assert len(group_of(report, "columns").steps) == 3
     assert group_of(report, "columns").steps[0].repeats == 1
     (lost,) = [one for one in report.statements if one.error and "connection" in one.error.message]
     assert lost.error is not None
@@ -338,6 +340,20 @@ def test_no_step_begins_when_the_time_is_over() -> None:
     assert skipped[0].differences == ("the 10 minutes of the run were over",)
     assert report.outcome is RunOutcome.FAILED
     assert {probe.holds for probe in report.probes} == {Holds.NOT_ASKED}
+    assert rig.platform.leftovers() == []
+
+
+def test_what_cannot_be_read_back_for_want_of_statements_does_not_agree() -> None:
+    rig = Rig()
+    prepared = rig.prepared()
+    while rig.log.has_room(60):
+        rig.backend.runner.run("SELECT current_user()")
+    run = ConformanceRun(backend=rig.backend, log=rig.log, prepared=prepared, control=rig.control)
+    report = run.run()
+    assert report.outcome is RunOutcome.FAILED
+    statuses = {group.status for group in report.groups if group.steps and group.name != "schemas"}
+    assert statuses <= {CheckStatus.NOT_READ_BACK, CheckStatus.SKIPPED}
+    assert CheckStatus.NOT_READ_BACK in statuses
     assert rig.platform.leftovers() == []
 
 
