@@ -54,7 +54,7 @@ class UnityCatalogReader:
 
         Columns, comments, properties, checks, clustering and partitioning come from the tables themselves, and keys
         where the runtime describes them (17.3 and later); tags, masks, row filters, owners and grants still come from
-        the views, which may lag behind.
+        the views, which may lag behind. Expected grants that the views lack come from SHOW GRANTS.
         """
         return self._snapshot(models, (), directly=True)
 

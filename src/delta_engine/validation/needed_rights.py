@@ -20,6 +20,7 @@ from delta_engine.models import ForeignKey, QualifiedName
 from delta_engine.sql import quote_ident, sql_grant
 from delta_engine.state.principals import Holders, Principal, PrincipalReader
 from delta_engine.state.states import ABSENT, CatalogState
+from delta_engine.telemetry.context import command
 from delta_engine.validation.rights import REFERENCED_TABLE, REQUIREMENTS, Requirement, Right
 
 _KINDS = ("CATALOG", "SCHEMA", "TABLE")
@@ -243,7 +244,7 @@ def rights_warnings(reader: PrincipalReader, plan: TablePlan, observed: CatalogS
     for need in lacking[:_MOST_WARNINGS]:
         yield _warning(need, at_hand)
     if len(lacking) > _MOST_WARNINGS:
-        yield f"{len(lacking) - _MOST_WARNINGS} further rights may be missing: `delta-engine doctor` lists them"
+        yield f"{len(lacking) - _MOST_WARNINGS} further rights may be missing: {command('doctor')} lists them"
 
 
 def _warning(need: Need, at_hand: RightsAtHand) -> str:

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
 from datetime import datetime, timezone
 
+import pytest
+
+from delta_engine.errors import StatementError
 from delta_engine.models import (
     CheckConstraint,
     Column,
@@ -15,6 +20,7 @@ from delta_engine.models import (
     RowFilter,
     Schema,
 )
+from delta_engine.sql_runner import Row
 from delta_engine.state.states import ABSENT, Audit, RelationKind, SchemaState
 from delta_engine.state.unity_catalog_reader import UnityCatalogReader
 from tests.builders import ORDERS, orders
@@ -106,6 +112,42 @@ def test_everything_is_read_with_one_query_per_view_and_one_statement_per_table(
     assert state.unasked == (QualifiedName("dev", "silver", "customers"),)
     views_asked = [sql for sql in runner.statements if "information_schema" in sql]
     assert (len(views_asked), len(runner.statements)) == (13, 14)
+
+
+@pytest.mark.parametrize("spelled", [str, lambda name: name[0].lower() + name[1:]])
+def test_show_grants_tells_of_the_object_itself(spelled: Callable[[str], str]) -> None:
+    def rows(*found: tuple[str, str, str]) -> list[Row]:
+        columns = [spelled(name) for name in ("Principal", "ActionType", "ObjectType")]
+        return [dict(zip(columns, row, strict=True)) for row in found]
+
+    above = ("all", "BROWSE", "CATALOG")
+    texts: dict[str, Answer] = {
+        "AS JSON": document(*PLAIN),
+        "ON TABLE": rows(
+            ("ann", "OWN", "TABLE"), ("r", "ALL PRIVILEGES", "TABLE"), ("r", "USE_SCHEMA", "SCHEMA"), above
+        ),
+        "ON SCHEMA": rows(("r", "USE_SCHEMA", "DATABASE"), above),
+    }
+    model, schema = (
+        replace(orders(), grants={"R": ("SELECT",)}),
+        Schema("dev", "silver", grants={"r": ["USE SCHEMA"]}),
+    )
+    state = UnityCatalogReader(unity({}, texts)).snapshot([model], [schema])
+    assert dict(state.table(ORDERS).grants) == {"r": ("ALL PRIVILEGES",)}
+    assert dict(state.schema_states["dev.silver"].grants) == {"r": ("USE SCHEMA",)}
+
+
+def test_show_grants_that_fails_is_an_error() -> None:
+    failed = StatementError("no", sql="", error_class="INTERNAL_ERROR")
+    runner = unity({}, {"AS JSON": document(*PLAIN), "SHOW GRANTS": failed})
+    with pytest.raises(StatementError, match="no"):
+        UnityCatalogReader(runner).snapshot([replace(orders(), grants={"r": ("SELECT",)})])
+
+
+def test_all_privileges_stand_for_those_named_beside_them() -> None:
+    runner = unity({"table_privileges": [{**TABLE, "grantee": "r", "privilege_type": "ALL_PRIVILEGES"}]})
+    UnityCatalogReader(runner).snapshot([replace(orders(), grants={"R": ("ALL PRIVILEGES", "SELECT")})])
+    assert not [sql for sql in runner.statements if sql.startswith("SHOW GRANTS")]
 
 
 def test_it_asks_no_more_than_needed() -> None:
