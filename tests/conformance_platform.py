@@ -106,7 +106,9 @@ class ConformancePlatform:
         schemas = [name for name in self.catalog.schemas if name != TARGET]
         return [*self.catalog.tables, *sorted(self.functions), *schemas]
 
-    def list(self, catalog_name: str, schema_name: str) -> Iterator[Any]:
+    def list(
+        self, catalog_name: str, schema_name: str, *, include_browse: bool | None = None
+    ) -> Iterator[Any]:
         """Return the tables of a schema as databricks-sdk lists them, without their columns."""
         for stored in self.catalog.tables.values():
             if (stored.name.catalog, stored.name.schema) == (catalog_name, schema_name):

@@ -154,7 +154,9 @@ def test_a_history_that_may_not_be_read_is_told() -> None:
 class ListedElsewhere(ConformancePlatform):
     """Databricks-sdk says otherwise where the files are."""
 
-    def list(self, catalog_name: str, schema_name: str) -> Iterator[Any]:
+    def list(
+        self, catalog_name: str, schema_name: str, *, include_browse: bool | None = None
+    ) -> Iterator[Any]:
         for info in super().list(catalog_name, schema_name):
             info.storage_location = "s3://elsewhere"
             yield info
@@ -164,7 +166,9 @@ class ListedElsewhere(ConformancePlatform):
 class Unlisted(ConformancePlatform):
     """Databricks-sdk may not list tables."""
 
-    def list(self, catalog_name: str, schema_name: str) -> Iterator[Any]:
+    def list(
+        self, catalog_name: str, schema_name: str, *, include_browse: bool | None = None
+    ) -> Iterator[Any]:
         raise PermissionDenied("no")
 
 
