@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
+from delta_engine.capabilities import Capabilities, Feature
 from delta_engine.errors import ConfigError
 from delta_engine.models import QualifiedName, SchemaName
 
@@ -61,6 +62,11 @@ class Place:
     def is_own(self, name: QualifiedName) -> bool:
         """Whether this run gave a name."""
         return name.table.lower().startswith(self._named(""))
+
+    def refusals(self, capabilities: Capabilities, *features: Feature) -> tuple[str, ...]:
+        """Return why a platform cannot do here what some features stand for; empty if it can."""
+        refused = capabilities.refused
+        return tuple(f"{feature.value}: {refused[feature]}" for feature in features if feature in refused)
 
     def _named(self, name: str) -> str:
         return f"{PREFIX}{self.run_id}_{name}"

@@ -113,7 +113,7 @@ def prepare(
                     way_out="Create it, or name another one. The conformance run never makes the schema it is given.",
                 )
             listed = backend.lister.tables_in(schema.catalog, schema.schema)
-            place = replace(place, user=_current_user(backend))
+            place = replace(place, user=_current_user(backend, place))
             platform_version = backend.platform_version()
     except StatementError as error:
         raise ConfigError(
@@ -121,7 +121,9 @@ def prepare(
             way_out="The conformance run needs to read the schema before it makes anything in it.",
         ) from error
     found = groups(place)
-    left_out = {group.name: report for group in found for report in [_left_out(group, backend)] if report}
+    left_out = {
+        group.name: report for group in found for report in [_left_out(group, backend, place)] if report
+    }
     possible = tuple(group for group in found if group.name not in left_out)
     for step in (step for group in possible for step in group.steps):
         raise_all(PlanValidator().model_violations(step.tables))
@@ -130,7 +132,7 @@ def prepare(
         platform_version=platform_version,
         groups=possible,
         left_out=tuple(left_out.values()),
-        makes_schema=Feature.SCHEMA_METADATA not in backend.capabilities.refused,
+        makes_schema=not place.refusals(backend.capabilities, *schema_walk.FEATURES),
         earlier=earlier_leftovers(backend, place, listed),
     )
 
@@ -222,7 +224,7 @@ class ConformanceRun:
         report = ProbeReport(
             name=probe.name, question=probe.question, assumption=probe.assumption, holds=Holds.NOT_ASKED
         )
-        refused = _refusals(probe.needs, self.backend)
+        refused = self.prepared.place.refusals(self.backend.capabilities, *probe.needs)
         over = self.log.used_up(_COST_OF_A_PROBE)
         if refused or over:
             return replace(report, findings=(*refused, *([over] if over else [])))
@@ -273,18 +275,12 @@ class ConformanceRun:
         )
 
 
-def _left_out(group: Group, backend: Backend) -> GroupReport | None:
+def _left_out(group: Group, backend: Backend, place: Place) -> GroupReport | None:
     """Return the report of a group that cannot run; None for one that can."""
-    refused = _refusals(group.features, backend)
+    refused = place.refusals(backend.capabilities, *group.features)
     if refused:
         return _group_report(group, CheckStatus.NOT_SUPPORTED, "; ".join(refused))
     return _group_report(group, CheckStatus.SKIPPED, group.lacks) if group.lacks else None
-
-
-def _refusals(features: Sequence[Feature], backend: Backend) -> tuple[str, ...]:
-    """Return why a platform cannot do what some features stand for."""
-    refused = backend.capabilities.refused
-    return tuple(f"{feature.value}: {refused[feature]}" for feature in features if feature in refused)
 
 
 def _group_report(
@@ -299,9 +295,10 @@ def _group_report(
     )
 
 
-def _current_user(backend: Backend) -> str:
+def _current_user(backend: Backend, place: Place) -> str:
     """Return the principal that runs the statements; empty where the platform has no rights to give."""
-    if backend.capabilities.refused.keys() >= {Feature.GRANTS, Feature.OWNERS, Feature.SCHEMA_METADATA}:
+    rights = (Feature.GRANTS, Feature.OWNERS, Feature.SCHEMA_METADATA)
+    if len(place.refusals(backend.capabilities, *rights)) == len(rights):
         return ""
     ((user,),) = (row.values() for row in backend.runner.run(sql_current_user()))
     return str(user)

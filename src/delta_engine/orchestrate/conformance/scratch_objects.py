@@ -127,7 +127,7 @@ def earlier_leftovers(backend: Backend, place: Place, listed: Iterable[Qualified
 def _drops(backend: Backend, place: Place, run_id: str, names: Sequence[QualifiedName]) -> Iterator[str]:
     then = replace(place, run_id=run_id)
     yield from (drop_statement(backend, name) for name in names)
-    if Feature.ROW_FILTERS not in backend.capabilities.refused:
+    if not place.refusals(backend.capabilities, Feature.ROW_FILTERS):
         yield from (sql_drop_function(then.function(name)) for name in _FUNCTIONS)
-    if Feature.SCHEMA_METADATA not in backend.capabilities.refused:
+    if not place.refusals(backend.capabilities, Feature.SCHEMA_METADATA):
         yield sql_drop_empty_schema(then.scratch_schema.catalog, then.scratch_schema.schema)
