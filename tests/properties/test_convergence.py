@@ -68,7 +68,7 @@ class DyingRunner:
     def run(self, sql: str) -> Sequence[Row]:
         """Run a statement."""
         if not self._left:
-            raise StatementError("the run is dead", sql=sql, error_class=None)
+            raise StatementError("the run is dead", sql=sql, error_class=None, is_outcome_unknown=True)
         self._left -= 1
         return self._catalog.run(sql)
 
