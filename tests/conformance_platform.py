@@ -102,7 +102,7 @@ class ConformancePlatform:
         return rows
 
     def leftovers(self) -> list[str]:
-        """Return what there is that somebody has to drop."""
+        """Return the scratch objects that are there, and the tables beside them."""
         schemas = [name for name in self.catalog.schemas if name != TARGET]
         return [*self.catalog.tables, *sorted(self.functions), *schemas]
 

@@ -121,6 +121,14 @@ def test_the_page_says_everything() -> None:
     assert found >= 20
 
 
+def test_what_failed_comes_first_and_is_open() -> None:
+    report = report_saying("x")
+    agreed = replace(report.groups[0], name="an agreed group", status=CheckStatus.AGREED, steps=())
+    html = conformance_html(replace(report, groups=(agreed, *report.groups)))
+    assert html.index("<h3>tags</h3>") < html.index("<h3>an agreed group</h3>")
+    assert "<details open><summary>1 statement</summary>" in html
+
+
 def test_the_same_report_is_the_same_page() -> None:
     assert conformance_html(report_saying("x")) == conformance_html(report_saying("x"))
 

@@ -1,4 +1,4 @@
-"""Takes out of a report what nobody outside may see: secrets, the principal, the workspace, and where files are."""
+"""Takes out of a report what must not leave the workspace: secrets, the principal, the host, and where files are."""
 
 from __future__ import annotations
 
