@@ -10,6 +10,7 @@ import pytest
 from delta_engine.report.drift_html import drift_html
 from tests.awkward_drift_reports import hostile_report, huge_report
 from tests.browser.conftest import Open
+from tests.browser.pages import PHONE, violations
 from tests.drift_reports import empty_report, full_report, past_runs
 from tests.machine import slowness
 
@@ -28,7 +29,6 @@ FOCUSED = """(() => {
   const isSeen = element === document.body || style.outlineStyle !== "none" || style.boxShadow !== "none";
   return {id: element.id, text: element.innerText.trim(), isSeen};
 })()"""
-PHONE = {"width": 390, "height": 844}
 
 
 def visible_items(page: Page) -> int:
@@ -37,13 +37,6 @@ def visible_items(page: Page) -> int:
 
 def background(page: Page) -> str:
     return str(page.evaluate("getComputedStyle(document.body).backgroundColor"))
-
-
-def violations(page: Page) -> list[str]:
-    from axe_playwright_python.sync_playwright import Axe
-
-    found = Axe().run(page).response["violations"]
-    return [f"{one['id']}: {node['html'][:120]}" for one in found for node in one["nodes"]]
 
 
 def test_filters_show_what_they_name(open_page: Open) -> None:

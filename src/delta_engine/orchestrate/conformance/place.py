@@ -65,8 +65,8 @@ class Place:
 
     def refusals(self, capabilities: Capabilities, *features: Feature) -> tuple[str, ...]:
         """Return why a platform cannot do here what some features stand for; empty if it can."""
-        refused = capabilities.refused
-        return tuple(f"{feature.value}: {refused[feature]}" for feature in features if feature in refused)
+        reasons = {feature: capabilities.refusal(feature, self.catalog) for feature in features}
+        return tuple(f"{feature.value}: {reason}" for feature, reason in reasons.items() if reason)
 
     def _named(self, name: str) -> str:
         return f"{PREFIX}{self.run_id}_{name}"

@@ -90,7 +90,7 @@ class SchemaWalk:
             raise
         except ApplyFailedError as error:
             failures = [one.failure for one in error.schemas if one.failure]
-            is_unmade = before is None and all(one.error_class for one in failures)
+            is_unmade = before is None and not any(one.is_outcome_unknown for one in failures)
             self.objects.has_schema = not is_unmade
             messages = tuple(one.message for one in failures)
             return StepReport(name=name, status=CheckStatus.REFUSED, actions=actions, differences=messages)

@@ -93,6 +93,7 @@ def _two_merges(scene: Scene) -> Answer:
         {"serial": int},
         "A scratch table of a conformance run",
         one_of_several="Drop the scratch table:",
+        pause=scene.control.pause,
     )
     together = Barrier(2)
 

@@ -1,0 +1,38 @@
+"""The conformance report's page in a real browser."""
+
+from __future__ import annotations
+
+import pytest
+
+from delta_engine.report.conformance_html import conformance_html
+from tests.awkward_drift_reports import HOSTILE_TEXTS
+from tests.browser.conftest import Open
+from tests.browser.pages import PHONE, violations
+from tests.conformance_reports import report_saying
+
+pytestmark = pytest.mark.browser
+
+LONG = "a" * 400
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing(open_page: Open, scheme: str) -> None:
+    assert violations(open_page(conformance_html(report_saying("words")), color_scheme=scheme)) == []
+
+
+@pytest.mark.parametrize("text", [LONG, *HOSTILE_TEXTS])
+def test_no_text_makes_the_page_wider_or_becomes_markup(open_page: Open, text: str) -> None:
+    page = open_page(conformance_html(report_saying(text)), viewport=PHONE)
+    assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
+    assert page.locator("script").count() == 0
+
+
+def test_statements_close_and_open_from_the_keyboard(open_page: Open) -> None:
+    page = open_page(conformance_html(report_saying("words")))
+    summary = page.locator("details[open] > summary").first
+    statements = summary.locator("xpath=..")
+    summary.focus()
+    page.keyboard.press("Enter")
+    assert statements.get_attribute("open") is None
+    page.keyboard.press("Enter")
+    assert statements.get_attribute("open") is not None
