@@ -200,7 +200,7 @@ def test_many_warnings_are_counted(catalog: Catalog) -> None:
     plan = TablePlanner().plan(models, observed, {})
     found = list(rights_warnings(SqlPrincipalReader(catalog), plan, observed))
     assert len(found) == 11
-    assert found[-1] == "2 further rights may be missing: `delta-engine doctor` lists them"
+    assert found[-1] == "2 further rights may be missing: `delta-engine -e ENV doctor` lists them"
 
 
 def test_a_renamed_table_has_its_rights_under_the_former_name(catalog: Catalog) -> None:

@@ -16,6 +16,7 @@ from delta_engine.errors import InvalidModelError, UnsafePlanError
 from delta_engine.models import Column, ColumnMask, RowFilter, Table
 from delta_engine.orchestrate.project import load_rules
 from delta_engine.policy import Allowance, Policy
+from delta_engine.validation.capability_rules import SupportedChanges
 from delta_engine.validation.governance_rules import NoUnallowedExposure
 from delta_engine.validation.plan_rules import NoUnallowedColumnDrops, NoUnallowedSchemas
 from delta_engine.validation.rules import ModelRule, PlanRule
@@ -184,4 +185,4 @@ def test_default_rules_that_are_assigned_hold_in_projects_too(
     assert "  NoModels: Nothing is declared.\n" in listed
     assert listed.endswith("plans:\n  NoPlans: Nothing is changed.\n")
     loaded = load_rules(load_settings(project / "conf", "local"))
-    assert [type(rule) for rule in loaded.plans] == [NoPlans]
+    assert [type(rule) for rule in loaded.plans] == [NoPlans, SupportedChanges]
