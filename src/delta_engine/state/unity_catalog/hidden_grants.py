@@ -23,6 +23,10 @@ from delta_engine.state.unity_catalog.table_states import grants
 _OWN = "OWN"
 """How legacy metastores list the owner, which is no grant."""
 
+_HOLDERS_OF_SCHEMAS = frozenset({"CATALOG", "METASTORE"})
+_HOLDERS_OF_TABLES = _HOLDERS_OF_SCHEMAS | {"SCHEMA", "DATABASE"}
+"""The types of objects from which tables and schemas inherit grants."""
+
 _NONE: frozenset[str] = frozenset()
 
 
@@ -53,7 +57,7 @@ def granted_rows(
 ) -> Mapping[str, Sequence[Row]]:
     """Return the grants of tables and schemas by key, as rows of the views.
 
-    They are what the views show. Where that lacks an expected privilege, they are what SHOW GRANTS says; a principal
+    They are what the views show. Where that lacks an expected privilege, the answer of SHOW GRANTS is added. A principal
     that may not run it on an object keeps what the views show.
 
     Args:
@@ -84,28 +88,29 @@ def _shows(securable: Securable, expected: Grants) -> bool:
 
 
 def _asked(securable: Securable, runner: SqlRunner) -> Sequence[Row]:
-    """Return what SHOW GRANTS says was granted on the object itself.
+    """Return what the views show, and what SHOW GRANTS says was granted on the object itself.
 
-    Other rows come from what holds the object, and have the type of that (Databricks' SQL reference, "SHOW GRANTS":
+    Rows that come from what holds the object have the type of that (Databricks' SQL reference, "SHOW GRANTS":
     `objectType` is what the permission is attached to; a schema is also called DATABASE there).
     """
     match securable.name:
         case QualifiedName() as table:
-            sql, types = f"TABLE {CatalogAddressing().table(table)}", {"TABLE"}
+            sql, holders = f"TABLE {CatalogAddressing().table(table)}", _HOLDERS_OF_TABLES
         case SchemaName(catalog, schema):
-            sql, types = f"SCHEMA {sql_schema(catalog, schema)}", {"SCHEMA", "DATABASE"}
+            sql, holders = f"SCHEMA {sql_schema(catalog, schema)}", _HOLDERS_OF_SCHEMAS
     try:
         rows = runner.run(sql_show_grants(sql))
     except StatementError as error:
         if is_forbidden(error) or is_missing_table(error):
             return securable.shown
         raise
-    return [
+    told = [
         {
             "grantee": spelled(row, "Principal", "principal"),
             "privilege_type": spelled(row, "ActionType", "actionType"),
         }
         for row in rows
-        if str(spelled(row, "ObjectType", "objectType")).upper() in types
+        if str(spelled(row, "ObjectType", "objectType")).upper() not in holders
         and spelled(row, "ActionType", "actionType") != _OWN
     ]
+    return [*securable.shown, *told]

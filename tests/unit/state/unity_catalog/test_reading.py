@@ -137,6 +137,41 @@ def test_show_grants_tells_of_the_object_itself(spelled: Callable[[str], str]) -
     assert dict(state.schema_states["dev.silver"].grants) == {"r": ("USE SCHEMA",)}
 
 
+def granted(*found: tuple[str | None, str, str | None]) -> list[Row]:
+    """Return an answer of SHOW GRANTS."""
+    return [dict(zip(("Principal", "ActionType", "ObjectType"), row, strict=True)) for row in found]
+
+
+SHOWN: dict[str, Answer] = {
+    "table_privileges": [{**TABLE, "grantee": "a", "privilege_type": "MODIFY"}],
+    "schema_privileges": [{"schema_name": "silver", "grantee": "a", "privilege_type": "CREATE_TABLE"}],
+}
+GRANTED_TABLE = replace(orders(), grants={"r": ("SELECT",)})
+GRANTED_SCHEMA = Schema("dev", "silver", grants={"r": ["USE SCHEMA"]})
+
+
+@pytest.mark.parametrize("kind", ["TABLE", "STREAMING_TABLE", "table", None])
+def test_show_grants_adds_to_what_the_views_show(kind: str | None) -> None:
+    above = (("all", "BROWSE", "CATALOG"), ("all", "BROWSE", "METASTORE"))
+    texts: dict[str, Answer] = {
+        "AS JSON": document(*PLAIN),
+        "ON TABLE": granted(
+            ("r", "SELECT", kind), ("s", "SELECT", "SCHEMA"), ("s", "SELECT", "database"), *above
+        ),
+        "ON SCHEMA": granted(("r", "USE SCHEMA", None), *above),
+    }
+    state = UnityCatalogReader(unity(SHOWN, texts)).snapshot([GRANTED_TABLE], [GRANTED_SCHEMA])
+    assert dict(state.table(ORDERS).grants) == {"a": ("MODIFY",), "r": ("SELECT",)}
+    assert dict(state.schema_states["dev.silver"].grants) == {"a": ("CREATE TABLE",), "r": ("USE SCHEMA",)}
+
+
+def test_an_empty_answer_of_show_grants_takes_nothing_away() -> None:
+    runner = unity(SHOWN, {"AS JSON": document(*PLAIN), "SHOW GRANTS": []})
+    state = UnityCatalogReader(runner).snapshot([GRANTED_TABLE], [GRANTED_SCHEMA])
+    assert dict(state.table(ORDERS).grants) == {"a": ("MODIFY",)}
+    assert dict(state.schema_states["dev.silver"].grants) == {"a": ("CREATE TABLE",)}
+
+
 def test_show_grants_that_fails_is_an_error() -> None:
     failed = StatementError("no", sql="", error_class="INTERNAL_ERROR")
     runner = unity({}, {"AS JSON": document(*PLAIN), "SHOW GRANTS": failed})
