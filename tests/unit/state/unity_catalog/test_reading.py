@@ -8,7 +8,7 @@ from datetime import datetime, timezone
 
 import pytest
 
-from delta_engine.errors import StatementError
+from delta_engine.errors import CatalogReadError, RefusalGroup, StatementError
 from delta_engine.models import (
     CheckConstraint,
     Column,
@@ -25,7 +25,15 @@ from delta_engine.state.states import ABSENT, Audit, RelationKind, SchemaState
 from delta_engine.state.unity_catalog_reader import UnityCatalogReader
 from tests.builders import ORDERS, orders
 from tests.fakes.unity_catalog import FakeUnityCatalog
-from tests.recorded_catalog import Answer, constraint_row, key_rows, reference_row, schema_row, table_row
+from tests.recorded_catalog import (
+    Answer,
+    column_rows,
+    constraint_row,
+    key_rows,
+    reference_row,
+    schema_row,
+    table_row,
+)
 from tests.unit.state.unity_catalog.catalogs import PLAIN, TABLE, TAGGED, document, unity
 
 
@@ -172,11 +180,65 @@ def test_an_empty_answer_of_show_grants_takes_nothing_away() -> None:
     assert dict(state.schema_states["dev.silver"].grants) == {"a": ("CREATE TABLE",)}
 
 
-def test_show_grants_that_fails_is_an_error() -> None:
-    failed = StatementError("no", sql="", error_class="INTERNAL_ERROR")
-    runner = unity({}, {"AS JSON": document(*PLAIN), "SHOW GRANTS": failed})
-    with pytest.raises(StatementError, match="no"):
-        UnityCatalogReader(runner).snapshot([replace(orders(), grants={"r": ("SELECT",)})])
+def refusing(condition: str | None, *, is_outcome_unknown: bool = False) -> StatementError:
+    return StatementError(
+        "no", sql="SHOW GRANTS", error_class=condition, is_outcome_unknown=is_outcome_unknown
+    )
+
+
+@pytest.mark.parametrize("condition", ["INTERNAL_ERROR", "PARSE_SYNTAX_ERROR", "PERMISSION_DENIED", None])
+def test_show_grants_that_is_refused_leaves_what_the_views_show(condition: str | None) -> None:
+    texts: dict[str, Answer] = {
+        "AS JSON": document(*PLAIN),
+        "ON TABLE": refusing(condition),
+        "ON SCHEMA": granted(("r", "USE SCHEMA", "SCHEMA")),
+    }
+    state = UnityCatalogReader(unity(SHOWN, texts)).snapshot([GRANTED_TABLE], [GRANTED_SCHEMA])
+    assert dict(state.table(ORDERS).grants) == {"a": ("MODIFY",)}
+    assert dict(state.schema_states["dev.silver"].grants) == {"a": ("CREATE TABLE",), "r": ("USE SCHEMA",)}
+
+
+@pytest.mark.parametrize(
+    "failed",
+    [
+        refusing(None, is_outcome_unknown=True),
+        refusing("TEMPORARILY_UNAVAILABLE"),
+        refusing("TOO_MANY_REQUESTS"),
+    ],
+)
+def test_show_grants_that_may_pass_in_a_while_is_an_error(failed: StatementError) -> None:
+    runner = unity(SHOWN, {"AS JSON": document(*PLAIN), "SHOW GRANTS": failed})
+    with pytest.raises(StatementError) as caught:
+        UnityCatalogReader(runner).snapshot([GRANTED_TABLE])
+    assert caught.value is failed
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        {"Principal": "r", "ActionType": "SELECT"},
+        {"grantee": "r", "privilege": "SELECT", "ObjectType": "TABLE"},
+        *granted((None, "SELECT", "TABLE")),
+    ],
+)
+def test_an_answer_of_show_grants_in_another_shape_refuses_its_object_alone(row: Row) -> None:
+    texts: dict[str, Answer] = {"`a`": [row], "ON SCHEMA": [row], "SHOW GRANTS": []}
+    runner = unity(
+        {
+            "tables": [table_row("a"), table_row("b")],
+            "columns": [*column_rows(*PLAIN, name="a"), *column_rows(*PLAIN, name="b")],
+        },
+        {"AS JSON": document(*PLAIN), **texts},
+    )
+    models = [replace(GRANTED_TABLE, table_name=name) for name in "ab"]
+    with pytest.raises(CatalogReadError) as of_table:
+        UnityCatalogReader(runner).snapshot(models)
+    assert of_table.value.table == "dev.silver.a"
+    assert of_table.value.reason.startswith("SHOW GRANTS ON TABLE `dev`.`silver`.`a` answers in another form")
+    with pytest.raises(RefusalGroup) as of_both:
+        UnityCatalogReader(runner).snapshot(models, [GRANTED_SCHEMA])
+    assert [one.table for one in of_both.value.refusals] == ["dev.silver.a", None]
+    assert "SHOW GRANTS ON SCHEMA `dev`.`silver` answers" in str(of_both.value)
 
 
 def test_all_privileges_stand_for_those_named_beside_them() -> None:
