@@ -243,7 +243,7 @@ _FORMS: Final = tuple(
     re.compile(form, re.MULTILINE)
     for form in (
         rf"\A{_PREFIX}\[(?P<name>{_NAME}(?:\.{_NAME})*)\]",
-        rf"\[[^\]\n]*\bErrorClass=(?P<name>{_NAME}(?:\.{_NAME})*)[^\]\n]*\]",
+        rf"\A{_PREFIX}\[[^\]\n]*\bErrorClass=(?P<name>{_NAME}(?:\.{_NAME})*)[^\]\n]*\]",
         rf"\A{_PREFIX}(?P<name>[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+): ",
     )
 )
@@ -302,12 +302,12 @@ def statement_error(
     found = [condition, *(_condition(one, has_data=has_data) for one in chain)]
     place = next((n for n, one in enumerate(found) if one and not one.startswith(_SAYS_LITTLE)), None)
     speaker = chain[-1] if place is None else chain[max(place - 1, 0)]
-    state = _SQL_STATE.search(words)
+    states = _SQL_STATE.findall(_QUOTED.sub("", words))
     return StatementError(
         _with_cause(words, speaker),
         sql=sql,
         error_class=found[place] if place is not None else next(filter(None, found), None) or code,
-        sql_state=sql_state or (state[1] if state else None),
+        sql_state=sql_state or (states[-1] if states else None),
         exceptions=[match[1] for one in chain if (match := _EXCEPTION.match(one))],
         is_outcome_unknown=is_outcome_unknown,
     )

@@ -16,6 +16,7 @@ from delta_engine.error_conditions import (
     is_forbidden,
     is_missing_catalog,
     is_missing_class,
+    is_missing_table,
     is_unreachable,
     statement_error,
     transience,
@@ -144,6 +145,34 @@ def test_conditions_and_states_are_read_off_the_words(
 ) -> None:
     error = statement_error(text, sql="S")
     assert (error.error_class, error.sql_state) == (condition, state)
+
+
+def test_the_form_of_the_service_stands_first_and_not_in_the_words_of_users() -> None:
+    words = "tag '[x ErrorClass=TABLE_DOES_NOT_EXIST]' is not yours"
+    denied = statement_error(f"(a.b.UnauthorizedAccessException) PERMISSION_DENIED: {words}", sql="S")
+    assert (denied.error_class, is_missing_table(denied), is_forbidden(denied)) == (
+        "PERMISSION_DENIED",
+        False,
+        True,
+    )
+    assert statement_error(words, sql="S", code="BAD_REQUEST").error_class == "BAD_REQUEST"
+    for prefix in ("", "a.b.ServiceException: ", "Error running query: ", "SparkException: (a.b.X) "):
+        text = f"{prefix}[RequestId=1 ErrorClass=TABLE_DOES_NOT_EXIST.RPC] no"
+        assert is_missing_table(statement_error(text, sql="S"))
+
+
+@pytest.mark.parametrize(
+    ("text", "state"),
+    [
+        ("[DELTA_Y] no comment 'SQLSTATE: 42501' SQLSTATE: 22000", "22000"),
+        ("[DELTA_Y] no SQLSTATE: 42501 in it. SQLSTATE: 22000", "22000"),
+        ("[DELTA_Y] no SQLSTATE: 22000\n== SQL ==\nCOMMENT ON TABLE t IS 'SQLSTATE: 42501'", "22000"),
+        ("[DELTA_Y] no comment 'SQLSTATE: 42501'", None),
+        ("[DELTA_Y] can't use `it's`. SQLSTATE: 22000 (line 1, pos 2)", "22000"),
+    ],
+)
+def test_the_last_sql_state_that_no_user_wrote_counts(text: str, state: str | None) -> None:
+    assert statement_error(text, sql="S").sql_state == state
 
 
 def test_what_comes_as_data_counts_before_the_words_unless_it_says_little() -> None:
