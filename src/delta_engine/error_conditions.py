@@ -130,6 +130,22 @@ _UNSUPPORTED: Final = (
 )
 
 
+_KNOWN: Final = (
+    *_MISSING_TABLE,
+    *_MISSING_CATALOG,
+    *_MISSING_SCHEMA,
+    *_EXISTING_TABLE,
+    *_EXISTING_SCHEMA,
+    *_COMMIT_CONFLICTS,
+    *_CREATION_RACES,
+    *_THROTTLED,
+    *_UNAVAILABLE,
+    *_FORBIDDEN,
+    *_UNSUPPORTED,
+)
+"""Beginnings of all conditions that mean something to the engine."""
+
+
 class Transience(Enum):
     """Why a refused statement may pass in a while."""
 
@@ -150,6 +166,11 @@ def transience(error: StatementError) -> Transience | None:
     if _names(error) & _UNAVAILABLE:
         return Transience.UNAVAILABLE
     return Transience.CONFLICT if (error.error_class or "").startswith(_COMMIT_CONFLICTS) else None
+
+
+def is_known(error: StatementError) -> bool:
+    """Whether an error has a condition that means something to the engine, so that its name is no accident."""
+    return any(name.startswith(_KNOWN) for name in _names(error))
 
 
 def is_unsupported(error: StatementError) -> bool:
