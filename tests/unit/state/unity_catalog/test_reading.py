@@ -173,6 +173,13 @@ def test_show_grants_adds_to_what_the_views_show(kind: str | None) -> None:
     assert dict(state.schema_states["dev.silver"].grants) == {"a": ("CREATE TABLE",), "r": ("USE SCHEMA",)}
 
 
+def test_one_principal_in_two_spellings_holds_all_its_grants() -> None:
+    answer = granted(("A", "SELECT", "TABLE"), ("r", "SELECT", "TABLE"))
+    runner = unity(SHOWN, {"AS JSON": document(*PLAIN), "SHOW GRANTS": answer})
+    found = UnityCatalogReader(runner).snapshot([GRANTED_TABLE]).table(ORDERS)
+    assert dict(found.grants) == {"a": ("MODIFY", "SELECT"), "r": ("SELECT",)}
+
+
 def test_an_empty_answer_of_show_grants_takes_nothing_away() -> None:
     runner = unity(SHOWN, {"AS JSON": document(*PLAIN), "SHOW GRANTS": []})
     state = UnityCatalogReader(runner).snapshot([GRANTED_TABLE], [GRANTED_SCHEMA])
