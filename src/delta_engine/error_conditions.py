@@ -130,6 +130,22 @@ _UNSUPPORTED: Final = (
 )
 
 
+_KNOWN: Final = (
+    *_MISSING_TABLE,
+    *_MISSING_CATALOG,
+    *_MISSING_SCHEMA,
+    *_EXISTING_TABLE,
+    *_EXISTING_SCHEMA,
+    *_COMMIT_CONFLICTS,
+    *_CREATION_RACES,
+    *_THROTTLED,
+    *_UNAVAILABLE,
+    *_FORBIDDEN,
+    *_UNSUPPORTED,
+)
+"""Beginnings of all conditions that mean something to the engine."""
+
+
 class Transience(Enum):
     """Why a refused statement may pass in a while."""
 
@@ -150,6 +166,11 @@ def transience(error: StatementError) -> Transience | None:
     if _names(error) & _UNAVAILABLE:
         return Transience.UNAVAILABLE
     return Transience.CONFLICT if (error.error_class or "").startswith(_COMMIT_CONFLICTS) else None
+
+
+def is_known(error: StatementError) -> bool:
+    """Whether an error has a condition that means something to the engine, so that its name is no accident."""
+    return any(name.startswith(_KNOWN) for name in _names(error))
 
 
 def is_unsupported(error: StatementError) -> bool:
@@ -243,15 +264,23 @@ _FORMS: Final = tuple(
     re.compile(form, re.MULTILINE)
     for form in (
         rf"\A{_PREFIX}\[(?P<name>{_NAME}(?:\.{_NAME})*)\]",
-        rf"\[[^\]\n]*\bErrorClass=(?P<name>{_NAME}(?:\.{_NAME})*)[^\]\n]*\]",
+        rf"\A{_PREFIX}\[[^\]\n]*\bErrorClass=(?P<name>{_NAME}(?:\.{_NAME})*)[^\]\n]*\]",
         rf"\A{_PREFIX}(?P<name>[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+): ",
-        rf'"error_code"\s*:\s*"(?P<name>{_NAME})"',
     )
 )
+_IN_JSON: Final = re.compile(rf'"error_code"\s*:\s*"({_NAME})"')
 _SQL_STATE: Final = re.compile(r"\bSQLSTATE: ?([0-9A-Z]{5})\b")
 
+_QUOTED: Final = re.compile(
+    r"\n== SQL\b[^\n]*==.*|(?<!\w)(?P<quote>['`]).*?(?:(?P=quote)(?!\w)|\Z)", re.DOTALL
+)
+"""The statement, names and texts inside a platform's words: they are the user's. Quotes inside of words are
+apostrophes; a text without an end was cut off."""
+_DOUBLY_QUOTED: Final = re.compile(r'(?<!\w)".*?(?:"(?!\w)|\Z)', re.DOTALL)
+
 _HTTP: Final = re.compile(
-    r"(?:\bHTTP(?:/[\d.]+)?|\bstatus(?: code)?|\bcall failed with|\bresponse code)(?: error)?[ :=(]{1,3}(\d{3})\b"
+    r"(?:\bHTTP(?:/[\d.]+)?(?: status)?(?: code)?|\bstatus code|\bcall failed with|\bresponse code)"
+    r"(?: error)?[ :=(]{1,3}(\d{3})\b"
     r"|\b(\d{3}) (?:Client Error|Server Error|Too Many Requests|Service Unavailable)",
     re.IGNORECASE,
 )
@@ -290,30 +319,40 @@ def statement_error(
     """
     words = _STACK.split(_BOILERPLATE.sub("", text, count=1), maxsplit=1)[0].strip()
     chain = [words, *(one.strip() for one in _CAUSE.findall(text))]
-    said = [_condition(one) for one in chain]
-    found = [condition, *said]
+    has_data = bool(condition or code)
+    found = [condition, *(_condition(one, has_data=has_data) for one in chain)]
     place = next((n for n, one in enumerate(found) if one and not one.startswith(_SAYS_LITTLE)), None)
     speaker = chain[-1] if place is None else chain[max(place - 1, 0)]
-    state = _SQL_STATE.search(words)
+    states = _SQL_STATE.findall(_QUOTED.sub("", words))
     return StatementError(
         _with_cause(words, speaker),
         sql=sql,
         error_class=found[place] if place is not None else next(filter(None, found), None) or code,
-        sql_state=sql_state or (state[1] if state else None),
+        sql_state=sql_state or (states[-1] if states else None),
         exceptions=[match[1] for one in chain if (match := _EXCEPTION.match(one))],
         is_outcome_unknown=is_outcome_unknown,
     )
 
 
-def _condition(words: str) -> str | None:
-    """Return the condition that one exception's words have, in any of the forms."""
+def _condition(words: str, *, has_data: bool) -> str | None:
+    """Return the condition that one exception's words have, in any of the forms.
+
+    Args:
+        words: the exception's words.
+        has_data: whether a condition or a code came as data, which counts more than an HTTP status in the words.
+    """
     for form in _FORMS:
         if match := form.search(words):
             return match["name"]
+    outside = _QUOTED.sub("", words)
+    if match := _IN_JSON.search(outside):
+        return match[1]
     exception = _EXCEPTION.match(words)
     known = _OF_EXCEPTION.get(exception[1].rpartition(".")[2]) if exception else None
-    status = _HTTP.search(words)
-    return known or (_OF_HTTP.get(status[1] or status[2]) if status else None)
+    if known or has_data:
+        return known
+    status = _HTTP.search(_DOUBLY_QUOTED.sub("", outside))
+    return _OF_HTTP.get(status[1] or status[2]) if status else None
 
 
 def _with_cause(head: str, cause: str) -> str:

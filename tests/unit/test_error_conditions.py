@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import TypedDict
 
 import pytest
 
@@ -15,6 +16,7 @@ from delta_engine.error_conditions import (
     is_forbidden,
     is_missing_catalog,
     is_missing_class,
+    is_missing_table,
     is_unreachable,
     statement_error,
     transience,
@@ -81,6 +83,13 @@ def test_what_may_pass_in_a_while_is_known_in_each_form(form: str) -> None:
     assert found("DELTA_METADATA_CHANGED") is Transience.CONFLICT
 
 
+class DataOfRefusals(TypedDict, total=False):
+    """What a platform tells of a refusal besides its words."""
+
+    condition: str
+    code: str
+
+
 STACK = "\n\tat org.apache.spark.sql.catalyst.A.b(A.scala:1)\n\tat java.base/java.lang.Thread.run(Thread.java:840)\n"
 PY4J = "An error occurred while calling o91.sql.\n: "
 
@@ -138,6 +147,34 @@ def test_conditions_and_states_are_read_off_the_words(
     assert (error.error_class, error.sql_state) == (condition, state)
 
 
+def test_the_form_of_the_service_stands_first_and_not_in_the_words_of_users() -> None:
+    words = "tag '[x ErrorClass=TABLE_DOES_NOT_EXIST]' is not yours"
+    denied = statement_error(f"(a.b.UnauthorizedAccessException) PERMISSION_DENIED: {words}", sql="S")
+    assert (denied.error_class, is_missing_table(denied), is_forbidden(denied)) == (
+        "PERMISSION_DENIED",
+        False,
+        True,
+    )
+    assert statement_error(words, sql="S", code="BAD_REQUEST").error_class == "BAD_REQUEST"
+    for prefix in ("", "a.b.ServiceException: ", "Error running query: ", "SparkException: (a.b.X) "):
+        text = f"{prefix}[RequestId=1 ErrorClass=TABLE_DOES_NOT_EXIST.RPC] no"
+        assert is_missing_table(statement_error(text, sql="S"))
+
+
+@pytest.mark.parametrize(
+    ("text", "state"),
+    [
+        ("[DELTA_Y] no comment 'SQLSTATE: 42501' SQLSTATE: 22000", "22000"),
+        ("[DELTA_Y] no SQLSTATE: 42501 in it. SQLSTATE: 22000", "22000"),
+        ("[DELTA_Y] no SQLSTATE: 22000\n== SQL ==\nCOMMENT ON TABLE t IS 'SQLSTATE: 42501'", "22000"),
+        ("[DELTA_Y] no comment 'SQLSTATE: 42501'", None),
+        ("[DELTA_Y] can't use `it's`. SQLSTATE: 22000 (line 1, pos 2)", "22000"),
+    ],
+)
+def test_the_last_sql_state_that_no_user_wrote_counts(text: str, state: str | None) -> None:
+    assert statement_error(text, sql="S").sql_state == state
+
+
 def test_what_comes_as_data_counts_before_the_words_unless_it_says_little() -> None:
     def condition(given: str, words: str) -> str | None:
         return statement_error(words, sql="S", condition=given).error_class
@@ -147,6 +184,39 @@ def test_what_comes_as_data_counts_before_the_words_unless_it_says_little() -> N
     assert condition("_LEGACY_ERROR_TEMP_1234", "no") == "_LEGACY_ERROR_TEMP_1234"
     assert statement_error("no", sql="S", code="BAD_REQUEST").error_class == "BAD_REQUEST"
     assert statement_error("[C] no", sql="S", code="BAD_REQUEST").error_class == "C"
+
+
+@pytest.mark.parametrize(
+    ("text", "data", "condition"),
+    [
+        (
+            "Failed to list by partition pruning predicates: (status = 503)",
+            {"condition": "_LEGACY_ERROR_TEMP_1205"},
+            "_LEGACY_ERROR_TEMP_1205",
+        ),
+        ("Failed to list by predicates: (status = 503)", {}, None),
+        ("Cannot set comment 'sent again after HTTP 429' on t", {"code": "BAD_REQUEST"}, "BAD_REQUEST"),
+        ("Tag value 'HTTP 403' is not allowed", {"code": "BAD_REQUEST"}, "BAD_REQUEST"),
+        ("No HTTP 503 without quotes", {"code": "BAD_REQUEST"}, "BAD_REQUEST"),
+        ("Cannot set comment 'sent again after HTTP 429' on t", {}, None),
+        ("Cannot set comment 'it''s HTTP 429, isn't it' on t", {}, None),
+        ("Cannot set comment 'sent again after HTTP 429 and cut", {}, None),
+        ('Cannot set comment "HTTP 429" on `HTTP 503`', {}, None),
+        ("No.\n== SQL (line 1, position 1) ==\nALTER TABLE t -- HTTP 429\n^^^", {}, None),
+        ("The users' server can't answer: HTTP 429", {}, "TOO_MANY_REQUESTS"),
+        ("Can't reach 'dev': HTTP status 503", {}, "SERVICE_UNAVAILABLE"),
+        ("Answered with status code: 503", {}, "SERVICE_UNAVAILABLE"),
+        ("""Comment 'x: {"error_code": "PERMISSION_DENIED"}' is too long""", {}, None),
+        ("""call failed with: 403 - {"message": "no 'x'", "error_code": "A_B"}""", {}, "A_B"),
+        (
+            """java.io.IOException: failed: 403 - {"error_code": "PERMISSION_DENIED"}""",
+            {"condition": "_LEGACY_ERROR_TEMP_1205"},
+            "PERMISSION_DENIED",
+        ),
+    ],
+)
+def test_words_of_users_are_no_conditions(text: str, data: DataOfRefusals, condition: str | None) -> None:
+    assert statement_error(text, sql="S", **data).error_class == condition
 
 
 def test_the_cause_that_has_the_condition_is_shown() -> None:

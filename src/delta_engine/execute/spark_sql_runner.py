@@ -10,7 +10,7 @@ from functools import cache
 from logging import LogRecord
 from typing import TYPE_CHECKING, Final
 
-from delta_engine.error_conditions import statement_error
+from delta_engine.error_conditions import is_known, statement_error
 from delta_engine.errors import StatementError
 from delta_engine.execute.retries import past_throttling
 from delta_engine.sql_runner import Row
@@ -29,8 +29,24 @@ _CALL_STATUS: Final = re.compile(
 _LOST: Final = frozenset({"UNAVAILABLE", "DEADLINE_EXCEEDED", "CANCELLED"})
 """Statuses of calls whose answer was lost: what they asked for may have been done."""
 
-_REFUSED: Final = frozenset({"PERMISSION_DENIED", "UNAUTHENTICATED", "RESOURCE_EXHAUSTED"})
+_THROTTLED: Final = "RESOURCE_EXHAUSTED"
+_REFUSED: Final = frozenset({"PERMISSION_DENIED", "UNAUTHENTICATED", _THROTTLED})
 """Statuses of calls that were turned away, which read as conditions."""
+
+_LOST_ANSWERS: Final = frozenset({"RETRIES_EXCEEDED", "RESPONSE_ALREADY_RECEIVED"})
+"""Conditions that the client of Spark Connect itself raises for answers that were lost: it gave up (before Spark 4.1),
+or the server forgot an operation that it had begun to answer (pyspark/sql/connect/client/reattach.py)."""
+
+_BARE_WORD: Final = re.compile(r"[A-Z][A-Z0-9_]*: ")
+"""What begins conditions and words of the network alike, such as `PROTOCOL_ERROR: …`."""
+
+MESSAGE_TOO_LARGE: Final = "MESSAGE_TOO_LARGE"
+_TOO_LARGE: Final = re.compile(
+    r"\bmessage larger than max\b|\bgRPC message exceeds maximum size\b", re.IGNORECASE
+)
+"""How gRPC words its limits for messages, with the status of throttling: "Received" and "Sent message larger than max"
+in Python (github.com/grpc/grpc/issues/35805), "gRPC message exceeds maximum size" on the server
+(github.com/grpc/grpc/issues/23388). The client, the server and proxies all have such limits, for both directions."""
 
 _CONTEXT_LOGGERS: Final = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
 _IS_RUNNING: ContextVar[bool] = ContextVar("is_running", default=False)
@@ -119,13 +135,15 @@ def _spark_error(error: PySparkException, sql: str) -> StatementError:
     get_status = getattr(error, "getGrpcStatusCode", None)
     status = get_status().name if get_status else ""
     condition = get()
+    if status == _THROTTLED and (too_large := _too_large_error(text, sql)):
+        return too_large
     return statement_error(
         text,
         sql=sql,
         condition=condition,
         sql_state=error.getSqlState(),
         code=status if status in _REFUSED else None,
-        is_outcome_unknown=status in _LOST or condition == "RETRIES_EXCEEDED",  # the latter before Spark 4.1
+        is_outcome_unknown=status in _LOST or condition in _LOST_ANSWERS,
     )
 
 
@@ -133,10 +151,29 @@ def _call_error(text: str, sql: str) -> StatementError:
     """Return the error of a statement whose call failed, from the words of gRPC."""
     found = _CALL_STATUS.search(text)
     status, words = (found[1], found[2] or found[1]) if found else ("UNKNOWN", text)
+    if status == _THROTTLED and (too_large := _too_large_error(words, sql)):
+        return too_large
     refusal = statement_error(words, sql=sql, code=status if status in _REFUSED else None)
-    if status not in _LOST and refusal.error_class is not None:
+    is_named = refusal.error_class is not None and (is_known(refusal) or not _BARE_WORD.match(words))
+    if status in _REFUSED or (is_named and status not in _LOST):
         return refusal
     return _lost_answer(words, sql)
+
+
+def _too_large_error(words: str, sql: str) -> StatementError | None:
+    """Return the error of a statement whose answer or request is over gRPC's limit; None if the words tell of none.
+
+    An answer that is too large is that of a statement that ran, and which of the two it was is not always told.
+    """
+    if not _TOO_LARGE.search(words):
+        return None
+    return StatementError(
+        "the answer or the statement is larger than the limit of the Spark Connect channel, and it may have run: "
+        + words,
+        sql=sql,
+        error_class=MESSAGE_TOO_LARGE,
+        is_outcome_unknown=True,
+    )
 
 
 def _java_error(error: Exception, sql: str) -> StatementError:

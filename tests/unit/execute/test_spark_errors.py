@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import NoReturn
 
 import pytest
 from py4j.protocol import Py4JError, Py4JJavaError, Py4JNetworkError, escape_new_line
-from pyspark.errors import AnalysisException, PySparkException
+from pyspark.errors import AnalysisException, PySparkException, PySparkRuntimeError
 from pyspark.logger import PySparkLogger
 
 from delta_engine.error_conditions import Transience, is_forbidden, is_missing_class, transience
 from delta_engine.errors import StatementError
-from delta_engine.execute.spark_sql_runner import SparkSqlRunner
+from delta_engine.execute.spark_sql_runner import MESSAGE_TOO_LARGE, SparkSqlRunner
 from delta_engine.stop import Stop, StoppedError
 from tests.error_forms import FORMS
 
@@ -147,8 +148,82 @@ def test_a_broken_connection_leaves_the_outcome_unknown() -> None:
         ConnectionRefusedError("refused"),
         TimeoutError("too long"),
         PySparkException(errorClass="RETRIES_EXCEEDED", message="[RETRIES_EXCEEDED] no more"),
+        PySparkRuntimeError(
+            errorClass="RESPONSE_ALREADY_RECEIVED",
+            messageParameters={"error_type": "INVALID_HANDLE.OPERATION_NOT_FOUND"},
+        ),
     ):
         assert refused(raised).is_outcome_unknown
+
+
+def failed_call(status: str, details: str) -> PySparkException:
+    """Return how a client of Spark Connect words a call that failed."""
+    return PySparkException(
+        f"<_MultiThreadedRendezvous of RPC that terminated with:\n\tstatus = StatusCode.{status}\n"
+        f'\tdetails = "{details}"\n\tdebug_error_string = "UNKNOWN: {details}"\n>'
+    )
+
+
+@pytest.mark.parametrize(
+    ("status", "details", "condition", "is_unknown"),
+    [
+        ("INTERNAL", "PROTOCOL_ERROR: connection reset by the other side", None, True),
+        ("INTERNAL", "STREAM_CLOSED: PERMISSION_DENIED", None, True),
+        ("UNKNOWN", "a.b.SomeException: SOME_CONDITION: no", "SOME_CONDITION", False),
+        ("UNKNOWN", "(a.b.SomeException) SOME_CONDITION: no", "SOME_CONDITION", False),
+        ("INTERNAL", "[SOME_CONDITION] no", "SOME_CONDITION", False),
+        ("INTERNAL", "PERMISSION_DENIED: You do not have permission to attach", "PERMISSION_DENIED", False),
+        ("INTERNAL", "INSUFFICIENT_PERMISSIONS: no", "INSUFFICIENT_PERMISSIONS", False),
+        ("INTERNAL", "TABLE_OR_VIEW_NOT_FOUND: no", "TABLE_OR_VIEW_NOT_FOUND", False),
+        ("INTERNAL", "DELTA_CONCURRENT_APPEND: no", "DELTA_CONCURRENT_APPEND", False),
+        ("INTERNAL", "RESOURCE_ALREADY_EXISTS: no", "RESOURCE_ALREADY_EXISTS", False),
+    ],
+)
+def test_a_word_of_the_network_is_no_refusal(
+    status: str, details: str, condition: str | None, is_unknown: bool
+) -> None:
+    error = refused(failed_call(status, details))
+    assert error.is_outcome_unknown is is_unknown
+    if not is_unknown:
+        assert error.error_class == condition
+
+
+class ConnectException(PySparkException):
+    """A failed call as Spark Connect 4.1 raises it."""
+
+    def __init__(self, words: str, status: str) -> None:
+        super().__init__(words)
+        self._status = status
+
+    def getGrpcStatusCode(self) -> SimpleNamespace:  # noqa: N802 - pyspark's name
+        return SimpleNamespace(name=self._status)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "Received message larger than max (5000000 vs. 4194304)",
+        "CLIENT: Sent message larger than max (5000000 vs. 4194304)",
+        "gRPC message exceeds maximum size 4194304: 5000000",
+    ],
+)
+def test_a_statement_with_a_message_that_is_too_large_may_have_run_and_is_not_sent_again(words: str) -> None:
+    status = "RESOURCE_EXHAUSTED"
+    for raised in (failed_call(status, words), ConnectException(words, status)):
+        session = RaisingSession(raised)
+        with pytest.raises(StatementError) as caught:
+            SparkSqlRunner(session, pause=lambda _seconds: None).run("SHOW TABLES")  # type: ignore[arg-type]  # all that it uses
+        assert session.statements == ["SHOW TABLES"]
+        assert (caught.value.error_class, caught.value.is_outcome_unknown) == (MESSAGE_TOO_LARGE, True)
+        assert caught.value.first_line.endswith(
+            f"limit of the Spark Connect channel, and it may have run: {words}"
+        )
+
+
+def test_a_call_that_is_turned_away_is_sent_again() -> None:
+    session = RaisingSession(failed_call("RESOURCE_EXHAUSTED", "too many streams"))
+    assert SparkSqlRunner(session, pause=lambda _seconds: None).run("SHOW TABLES") == []  # type: ignore[arg-type]  # all that it uses
+    assert session.statements == ["SHOW TABLES"] * 2
 
 
 def test_the_cause_of_what_pyspark_has_no_class_for_is_shown() -> None:

@@ -124,7 +124,11 @@ class CatalogReading:
         if not schemata:
             return Found(missing_schemas=missing)
         wanted, refusals = _readable(names, tables, schemata if directly else {})
-        with self._asking(wanted, schemata.keys(), details, expected) as (views, granted, answers):
+        with self._asking(wanted, schemata.keys(), details, expected) as (
+            views,
+            (granted, of_grants),
+            answers,
+        ):
             rows = {one.name.key: one for one in self._rows(wanted, tables, views, granted)}
             found = {
                 key: _state(rows[key], answer, directly=directly)
@@ -136,7 +140,11 @@ class CatalogReading:
             missing_schemas=missing,
             schemas=self._schema_states(schemata, views, granted),
             tables={key: one for key, one in states.items() if isinstance(one, TableState)},
-            refusals=[*refusals, *(one for one in states.values() if isinstance(one, CatalogReadError))],
+            refusals=[
+                *refusals,
+                *of_grants,
+                *(one for one in states.values() if isinstance(one, CatalogReadError)),
+            ],
             audits=self._audits(tables),
         )
 
@@ -154,11 +162,11 @@ class CatalogReading:
         schemas: Collection[str],
         details: TableDetailsReader,
         expected: Mapping[str, Grants],
-    ) -> Iterator[tuple[_Rows, _Granted, Iterator[Mapping[str, Answer]]]]:
+    ) -> Iterator[tuple[_Rows, tuple[_Granted, Sequence[RefusedError]], Iterator[Mapping[str, Answer]]]]:
         """Ask all that is left to ask, at the same time.
 
         Yields:
-            What the views say, the grants, and the answers about tables as they come.
+            What the views say, the grants and why others cannot be read, and the answers about tables as they come.
         """
         asked = (*OF_SCHEMAS, *OF_TABLES) if wanted else OF_SCHEMAS
         with asking(self._parallelism) as pool:

@@ -108,8 +108,13 @@ def _column(table: QualifiedName, node: exp.ColumnDef, expressions: Iterator[str
 
 
 _GENERATED = ("GENERATED", "ALWAYS", "AS", "(")
-_AFTER_DEFAULT = ("COMMENT", "COLLATE", "GENERATED", "MASK", "NOT")
-"""What may stand after the default in a column's definition; no default goes on with one of these."""
+_AFTER_DEFAULT = ("COMMENT", "COLLATE", "GENERATED", "NOT")
+"""What may stand after the default in a column's definition; no default goes on with one of these. Mask clauses are
+gone before, or the statement is refused."""
+
+_DEPTHS = {"(": 1, ")": -1}
+_IN_COLUMNS = 1
+"""The depth of parentheses at which columns are defined."""
 
 
 def _understandable(statement: str, *, knows_policies: bool) -> str:
@@ -118,17 +123,19 @@ def _understandable(statement: str, *, knows_policies: bool) -> str:
     Recent platforms show all three. Every column shows its own collation as well.
     """
     tokens, words = _tokens(statement)
-    kept, place, start = [], 0, 0
+    kept, place, start, depth = [], 0, 0, 0
     while place < len(words):
-        end = _end_of_clause(words, place, knows_policies=knows_policies)
+        end = _end_of_clause(words, place, depth, knows_policies=knows_policies)
         if end > place:
             kept.append(statement[start : tokens[place].start])
             start = tokens[end - 1].end + 1
+        else:
+            depth += _DEPTHS.get(words[place], 0)
         place = max(end, place + 1)
     return "".join(kept) + statement[start:]
 
 
-def _end_of_clause(words: Sequence[str], place: int, *, knows_policies: bool) -> int:
+def _end_of_clause(words: Sequence[str], place: int, depth: int, *, knows_policies: bool) -> int:
     """Return where such a clause ends that begins at a place; the place itself if none does."""
     match words[place : place + 3]:
         case ["DEFAULT", "COLLATION", *_]:
@@ -136,7 +143,12 @@ def _end_of_clause(words: Sequence[str], place: int, *, knows_policies: bool) ->
         case ["WITH", "ROW", "FILTER"] if knows_policies:
             name_ends = _end_of_name(words, place + 3)
             return _end_of_parentheses(words, name_ends + 1)  # ON (…)
-        case ["MASK", *_] if knows_policies and words[place - 1] not in ("(", ",", "<"):  # else a name
+        case ["MASK", after, *_] if (
+            knows_policies
+            and depth == _IN_COLUMNS
+            and after != "("  # else the function
+            and words[place - 1] not in ("(", ",", "<")  # else a name
+        ):
             name_ends = _end_of_name(words, place + 1)
             has_columns = tuple(words[name_ends : name_ends + 2]) == ("USING", "COLUMNS")
             return _end_of_parentheses(words, name_ends + 2) if has_columns else name_ends
@@ -154,7 +166,7 @@ def _end_of_name(words: Sequence[str], first: int) -> int:
 def _end_of_parentheses(words: Sequence[str], opening: int) -> int:
     depth = 0
     for place in range(opening, len(words)):
-        depth += {"(": 1, ")": -1}.get(words[place], 0)
+        depth += _DEPTHS.get(words[place], 0)
         if depth == 0:
             return place + 1
     return len(words)
@@ -196,7 +208,7 @@ def _end(words: Sequence[str], first: int, ends: Sequence[str] = ()) -> int:
     for place in range(first, len(words)):
         if depth == 0 and place > first and words[place] in (")", *ends):
             return place
-        depth += {"(": 1, ")": -1}.get(words[place], 0)
+        depth += _DEPTHS.get(words[place], 0)
     return len(words)
 
 

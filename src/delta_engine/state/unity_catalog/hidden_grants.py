@@ -11,17 +11,20 @@ from concurrent.futures import Executor
 from dataclasses import dataclass
 
 from delta_engine.addressing import CatalogAddressing
-from delta_engine.error_conditions import is_forbidden, is_missing_table
-from delta_engine.errors import StatementError
+from delta_engine.error_conditions import transience
+from delta_engine.errors import CatalogReadError, StatementError
 from delta_engine.model_parts import Grants, by_principal, joined_grants, without_implied
 from delta_engine.models import QualifiedName, Schema, SchemaName, Table
 from delta_engine.sql import sql_schema, sql_show_grants
 from delta_engine.sql_runner import Row, SqlRunner
-from delta_engine.state.unity_catalog.information_schema import spelled
 from delta_engine.state.unity_catalog.table_states import grants
 
 _OWN = "OWN"
 """How legacy metastores list the owner, which is no grant."""
+
+_HOLDERS_OF_SCHEMAS = frozenset({"CATALOG", "METASTORE"})
+_HOLDERS_OF_TABLES = _HOLDERS_OF_SCHEMAS | {"SCHEMA", "DATABASE"}
+"""The types of objects from which tables and schemas inherit grants."""
 
 _NONE: frozenset[str] = frozenset()
 
@@ -50,11 +53,11 @@ def expected_grants(models: Iterable[Table | Schema]) -> Mapping[str, Grants]:
 
 def granted_rows(
     securables: Sequence[Securable], expected: Mapping[str, Grants], runner: SqlRunner, pool: Executor
-) -> Mapping[str, Sequence[Row]]:
-    """Return the grants of tables and schemas by key, as rows of the views.
+) -> tuple[Mapping[str, Sequence[Row]], Sequence[CatalogReadError]]:
+    """Return the grants of tables and schemas by key, as rows of the views, and why those of others cannot be read.
 
-    They are what the views show. Where that lacks an expected privilege, they are what SHOW GRANTS says; a principal
-    that may not run it on an object keeps what the views show.
+    They are what the views show. Where that lacks an expected privilege, the answer of SHOW GRANTS is added. Where the
+    platform refuses SHOW GRANTS, they are what the views show.
 
     Args:
         securables: the tables and schemas.
@@ -63,16 +66,20 @@ def granted_rows(
         pool: where it runs, for all objects at the same time.
 
     Raises:
-        CatalogReadError: an answer has other columns than documented.
-        StatementError: the platform refused SHOW GRANTS for another reason than a lack of rights.
+        StatementError: SHOW GRANTS failed for a reason that may pass, or its answer was lost.
     """
     asked = {
         one.name.key: pool.submit(_asked, one, runner)
         for one in securables
         if one.name.key in expected and not _shows(one, expected[one.name.key])
     }
-    shown = {one.name.key: one.shown for one in securables}
-    return shown | {key: question.result() for key, question in asked.items()}
+    rows, refusals = {one.name.key: one.shown for one in securables}, []
+    for key, question in asked.items():
+        try:
+            rows[key] = question.result()
+        except CatalogReadError as refusal:
+            refusals.append(refusal)
+    return rows, refusals
 
 
 def _shows(securable: Securable, expected: Grants) -> bool:
@@ -84,28 +91,47 @@ def _shows(securable: Securable, expected: Grants) -> bool:
 
 
 def _asked(securable: Securable, runner: SqlRunner) -> Sequence[Row]:
-    """Return what SHOW GRANTS says was granted on the object itself.
+    """Return what the views show, and what SHOW GRANTS says was granted on the object itself.
 
-    Other rows come from what holds the object, and have the type of that (Databricks' SQL reference, "SHOW GRANTS":
+    Rows that come from what holds the object have the type of that (Databricks' SQL reference, "SHOW GRANTS":
     `objectType` is what the permission is attached to; a schema is also called DATABASE there).
     """
     match securable.name:
         case QualifiedName() as table:
-            sql, types = f"TABLE {CatalogAddressing().table(table)}", {"TABLE"}
+            sql, holders = f"TABLE {CatalogAddressing().table(table)}", _HOLDERS_OF_TABLES
         case SchemaName(catalog, schema):
-            sql, types = f"SCHEMA {sql_schema(catalog, schema)}", {"SCHEMA", "DATABASE"}
+            sql, holders = f"SCHEMA {sql_schema(catalog, schema)}", _HOLDERS_OF_SCHEMAS
+    sql = sql_show_grants(sql)
     try:
-        rows = runner.run(sql_show_grants(sql))
+        rows = runner.run(sql)
     except StatementError as error:
-        if is_forbidden(error) or is_missing_table(error):
-            return securable.shown
-        raise
+        if error.is_outcome_unknown or transience(error):
+            raise
+        return securable.shown
+    told = [_told(row, sql, securable.name) for row in rows]
     return [
-        {
-            "grantee": spelled(row, "Principal", "principal"),
-            "privilege_type": spelled(row, "ActionType", "actionType"),
-        }
-        for row in rows
-        if str(spelled(row, "ObjectType", "objectType")).upper() in types
-        and spelled(row, "ActionType", "actionType") != _OWN
+        *securable.shown,
+        *(
+            {"grantee": principal, "privilege_type": privilege}
+            for principal, privilege, kind in told
+            if str(kind).upper() not in holders and privilege != _OWN
+        ),
     ]
+
+
+def _told(row: Row, sql: str, name: QualifiedName | SchemaName) -> tuple[object, object, object]:
+    """Return the principal, the privilege and the type of object in a row of SHOW GRANTS.
+
+    Raises:
+        CatalogReadError: the row has other columns than documented, or no principal or privilege.
+    """
+    told = {column.lower(): value for column, value in row.items()}
+    principal, privilege = told.get("principal"), told.get("actiontype")
+    if principal is None or privilege is None or "objecttype" not in told:
+        raise CatalogReadError(
+            f"{sql} answers in another form than documented: a row has the columns {', '.join(row)}, "
+            "and Principal, ActionType and ObjectType are needed",
+            table=str(name) if isinstance(name, QualifiedName) else None,
+            way_out="Report it, or leave the grants of this object out of the models.",
+        )
+    return principal, privilege, told["objecttype"]

@@ -138,10 +138,12 @@ def tags(rows: Iterable[Row]) -> Mapping[str, str]:
 
 
 def grants(rows: Iterable[Row]) -> Grants:
-    """Return privileges by principal from the rows of a view of privileges."""
+    """Return privileges by principal, in its first spelling, from the rows of a view of privileges."""
     granted: dict[str, list[str]] = defaultdict(list)
+    spellings: dict[str, str] = {}
     for row in rows:
-        granted[str(row["grantee"])].append(str(row["privilege_type"]))
+        principal = str(row["grantee"])
+        granted[spellings.setdefault(principal.lower(), principal)].append(str(row["privilege_type"]))
     return to_grants(granted)
 
 

@@ -190,6 +190,7 @@ def test_generated_columns_are_looked_up_where_the_document_may_hide_them(
     [
         "CREATE TABLE t (a int) USING delta WITH ROW FILTER dev.f.g ON (a)",
         "CREATE TABLE t (a int MASK dev.f.g) USING delta",
+        "CREATE TABLE t (a int DEFAULT 1 MASK dev.f.g) USING delta",
         "CREATE TABLE t (a string COLLATE UNICODE) USING delta",
         "CREATE VIEW t AS SELECT 1",
     ],
@@ -240,6 +241,36 @@ def test_columns_and_fields_may_be_called_mask(name: str) -> None:
     )
     columns = declaration(ORDERS, statement, knows_policies=True).columns
     assert [column.name for column in columns] == [name, "s", "id"]
+
+
+@pytest.mark.parametrize("knows_policies", [True, False])
+def test_the_function_mask_is_no_mask_clause(knows_policies: bool) -> None:
+    statement = (
+        "CREATE TABLE t (x STRING, g STRING GENERATED ALWAYS AS (concat(x || mask(x), 'y')), "
+        "d STRING DEFAULT mask('abc') COMMENT 'c', e STRING DEFAULT 'a' || mask('b'), "
+        "h STRING GENERATED ALWAYS AS (x || mask (x) || mask)) USING delta"
+    )
+    columns = declaration(ORDERS, statement, knows_policies=knows_policies).columns
+    assert [(one.name, one.generated_as, one.default, one.comment) for one in columns] == [
+        ("x", None, None, ""),
+        ("g", "concat(x || mask(x), 'y')", None, ""),
+        ("d", None, "mask('abc')", "c"),
+        ("e", None, "'a' || mask('b')", ""),
+        ("h", "x || mask (x) || mask", None, ""),
+    ]
+
+
+def test_a_mask_clause_stands_behind_types_and_defaults_with_parentheses() -> None:
+    statement = (
+        "CREATE TABLE t (a DECIMAL(10,2) MASK f.g.h, b STRING DEFAULT mask('x') MASK f.mask USING COLUMNS (a), "
+        "c STRING MASK `mask` COMMENT 'c') USING delta"
+    )
+    columns = declaration(ORDERS, statement, knows_policies=True).columns
+    assert [(one.name, one.default, one.comment) for one in columns] == [
+        ("a", None, ""),
+        ("b", "mask('x')", ""),
+        ("c", None, "c"),
+    ]
 
 
 def test_columns_that_change_while_they_are_read_are_refused() -> None:

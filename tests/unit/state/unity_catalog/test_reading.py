@@ -8,7 +8,7 @@ from datetime import datetime, timezone
 
 import pytest
 
-from delta_engine.errors import StatementError
+from delta_engine.errors import CatalogReadError, RefusalGroup, StatementError
 from delta_engine.models import (
     CheckConstraint,
     Column,
@@ -25,7 +25,15 @@ from delta_engine.state.states import ABSENT, Audit, RelationKind, SchemaState
 from delta_engine.state.unity_catalog_reader import UnityCatalogReader
 from tests.builders import ORDERS, orders
 from tests.fakes.unity_catalog import FakeUnityCatalog
-from tests.recorded_catalog import Answer, constraint_row, key_rows, reference_row, schema_row, table_row
+from tests.recorded_catalog import (
+    Answer,
+    column_rows,
+    constraint_row,
+    key_rows,
+    reference_row,
+    schema_row,
+    table_row,
+)
 from tests.unit.state.unity_catalog.catalogs import PLAIN, TABLE, TAGGED, document, unity
 
 
@@ -137,11 +145,107 @@ def test_show_grants_tells_of_the_object_itself(spelled: Callable[[str], str]) -
     assert dict(state.schema_states["dev.silver"].grants) == {"r": ("USE SCHEMA",)}
 
 
-def test_show_grants_that_fails_is_an_error() -> None:
-    failed = StatementError("no", sql="", error_class="INTERNAL_ERROR")
-    runner = unity({}, {"AS JSON": document(*PLAIN), "SHOW GRANTS": failed})
-    with pytest.raises(StatementError, match="no"):
-        UnityCatalogReader(runner).snapshot([replace(orders(), grants={"r": ("SELECT",)})])
+def granted(*found: tuple[str | None, str, str | None]) -> list[Row]:
+    """Return an answer of SHOW GRANTS."""
+    return [dict(zip(("Principal", "ActionType", "ObjectType"), row, strict=True)) for row in found]
+
+
+SHOWN: dict[str, Answer] = {
+    "table_privileges": [{**TABLE, "grantee": "a", "privilege_type": "MODIFY"}],
+    "schema_privileges": [{"schema_name": "silver", "grantee": "a", "privilege_type": "CREATE_TABLE"}],
+}
+GRANTED_TABLE = replace(orders(), grants={"r": ("SELECT",)})
+GRANTED_SCHEMA = Schema("dev", "silver", grants={"r": ["USE SCHEMA"]})
+
+
+@pytest.mark.parametrize("kind", ["TABLE", "STREAMING_TABLE", "table", None])
+def test_show_grants_adds_to_what_the_views_show(kind: str | None) -> None:
+    above = (("all", "BROWSE", "CATALOG"), ("all", "BROWSE", "METASTORE"))
+    texts: dict[str, Answer] = {
+        "AS JSON": document(*PLAIN),
+        "ON TABLE": granted(
+            ("r", "SELECT", kind), ("s", "SELECT", "SCHEMA"), ("s", "SELECT", "database"), *above
+        ),
+        "ON SCHEMA": granted(("r", "USE SCHEMA", None), *above),
+    }
+    state = UnityCatalogReader(unity(SHOWN, texts)).snapshot([GRANTED_TABLE], [GRANTED_SCHEMA])
+    assert dict(state.table(ORDERS).grants) == {"a": ("MODIFY",), "r": ("SELECT",)}
+    assert dict(state.schema_states["dev.silver"].grants) == {"a": ("CREATE TABLE",), "r": ("USE SCHEMA",)}
+
+
+def test_one_principal_in_two_spellings_holds_all_its_grants() -> None:
+    answer = granted(("A", "SELECT", "TABLE"), ("r", "SELECT", "TABLE"))
+    runner = unity(SHOWN, {"AS JSON": document(*PLAIN), "SHOW GRANTS": answer})
+    found = UnityCatalogReader(runner).snapshot([GRANTED_TABLE]).table(ORDERS)
+    assert dict(found.grants) == {"a": ("MODIFY", "SELECT"), "r": ("SELECT",)}
+
+
+def test_an_empty_answer_of_show_grants_takes_nothing_away() -> None:
+    runner = unity(SHOWN, {"AS JSON": document(*PLAIN), "SHOW GRANTS": []})
+    state = UnityCatalogReader(runner).snapshot([GRANTED_TABLE], [GRANTED_SCHEMA])
+    assert dict(state.table(ORDERS).grants) == {"a": ("MODIFY",)}
+    assert dict(state.schema_states["dev.silver"].grants) == {"a": ("CREATE TABLE",)}
+
+
+def refusing(condition: str | None, *, is_outcome_unknown: bool = False) -> StatementError:
+    return StatementError(
+        "no", sql="SHOW GRANTS", error_class=condition, is_outcome_unknown=is_outcome_unknown
+    )
+
+
+@pytest.mark.parametrize("condition", ["INTERNAL_ERROR", "PARSE_SYNTAX_ERROR", "PERMISSION_DENIED", None])
+def test_show_grants_that_is_refused_leaves_what_the_views_show(condition: str | None) -> None:
+    texts: dict[str, Answer] = {
+        "AS JSON": document(*PLAIN),
+        "ON TABLE": refusing(condition),
+        "ON SCHEMA": granted(("r", "USE SCHEMA", "SCHEMA")),
+    }
+    state = UnityCatalogReader(unity(SHOWN, texts)).snapshot([GRANTED_TABLE], [GRANTED_SCHEMA])
+    assert dict(state.table(ORDERS).grants) == {"a": ("MODIFY",)}
+    assert dict(state.schema_states["dev.silver"].grants) == {"a": ("CREATE TABLE",), "r": ("USE SCHEMA",)}
+
+
+@pytest.mark.parametrize(
+    "failed",
+    [
+        refusing(None, is_outcome_unknown=True),
+        refusing("TEMPORARILY_UNAVAILABLE"),
+        refusing("TOO_MANY_REQUESTS"),
+    ],
+)
+def test_show_grants_that_may_pass_in_a_while_is_an_error(failed: StatementError) -> None:
+    runner = unity(SHOWN, {"AS JSON": document(*PLAIN), "SHOW GRANTS": failed})
+    with pytest.raises(StatementError) as caught:
+        UnityCatalogReader(runner).snapshot([GRANTED_TABLE])
+    assert caught.value is failed
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        {"Principal": "r", "ActionType": "SELECT"},
+        {"grantee": "r", "privilege": "SELECT", "ObjectType": "TABLE"},
+        *granted((None, "SELECT", "TABLE")),
+    ],
+)
+def test_an_answer_of_show_grants_in_another_shape_refuses_its_object_alone(row: Row) -> None:
+    texts: dict[str, Answer] = {"`a`": [row], "ON SCHEMA": [row], "SHOW GRANTS": []}
+    runner = unity(
+        {
+            "tables": [table_row("a"), table_row("b")],
+            "columns": [*column_rows(*PLAIN, name="a"), *column_rows(*PLAIN, name="b")],
+        },
+        {"AS JSON": document(*PLAIN), **texts},
+    )
+    models = [replace(GRANTED_TABLE, table_name=name) for name in "ab"]
+    with pytest.raises(CatalogReadError) as of_table:
+        UnityCatalogReader(runner).snapshot(models)
+    assert of_table.value.table == "dev.silver.a"
+    assert of_table.value.reason.startswith("SHOW GRANTS ON TABLE `dev`.`silver`.`a` answers in another form")
+    with pytest.raises(RefusalGroup) as of_both:
+        UnityCatalogReader(runner).snapshot(models, [GRANTED_SCHEMA])
+    assert [one.table for one in of_both.value.refusals] == ["dev.silver.a", None]
+    assert "SHOW GRANTS ON SCHEMA `dev`.`silver` answers" in str(of_both.value)
 
 
 def test_all_privileges_stand_for_those_named_beside_them() -> None:
