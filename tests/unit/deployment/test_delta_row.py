@@ -15,6 +15,7 @@ from delta_engine.deployment.errors import ConflictError, CorruptStateError, Sto
 from delta_engine.error_conditions import statement_error
 from delta_engine.errors import StatementError
 from delta_engine.sql_runner import Row, SqlRunner
+from delta_engine.stop import StoppedError
 from tests.error_forms import FORMS
 from tests.servers.warehouse_sql import SmallTables
 
@@ -122,6 +123,23 @@ def test_a_refusal_without_any_condition_is_a_refusal_and_a_lost_answer_is_a_dou
 
     assert outcome(is_outcome_unknown=False) is StoreError
     assert outcome(is_outcome_unknown=True) is UncertainWriteError
+
+
+THROTTLED = statement_error("[RESOURCE_EXHAUSTED] Later.", sql="")
+LOST = statement_error("The connection is gone.", sql="", is_outcome_unknown=True)
+UNAVAILABLE = statement_error("[TEMPORARILY_UNAVAILABLE] Later.", sql="")
+
+
+@pytest.mark.parametrize("error", [THROTTLED, LOST, UNAVAILABLE, StoppedError("")])
+@pytest.mark.parametrize("verb", ["SELECT *", "UPDATE"])
+def test_an_error_that_is_no_refusal_comes_without_advice_about_rights(
+    verb: str, error: StatementError
+) -> None:
+    row = row_over(Refusing(verb, error))
+    with pytest.raises(StoreError) as raised:
+        row.read() if verb == "SELECT *" else row.replace({"fence": 2}, expected={"fence": 1})
+    assert "must exist" not in str(raised.value)
+    assert "GRANT" not in str(raised.value)
 
 
 class Turns:

@@ -21,7 +21,7 @@ from delta_engine.error_conditions import Transience, is_conflict, is_forbidden,
 from delta_engine.errors import StatementError
 from delta_engine.sql import quote_ident, sql_current_user, sql_grant, sql_literal
 from delta_engine.sql_runner import Row, SqlRunner
-from delta_engine.stop import pause
+from delta_engine.stop import StoppedError, pause
 
 Value: TypeAlias = str | int | float | bool
 
@@ -186,10 +186,16 @@ class DeltaRow:
         raise self._refused(message, error) from error
 
     def _refused(self, message: str, error: StatementError) -> StoreError:
-        """Return the error of a refusal, with the way out: for a missing right, the GRANT statements."""
+        """Return the error of a refusal, with the way out: for a missing right, the GRANT statements.
+
+        An error that may pass, or that says nothing about the table, has no such way out.
+        """
         names = _QUOTED_NAME.findall(self._table)
         reason = message.removesuffix(".")
-        if len(names) != 3:  # a table by path
+        is_refusal = not (
+            error.is_outcome_unknown or transience(error) is not None or isinstance(error, StoppedError)
+        )
+        if not is_refusal or len(names) != 3:  # a table by path
             return StoreError(f"{reason}.")
         catalog, schema = names[0], ".".join(names[:2])
         if not is_forbidden(error):
