@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -20,17 +21,20 @@ class Stop:
 
     Args:
         within: that of something larger, whose end is the end of this, too.
+        seconds: after how long it counts as requested; no listener hears of that.
     """
 
-    def __init__(self, within: Stop | None = None) -> None:
+    def __init__(self, within: Stop | None = None, *, seconds: float = math.inf) -> None:
         self._within = within
+        self._deadline = time.monotonic() + seconds
         self._requests = 0
         self._on_request: Callable[[], object] = _nothing
 
     @property
     def requests(self) -> int:
         """How often somebody asked for the end."""
-        return self._requests + (self._within.requests if self._within else 0)
+        requests = self._requests + (time.monotonic() >= self._deadline)
+        return requests + (self._within.requests if self._within else 0)
 
     def request(self) -> None:
         """Ask for the end; may be asked again."""

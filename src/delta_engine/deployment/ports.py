@@ -58,11 +58,13 @@ class StateVersion:
         version_id: names it for `restore` and `diff`.
         saved_at: when the store got it, UTC.
         size: in bytes, as stored.
+        is_replaced: whether a later document replaced it; False if the store cannot tell.
     """
 
     version_id: str
     saved_at: datetime
     size: int
+    is_replaced: bool = True
 
 
 class StateStore(Protocol):

@@ -45,12 +45,13 @@ def lost_identity(store: StateStore, stored: StoredDocument | None) -> Identity:
     Raises:
         StoreError: the kept versions cannot be read.
     """
-    kept = [one.version_id for one in store.versions() if one.version_id.partition("-")[0].isdecimal()]
-    found = [*_identities(store, stored, kept[:1]), Identity(state_id="", serial=0, write_id="")]
+    kept = [one for one in store.versions() if one.version_id.partition("-")[0].isdecimal()]
+    newest = [one.version_id for one in kept[:1]]
+    found = [*_identities(store, stored, newest), Identity(state_id="", serial=0, write_id="")]
     known = next((one for one in found if one.state_id), found[-1])
-    # A version is kept when the next document replaces it.
-    replaced_by = [int(version_id.partition("-")[0]) + 1 for version_id in kept]
-    return replace(known, serial=max([*(one.serial for one in found), *replaced_by]))
+    # A version is replaced by the next serial.
+    reached = [int(one.version_id.partition("-")[0]) + one.is_replaced for one in kept]
+    return replace(known, serial=max([*(one.serial for one in found), *reached]))
 
 
 def _identities(store: StateStore, stored: StoredDocument | None, versions: list[str]) -> Iterator[Identity]:

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from threading import Event, Thread
 
 import pytest
 
-from delta_engine.deployment.errors import StoreError
+from delta_engine.deployment.errors import LockLost, StoreError
 from delta_engine.deployment.locks.delta_records import DeltaLockRecords
 from delta_engine.deployment.locks.lease import LeaseLock
 from delta_engine.error_conditions import statement_error
 from delta_engine.errors import StatementError
+from delta_engine.execute.retries import past_throttling
 from delta_engine.sql_runner import Row
+from delta_engine.stop import Stop
 from tests.deployment_builders import HOLDER
 from tests.error_forms import FORMS
+from tests.servers.warehouse_sql import SmallTables
 
 
 class StateSchema:
@@ -71,3 +75,86 @@ def test_a_lock_that_no_answer_ever_gives_quotes_the_last_cause() -> None:
     message = str(acquire(schema, Clock()))
     assert "the lock is free, and cannot be taken. The last attempt:" in message
     assert message.endswith("The connection is gone. Run again.")
+
+
+class ThrottledTables:
+    """Turns updates away for too many requests, until the platform is free again.
+
+    Args:
+        is_free: ends the throttling.
+    """
+
+    def __init__(self, is_free: Stop) -> None:
+        self._tables = SmallTables()
+        self._is_free = is_free
+        self.is_turned_away = Event()
+
+    def run(self, sql: str) -> Sequence[Row]:
+        return past_throttling(lambda: self._run(sql), sql)
+
+    def _run(self, sql: str) -> Sequence[Row]:
+        if sql.startswith("UPDATE") and not self._is_free.is_requested():
+            self.is_turned_away.set()
+            raise statement_error("[RESOURCE_EXHAUSTED] Later.", sql=sql)
+        return self._tables.run(sql)
+
+
+@pytest.fixture
+def is_free() -> Iterator[Stop]:
+    """Ends the throttling with the test, so that no thread outlives it for long."""
+    stop = Stop()
+    yield stop
+    stop.request()
+
+
+def is_over_soon(thread: Thread) -> bool:
+    thread.start()
+    thread.join(timeout=10)
+    return not thread.is_alive()
+
+
+def test_a_release_waits_neither_for_a_throttled_beat_nor_long_for_its_own_write(is_free: Stop) -> None:
+    tables = ThrottledTables(is_free)
+    records = DeltaLockRecords(tables, "`dev`.`ops`.`deployment_locks`", "prod")
+    lock = LeaseLock(records, lease_seconds=0.6)
+    lease = lock.acquire(HOLDER, timeout_seconds=0)
+    assert tables.is_turned_away.wait(timeout=10)
+    assert is_over_soon(Thread(target=lease.release, daemon=True))
+    assert lock.holder() == HOLDER  # until its lease runs out
+
+
+def test_a_beat_is_given_up_when_the_lease_runs_out(is_free: Stop) -> None:
+    tables = ThrottledTables(is_free)
+    records = DeltaLockRecords(tables, "`dev`.`ops`.`deployment_locks`", "prod")
+    lease = LeaseLock(records, lease_seconds=0.6).acquire(HOLDER, timeout_seconds=0)
+    assert tables.is_turned_away.wait(timeout=10)
+    lost: list[LockLost] = []
+
+    def check() -> None:
+        try:
+            while True:
+                lease.check()
+        except LockLost as error:
+            lost.append(error)
+
+    assert is_over_soon(Thread(target=check, daemon=True))
+    assert "could not be renewed" in str(lost[0])
+
+
+def test_a_release_is_not_cut_short_by_the_stop_that_the_run_ended_with(is_free: Stop) -> None:
+    tables, ended = ThrottledTables(is_free), Stop()
+    records = DeltaLockRecords(tables, "`dev`.`ops`.`deployment_locks`", "prod")
+    lock = LeaseLock(records, lease_seconds=3600)
+    lease = lock.acquire(HOLDER, timeout_seconds=0)
+    ended.request()
+
+    def release() -> None:
+        with ended.heeded():
+            lease.release()
+
+    thread = Thread(target=release, daemon=True)
+    thread.start()
+    assert tables.is_turned_away.wait(timeout=10)
+    is_free.request()
+    thread.join(timeout=10)
+    assert lock.holder() is None

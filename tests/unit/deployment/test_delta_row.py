@@ -15,6 +15,7 @@ from delta_engine.deployment.errors import ConflictError, CorruptStateError, Sto
 from delta_engine.error_conditions import statement_error
 from delta_engine.errors import StatementError
 from delta_engine.sql_runner import Row, SqlRunner
+from delta_engine.stop import StoppedError
 from tests.error_forms import FORMS
 from tests.servers.warehouse_sql import SmallTables
 
@@ -122,6 +123,139 @@ def test_a_refusal_without_any_condition_is_a_refusal_and_a_lost_answer_is_a_dou
 
     assert outcome(is_outcome_unknown=False) is StoreError
     assert outcome(is_outcome_unknown=True) is UncertainWriteError
+
+
+THROTTLED = statement_error("[RESOURCE_EXHAUSTED] Later.", sql="")
+LOST = statement_error("The connection is gone.", sql="", is_outcome_unknown=True)
+UNAVAILABLE = statement_error("[TEMPORARILY_UNAVAILABLE] Later.", sql="")
+
+
+@pytest.mark.parametrize("error", [THROTTLED, LOST, UNAVAILABLE, StoppedError("")])
+@pytest.mark.parametrize("verb", ["SELECT *", "UPDATE"])
+def test_an_error_that_is_no_refusal_comes_without_advice_about_rights(
+    verb: str, error: StatementError
+) -> None:
+    row = row_over(Refusing(verb, error))
+    with pytest.raises(StoreError) as raised:
+        row.read() if verb == "SELECT *" else row.replace({"fence": 2}, expected={"fence": 1})
+    assert "must exist" not in str(raised.value)
+    assert "GRANT" not in str(raised.value)
+
+
+class Faulty:
+    """Fails the first statements that begin with a verb, each before or after it is done.
+
+    Args:
+        runner: runs the statements.
+        verb: what those that fail begin with.
+        error: what they fail with.
+        times: how many fail.
+        is_done: whether they are done all the same.
+        then: runs after the last of them.
+    """
+
+    def __init__(
+        self,
+        runner: SqlRunner,
+        verb: str,
+        error: StatementError = LOST,
+        *,
+        times: int = 1,
+        is_done: bool = True,
+        then: Callable[[], object] = lambda: None,
+    ) -> None:
+        self._runner = runner
+        self._verb = verb
+        self._error = error
+        self._times = times
+        self._is_done = is_done
+        self._then = then
+
+    def run(self, sql: str) -> Sequence[Row]:
+        if not self._times or not sql.startswith(self._verb):
+            return self._runner.run(sql)
+        self._times -= 1
+        if self._is_done:
+            self._runner.run(sql)
+        if not self._times:
+            self._then()
+        raise self._error
+
+
+def fences(tables: SmallTables) -> list[object]:
+    return [row["fence"] for row in tables.run("SELECT * FROM `deployment_locks`")]
+
+
+@pytest.mark.parametrize("error", [LOST, THROTTLED, UNAVAILABLE, StoppedError("")])
+def test_a_first_row_that_can_never_be_read_back_is_a_doubt(error: StatementError) -> None:
+    tables, waits = SmallTables(), list[float]()
+    row = row_over(Faulty(tables, "SELECT", error, times=99), waits.append)
+    with pytest.raises(UncertainWriteError):
+        row.replace({"fence": 1}, expected=None)
+    assert fences(tables) == [1]
+    assert waits
+
+
+def test_a_first_row_is_read_back_again_after_a_lost_answer() -> None:
+    tables = SmallTables()
+    row_over(Faulty(tables, "SELECT")).replace({"fence": 1}, expected=None)
+    assert fences(tables) == [1]
+
+
+@pytest.mark.parametrize("error", [LOST, UNAVAILABLE])
+def test_a_first_row_whose_answer_is_lost_is_found(error: StatementError) -> None:
+    tables = SmallTables()
+    row_over(Faulty(tables, "MERGE", error)).replace({"fence": 1}, expected=None)
+    assert fences(tables) == [1]
+
+
+def test_a_first_row_that_is_not_there_after_a_lost_answer_is_a_doubt() -> None:
+    tables = SmallTables()
+    with pytest.raises(UncertainWriteError):
+        row_over(Faulty(tables, "MERGE", is_done=False)).replace({"fence": 1}, expected=None)
+    assert fences(tables) == []
+
+
+def test_a_doubt_stays_where_the_row_is_another_runs() -> None:
+    tables = SmallTables(merges_at_once=True)
+    other = row_over(tables)
+    faulty = Faulty(tables, "MERGE", is_done=False, then=lambda: other.replace({"fence": 2}, expected=None))
+    with pytest.raises(UncertainWriteError):
+        row_over(faulty).replace({"fence": 1}, expected=None)
+    assert fences(tables) == [2]
+
+
+def test_a_second_row_whose_answer_is_lost_is_taken_back() -> None:
+    tables = SmallTables(merges_at_once=True)
+    row_over(tables).replace({"fence": 2}, expected=None)
+    with pytest.raises(ConflictError):
+        row_over(Faulty(tables, "MERGE")).replace({"fence": 1}, expected=None)
+    assert fences(tables) == [2]
+
+
+CONFLICT = statement_error("[DELTA_CONCURRENT_DELETE_READ] Again.", sql="")
+
+
+@pytest.mark.parametrize(
+    ("error", "is_done", "times"),
+    [(LOST, True, 1), (LOST, False, 4), (UNAVAILABLE, False, 4), (CONFLICT, False, 4), (THROTTLED, False, 4)],
+)
+def test_a_row_is_taken_back_again_after_a_pause(error: StatementError, is_done: bool, times: int) -> None:
+    tables, waits = SmallTables(merges_at_once=True), list[float]()
+    row_over(tables).replace({"fence": 2}, expected=None)
+    faulty = Faulty(tables, "DELETE", error, times=times, is_done=is_done)
+    with pytest.raises(ConflictError, match="another run wrote"):
+        row_over(faulty, waits.append).replace({"fence": 1}, expected=None)
+    assert fences(tables) == [2]
+    assert len(waits) == times
+
+
+def test_a_row_that_can_never_be_taken_back_is_a_doubt() -> None:
+    tables = SmallTables(merges_at_once=True)
+    row_over(tables).replace({"fence": 2}, expected=None)
+    faulty = Faulty(tables, "DELETE", CONFLICT, times=99, is_done=False)
+    with pytest.raises(UncertainWriteError):
+        row_over(faulty).replace({"fence": 1}, expected=None)
 
 
 class Turns:

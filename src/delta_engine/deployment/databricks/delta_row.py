@@ -7,21 +7,25 @@ The first row is different. Two MERGEs that insert change no common row, and wit
 succeed, whatever the table's isolation level (docs.databricks.com: "Row-level concurrency", its conflict matrix). So
 the row is read back: a run counts it as written only if it is alone. A run that finds another row beside its own
 deletes its own. Commits have an order, so the run that commits later always sees the earlier row: at most one run
-keeps its row, and none loses a row that it was told is written.
+keeps its row, and none loses a row that it was told is written. The row is read back also when the MERGE's answer
+is lost: its row may be the second.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import Final, NoReturn, TypeAlias
+from contextlib import suppress
+from typing import Final, NoReturn, TypeAlias, TypeVar
 
 from delta_engine.deployment.errors import ConflictError, CorruptStateError, StoreError, UncertainWriteError
 from delta_engine.error_conditions import Transience, is_conflict, is_forbidden, is_missing_table, transience
 from delta_engine.errors import StatementError
 from delta_engine.sql import quote_ident, sql_current_user, sql_grant, sql_literal
 from delta_engine.sql_runner import Row, SqlRunner
-from delta_engine.stop import pause
+from delta_engine.stop import StoppedError, pause
+
+Answer = TypeVar("Answer")
 
 Value: TypeAlias = str | int | float | bool
 
@@ -32,6 +36,9 @@ _ATTEMPTS = 3
 _LOOKS: Final = 5
 _LOOK_SECONDS: Final = 1.0
 """How often, and after how long, to look again at two rows: a run that finds itself second deletes its own."""
+
+_REPEAT_SECONDS: Final = (1.0, 2.0, 4.0, 8.0)
+"""The pauses before each repetition of a statement without which a second row could stay."""
 
 _QUOTED_NAME: Final = re.compile(r"`(?:[^`]|``)+`")
 
@@ -103,18 +110,46 @@ class DeltaRow:
 
         Raises:
             ConflictError: it says something else, or another run was faster.
-            UncertainWriteError: there was no answer.
+            UncertainWriteError: there was no answer, or a first row could not be read back.
             StoreError: it was not written.
         """
         if expected is None:
-            self._create_table()
-            affected = self._write(self._insert(values), attempts=_ATTEMPTS)
-        else:
-            affected = self._write(self._update(values, expected))
+            self._write_first(values)
+            return
+        affected = self._write(self._update(values, expected))
         if affected != 1:
             raise ConflictError(f"{self.location} is not what was read ({affected} rows were changed)")
-        if expected is None:
-            self._require_alone(values)
+
+    def _write_first(self, values: Mapping[str, Value]) -> None:
+        """Insert the row, and read it back whatever the answer was; take it back if it is not the only one."""
+        self._create_table()
+        reason: StoreError = ConflictError(f"another run wrote {self.location} at the same time")
+        try:
+            self._write(self._insert(values), attempts=_ATTEMPTS)
+        except UncertainWriteError as error:
+            reason = error
+        rows = self._repeated(self._rows)
+        if not any(all(row[name] == value for name, value in values.items()) for row in rows):
+            raise reason
+        if len(rows) > 1:
+            delete = f"DELETE FROM {self._table} WHERE {self._where(values)}"
+            self._repeated(lambda: self._write(delete))
+            raise ConflictError(f"another run wrote {self.location} at the same time")
+
+    def _repeated(self, step: Callable[[], Answer]) -> Answer:
+        """Return the answer of a step that may run twice; repeat it after any failure.
+
+        Raises:
+            UncertainWriteError: it failed each time.
+        """
+        for seconds in _REPEAT_SECONDS:
+            with suppress(StoreError):
+                return step()
+            self._pause(seconds)
+        try:
+            return step()
+        except StoreError as error:
+            raise UncertainWriteError(str(error)) from error
 
     def _rows(self) -> Sequence[Row]:
         try:
@@ -123,15 +158,6 @@ class DeltaRow:
             if is_missing_table(error):
                 return ()
             raise self._refused(f"{self.location} cannot be read: {error.first_line}", error) from error
-
-    def _require_alone(self, values: Mapping[str, Value]) -> None:
-        """Make sure that a first row is the only one, and ours; take it back if it is not the only one."""
-        rows = self._rows()
-        if [{name: row[name] for name in values} for row in rows] == [dict(values)]:
-            return
-        if len(rows) > 1:
-            self._write(f"DELETE FROM {self._table} WHERE {self._where(values)}", attempts=_ATTEMPTS)
-        raise ConflictError(f"another run wrote {self.location} at the same time")
 
     def _create_table(self) -> None:
         columns = ", ".join(f"{quote_ident(name)} {_SQL_TYPES[kind]}" for name, kind in self._columns.items())
@@ -166,7 +192,7 @@ class DeltaRow:
         Args:
             sql: the statement.
             attempts: how often; more for a table that was just made, because while another run makes it as well, Delta
-                may not see it yet, and for a row that no other run wants to change, but may stand in the way of.
+                may not see it yet.
         """
         for left in reversed(range(attempts)):
             try:
@@ -186,10 +212,16 @@ class DeltaRow:
         raise self._refused(message, error) from error
 
     def _refused(self, message: str, error: StatementError) -> StoreError:
-        """Return the error of a refusal, with the way out: for a missing right, the GRANT statements."""
+        """Return the error of a refusal, with the way out: for a missing right, the GRANT statements.
+
+        An error that may pass, or that says nothing about the table, has no such way out.
+        """
         names = _QUOTED_NAME.findall(self._table)
         reason = message.removesuffix(".")
-        if len(names) != 3:  # a table by path
+        is_refusal = not (
+            error.is_outcome_unknown or transience(error) is not None or isinstance(error, StoppedError)
+        )
+        if not is_refusal or len(names) != 3:  # a table by path
             return StoreError(f"{reason}.")
         catalog, schema = names[0], ".".join(names[:2])
         if not is_forbidden(error):

@@ -81,7 +81,8 @@ def open_volume_files(profile: str | None = None) -> VolumeFiles:
 
     Raises:
         MissingDependencyError: databricks-sdk is not installed.
-        StoreError: there are no credentials.
+        StoreError: there are no credentials, or the SDK cannot make its client: before 0.117 that raises an exception
+            of Spark on clusters with Spark Connect (github.com/databricks/databricks-sdk-py/issues/1463).
     """
     try:
         return SdkVolumeFiles(open_workspace(profile, retry_seconds=_RETRY_SECONDS))
@@ -93,6 +94,14 @@ def open_volume_files(profile: str | None = None) -> VolumeFiles:
         raise StoreError(
             f"no workspace to keep the deployment state in: {error}. Log in with `databricks auth login`, or set "
             "DATABRICKS_HOST."
+        ) from error
+    except Exception as error:  # an old SDK raises exceptions of Spark, which need not be installed
+        from databricks.sdk.version import __version__
+
+        reason = f"{type(error).__name__}: {error}".removesuffix(".")
+        raise StoreError(
+            f"databricks-sdk {__version__} cannot open the workspace: {reason}. On a cluster with Spark Connect, the "
+            "engine needs 0.117 or later: pip install 'databricks-sdk>=0.117', and restart Python."
         ) from error
 
 

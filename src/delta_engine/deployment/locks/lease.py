@@ -31,9 +31,14 @@ from delta_engine.deployment.lock_record import (
 )
 from delta_engine.deployment.ports import LockLease, LockRecords
 from delta_engine.deployment.stamps import new_id, utc_now
+from delta_engine.stop import Stop, current_stop
 from delta_engine.telemetry.context import command
 
 _BEATS_PER_LEASE = 3
+_BEAT_PATIENCE = 2 / 3
+"""The share of a lease after which a beat is given up: then the lease has run out."""
+_RELEASE_SECONDS = 20.0
+"""How long the released marker may take at most. Without it, the lease runs out."""
 _LONGEST_PAUSE_SECONDS = 2.0
 _MOST_RACES = 10
 """How often a free lock is tried after the timeout: somebody else was always faster, or the store always refuses."""
@@ -188,7 +193,8 @@ class Lease:
         self._pid = os.getpid()
         self._lost_to = ""
         self._guard = threading.Lock()
-        self._stop = threading.Event()
+        self._stop = Stop()
+        self._is_over = threading.Event()
         self._renewer = threading.Thread(target=self._keep_renewing, name="lease", daemon=True)
         self._renewer.start()
 
@@ -220,12 +226,14 @@ class Lease:
             )
 
     def release(self) -> None:
-        """Write the released marker, if the lease is still ours."""
+        """Write the released marker, if the lease is still ours and the store takes it soon."""
         if os.getpid() != self._pid:
             return
-        self._stop.set()
+        self._stop.request()
+        self._is_over.set()
         self._renewer.join()
-        with self._guard:
+        patience = min(_RELEASE_SECONDS, self._record.lease_seconds)
+        with self._guard, Stop(seconds=patience).heeded():
             if self._lost_to:
                 return
             released = msgspec.structs.replace(self._record, released=True)
@@ -237,12 +245,14 @@ class Lease:
         return self._monotonic() - self._renewed_at
 
     def _keep_renewing(self) -> None:
-        while not self._stop.wait(self._record.lease_seconds / _BEATS_PER_LEASE) and not self._lost_to:
+        self._stop.heed()
+        while not self._is_over.wait(self._record.lease_seconds / _BEATS_PER_LEASE) and not self._lost_to:
             self._renew()
 
     def _renew(self) -> None:
         """Beat once. A store that does not answer is asked again at the next beat."""
-        with self._guard:
+        patience = self._record.lease_seconds * _BEAT_PATIENCE
+        with self._guard, Stop(within=current_stop(), seconds=patience).heeded():
             asked_at = self._monotonic()
             beaten = msgspec.structs.replace(self._record, beat=self._record.beat + 1)
             try:

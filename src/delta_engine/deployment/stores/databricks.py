@@ -106,18 +106,25 @@ class DatabricksStateStore:
             self._upload(self._path(version_id), _compressed(data))
 
     def versions(self) -> Sequence[StateVersion]:
-        """Return the documents but the current one, newest first; what never became current is left out."""
+        """Return the documents but the current one, newest first; what never became current is left out.
+
+        Without a head, no document is known to be current or never to have been: all are returned.
+        """
         head = self._head.read()
-        current, serial = (str(head["blob"]), int(str(head["serial"]))) if head else ("", 0)
         found = [
             StateVersion(
-                version_id=file.name.removesuffix(_SUFFIX), saved_at=file.modified_at, size=file.size
+                version_id=file.name.removesuffix(_SUFFIX),
+                saved_at=file.modified_at,
+                size=file.size,
+                is_replaced=head is not None,
             )
             for file in self._files.list_folder(f"{self._folder}/documents")
-            if file.name.endswith(_SUFFIX) and file.path != current
+            if file.name.endswith(_SUFFIX) and (head is None or file.path != head["blob"])
         ]
-        earlier = [version for version in found if not version.version_id[:8] > f"{serial:08d}"]
-        return sorted(earlier, key=lambda version: version.version_id, reverse=True)
+        if head is not None:
+            serial = f"{int(str(head['serial'])):08d}"
+            found = [version for version in found if version.version_id[:8] <= serial]
+        return sorted(found, key=lambda version: version.version_id, reverse=True)
 
     def read_version(self, version_id: str) -> bytes | None:
         """Return a document's bytes; None if there is none of that name."""
