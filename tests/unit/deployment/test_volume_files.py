@@ -6,7 +6,8 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, NoReturn, cast
 
 import pytest
-from databricks.sdk.errors import DatabricksError, PermissionDenied, TemporarilyUnavailable
+from databricks.sdk.errors import PermissionDenied, TemporarilyUnavailable
+from databricks.sdk.errors.base import DatabricksError
 
 from delta_engine.deployment.databricks.volume_files import SdkVolumeFiles
 from delta_engine.deployment.errors import StoreError, UnansweredError, UncertainWriteError

@@ -218,7 +218,7 @@ def _errors(path: str, *, is_write: bool) -> Iterator[None]:
         TimeoutError,
         RequestException,
     ) as error:
-        kind = UncertainWriteError if is_write else UnansweredError
+        kind: type[StoreError] = UncertainWriteError if is_write else UnansweredError
         raise kind(f"{path}: no usable answer, also when asked again: {error}") from error
     except DatabricksError as error:
         # what has no class of its own, as a gateway's 502, tells nothing of what was done
