@@ -261,7 +261,9 @@ def test_external_tables_need_a_location() -> None:
 def test_a_table_that_cannot_be_read_stops_its_group_alone() -> None:
     rig = Rig()
     reads_types = r"DESCRIBE TABLE EXTENDED .*_types`"
-    rig.platform.faults = [refusing(lambda sql: bool(re.match(reads_types, sql)), "INTERNAL_ERROR")]
+    rig.platform.faults = [
+        refusing(lambda sql: bool(re.match(reads_types, sql)), "INTERNAL_ERROR", sql_state="XX000")
+    ]
     report = rig.run()
     types = group_of(report, "type widening")
     assert [step.differences for step in types.steps] == [("a read was refused: ask ann",)]
