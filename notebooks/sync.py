@@ -10,7 +10,7 @@ dbutils.widgets.text("conf_dir", "../conf")
 dbutils.widgets.text("tables", "")
 dbutils.widgets.text("allow", "")
 dbutils.widgets.dropdown("dry_run", "true", ["true", "false"])
-dbutils.widgets.dropdown("doctor", "false", ["true", "false"])
+dbutils.widgets.text("doctor", "false")  # all but `false` asks for the doctor
 dbutils.widgets.text("lineage", "")
 dbutils.widgets.text("host", "")
 dbutils.widgets.text("run_url", "")
@@ -23,8 +23,8 @@ get = dbutils.widgets.get
 origin = RunOrigin(lineage=get("lineage"), run_url=get("run_url"), host=get("host"))
 run = {"environment": get("environment"), "conf_dir": get("conf_dir"), "spark": spark}
 run |= {"origin": origin, "show": displayHTML}
-dbutils.jobs.taskValues.set(key="report_due", value=get("doctor") != "true")  # unless nothing was changed
-if get("doctor") == "true":
+dbutils.jobs.taskValues.set(key="report_due", value=get("doctor") == "false")  # unless nothing was changed
+if get("doctor") != "false":
     dbutils.notebook.exit(run_doctor(**run))
 options = {"tables": words(get("tables")), "allow": words(get("allow"))}
 result = run_sync(**run, **options, dry_run=get("dry_run") != "false")

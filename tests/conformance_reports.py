@@ -53,6 +53,6 @@ def report_saying(text: str) -> ConformanceReport:
             ProbeReport(name="history", question="What?", assumption="That.", holds=holds, findings=(text,))
             for holds in Holds
         ),
-        clean_up=CleanUpReport(dropped=("one",), left=(text,), earlier=(text,)),
+        clean_up=CleanUpReport(dropped=("one",), left=(text,), earlier=(text,), files=(text,)),
         statements=statements,
     )

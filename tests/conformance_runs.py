@@ -94,12 +94,13 @@ def refusing(
     is_meant: Callable[[str], bool],
     error_class: str | None = "INSUFFICIENT_PERMISSIONS",
     message: str = "ask ann",
+    sql_state: str | None = "42501",
 ) -> Callable[[str], None]:
     """Return a fault: the platform refuses some statements."""
 
     def fault(sql: str) -> None:
         if is_meant(sql):
-            raise StatementError(message, sql=sql, error_class=error_class, sql_state="42501")
+            raise StatementError(message, sql=sql, error_class=error_class, sql_state=sql_state)
 
     return fault
 

@@ -219,6 +219,7 @@ class DoctorError(DeltaEngineError):
     """Something is missing that the environment needs."""
 
 
+@_about_its_environment
 def run_doctor(
     *,
     environment: str,
@@ -227,7 +228,7 @@ def run_doctor(
     show: Callable[[str], object],
     origin: RunOrigin = UNKNOWN_ORIGIN,
 ) -> str:
-    """Look whether everything is there that the environment needs; change nothing.
+    """Check that everything is there that the environment needs; change nothing.
 
     Args:
         environment: which configuration to use.

@@ -159,11 +159,12 @@ def test_opened_by_hand_a_notebook_changes_nothing(
     assert job.calls == [{"environment": "dev", "conf_dir": "../conf", "spark": SPARK, "tables": (), **more}]
 
 
-def test_the_doctor_takes_the_place_of_a_sync(job: RecordingJob) -> None:
+@pytest.mark.parametrize("text", ["true", "True", "yes", "1", ""])
+def test_the_doctor_takes_the_place_of_a_sync(job: RecordingJob, text: str) -> None:
     pages: list[str] = []
-    given = {"doctor": "true", "dry_run": "false", "lineage": "git:4567def"}
-    text, values = run_notebook(NOTEBOOKS / "sync.py", SPARK, given, pages=pages)
-    assert (text, values, pages) == ("{}", {"report_due": False}, ["<p>report</p>"])
+    given = {"doctor": text, "dry_run": "false", "lineage": "git:4567def"}
+    exit_value, values = run_notebook(NOTEBOOKS / "sync.py", SPARK, given, pages=pages)
+    assert (exit_value, values, pages) == ("{}", {"report_due": False}, ["<p>report</p>"])
     assert job.calls == [
         {
             "environment": "dev",

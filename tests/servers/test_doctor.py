@@ -62,7 +62,9 @@ class Project:
         Draft202012Validator(json.loads(doctor_schema())).validate(document)
         assert sum(document["counts"].values()) == len(document["checks"])
         assert self.workspace.files.files == {} or self.workspace.files.keeps_files
-        assert [one for one in self.sql.statements if not one.startswith(("SELECT", "DESCRIBE"))] == []
+        assert [
+            one for one in self.sql.statements if not one.startswith(("SELECT", "DESCRIBE", "SHOW"))
+        ] == []
         return Examined(result.code, document["checks"])
 
     def hold(self, *privileges: str, principal: str = USER) -> None:
@@ -259,6 +261,40 @@ def test_rights_that_cannot_be_seen(project: Project) -> None:
     )
 
 
+def test_rights_on_functions_and_locations_are_named(project: Project) -> None:
+    model = ORDERS + (
+        "    location: s3://bucket/orders\n    row_filter: {function: dev.security.mine, columns: [id]}\n"
+    )
+    (project.folder / "conf" / "models" / "orders.yml").write_text(
+        model.replace("{name: id, ", "{name: id, mask: {function: masked}, ")
+    )
+    examined = project.examine()
+    assert examined.code == 0
+    assert examined.not_ok() == {
+        "rights: EXECUTE on function dev.security.mine": (
+            "cannot tell",
+            f"If it is missing: GRANT EXECUTE ON FUNCTION `dev`.`security`.`mine` TO `{USER}`",
+        ),
+        "rights: EXECUTE on function dev.silver.masked": (
+            "cannot tell",
+            f"If it is missing: GRANT EXECUTE ON FUNCTION `dev`.`silver`.`masked` TO `{USER}`",
+        ),
+        "rights: CREATE EXTERNAL TABLE on the external location of s3://bucket/orders": (
+            "cannot tell",
+            f"If it is missing, with the name of that location: GRANT CREATE EXTERNAL TABLE ON EXTERNAL LOCATION "
+            f"`<name>` TO `{USER}`",
+        ),
+    }
+
+
+def test_a_forbidden_catalog_hides_no_rights_of_the_others(project: Project) -> None:
+    project.configure("policy:", "apply: {history_table: ops.engine.runs}\npolicy:")
+    project.refuse("`ops`.information_schema")
+    examined = project.examine()
+    assert [*examined.not_ok()] == ["catalogs: catalog ops"]
+    assert "USE CATALOG on catalog dev" in [check["subject"] for check in examined.checks]
+
+
 def test_rights_that_cannot_be_asked_for(project: Project) -> None:
     project.refuse("is_account_group_member", "UNRESOLVED_ROUTINE")
     examined = project.examine()
@@ -309,6 +345,14 @@ def test_a_volume_that_does_not_answer(project: Project) -> None:
     project.workspace.files.folders = {VOLUME}
     examined = project.examine()
     assert {status for status, _ in examined.not_ok().values()} <= {"cannot tell"}
+
+
+def test_a_bucket_that_gives_no_answer(project: Project, moto: Server) -> None:
+    with new_bucket(moto) as bucket:
+        _in_s3(project, bucket.name, bucket.proxy.endpoint, "{type: s3}")
+        bucket.proxy.spoil(Fault.LOST_ANSWER, "PUT")
+        examined = project.examine()
+        assert examined.not_ok()[f"deployment state: s3://{bucket.name}/"][0] == "cannot tell"
 
 
 @pytest.mark.parametrize("table", ["deployment_heads", "deployment_locks"])

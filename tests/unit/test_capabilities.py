@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, cast
 
 import pytest
+from pyspark.errors import PySparkException
 
 from delta_engine.actions import Action, AlignTable, TablePlan
 from delta_engine.addressing import CatalogAddressing
@@ -34,7 +36,7 @@ from delta_engine.compile.planner import TablePlanner
 from delta_engine.config.settings import BackendType
 from delta_engine.errors import StatementError
 from delta_engine.execute.action_runner import ActionRunner, ApplyFailedError
-from delta_engine.execute.spark_sessions import databricks_runtime
+from delta_engine.execute.spark_sessions import databricks_runtime, workspace_host
 from delta_engine.models import Column, QualifiedName
 from delta_engine.orchestrate.orchestrator import Orchestrator
 from delta_engine.orchestrate.project import open_backend
@@ -126,10 +128,49 @@ def test_the_backend_has_the_capabilities_of_its_runtime(
     monkeypatch.setenv(VARIABLE, version)
     monkeypatch.setenv("DATABRICKS_CONFIG_FILE", str(tmp_path / "none"))
     settings = replace(settings_for(tmp_path, yaml="none.yml"), backend=BackendType.DATABRICKS)
-    never_asked = cast("SparkSession", object())
-    backend = open_backend(settings, never_asked)
+    session = SimpleNamespace(conf=Conf({WORKSPACE_URL: "adb-1.azuredatabricks.net"}))  # runs no statement
+    backend = open_backend(settings, cast("SparkSession", session))
+    assert backend.host == "https://adb-1.azuredatabricks.net"
     assert backend.capabilities.columns_per_statement is columns
     assert backend.platform_version() == f"databricks runtime {version}"
+
+
+@dataclass(frozen=True)
+class Conf:
+    """The settings of a session."""
+
+    settings: Mapping[str, str]
+
+    def get(self, key: str, default: str | None = None) -> str | None:
+        if key not in self.settings and default is None:
+            raise PySparkException(f"[CONFIG_NOT_AVAILABLE] {key}")
+        return self.settings.get(key, default)
+
+
+class RefusingConf:
+    """The settings of a session that shows none."""
+
+    def get(self, key: str, default: str | None = None) -> str | None:
+        raise PySparkException(f"[CONFIG_NOT_AVAILABLE] {key}")
+
+
+WORKSPACE_URL = "spark.databricks.workspaceUrl"
+
+
+@pytest.mark.parametrize(
+    ("conf", "variable", "host"),
+    [
+        (Conf({WORKSPACE_URL: "adb-1.azuredatabricks.net"}), "", "https://adb-1.azuredatabricks.net"),
+        (Conf({}), "https://dbc-2.cloud.databricks.com/", "https://dbc-2.cloud.databricks.com"),
+        (RefusingConf(), "dbc-2.cloud.databricks.com", "https://dbc-2.cloud.databricks.com"),
+        (RefusingConf(), "", ""),
+    ],
+)
+def test_the_host_is_that_of_the_session(
+    conf: object, variable: str, host: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DATABRICKS_HOST", variable)
+    assert workspace_host(cast("SparkSession", SimpleNamespace(conf=conf))) == host
 
 
 class OlderUnityCatalog(FakeUnityCatalog):

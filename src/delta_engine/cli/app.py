@@ -150,7 +150,7 @@ def doctor(
     yes: Yes = False,
     json: Json = False,
 ) -> None:
-    """Look whether everything is there, as the identity that runs this: login, rights, state, versions.
+    """Check that everything is there, as the identity that runs this: login, rights, state, versions.
 
     Nothing that it writes stays. It exits with 3 when something is missing. With --conformance it asks, works on
     scratch tables in one schema instead, and exits with 1 when the platform differs from what the engine expects.

@@ -59,15 +59,15 @@ def run_conformance(
     with status("looking at the schema …"):
         run_id = new_id()[:_RUN_ID_DIGITS]
         prepared = prepare(backend, log, target, run_id, external_location=external_location or "")
-    for sql in prepared.earlier:
-        print_note(f"an earlier run left something behind; this drops it: {sql}")
+    for other, statements in prepared.earlier.items():
+        drops = "; ".join(statements)
+        print_note(f"another run ({other}) has these objects; if it has ended, this drops them: {drops}")
     confirm(_question(prepared), yes=yes)
-    folder = out or Path()
-    folder.mkdir(parents=True, exist_ok=True)
+    pages = _pages(out or Path(), run_id)
     with _shown() as on_progress:
         run = ConformanceRun(backend=backend, log=log, prepared=prepared, on_progress=on_progress)
         report = run.run()
-    pages = _written(report, folder)
+    _write(report, pages)
     if as_json:
         typer.echo(conformance_json(report))
     _tell(report, pages, to_stderr=as_json)
@@ -101,13 +101,24 @@ def _shown() -> Iterator[Callable[[Progress], object]]:
             )
 
 
-def _written(report: ConformanceReport, folder: Path) -> tuple[Path, Path]:
-    """Write both reports; return where they are."""
-    stem = f"delta-engine-conformance-{report.run_id}"
+def _pages(folder: Path, run_id: str) -> tuple[Path, Path]:
+    """Make the files of both reports, empty: a folder that takes none is found before the run begins.
+
+    Raises:
+        OSError: they cannot be made.
+    """
+    stem = f"delta-engine-conformance-{run_id}"
     pages = folder / f"{stem}.html", folder / f"{stem}.json"
+    folder.mkdir(parents=True, exist_ok=True)
+    for path in pages:
+        path.touch()
+    return pages
+
+
+def _write(report: ConformanceReport, pages: tuple[Path, Path]) -> None:
+    """Write both reports."""
     for path, text in zip(pages, (conformance_html(report), conformance_json(report) + "\n"), strict=True):
         path.write_text(text, encoding="utf-8", newline="\n")
-    return pages
 
 
 def _tell(report: ConformanceReport, pages: tuple[Path, Path], *, to_stderr: bool) -> None:
@@ -118,6 +129,8 @@ def _tell(report: ConformanceReport, pages: tuple[Path, Path], *, to_stderr: boo
                 say(f"{step.status.value}: {step.name}: {line}", err=to_stderr)
     for sql in report.clean_up.left:
         say(f"not dropped: {sql}", err=to_stderr)
+    for path in report.clean_up.files:
+        say(f"files that DROP TABLE leaves, to be removed by hand: {path}", err=to_stderr)
     groups = ", ".join(
         f"{count} {status.value.replace('_', ' ')}"
         for status in CheckStatus

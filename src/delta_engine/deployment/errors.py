@@ -61,6 +61,10 @@ class UncertainWriteError(StoreError):
     """A write got no answer: it may have been done, or not. Reading back tells."""
 
 
+class UnansweredError(StoreError):
+    """A read got no usable answer: that tells nothing about what is stored."""
+
+
 class ConflictError(StoreError):
     """A conditional write was refused: something else is there, or this very write by a hidden retry."""
 

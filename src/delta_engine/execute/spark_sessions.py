@@ -160,6 +160,18 @@ def databricks_runtime(runner: SqlRunner) -> str:
     return str(row["version"] or "")
 
 
+def workspace_host(spark: SparkSession) -> str:
+    """Return the URL of a session's workspace; empty where neither the session nor the environment says it."""
+    from pyspark.errors import PySparkException
+
+    try:
+        host = spark.conf.get("spark.databricks.workspaceUrl", "")
+    except PySparkException:  # some compute refuses to show settings that it does not know
+        host = ""
+    host = (host or os.environ.get("DATABRICKS_HOST", "")).rpartition("//")[2].rstrip("/")
+    return f"https://{host}" if host else ""
+
+
 @contextmanager
 def _quiet_launch() -> Iterator[None]:
     """Keep the JVM's chatter at launch (log4j's greeting, native-library warnings) off the terminal.

@@ -166,6 +166,7 @@ def open_backend(
         databricks_runtime,
         open_databricks_session,
         open_local_session,
+        workspace_host,
     )
 
     parallelism = settings.parallelism
@@ -175,15 +176,17 @@ def open_backend(
             from delta_engine.execute.spark_sql_runner import SparkSqlRunner
             from delta_engine.state.unity_catalog.listed_details import open_table_listing
 
-            runner = SparkSqlRunner(spark or open_databricks_session())
+            session = spark or open_databricks_session()
+            runner = SparkSqlRunner(session)
             runtime = databricks_runtime(runner)
-            return databricks_backend(
+            backend = databricks_backend(
                 through(runner),
                 parallelism=parallelism,
                 platform_version=lambda: f"databricks runtime {runtime or 'unknown'}",
                 listing=open_table_listing(),
                 capabilities=on_runtime(runtime),
             )
+            return replace(backend, host=workspace_host(session))
         case BackendType.WAREHOUSE:
             assert settings.sql_warehouse is not None
             return open_warehouse_backend(

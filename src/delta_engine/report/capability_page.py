@@ -71,8 +71,9 @@ _RUNTIMES = """
 
 `databricks` finds out which runtime it is on. Jobs and notebooks have the version in their environment. From
 outside, databricks-connect takes one statement to ask. An older runtime gets the same plan in more statements, one
-column per `ALTER COLUMN`. So does a runtime that does not say its version. Serverless compute and SQL warehouses
-have everything on this page.
+column per `ALTER COLUMN`. So does a runtime that does not say its version. Before 16.2, a table is also described with
+two statements instead of one. No runtime is too old for the engine. Serverless compute and SQL warehouses have
+everything on this page.
 
 | what | least runtime |
 | --- | --- |

@@ -152,12 +152,14 @@ class CleanUpReport:
     Args:
         dropped: the objects that were dropped.
         left: the statements that drop what this run made and could not drop.
-        earlier: the statements that drop what earlier runs left behind.
+        earlier: the statements that drop what other runs have in the schema; one of them may be under way.
+        files: where files stay that DROP TABLE of an external table does not delete.
     """
 
     dropped: tuple[str, ...] = ()
     left: tuple[str, ...] = ()
     earlier: tuple[str, ...] = ()
+    files: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,10 +13,14 @@ from types import MappingProxyType
 from typing import Final
 
 from delta_engine.actions import CreateSchema, CreateTable, DropTable, TablePlan
+from delta_engine.aspects.column_masks import SetColumnMask
+from delta_engine.aspects.columns import ColumnAdd
 from delta_engine.aspects.foreign_keys import ForeignKeyAdd
+from delta_engine.aspects.functions import full_function_name
+from delta_engine.aspects.row_filters import SetRowFilter
 from delta_engine.constraints.resolution import referenced_table
 from delta_engine.errors import StatementError
-from delta_engine.models import ForeignKey, QualifiedName
+from delta_engine.models import ColumnMask, ForeignKey, QualifiedName, RowFilter
 from delta_engine.sql import quote_ident, sql_grant
 from delta_engine.state.principals import Holders, Principal, PrincipalReader
 from delta_engine.state.states import ABSENT, CatalogState
@@ -124,6 +128,31 @@ def needs(plan: TablePlan, observed: CatalogState) -> tuple[Need, ...]:
             if requirement is not None
         )
     )
+
+
+def functions_of(plan: TablePlan) -> tuple[QualifiedName, ...]:
+    """Return the functions of the row filters and column masks that a plan sets, sorted: each needs EXECUTE."""
+    found: set[QualifiedName] = set()
+    for create in plan.create_tables:
+        masks = [column.mask for column in create.desired.columns]
+        found |= _functions(create.table, [create.desired.row_filter, *masks])
+    for align in plan.align_tables:
+        added = [action.desired.mask for action in align.of_type(ColumnAdd)]
+        changed = [action.desired for action in align.of_type(SetColumnMask)]
+        filters = [action.desired for action in align.of_type(SetRowFilter)]
+        found |= _functions(align.table, [*filters, *changed, *added])
+    return tuple(sorted(found, key=lambda name: name.key))
+
+
+def locations_of(plan: TablePlan) -> tuple[str, ...]:
+    """Return where a plan creates external tables, sorted: each needs CREATE EXTERNAL TABLE."""
+    return tuple(sorted({one.desired.location for one in plan.create_tables if one.desired.location}))
+
+
+def _functions(
+    table: QualifiedName, uses: Iterable[RowFilter | ColumnMask | None]
+) -> frozenset[QualifiedName]:
+    return frozenset(full_function_name(use.function, table) for use in uses if use is not None)
 
 
 def merged(wanted: Iterable[Need]) -> Iterator[Need]:

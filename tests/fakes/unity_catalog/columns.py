@@ -138,7 +138,8 @@ def _check_drop(stored: Stored, name: str) -> None:
     for error_class, names in uses.items():
         require(column.key not in names, error_class, f"{stored.name} needs {name}")
     governed = stored.governed_tags & set(column.tags)
-    require(not governed, "INVALID_PARAMETER_VALUE", f"{name} has governed tags: {sorted(governed)}")
+    condition = "INVALID_PARAMETER_VALUE.CANNOT_DROP_TAGGED_COLUMN"
+    require(not governed, condition, f"{name} has governed tags: {sorted(governed)}")
 
 
 def _filtered(stored: Stored) -> list[str]:

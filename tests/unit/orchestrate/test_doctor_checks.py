@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import socket
 from collections.abc import Iterator, Sequence
 from datetime import datetime, timezone
 from importlib.metadata import PackageNotFoundError
 from pathlib import Path
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, cast
 
 import pytest
 from jsonschema import Draft202012Validator
 
-from delta_engine.deployment.errors import ConflictError, StoreError, UncertainWriteError
+from delta_engine.deployment.errors import ConflictError, StoreError, UnansweredError, UncertainWriteError
 from delta_engine.errors import (
     ConfigError,
     DeltaEngineError,
@@ -19,6 +23,7 @@ from delta_engine.errors import (
     RefusalGroup,
     StatementError,
 )
+from delta_engine.job import DoctorError, run_doctor
 from delta_engine.orchestrate.doctor.failures import checked
 from delta_engine.orchestrate.doctor.installation import folder_checks, lineage_check, package_checks
 from delta_engine.orchestrate.doctor.platform import clock_check, platform_check
@@ -27,6 +32,9 @@ from delta_engine.report.doctor_report import doctor_schema as schema
 from delta_engine.report.doctor_text import doctor_html, doctor_lines, doctor_summary
 from delta_engine.sql_runner import Row
 from tests.commandline import CommandLine
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 PUBLISHED = Path(__file__).parents[3] / "docs" / "schemas" / "doctor-report-v1.json"
 REQUIREMENTS = [
@@ -67,7 +75,8 @@ def test_old_and_absent_packages_are_missing() -> None:
 @pytest.mark.parametrize(
     ("version", "status", "costs"),
     [
-        ("databricks runtime 15.4", Status.MISSING, 3),
+        ("databricks runtime unknown", Status.UNKNOWN, 1),
+        ("databricks runtime 15.4", Status.OK, 3),
         ("databricks runtime 16.2", Status.OK, 2),
         ("databricks runtime 16.4", Status.OK, 1),
         ("databricks runtime 17.3", Status.OK, 0),
@@ -79,7 +88,12 @@ def test_old_and_absent_packages_are_missing() -> None:
 def test_an_older_runtime_costs_something(version: str, status: Status, costs: int) -> None:
     check = platform_check(version)
     assert (check.status, check.found.count("; ")) == (status, costs)
-    assert bool(check.way_out) is (status is Status.MISSING)
+    assert check.way_out == ""
+
+
+def test_what_an_unknown_runtime_costs() -> None:
+    check = platform_check("databricks runtime unknown")
+    assert "changes of several columns take a statement each" in check.found
 
 
 @pytest.mark.parametrize("lineage", ["unknown", "git:", ""])
@@ -152,6 +166,13 @@ def store_error(cause: Exception) -> StoreError:
         (ConfigError("no"), Status.MISSING),
         (MissingDependencyError("no"), Status.MISSING),
         (PermissionError("no"), Status.MISSING),
+        (FileNotFoundError("no"), Status.MISSING),
+        (NotADirectoryError("no"), Status.MISSING),
+        (OSError(errno.EROFS, "read-only", "state"), Status.MISSING),
+        (ConnectionResetError("no"), Status.UNKNOWN),
+        (TimeoutError("no"), Status.UNKNOWN),
+        (socket.gaierror("no"), Status.UNKNOWN),
+        (UnansweredError("no"), Status.UNKNOWN),
         (StoreError("no"), Status.MISSING),
         (ConflictError("no"), Status.MISSING),
         (UncertainWriteError("no"), Status.UNKNOWN),
@@ -235,9 +256,19 @@ def test_a_laptop_without_java(
     assert result.code == 3
     checks = {check["topic"]: check for check in json.loads(result.stdout)["checks"]}
     assert checks["login"]["status"] == "missing"
-    assert "Java" in checks["login"]["found"]
+    assert "JAVA_HOME" in checks["login"]["found"]
     assert checks["plan"]["found"] == "not looked at: there is no login"
     assert checks["deployment state"]["status"] == "ok"
+
+
+def test_the_task_names_its_environment_in_hints(project: Path) -> None:
+    (project / "conf" / "models" / "orders.yml").write_text("tables: 7")
+    state = project / ".delta-engine" / "state" / "local.state.json"
+    state.parent.mkdir(parents=True)
+    state.write_text("{}")
+    spark = cast("SparkSession", SimpleNamespace(version="4.1.1"))
+    with pytest.raises(DoctorError, match="`delta-engine -e local state restore`"):
+        run_doctor(environment="local", conf_dir="conf", spark=spark, show=lambda _html: None)
 
 
 def test_a_project_without_configuration(delta_engine: CommandLine, tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Any
 
-from delta_engine.deployment.errors import ConflictError, StoreError, UncertainWriteError
+from delta_engine.deployment.errors import ConflictError, StoreError, UnansweredError, UncertainWriteError
 
 
 class Intent(Enum):
@@ -106,7 +106,7 @@ class _Unanswered(threading.local):
 def _store_error(failure: _Failure, place: Place, intent: Intent, any_unanswered: bool) -> StoreError:
     message = f"{place.name}: {failure.reason}. {failure.way_out}".strip()
     if intent is Intent.READ:
-        return StoreError(message)
+        return (UnansweredError if failure.outcome is _Outcome.UNANSWERED else StoreError)(message)
     if failure.outcome is _Outcome.CONFLICT and intent is Intent.CONDITIONAL_WRITE:
         return ConflictError(message)
     if failure.outcome is _Outcome.UNANSWERED or any_unanswered:

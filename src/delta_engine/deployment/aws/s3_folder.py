@@ -12,7 +12,7 @@ from typing import Final, TypeVar
 
 from delta_engine.deployment.aws.clients import ListedObject, S3Client, S3Object
 from delta_engine.deployment.aws.s3_probe import PROBE_VERSION, find_ignored_condition
-from delta_engine.deployment.errors import ConflictError, StoreError, UncertainWriteError
+from delta_engine.deployment.errors import ConflictError, StoreError, UnansweredError, UncertainWriteError
 
 JSON_TYPE: Final = "application/json"
 MARKER_NAME: Final = ".delta-engine-endpoint.json"
@@ -92,14 +92,14 @@ class S3Folder:
         """Return the condition that the endpoint does not honour; None if it honours all. Scratch objects are deleted.
 
         Raises:
-            StoreError: the endpoint gave no usable answer.
+            UnansweredError: the endpoint gave no usable answer.
         """
         scratch = f".delta-engine-probe-{uuid.uuid4().hex}"
         try:
             return find_ignored_condition(scratch, self._is_accepted, self._read)
         except UncertainWriteError as error:
             # Of a scratch object: the write that waits for the probe was certainly not done.
-            raise StoreError(str(error)) from error
+            raise UnansweredError(str(error)) from error
         finally:
             with suppress(StoreError):
                 self.delete_all(found.key for found in self.list_objects(scratch))

@@ -14,7 +14,7 @@ from io import BytesIO
 from typing import TYPE_CHECKING, Protocol
 
 from delta_engine.databricks_workspace import open_workspace
-from delta_engine.deployment.errors import ConflictError, StoreError, UncertainWriteError
+from delta_engine.deployment.errors import ConflictError, StoreError, UnansweredError, UncertainWriteError
 from delta_engine.errors import MissingDependencyError
 
 if TYPE_CHECKING:
@@ -227,7 +227,7 @@ def _errors(path: str, *, is_write: bool) -> Iterator[None]:
         TimeoutError,
         RequestException,
     ) as error:
-        kind = UncertainWriteError if is_write else StoreError
+        kind: type[StoreError] = UncertainWriteError if is_write else UnansweredError
         raise kind(f"{path}: no usable answer, also when asked again: {error}") from error
     except DatabricksError as error:
         # what has no class of its own, as a gateway's 502, tells nothing of what was done

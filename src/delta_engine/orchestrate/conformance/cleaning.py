@@ -26,7 +26,7 @@ def cleaned(report: ConformanceReport, backend: Backend, place: Place) -> Confor
     hidden = {
         place.user: "<current user>",
         place.external_location.rstrip("/"): "<external location>",
-        backend.host.partition("//")[2]: "<workspace>",
+        backend.host.partition("//")[2].rstrip("/"): "<workspace>",
         str(addressing.warehouse) if isinstance(addressing, PathAddressing) else "": "<warehouse>",
     }
     hidden.pop("", None)

@@ -230,7 +230,7 @@ def _inherited(scene: Scene) -> Answer:
         return Answer(holds=Holds.CANNOT_TELL, findings=["there is no table with grants to look at"])
     rows = _rows(scene, _DIRECT_GRANTS, name)
     findings = [
-        f"{row['privilege_type']} to {row['grantee']}: inherited_from {row['inherited_from']!r}"
+        f"{row['privilege_type']} to {_grantee(row, scene.place.user)}: inherited_from {row['inherited_from']!r}"
         for row in rows
     ]
     direct = [row for row in rows if _is_direct(row, scene.place.user)]
@@ -240,7 +240,12 @@ def _inherited(scene: Scene) -> Answer:
 
 def _is_direct(row: Mapping[str, object], user: str) -> bool:
     """Whether a row is about the privilege that the run granted."""
-    return str(row["grantee"]).lower() == user.lower() and row["privilege_type"] == "MODIFY"
+    return _grantee(row, user) == user and row["privilege_type"] == "MODIFY"
+
+
+def _grantee(row: Mapping[str, object], user: str) -> str:
+    """Return who has a privilege; the names of other principals stay out of the report."""
+    return user if str(row["grantee"]).lower() == user.lower() else "<another principal>"
 
 
 def _rows(scene: Scene, view: View, name: QualifiedName) -> Sequence[Row]:

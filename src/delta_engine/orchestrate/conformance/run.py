@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from importlib.metadata import version
+from itertools import chain
 
 from delta_engine.backends import Backend
 from delta_engine.capabilities import Feature
 from delta_engine.deployment.stamps import utc_now
+from delta_engine.error_conditions import is_forbidden
 from delta_engine.errors import ConfigError, DeltaEngineError, StatementError, raise_all
 from delta_engine.execute.action_runner import ApplyStoppedError
 from delta_engine.execute.apply_control import ApplyControl
@@ -21,11 +23,11 @@ from delta_engine.orchestrate.conformance.place import Place, parse_target
 from delta_engine.orchestrate.conformance.probe import Probe, Scene
 from delta_engine.orchestrate.conformance.reading_probes import READING_PROBES
 from delta_engine.orchestrate.conformance.schema_walk import SchemaWalk
-from delta_engine.orchestrate.conformance.scratch_objects import ScratchObjects, earlier_leftovers
+from delta_engine.orchestrate.conformance.scratch_objects import ScratchObjects, leftovers_by_run
 from delta_engine.orchestrate.conformance.scratch_tables import groups, schema_steps
 from delta_engine.orchestrate.conformance.statement_log import StatementLog
 from delta_engine.orchestrate.conformance.statement_probes import STATEMENT_PROBES
-from delta_engine.orchestrate.conformance.walk import Walk, Walked, worst
+from delta_engine.orchestrate.conformance.walk import Walk, Walked, place_of, worst
 from delta_engine.report.conformance_report import (
     CheckStatus,
     CleanUpReport,
@@ -72,7 +74,7 @@ class Prepared:
         groups: the groups of tables that the platform and the place allow.
         left_out: the others, with the reasons.
         makes_schema: whether the run makes a schema of its own, beside the one that was named.
-        earlier: the statements that drop what earlier runs left behind.
+        earlier: the statements that drop what other runs have in the schema, by run.
     """
 
     place: Place
@@ -80,7 +82,7 @@ class Prepared:
     groups: tuple[Group, ...]
     left_out: tuple[GroupReport, ...]
     makes_schema: bool
-    earlier: tuple[str, ...]
+    earlier: Mapping[str, Sequence[str]]
 
 
 def prepare(
@@ -133,7 +135,7 @@ def prepare(
         groups=possible,
         left_out=tuple(left_out.values()),
         makes_schema=not place.refusals(backend.capabilities, *schema_walk.FEATURES),
-        earlier=earlier_leftovers(backend, place, listed),
+        earlier=leftovers_by_run(backend, place, listed),
     )
 
 
@@ -181,7 +183,7 @@ class ConformanceRun:
                 self.log.release_kept()
                 with self.log.at("clean-up"):
                     clean_up = objects.drop()
-        clean_up = replace(clean_up, earlier=self.prepared.earlier)
+        clean_up = replace(clean_up, earlier=tuple(chain.from_iterable(self.prepared.earlier.values())))
         return self._report(started_at, self.log.seconds() - started, clean_up, is_stopped=is_stopped)
 
     def _work(self, objects: ScratchObjects) -> None:
@@ -212,13 +214,22 @@ class ConformanceRun:
         """Make the scratch functions, and yield the groups that have what they need."""
         needed = dict.fromkeys(name for group in self.prepared.groups for name in group.functions)
         with self.log.at("preparation"):
-            refused = {name: objects.make_function(name) for name in needed}
+            errors = {name: self._function_error(objects, name) for name in needed}
         for group in self.prepared.groups:
-            reasons = [refused[name] for name in group.functions if refused[name]]
-            if reasons:
-                self._reports.append(_group_report(group, CheckStatus.SKIPPED, "; ".join(reasons)))
+            found = [error for error in map(errors.get, group.functions) if error is not None]
+            if found:
+                self._reports.append(_without_functions(group, found))
             else:
                 yield Walked(group=group)
+
+    def _function_error(self, objects: ScratchObjects, name: str) -> StatementError | OSError | None:
+        """Make a scratch function; return why it could not be made, or None."""
+        try:
+            objects.make_function(name)
+        except (StatementError, OSError) as error:
+            self.control.stop.check()
+            return error
+        return None
 
     def _asked(self, probe: Probe, scene: Scene) -> ProbeReport:
         report = ProbeReport(
@@ -281,6 +292,20 @@ def _left_out(group: Group, backend: Backend, place: Place) -> GroupReport | Non
     if refused:
         return _group_report(group, CheckStatus.NOT_SUPPORTED, "; ".join(refused))
     return _group_report(group, CheckStatus.SKIPPED, group.lacks) if group.lacks else None
+
+
+def _without_functions(group: Group, errors: Sequence[StatementError | OSError]) -> GroupReport:
+    """Return the report of a group whose functions could not be made: skipped if only the right is missing."""
+    reasons = tuple(
+        f"CREATE FUNCTION was refused: {error.first_line}"
+        if isinstance(error, StatementError)
+        else f"CREATE FUNCTION had no answer: {error}"
+        for error in errors
+    )
+    if all(isinstance(error, StatementError) and is_forbidden(error) for error in errors):
+        return _group_report(group, CheckStatus.SKIPPED, "; ".join(reasons))
+    step = StepReport(name=place_of(group.name, 0), status=CheckStatus.REFUSED, differences=reasons)
+    return _group_report(group, step.status, steps=[step])
 
 
 def _group_report(

@@ -11,6 +11,7 @@ from delta_engine.actions import TablePlan
 from delta_engine.backends import Backend
 from delta_engine.capabilities import Feature
 from delta_engine.compile.planner import TablePlanner
+from delta_engine.error_conditions import is_forbidden
 from delta_engine.errors import RefusalGroup, RefusedError, StatementError
 from delta_engine.execute.action_runner import ActionRunner, ApplyFailedError, ApplyStoppedError
 from delta_engine.execute.apply_control import ApplyControl
@@ -46,6 +47,7 @@ class SchemaWalk:
     control: ApplyControl
     objects: ScratchObjects
     _observed: CatalogState | None = None
+    _may_create: bool = True
 
     def walked(self, models: Sequence[Schema]) -> GroupReport:
         """Take the schema from model to model; return what became of it.
@@ -68,7 +70,7 @@ class SchemaWalk:
                 break
             before = model
         features = tuple(feature.value for feature in FEATURES)
-        if len(steps) == 1 and steps[0].status is CheckStatus.REFUSED:
+        if not self._may_create:
             reason = f"no schema of the run's own could be made: {'; '.join(steps[0].differences)}"
             return GroupReport(name=NAME, features=features, status=CheckStatus.SKIPPED, reason=reason)
         return GroupReport(
@@ -92,6 +94,7 @@ class SchemaWalk:
             failures = [one.failure for one in error.schemas if one.failure]
             is_unmade = before is None and not any(one.is_outcome_unknown for one in failures)
             self.objects.has_schema = not is_unmade
+            self._may_create = not (is_unmade and all(map(is_forbidden, failures)))
             messages = tuple(one.message for one in failures)
             return StepReport(name=name, status=CheckStatus.REFUSED, actions=actions, differences=messages)
         return self._read_back(

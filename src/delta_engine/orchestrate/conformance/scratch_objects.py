@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from delta_engine.addressing import PathAddressing
@@ -49,15 +49,20 @@ class ScratchObjects:
         self._place = place
         self._control = replace(control, stop=Stop(), running={})
 
-    def make_function(self, name: str) -> str:
-        """Make a scratch function; return why it could not be made, or nothing."""
+    def make_function(self, name: str) -> None:
+        """Make a scratch function; one whose CREATE has no answer is dropped, too.
+
+        Raises:
+            StatementError, OSError: it was refused, or there was no answer.
+        """
         function = self._place.function(name)
+        self._functions.append(function)
         try:
             self._backend.runner.run(sql_create_function(function, *_FUNCTIONS[name]))
         except StatementError as error:
-            return f"CREATE FUNCTION was refused: {error.first_line}"
-        self._functions.append(function)
-        return ""
+            if not error.is_outcome_unknown:
+                self._functions.remove(function)
+            raise
 
     def drop(self) -> CleanUpReport:
         """Drop everything, as far as the platform lets it; what is left comes back as statements."""
@@ -70,7 +75,13 @@ class ScratchObjects:
         if self.has_schema:
             schema = self._place.scratch_schema
             self._drop_by(sql_drop_empty_schema(schema.catalog, schema.schema), schema, dropped, left)
-        return CleanUpReport(dropped=tuple(dropped), left=tuple(left))
+        return CleanUpReport(dropped=tuple(dropped), left=tuple(left), files=self._files(dropped, left))
+
+    def _files(self, dropped: Sequence[str], left: Sequence[str]) -> tuple[str, ...]:
+        """Return where files stay: dropping an external table does not delete them."""
+        name = self._place.table("external")
+        was_there = str(name) in dropped or drop_statement(self._backend, name) in left
+        return (self._place.location("external"),) if was_there and self._place.external_location else ()
 
     def _listed(self) -> Iterator[QualifiedName]:
         """Yield the tables of this run that the catalog lists: one may be there whose CREATE had no answer."""
@@ -108,8 +119,12 @@ def drop_statement(backend: Backend, name: QualifiedName) -> str:
     return sql_drop_table(backend.addressing.table(name))
 
 
-def earlier_leftovers(backend: Backend, place: Place, listed: Iterable[QualifiedName]) -> tuple[str, ...]:
-    """Return the statements that drop what earlier runs left in a schema; nothing is dropped.
+def leftovers_by_run(
+    backend: Backend, place: Place, listed: Iterable[QualifiedName]
+) -> Mapping[str, Sequence[str]]:
+    """Return the statements that drop what other runs have in a schema, by run; nothing is dropped.
+
+    A run may be under way, or have ended without dropping what it made: the names do not tell.
 
     Args:
         backend: the platform.
@@ -121,7 +136,7 @@ def earlier_leftovers(backend: Backend, place: Place, listed: Iterable[Qualified
         run_id = run_id_of(name)
         if run_id is not None and run_id != place.run_id:
             ours.setdefault(run_id, []).append(name)
-    return tuple(sql for run_id, names in ours.items() for sql in _drops(backend, place, run_id, names))
+    return {run_id: tuple(_drops(backend, place, run_id, names)) for run_id, names in ours.items()}
 
 
 def _drops(backend: Backend, place: Place, run_id: str, names: Sequence[QualifiedName]) -> Iterator[str]:

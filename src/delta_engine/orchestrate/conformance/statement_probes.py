@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -13,7 +14,8 @@ from delta_engine.aspects.column_tags import UnsetColumnTags
 from delta_engine.capabilities import Feature
 from delta_engine.deployment.databricks.delta_row import DeltaRow
 from delta_engine.drift.attribution import is_understood
-from delta_engine.errors import CatalogReadError, DeltaEngineError
+from delta_engine.error_conditions import is_forbidden
+from delta_engine.errors import CatalogReadError, DeltaEngineError, StatementError
 from delta_engine.models import Column, QualifiedName, Table
 from delta_engine.orchestrate.conformance.groups import ID, table
 from delta_engine.orchestrate.conformance.probe import Answer, Probe, Scene, told
@@ -75,11 +77,17 @@ def _tagged_column(scene: Scene) -> Answer:
     (align,) = plan.align_tables
     actions = tuple(one for one in align.actions if not isinstance(one, UnsetColumnTags))
     refusals = [scene.attempt(sql) for sql in scene.align_statements(replace(align, actions=actions))]
-    is_refused = any(refusals)
+    is_blocked = any(one is not None and _is_about_tags(one) for one in refusals)
     return Answer(
-        holds=Holds.YES if is_refused else Holds.NO,
+        holds=Holds.YES if is_blocked else Holds.CANNOT_TELL if any(refusals) else Holds.NO,
         findings=[f"DROP COLUMN of a tagged column: {told(one)}" for one in refusals],
     )
+
+
+def _is_about_tags(refusal: ErrorForm) -> bool:
+    """Whether a condition names tags, as `INVALID_PARAMETER_VALUE.CANNOT_DROP_TAGGED_COLUMN` does."""
+    words = re.split(r"[._]", refusal.condition or "")
+    return not {"TAG", "TAGS", "TAGGED"}.isdisjoint(words)
 
 
 def _two_merges(scene: Scene) -> Answer:
@@ -97,24 +105,35 @@ def _two_merges(scene: Scene) -> Answer:
     )
     together = Barrier(2)
 
-    def write(serial: int) -> str:
+    def write(serial: int) -> DeltaEngineError | None:
         together.wait()
         try:
             row.replace({"serial": serial}, None)
         except DeltaEngineError as error:
-            return f"{type(error).__name__}: {error}"
-        return "written"
+            return error
+        return None
 
     with ThreadPoolExecutor(2) as pool:
-        outcomes = list(pool.map(write, (1, 2)))
-    findings = [f"writer {number}: {outcome}" for number, outcome in enumerate(outcomes, start=1)]
+        errors = list(pool.map(write, (1, 2)))
+    findings = [f"writer {number}: {_written(error)}" for number, error in enumerate(errors, start=1)]
+    if all(map(_is_missing_right, errors)):
+        return Answer(holds=Holds.CANNOT_TELL, findings=findings)
     try:
         left = row.read()
     except DeltaEngineError as error:
         return Answer(holds=Holds.NO, findings=[*findings, f"read afterwards: {error}"])
     rows = "no row" if left is None else f"one row, serial {left['serial']}"
-    is_one = outcomes.count("written") == 1 and left is not None
+    is_one = errors.count(None) == 1 and left is not None
     return Answer(holds=Holds.YES if is_one else Holds.NO, findings=[*findings, f"read afterwards: {rows}"])
+
+
+def _written(error: DeltaEngineError | None) -> str:
+    return "written" if error is None else f"{type(error).__name__}: {error}"
+
+
+def _is_missing_right(error: DeltaEngineError | None) -> bool:
+    cause = error.__cause__ if error is not None else None
+    return isinstance(cause, StatementError) and is_forbidden(cause)
 
 
 def _history(scene: Scene) -> Answer:

@@ -1,4 +1,4 @@
-"""The doctor: looks whether everything is there that an environment needs, as the identity that runs it.
+"""The doctor: checks that everything is there that an environment needs, as the identity that runs it.
 
 Each probe stands alone and returns checks; `examination.examine` runs them all. Nothing that they write stays.
 """

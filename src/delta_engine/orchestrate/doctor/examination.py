@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import reduce
 from importlib.metadata import requires, version
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -38,7 +39,7 @@ from delta_engine.orchestrate.doctor.installation import (
     lineage_check,
     package_checks,
 )
-from delta_engine.orchestrate.doctor.plan import needs_around, plan_checks, right_checks
+from delta_engine.orchestrate.doctor.plan import needs_around, plan_checks, right_checks, unseen_right_checks
 from delta_engine.orchestrate.doctor.platform import clock_check, platform_check
 from delta_engine.orchestrate.doctor.state import (
     bucket_checks,
@@ -241,25 +242,27 @@ class _Examination:
             own,
             makes_schemas=settings.policy.create_schemas,
         )
-        observed = CatalogState(tables={})
-        for one in wanted:
-            observed = _together(observed, self._catalog(backend, one))
+        found = {one: self._catalog(backend, one) for one in wanted}
+        readable = {one: state for one, state in found.items() if state is not None}
+        observed = reduce(_together, readable.values(), CatalogState(tables={}))
         planned = self._plan(project, backend, deployment)
-        asked = (*needs_around(wanted, own, observed), *planned)
+        asked = (*needs_around(tuple(readable), own, observed), *planned)
         principals = backend.principals
         self._probe(Topic.RIGHTS, "rights", lambda: right_checks(principals, asked, observed))
 
-    def _catalog(self, backend: Backend, wanted: Wanted) -> CatalogState:
+    def _catalog(self, backend: Backend, wanted: Wanted) -> CatalogState | None:
+        """Look at a catalog; return what was read, or None if it cannot be read at all."""
         subject = f"catalog {wanted.catalog}"
         grant = Securable((wanted.catalog,)).grant(Right.USE_CATALOG, self.run_by)
-        observed = CatalogState(tables={})
+        observed: CatalogState | None = None
 
         def look() -> Iterator[Check]:
             nonlocal observed
             checks, observed = look_at_catalog(backend, wanted)
             yield from checks
 
-        if self._probe(Topic.CATALOGS, subject, look, f"If it exists: {grant}") or observed.schema_states:
+        is_whole = self._probe(Topic.CATALOGS, subject, look, f"If it exists: {grant}")
+        if is_whole or (observed and observed.schema_states):
             self._probe(
                 Topic.VIEWS,
                 f"{wanted.catalog}.information_schema",
@@ -281,6 +284,8 @@ class _Examination:
             preview = engine.preview(project.models, allow_cached=False)
             needed = needs(preview.plan, preview.basis.observed)
             yield from plan_checks(preview, is_recorded=deployment is not None)
+            if backend.principals is not None:
+                yield from unseen_right_checks(preview.plan, self.run_by)
 
         self._probe(Topic.PLAN, "sync", look)
         return needed

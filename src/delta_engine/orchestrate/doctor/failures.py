@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from typing import Final
 
-from delta_engine.deployment.errors import StoreError, UncertainWriteError
+from delta_engine.deployment.errors import StoreError, UnansweredError, UncertainWriteError
 from delta_engine.error_conditions import is_forbidden
 from delta_engine.errors import (
     DeltaEngineError,
@@ -15,6 +16,15 @@ from delta_engine.errors import (
     StatementError,
 )
 from delta_engine.report.doctor_report import Check, Status, Topic
+
+_OF_FILES: Final = (
+    PermissionError,
+    FileNotFoundError,
+    FileExistsError,
+    NotADirectoryError,
+    IsADirectoryError,
+)
+"""Errors of the operating system about files; the others are mostly about the network."""
 
 
 def checked(
@@ -55,13 +65,16 @@ def status_of(error: BaseException) -> Status:
     match error:
         case StatementError():
             return Status.MISSING if is_forbidden(error) else Status.UNKNOWN
-        case UncertainWriteError():
+        case UncertainWriteError() | UnansweredError():
             return Status.UNKNOWN
         case StoreError():
             cause = error.__cause__
             return status_of(cause) if isinstance(cause, StatementError) else Status.MISSING
-        case RefusedError() | MissingDependencyError() | SparkStartError() | OSError():
+        case RefusedError() | MissingDependencyError() | SparkStartError():
             return Status.MISSING
+        case OSError():
+            is_about_a_file = isinstance(error, _OF_FILES) or error.filename is not None
+            return Status.MISSING if is_about_a_file else Status.UNKNOWN
     return Status.UNKNOWN
 
 

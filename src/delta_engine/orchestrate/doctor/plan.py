@@ -4,17 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from delta_engine.actions import TablePlan
 from delta_engine.models import QualifiedName
 from delta_engine.orchestrate.doctor.catalogs import Wanted
 from delta_engine.orchestrate.orchestrator import Preview
 from delta_engine.report.doctor_report import Check, Status, Topic
 from delta_engine.report.plan_tree import plan_summary
+from delta_engine.sql import quote_ident, sql_grant
 from delta_engine.state.principals import PrincipalReader
 from delta_engine.state.states import CatalogState
 from delta_engine.validation.needed_rights import (
     Need,
     Securable,
     Verdict,
+    functions_of,
+    locations_of,
     merged,
     rights_at_hand,
     table_securable,
@@ -40,6 +44,30 @@ def plan_checks(preview: Preview, *, is_recorded: bool) -> Iterator[Check]:
             found=f"it would refuse: {str(refusal).removesuffix(refusal.way_out).strip()}",
             way_out=refusal.way_out,
         )
+
+
+def unseen_right_checks(plan: TablePlan, principal: str) -> Iterator[Check]:
+    """Yield the rights of a plan that the doctor does not look for: on functions and on external locations.
+
+    Args:
+        plan: the plan.
+        principal: the identity that runs its statements.
+    """
+    for function in functions_of(plan):
+        address = ".".join(map(quote_ident, (function.catalog, function.schema, function.table)))
+        grant = sql_grant(f"FUNCTION {address}", ["EXECUTE"], principal)
+        yield _unseen(f"EXECUTE on function {function}", f"If it is missing: {grant}")
+    for location in locations_of(plan):
+        grant = sql_grant("EXTERNAL LOCATION `<name>`", ["CREATE EXTERNAL TABLE"], principal)
+        yield _unseen(
+            f"CREATE EXTERNAL TABLE on the external location of {location}",
+            f"If it is missing, with the name of that location: {grant}",
+        )
+
+
+def _unseen(subject: str, way_out: str) -> Check:
+    found = "the plan needs it, and the doctor does not look for it"
+    return Check(topic=Topic.RIGHTS, subject=subject, status=Status.UNKNOWN, found=found, way_out=way_out)
 
 
 def needs_around(

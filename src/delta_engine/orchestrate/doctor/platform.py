@@ -11,11 +11,13 @@ from delta_engine.sql_runner import SqlRunner
 
 _RUNTIME = re.compile(r"databricks runtime (\d+)\.(\d+)")
 
-_LEAST: Final = (16, 2)
+_UNKNOWN_RUNTIME: Final = "databricks runtime unknown"
+
+_ONE_BY_ONE: Final = "changes of several columns take a statement each"
 
 _COSTS: Final = (
-    ((16, 2), "tables are described with two statements or three (DESCRIBE … AS JSON: 16.2)"),
-    ((16, 3), "changes of several columns take a statement each (16.3)"),
+    ((16, 2), "a table is described with two statements instead of one (16.2)"),
+    ((16, 3), f"{_ONE_BY_ONE} (16.3)"),
     ((17, 3), "keys are read from information_schema alone, which may lag (in DESCRIBE … AS JSON: 17.3)"),
 )
 """What a runtime before each version costs (docs.databricks.com: "DESCRIBE TABLE", "ALTER TABLE … ALTER COLUMN")."""
@@ -26,24 +28,21 @@ CLOCK_QUESTION: Final = "SELECT unix_micros(current_timestamp()) AS micros"
 
 
 def platform_check(version: str) -> Check:
-    """Return whether a platform is recent enough, and what an older one costs.
+    """Return the version of a platform, with what an older one costs; every runtime will do.
 
     Args:
         version: as the backend tells it; serverless, SQL warehouses and Spark have no runtime's version.
     """
+    if version == _UNKNOWN_RUNTIME:  # the engine then sends what every runtime knows
+        found = f"{version}; {_ONE_BY_ONE}"
+        return Check(topic=Topic.PLATFORM, subject="version", status=Status.UNKNOWN, found=found)
     runtime = _RUNTIME.match(version)
     if runtime is None:
         return Check(topic=Topic.PLATFORM, subject="version", status=Status.OK, found=version)
     numbers = (int(runtime[1]), int(runtime[2]))
     costs = [cost for since, cost in _COSTS if numbers < since]
-    is_old = numbers < _LEAST
-    return Check(
-        topic=Topic.PLATFORM,
-        subject="version",
-        status=Status.MISSING if is_old else Status.OK,
-        found="; ".join((version, *costs)),
-        way_out="Use Databricks Runtime 16.2 or later; 17.3 has everything." if is_old else "",
-    )
+    found = "; ".join((version, *costs))
+    return Check(topic=Topic.PLATFORM, subject="version", status=Status.OK, found=found)
 
 
 def clock_check(runner: SqlRunner, now: Callable[[], float]) -> Check:

@@ -43,6 +43,10 @@ KINDS_LEFT_OUT = {
     "ALTER STREAMING TABLE … ALTER COLUMN … SET TAGS": "a streaming table needs a pipeline",
     "ALTER STREAMING TABLE … SET TAGS": "a streaming table needs a pipeline",
     "ALTER TABLE … ALTER COLUMN … SET NOT NULL (fields)": "a rule refuses it",
+    **{
+        f"ALTER TABLE … ALTER COLUMN … {clause}": "it stands in statements about several columns here"
+        for clause in ("COMMENT (fields)", "DROP DEFAULT", "SET DEFAULT", "TYPE (fields)")
+    },
 }
 
 

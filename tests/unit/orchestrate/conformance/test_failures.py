@@ -172,6 +172,37 @@ def test_what_needs_a_function_is_skipped_where_none_can_be_made() -> None:
     assert report.outcome is RunOutcome.AGREED
 
 
+def test_a_create_function_that_fails_otherwise_is_a_finding() -> None:
+    rig = Rig()
+    rig.platform.faults = [
+        refusing(lambda sql: sql.startswith("CREATE FUNCTION"), "PARSE_SYNTAX_ERROR", sql_state="42601")
+    ]
+    report = rig.run(("row filters", "column masks"))
+    for name in ("row filters", "column masks"):
+        group = group_of(report, name)
+        assert group.status is CheckStatus.REFUSED
+        assert group.steps[0].differences == ("CREATE FUNCTION was refused: ask ann",)
+    assert report.outcome is RunOutcome.FAILED
+
+
+def test_a_function_whose_create_had_no_answer_is_dropped() -> None:
+    rig = Rig()
+    lost: list[str] = []
+
+    def lose_the_answer(sql: str) -> None:
+        if sql.startswith("CREATE FUNCTION") and sql not in lost:
+            lost.append(sql)
+            rig.platform.run(sql)
+            raise ConnectionResetError("the connection is gone")
+
+    rig.platform.faults = [lose_the_answer]
+    report = rig.run(("row filters",))
+    filters = group_of(report, "row filters")
+    assert filters.status is CheckStatus.REFUSED
+    assert filters.steps[0].differences == ("CREATE FUNCTION had no answer: the connection is gone",)
+    assert rig.platform.leftovers() == []
+
+
 def test_schemas_are_skipped_where_none_can_be_made() -> None:
     rig = Rig()
     rig.platform.faults = [refusing(lambda sql: sql.startswith("CREATE SCHEMA"))]
@@ -182,11 +213,43 @@ def test_schemas_are_skipped_where_none_can_be_made() -> None:
     assert not [one for one in report.statements if one.sql.startswith("DROP SCHEMA")]
 
 
+def test_a_create_schema_that_fails_otherwise_is_a_finding() -> None:
+    rig = Rig()
+    rig.platform.faults = [
+        refusing(lambda sql: sql.startswith("CREATE SCHEMA"), "PARSE_SYNTAX_ERROR", sql_state="42601")
+    ]
+    report = rig.run()
+    group = group_of(report, "schemas")
+    assert group.status is CheckStatus.REFUSED
+    assert group.steps[0].differences == ("ask ann",)
+    assert report.outcome is RunOutcome.FAILED
+
+
+def test_a_schema_that_cannot_be_planned_is_a_finding() -> None:
+    rig = Rig()
+
+    def is_plan_of_schema(sql: str) -> bool:
+        return rig.progress[-1:] != [] and rig.progress[-1].what == "schemas" and sql.startswith("SELECT")
+
+    rig.platform.faults = [refusing(is_plan_of_schema)]
+    report = rig.run()
+    group = group_of(report, "schemas")
+    assert group.status is CheckStatus.REFUSED
+    assert group.steps[0].differences[0].startswith("not planned: ")
+
+
 def test_a_schema_that_differs_fails_the_run() -> None:
     rig = Rig(platform=DeafPlatform(ignored=("COMMENT ON SCHEMA",)))
     report = rig.run()
     assert group_of(report, "schemas").status is CheckStatus.DIFFERENT
     assert report.outcome is RunOutcome.FAILED
+
+
+def test_the_files_of_an_external_table_are_named() -> None:
+    report = Rig().run(("external tables",))
+    assert report.clean_up.files == (f"<external location>/delta_engine_conformance_{RUN_ID}_external",)
+    assert report.outcome is RunOutcome.AGREED
+    assert Rig(external_location="").run(("columns",)).clean_up.files == ()
 
 
 def test_external_tables_need_a_location() -> None:
@@ -198,7 +261,9 @@ def test_external_tables_need_a_location() -> None:
 def test_a_table_that_cannot_be_read_stops_its_group_alone() -> None:
     rig = Rig()
     reads_types = r"DESCRIBE TABLE EXTENDED .*_types`"
-    rig.platform.faults = [refusing(lambda sql: bool(re.match(reads_types, sql)), "INTERNAL_ERROR")]
+    rig.platform.faults = [
+        refusing(lambda sql: bool(re.match(reads_types, sql)), "INTERNAL_ERROR", sql_state="XX000")
+    ]
     report = rig.run()
     types = group_of(report, "type widening")
     assert [step.differences for step in types.steps] == [("a read was refused: ask ann",)]

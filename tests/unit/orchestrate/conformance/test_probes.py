@@ -103,6 +103,14 @@ def test_a_missing_catalog_without_a_refusal_is_told() -> None:
     assert found.holds is Holds.NO
 
 
+def test_another_refusal_of_a_tagged_column_says_nothing_of_tags() -> None:
+    platform = ConformancePlatform()
+    platform.faults = [refusing(lambda sql: "DROP COLUMN" in sql and "_tagged`" in sql, "INTERNAL_ERROR")]
+    found = asked(platform, "tagged column")
+    assert found.holds is Holds.CANNOT_TELL
+    assert "INTERNAL_ERROR" in found.findings[0]
+
+
 def test_a_governed_tag_blocks_the_drop_of_its_column() -> None:
     catalog = FakeUnityCatalog([TARGET], governed_tags=["conformance_0123abcd"])
     found = asked(ConformancePlatform(catalog=catalog), "tagged column")
@@ -110,7 +118,7 @@ def test_a_governed_tag_blocks_the_drop_of_its_column() -> None:
     assert "condition" in found.findings[0]
 
 
-def test_a_platform_that_lets_both_merges_win_is_told() -> None:
+def test_a_platform_that_lets_neither_merge_win_is_told() -> None:
     def doubled(sql: str, rows: Sequence[Row]) -> Sequence[Row]:
         if sql.startswith("MERGE"):
             return [{"num_affected_rows": 1}]
@@ -118,14 +126,20 @@ def test_a_platform_that_lets_both_merges_win_is_told() -> None:
 
     found = asked(OtherPlatform(answer=doubled), "two merges at once")
     assert found.holds is Holds.NO
-    assert "2 rows for one environment" in found.findings[-1]
+    assert all("another run wrote" in line for line in found.findings[:2])
 
 
-def test_a_merge_that_is_refused_is_told() -> None:
+@pytest.mark.parametrize(
+    ("error_class", "sql_state", "holds"),
+    [("INSUFFICIENT_PERMISSIONS", "42501", Holds.CANNOT_TELL), ("INTERNAL_ERROR", "XX000", Holds.NO)],
+)
+def test_a_merge_that_is_refused_is_told(error_class: str, sql_state: str, holds: Holds) -> None:
     platform = ConformancePlatform()
-    platform.faults = [refusing(lambda sql: sql.startswith("MERGE"))]
+    platform.faults = [
+        refusing(lambda sql: sql.startswith("MERGE"), error_class, "ask ann", sql_state=sql_state)
+    ]
     found = asked(platform, "two merges at once")
-    assert found.holds is Holds.NO
+    assert found.holds is holds
     assert all("StoreError" in line for line in found.findings[:2])
 
 
@@ -205,6 +219,16 @@ def test_where_direct_grants_come_from_is_told(word: str | None, holds: Holds) -
     found = asked(OtherPlatform(answer=said), "direct grants")
     assert found.holds is holds
     assert found.findings == (f"MODIFY to <current user>: inherited_from {word!r}",)
+
+
+def test_other_principals_stay_out_of_the_report() -> None:
+    def granted(sql: str, rows: Sequence[Row]) -> Sequence[Row]:
+        if "privilege_type, inherited_from" not in sql:
+            return rows
+        return [*rows, *({**row, "grantee": "bob@example.com", "inherited_from": "CATALOG"} for row in rows)]
+
+    found = asked(OtherPlatform(answer=granted), "direct grants")
+    assert found.findings[1] == "MODIFY to <another principal>: inherited_from 'CATALOG'"
 
 
 def test_a_probe_that_cannot_be_asked_stops_no_other() -> None:
