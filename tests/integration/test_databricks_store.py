@@ -96,6 +96,7 @@ def test_it_keeps_the_contract(runner: SparkSqlRunner, api: FakeFilesApi, tmp_pa
     check_journal_store(lambda: DatabricksJournalStore(files, volume=VOLUME, environment="it's `test`"))
 
 
+@pytest.mark.long
 def test_its_lock_keeps_the_contract(runner: SparkSqlRunner, tmp_path: Path) -> None:
     table = f"delta.`{tmp_path / 'locks'}`"
     check_lock_records(lambda: DeltaLockRecords(runner, table, "it's `test`"))
@@ -258,7 +259,10 @@ def test_a_document_that_does_not_match_its_head_is_refused(
         documents.load()
 
 
-@pytest.mark.parametrize("left", [None, b"", b"garbage"])
+@pytest.mark.parametrize(
+    "left",
+    [pytest.param(None, marks=pytest.mark.long), pytest.param(b"", marks=pytest.mark.long), b"garbage"],
+)
 def test_a_lost_document_is_restored(
     runner: SparkSqlRunner, api: FakeFilesApi, tmp_path: Path, left: bytes | None
 ) -> None:

@@ -205,6 +205,7 @@ def make_drift(warehouse: Warehouse) -> None:
         warehouse.by_hand("CREATE TABLE {t} (a int) USING delta", name)
 
 
+@pytest.mark.long
 def test_thirty_drifts_on_ten_tables_are_found_and_nothing_on_ten_others(warehouse: Warehouse) -> None:
     warehouse.engine().sync_tables(MODELS)
     before = warehouse.report(MODELS)
@@ -313,6 +314,7 @@ def test_a_revert_creates_deleted_tables_again_and_keeps_to_the_guard(warehouse:
     assert not found(warehouse.report(MODELS[:3]))
 
 
+@pytest.mark.long
 def test_accepted_drift_is_what_was_applied_from_then_on(warehouse: Warehouse) -> None:
     warehouse.engine().sync_tables(MODELS)
     make_drift(warehouse)

@@ -121,6 +121,7 @@ def test_a_table_that_moved(
     assert "Make it anew and review it: `delta-engine -e local plan --out plan.json`." in refused.stderr
 
 
+@pytest.mark.long
 def test_an_apply_that_was_killed(
     spark: SparkSession, delta_engine: CommandLine, project: Path, orders: str
 ) -> None:

@@ -171,7 +171,7 @@ ON_A_PLATFORM = (Phase.explicit, Phase.generate)
 
 
 @settings(
-    max_examples=examples(3, 15),
+    max_examples=examples(1, 15),
     phases=ON_A_PLATFORM,
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
@@ -186,7 +186,7 @@ def test_any_two_models_converge_on_real_delta(
 
 
 @settings(
-    max_examples=examples(3, 10),
+    max_examples=examples(1, 10),
     phases=ON_A_PLATFORM,
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture],

@@ -45,6 +45,7 @@ def store(runner: WarehouseSqlRunner, workspace: FakeWorkspace, folder: Path) ->
     )
 
 
+@pytest.mark.long
 def test_it_keeps_the_contract(runner: WarehouseSqlRunner, workspace: FakeWorkspace, tmp_path: Path) -> None:
     check_state_store(lambda: store(runner, workspace, tmp_path))
     check_lock_records(lambda: DeltaLockRecords(runner, f"delta.`{tmp_path / 'locks'}`", "it's `test`"))
