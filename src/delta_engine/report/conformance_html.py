@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
-from datetime import datetime, timezone
 from enum import Enum
 from functools import cache
 from typing import TYPE_CHECKING, Final
 
 from delta_engine.report.conformance_report import CheckStatus, ConformanceReport, Holds, RunOutcome
-from delta_engine.report.visible import visible
+from delta_engine.report.pages import page_template
 
 if TYPE_CHECKING:
     from jinja2 import Template
@@ -57,32 +54,7 @@ def conformance_html(report: ConformanceReport) -> str:
 
 @cache
 def _template() -> Template:
-    # here, because most commands never render a page, and all of them should start at once
-    from jinja2 import Environment, PackageLoader, StrictUndefined
-    from markupsafe import Markup
-
-    loader = PackageLoader("delta_engine", "report/templates")
-    environment = Environment(
-        loader=loader,
-        autoescape=True,
-        undefined=StrictUndefined,
-        finalize=_visible,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    css = loader.get_source(environment, "conformance_report.css")[0]
-    digest = base64.b64encode(hashlib.sha256(css.encode()).digest()).decode("ascii")
-    # a Markup is not escaped: the file is the project's own and takes no values
-    environment.globals |= {"css": Markup(css), "css_hash": f"sha256-{digest}"}
-    environment.filters |= {"in_words": _in_words, "tone": _tone, "utc": _utc}
-    return environment.get_template("conformance_report.html.j2")
-
-
-def _visible(value: object) -> object:
-    """Spell out what cannot be seen; jinja2 calls this for every value before it escapes it."""
-    if isinstance(value, str) and not hasattr(value, "__html__"):
-        return visible(value)
-    return value
+    return page_template("conformance_report", {"in_words": _in_words, "tone": _tone})
 
 
 def _in_words(member: Enum) -> str:
@@ -91,8 +63,3 @@ def _in_words(member: Enum) -> str:
 
 def _tone(member: Enum) -> str:
     return _TONES.get(member, "plain")
-
-
-def _utc(moment: datetime) -> str:
-    """Return a moment as `2025-01-15 14:30:00`."""
-    return moment.astimezone(timezone.utc).replace(tzinfo=None).isoformat(sep=" ", timespec="seconds")

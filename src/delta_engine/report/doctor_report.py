@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import Enum
 from typing import Final
 
-import msgspec
-
 from delta_engine.deployment.lock_record import Moment
 from delta_engine.json_schema import described_schema
+from delta_engine.report.json_text import json_text
 from delta_engine.telemetry.redaction import redacted
 
 FORMAT: Final = "delta-engine/doctor-report"
@@ -124,7 +122,7 @@ def doctor_report(
 
 def doctor_json(report: DoctorReport) -> str:
     """Return a report as one indented JSON document."""
-    return json.dumps(msgspec.to_builtins(report), indent=2, ensure_ascii=False)
+    return json_text(report)
 
 
 def doctor_schema() -> str:

@@ -5,19 +5,16 @@ What the page looks like is in `templates/`; here is what the templates cannot s
 
 from __future__ import annotations
 
-import base64
-import hashlib
-from collections.abc import Iterable, Sequence
-from datetime import datetime, timezone
+from collections.abc import Callable, Iterable, Sequence
 from enum import Enum
 from functools import cache
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from delta_engine.drift.drift_report import DriftReport, Finding, PastRun, ResourceDrift
 from delta_engine.drift_policy import DriftKind, Severity
 from delta_engine.report.drift_history import HEIGHT, earlier_runs, history_chart, this_run
+from delta_engine.report.pages import page_template
 from delta_engine.report.value_diff import diff_values
-from delta_engine.report.visible import visible
 
 if TYPE_CHECKING:
     from jinja2 import Template
@@ -54,46 +51,14 @@ def drift_html(report: DriftReport, history: Sequence[PastRun] = ()) -> str:
 
 @cache
 def _template() -> Template:
-    # here, because most commands never render a page, and all of them should start at once
-    from jinja2 import Environment, PackageLoader, StrictUndefined
-    from markupsafe import Markup
-
-    loader = PackageLoader("delta_engine", "report/templates")
-    environment = Environment(
-        loader=loader,
-        autoescape=True,
-        undefined=StrictUndefined,
-        finalize=_visible,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    for kind in ("css", "js"):
-        text = loader.get_source(environment, f"drift_report.{kind}")[0]
-        # a Markup is not escaped: these two files are ours and take no values
-        environment.globals |= {kind: Markup(text), f"{kind}_hash": _content_hash(text)}
-    environment.filters.update(
-        {
-            "by_severity": _by_severity,
-            "diff": diff_values,
-            "in_words": _in_words,
-            "split_name": _split_name,
-            "utc": _utc,
-            "worst_first": _worst_first,
-        }
-    )
-    return environment.get_template("drift_report.html.j2")
-
-
-def _visible(value: object) -> object:
-    """Spell out what cannot be seen; jinja2 calls this for every value before it escapes it."""
-    if isinstance(value, str) and not hasattr(value, "__html__"):
-        return visible(value)
-    return value
-
-
-def _content_hash(text: str) -> str:
-    """Return how a Content-Security-Policy names a text that may be used."""
-    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode("ascii")
+    filters: dict[str, Callable[..., Any]] = {
+        "by_severity": _by_severity,
+        "diff": diff_values,
+        "in_words": _in_words,
+        "split_name": _split_name,
+        "worst_first": _worst_first,
+    }
+    return page_template("drift_report", filters, inlined=("css", "js"))
 
 
 def _kinds(report: DriftReport) -> list[DriftKind]:
@@ -119,9 +84,3 @@ def _split_name(resource: str) -> tuple[str, str]:
     """Return the path of a table's or schema's key with its last dot, and its own name."""
     path, dot, name = resource.removeprefix("table.").removeprefix("schema.").rpartition(".")
     return path + dot, name
-
-
-def _utc(moment: datetime) -> str:
-    """Return a moment as `2025-01-15 14:30:00`."""
-    aware = moment.replace(tzinfo=timezone.utc) if moment.tzinfo is None else moment.astimezone(timezone.utc)
-    return aware.replace(tzinfo=None).isoformat(sep=" ", timespec="seconds")

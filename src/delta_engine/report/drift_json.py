@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import json
 from typing import Final
-
-import msgspec
 
 from delta_engine.drift.drift_report import DriftReport
 from delta_engine.json_schema import described_schema
+from delta_engine.report.json_text import json_text
 
 SCHEMA_URI: Final = "urn:delta-engine:drift-report:v1"
 
 
 def drift_json(report: DriftReport) -> str:
     """Return the report as one indented JSON document."""
-    document = json.dumps(msgspec.to_builtins(report), indent=2, ensure_ascii=False)
-    # half a surrogate pair fits into no file; JSON can still spell it
-    return document.encode("utf-8", "backslashreplace").decode("utf-8")
+    return json_text(report)
 
 
 def drift_schema() -> str:

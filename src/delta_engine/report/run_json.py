@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Final
 
-import msgspec
-
 from delta_engine.json_schema import described_schema
+from delta_engine.report.json_text import json_text
 from delta_engine.report.run_report import RunReport
 
 SCHEMA_URI: Final = "urn:delta-engine:run-report:v1"
@@ -22,14 +20,14 @@ _LONGEST_MESSAGE: Final = 500
 
 def run_json(report: RunReport) -> str:
     """Return a report as one indented JSON document."""
-    return _encoded(report, indent=2)
+    return json_text(report)
 
 
 def short_run_json(report: RunReport, most_bytes: int = MOST_BYTES_OF_A_NOTEBOOK) -> str:
     """Return a report on one line, without what makes it too long: `left_out` says what that was."""
     text = ""
     for candidate in _shorter(report):
-        text = _encoded(candidate, indent=None)
+        text = json_text(candidate, indent=None)
         if len(text.encode("utf-8")) <= most_bytes:
             break
     return text
@@ -38,12 +36,6 @@ def short_run_json(report: RunReport, most_bytes: int = MOST_BYTES_OF_A_NOTEBOOK
 def run_schema() -> str:
     """Return the schema as indented JSON: what `docs/schemas/run-report-v1.json` holds."""
     return described_schema(RunReport, uri=SCHEMA_URI, title="Delta Engine run report")
-
-
-def _encoded(report: RunReport, *, indent: int | None) -> str:
-    document = json.dumps(msgspec.to_builtins(report), indent=indent, ensure_ascii=False)
-    # half a surrogate pair fits into no file; JSON can still spell it
-    return document.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def _shorter(report: RunReport) -> Iterator[RunReport]:
