@@ -8,11 +8,11 @@ from collections.abc import Iterator, Sequence
 
 from benchmarks.many_tables import catalog, declared, with_another_comment
 from benchmarks.measurement import Measurement, best_seconds
-from delta_engine.addressing import CatalogAddressing
-from delta_engine.capabilities import DATABRICKS
+from delta_engine.backends.addressing import CatalogAddressing
+from delta_engine.backends.capabilities import DATABRICKS
+from delta_engine.backends.sql_runner import Row
 from delta_engine.compile.planner import TablePlanner
 from delta_engine.execute.action_runner import ActionRunner
-from delta_engine.sql_runner import Row
 
 TABLES, WORKERS, STATEMENT_SECONDS = 1_000, 16, 0.05
 

@@ -15,12 +15,12 @@ from typing import TypeVar
 from rich.console import Console
 from rich.table import Table as Printed
 
+from delta_engine.actions.drift_policy import DriftPolicy
 from delta_engine.deployment.codec import decode_state, encode_state
 from delta_engine.deployment.resources import last_applied
 from delta_engine.drift.detector import DriftDetector
 from delta_engine.drift.evidence import Evidence
 from delta_engine.drift.reporting import drift_report
-from delta_engine.drift_policy import DriftPolicy
 from delta_engine.models import Column, Table
 from delta_engine.state.states import Audit, CatalogState, TableState
 from tests.deployment_builders import deployment_state

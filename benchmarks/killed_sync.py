@@ -11,7 +11,7 @@ from collections import Counter
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from delta_engine.execute.spark_sessions import open_local_session
+from delta_engine.backends.spark_sessions import open_local_session
 from tests.faults.killed_sync import Victim
 
 SEED = 20_260_301

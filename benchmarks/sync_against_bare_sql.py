@@ -20,14 +20,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from benchmarks.measurement import Measurement
-from delta_engine.addressing import PathAddressing
-from delta_engine.backends import embedded_backend
-from delta_engine.capabilities import OPEN_SOURCE
+from delta_engine.backends.addressing import PathAddressing
+from delta_engine.backends.capabilities import OPEN_SOURCE
+from delta_engine.backends.spark_sessions import open_local_session
 from delta_engine.compile.planner import TablePlanner
 from delta_engine.execute.action_runner import ActionRunner
 from delta_engine.execute.recording_sql_runner import RecordingSqlRunner
-from delta_engine.execute.spark_sessions import open_local_session
 from delta_engine.models import Column, Table
+from delta_engine.orchestrate.backend import embedded_backend
 from delta_engine.orchestrate.orchestrator import Orchestrator
 from delta_engine.sql import sql_describe_table, sql_show_table_properties
 from delta_engine.state.states import ABSENT, CatalogState, TableState

@@ -77,5 +77,5 @@ echo "setup: installing the pinned requirements"
 install --require-hashes --requirement requirements/build.txt
 install --require-hashes --no-build-isolation --use-pep517 --requirement requirements/dev.txt
 install --no-deps --no-build-isolation --editable .
-.venv/bin/python -m delta_engine.execute.local_jars
+.venv/bin/python -m delta_engine.backends.local_jars
 echo "$place, $inputs" >.venv/ready

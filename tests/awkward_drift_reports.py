@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+from delta_engine.actions.drift_policy import DriftKind, Severity
 from delta_engine.drift.drift_report import (
     Attribution,
     DriftReport,
@@ -16,7 +17,6 @@ from delta_engine.drift.drift_report import (
     Recommendation,
     ResourceDrift,
 )
-from delta_engine.drift_policy import DriftKind, Severity
 from tests.drift_reports import CHECKED_AT
 
 

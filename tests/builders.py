@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from delta_engine.addressing import PathAddressing
-from delta_engine.capabilities import DATABRICKS, OPEN_SOURCE, Capabilities
+from delta_engine.backends.addressing import PathAddressing
+from delta_engine.backends.capabilities import DATABRICKS, OPEN_SOURCE, Capabilities
 from delta_engine.models import Column, PrimaryKey, QualifiedName, Table
 from delta_engine.state.states import CatalogState, TableState
 

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from delta_engine.backends import Backend
-from delta_engine.capabilities import Feature
+from delta_engine.actions.policy import Allowance, ColumnOrder, DestructiveKind, Policy, RemovedTables
+from delta_engine.backends.capabilities import Feature
 from delta_engine.compile.planner import TablePlanner
 from delta_engine.deployment.deployment import Deployment
 from delta_engine.execute.action_runner import ActionRunner
@@ -22,8 +22,8 @@ from delta_engine.models import (
     RowFilter,
     Table,
 )
+from delta_engine.orchestrate.backend import Backend
 from delta_engine.orchestrate.orchestrator import Orchestrator
-from delta_engine.policy import Allowance, ColumnOrder, DestructiveKind, Policy, RemovedTables
 from delta_engine.state.row_counts import SqlRowCounter
 from delta_engine.validation.validator import PlanValidator
 

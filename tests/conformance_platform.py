@@ -13,9 +13,9 @@ from typing import Any
 import sqlglot
 from sqlglot import exp
 
+from delta_engine.backends.sql_runner import Row
 from delta_engine.errors import StatementError
 from delta_engine.models import CheckConstraint
-from delta_engine.sql_runner import Row
 from tests.fakes.unity_catalog import FakeUnityCatalog
 from tests.fakes.unity_catalog.grammar import parse
 from tests.fakes.unity_catalog.statements import (

@@ -25,7 +25,7 @@ from delta_engine.models import (
     Schema,
     Table,
 )
-from delta_engine.types import to_data_type
+from delta_engine.models.types import to_data_type
 
 Item = TypeVar("Item")
 

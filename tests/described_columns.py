@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from delta_engine.models import Column
-from delta_engine.sql import quote_ident, sql_data_type, sql_literal
-from delta_engine.types import (
+from delta_engine.models.types import (
     ArrayType,
     AtomicType,
     CharacterType,
@@ -14,6 +13,7 @@ from delta_engine.types import (
     StructField,
     StructType,
 )
+from delta_engine.sql import quote_ident, sql_data_type, sql_literal
 
 _OTHER_NAMES = {"timestamp": "timestamp_ltz"}
 

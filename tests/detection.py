@@ -7,10 +7,10 @@ from datetime import timedelta
 
 import msgspec
 
+from delta_engine.actions.drift_policy import DriftPolicy
 from delta_engine.deployment.document import DeploymentState
 from delta_engine.deployment.resources import table_key
 from delta_engine.drift.detector import DetectedTable, DriftDetector
-from delta_engine.drift_policy import DriftPolicy
 from delta_engine.models import Column, QualifiedName
 from delta_engine.state.states import CatalogState, TableState
 from delta_engine.state.table_history import Commit

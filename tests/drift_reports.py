@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta, timezone
 
+from delta_engine.actions.drift_policy import DriftKind, Severity
 from delta_engine.drift.drift_report import (
     Attribution,
     DriftReport,
@@ -17,7 +18,6 @@ from delta_engine.drift.drift_report import (
     Recommendation,
     ResourceDrift,
 )
-from delta_engine.drift_policy import DriftKind, Severity
 
 CHECKED_AT = datetime(2025, 1, 15, 6, 30, tzinfo=timezone.utc)
 

@@ -6,8 +6,10 @@ import re
 from collections.abc import Iterable, Sequence
 
 from delta_engine.actions import CreateTable
-from delta_engine.addressing import CatalogAddressing
-from delta_engine.capabilities import DATABRICKS
+from delta_engine.actions.policy import NO_POLICY, Policy
+from delta_engine.backends.addressing import CatalogAddressing
+from delta_engine.backends.capabilities import DATABRICKS
+from delta_engine.backends.sql_runner import Row
 from delta_engine.compile.planner import TablePlanner
 from delta_engine.deployment.deployment import Deployment
 from delta_engine.deployment.document import DeploymentState
@@ -15,8 +17,6 @@ from delta_engine.errors import CatalogReadError, StatementError
 from delta_engine.execute.action_runner import ActionRunner
 from delta_engine.models import QualifiedName, Schema, Table
 from delta_engine.orchestrate.orchestrator import Orchestrator
-from delta_engine.policy import NO_POLICY, Policy
-from delta_engine.sql_runner import Row
 from delta_engine.state.states import ABSENT, CatalogState, TableState
 from delta_engine.validation.validator import PlanValidator
 from tests.simulation import created

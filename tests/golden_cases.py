@@ -10,12 +10,12 @@ from typing import Any
 import msgspec
 
 from delta_engine.actions import TablePlan
-from delta_engine.capabilities import Capabilities, Feature
+from delta_engine.actions.policy import Policy
+from delta_engine.backends.capabilities import Capabilities, Feature
 from delta_engine.compile.planner import TablePlanner
 from delta_engine.config.model_files import load_declared
 from delta_engine.config.settings import BackendType, Settings
 from delta_engine.config.state_backend import default_state_backend
-from delta_engine.constraints.resolution import resolved
 from delta_engine.errors import SourceLocation
 from delta_engine.models import (
     CheckConstraint,
@@ -30,8 +30,8 @@ from delta_engine.models import (
     Schema,
     Table,
 )
+from delta_engine.models.resolution import resolved
 from delta_engine.orchestrate.importing import as_model
-from delta_engine.policy import Policy
 from delta_engine.state.states import ABSENT, CatalogState, RelationKind, SchemaState, TableState
 from delta_engine.validation.capability_rules import SupportedFeatures
 from tests.model_projects import load_models

@@ -12,12 +12,13 @@ from pathlib import Path
 
 import pytest
 
-from delta_engine.addressing import CatalogAddressing
-from delta_engine.backends import Backend
-from delta_engine.capabilities import DATABRICKS
+from delta_engine.backends.addressing import CatalogAddressing
+from delta_engine.backends.capabilities import DATABRICKS
+from delta_engine.backends.sql_runner import Row
 from delta_engine.cli import commands
 from delta_engine.errors import DeltaEngineError
 from delta_engine.models import QualifiedName
+from delta_engine.orchestrate.backend import Backend
 from delta_engine.orchestrate.project import load_project
 from delta_engine.plan_files.codec import encode_plan_file, read_plan_file, sealed
 from delta_engine.plan_files.document import (
@@ -31,7 +32,6 @@ from delta_engine.plan_files.document import (
     PolicyRecord,
     TableFingerprint,
 )
-from delta_engine.sql_runner import Row
 from delta_engine.state.states import Audit
 from delta_engine.state.table_history import Commit
 from delta_engine.state.table_versions import TableVersion

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timezone
 from pathlib import Path
 
-from delta_engine.sql_runner import Row
+from delta_engine.backends.sql_runner import Row
 
 RECORDED = Path(__file__).parent / "recorded"
 

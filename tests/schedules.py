@@ -7,8 +7,9 @@ from collections.abc import Callable, Sequence
 from typing_extensions import assert_never
 
 from delta_engine.actions import AlignTable, CreateTable, DropTable, TablePlan
-from delta_engine.addressing import CatalogAddressing
-from delta_engine.capabilities import DATABRICKS
+from delta_engine.backends.addressing import CatalogAddressing
+from delta_engine.backends.capabilities import DATABRICKS
+from delta_engine.backends.sql_runner import SqlRunner
 from delta_engine.execute.align_executor import AlignExecutor
 from delta_engine.execute.apply_control import ApplyControl
 from delta_engine.execute.create_executor import CreateExecutor
@@ -17,7 +18,6 @@ from delta_engine.execute.recording_sql_runner import RecordingSqlRunner
 from delta_engine.execute.schema_executor import SchemaExecutor, SchemaOutcome
 from delta_engine.execute.steps import Step, steps_of
 from delta_engine.sql import sql_drop_table
-from delta_engine.sql_runner import SqlRunner
 
 Choose = Callable[[Sequence[int]], int]
 """Chooses one of some numbers."""

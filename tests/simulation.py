@@ -35,9 +35,8 @@ from delta_engine.aspects.table_properties import SetTableProperties, UnsetTable
 from delta_engine.aspects.table_tags import SetTableTags, UnsetTableTags
 from delta_engine.aspects.tags import TagChange
 from delta_engine.execute.steps import steps_of
-from delta_engine.model_values import to_grants
 from delta_engine.models import Column, ColumnMask, Identity, PrimaryKey
-from delta_engine.nested_types import (
+from delta_engine.models.nested_types import (
     FieldRename,
     type_at,
     with_field,
@@ -47,10 +46,11 @@ from delta_engine.nested_types import (
     within_structs,
     without_field,
 )
-from delta_engine.sql_expressions import reads, referenced_columns
+from delta_engine.models.type_widening import Widening
+from delta_engine.models.types import DataType, StructType
+from delta_engine.models.values import to_grants
+from delta_engine.sql.expressions import reads, referenced_columns
 from delta_engine.state.states import ABSENT, CatalogState, TableState
-from delta_engine.type_widening import Widening
-from delta_engine.types import DataType, StructType
 
 
 def simulate(plan: TablePlan, state: CatalogState) -> CatalogState:

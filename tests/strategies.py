@@ -10,8 +10,6 @@ from typing import Any
 from hypothesis import strategies as st
 
 from delta_engine.aspects.clustering import can_cluster
-from delta_engine.constraints.resolution import resolved
-from delta_engine.model_values import read_only, to_grants
 from delta_engine.models import (
     CheckConstraint,
     Column,
@@ -23,8 +21,8 @@ from delta_engine.models import (
     RowFilter,
     Table,
 )
-from delta_engine.sql import quote_ident
-from delta_engine.types import (
+from delta_engine.models.resolution import resolved
+from delta_engine.models.types import (
     ArrayType,
     AtomicType,
     CharacterType,
@@ -35,6 +33,8 @@ from delta_engine.types import (
     StructType,
     forgotten_clause,
 )
+from delta_engine.models.values import read_only, to_grants
+from delta_engine.sql import quote_ident
 
 ATOMS = [
     "boolean",

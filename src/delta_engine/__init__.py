@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from delta_engine.actions import AlignTable, CreateTable, TablePlan
+    from delta_engine.actions.policy import Policy
     from delta_engine.compile.planner import TablePlanner
     from delta_engine.deployment.deployment import Deployment
     from delta_engine.deployment.errors import LockHeld, StaleStateError
@@ -37,7 +38,6 @@ if TYPE_CHECKING:
     from delta_engine.orchestrate.orchestrator import Orchestrator
     from delta_engine.orchestrate.run_endings import UnrecordedApplyError
     from delta_engine.plan_files.errors import StalePlanError
-    from delta_engine.policy import Policy
     from delta_engine.sql import sql_data_type
     from delta_engine.state.catalog_reader import CatalogReader
     from delta_engine.state.states import CatalogState, TableState
@@ -104,7 +104,7 @@ _HOMES = {
     "LockHeld": "delta_engine.deployment.errors",
     "Orchestrator": "delta_engine.orchestrate.orchestrator",
     "PlanValidator": "delta_engine.validation.validator",
-    "Policy": "delta_engine.policy",
+    "Policy": "delta_engine.actions.policy",
     "PrimaryKey": "delta_engine.models",
     "RowFilter": "delta_engine.models",
     "Schema": "delta_engine.models",

@@ -12,12 +12,12 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from delta_engine.backends import embedded_backend
+from delta_engine.backends.local_jars import delta_jars
+from delta_engine.backends.spark_sql_runner import SparkSqlRunner
 from delta_engine.errors import StatementError
 from delta_engine.execute.action_runner import ActionRunner
-from delta_engine.execute.local_jars import delta_jars
-from delta_engine.execute.spark_sql_runner import SparkSqlRunner
 from delta_engine.models import CheckConstraint, Column, Table
+from delta_engine.orchestrate.backend import embedded_backend
 from delta_engine.orchestrate.orchestrator import Orchestrator
 
 SETTINGS = {

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from delta_engine.error_conditions import Transience, is_forbidden, transience
+from delta_engine.backends.error_conditions import Transience, is_forbidden, transience
+from delta_engine.backends.spark_sql_runner import SparkSqlRunner
 from delta_engine.errors import StatementError
-from delta_engine.execute.spark_sql_runner import SparkSqlRunner
 from tests.error_forms import FORMS
 from tests.servers.processes import free_port
 

@@ -17,8 +17,8 @@ from delta_engine.models import (
     RowFilter,
     Table,
 )
+from delta_engine.models.types import StructType
 from delta_engine.state.states import TableState
-from delta_engine.types import StructType
 from tests.fakes.unity_catalog import FakeUnityCatalog
 
 PARENT = QualifiedName("dev", "silver", "parent")

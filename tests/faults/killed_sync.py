@@ -12,13 +12,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from delta_engine.backends import Backend, embedded_backend
 from delta_engine.deployment.document import DeploymentState, Status
 from delta_engine.deployment.journal import replay
 from delta_engine.deployment.left_alone import exact_differences
 from delta_engine.deployment.resources import last_applied, table_key
 from delta_engine.deployment.stores.local import LocalJournalStore
 from delta_engine.models import Table
+from delta_engine.orchestrate.backend import Backend, embedded_backend
 from delta_engine.orchestrate.deployments import open_deployment
 from delta_engine.orchestrate.orchestrator import Orchestrator
 from delta_engine.orchestrate.project import load_project, orchestrator

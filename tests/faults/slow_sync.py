@@ -13,8 +13,9 @@ from itertools import count
 from pathlib import Path
 
 from delta_engine.actions import CreateTable
-from delta_engine.addressing import CatalogAddressing
-from delta_engine.capabilities import DATABRICKS
+from delta_engine.backends.addressing import CatalogAddressing
+from delta_engine.backends.capabilities import DATABRICKS
+from delta_engine.backends.sql_runner import Row
 from delta_engine.cli.commands import apply_plan
 from delta_engine.cli.exits import run_and_exit
 from delta_engine.cli.results import Results
@@ -23,7 +24,6 @@ from delta_engine.deployment.stores.local import LocalJournalStore, LocalStateSt
 from delta_engine.execute.action_runner import ActionRunner
 from delta_engine.models import Table
 from delta_engine.orchestrate.orchestrator import Orchestrator
-from delta_engine.sql_runner import Row
 from tests.builders import orders
 from tests.deployment_builders import deployment_over
 from tests.fake_platform import FakePlatform

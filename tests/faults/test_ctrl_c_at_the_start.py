@@ -20,7 +20,7 @@ from threading import Timer
 import pyspark.java_gateway
 from pyspark import SparkContext
 
-from delta_engine.execute.spark_sessions import open_local_session
+from delta_engine.backends.spark_sessions import open_local_session
 
 
 def launch_java(*arguments, **options):

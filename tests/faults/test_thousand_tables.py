@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from delta_engine.addressing import CatalogAddressing
-from delta_engine.capabilities import DATABRICKS
+from delta_engine.backends.addressing import CatalogAddressing
+from delta_engine.backends.capabilities import DATABRICKS
+from delta_engine.backends.sql_runner import Row
 from delta_engine.cli.context import ExitCode
 from delta_engine.cli.errors import report_error
 from delta_engine.errors import StatementError
 from delta_engine.execute.action_runner import ActionRunner, ApplyFailedError, OutcomeKind, TableOutcome
 from delta_engine.orchestrate.orchestrator import Orchestrator
-from delta_engine.sql_runner import Row
 from tests.builders import orders
 from tests.deployment_builders import deployment_over
 from tests.fake_platform import FakePlatform, statuses, sync

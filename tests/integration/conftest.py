@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from delta_engine.execute.local_jars import cached_jars
-from delta_engine.execute.spark_sessions import open_local_session
+from delta_engine.backends.local_jars import cached_jars
+from delta_engine.backends.spark_sessions import open_local_session
 from tests.integration.unity_catalog import MiniatureUnityCatalog
 
 if TYPE_CHECKING:

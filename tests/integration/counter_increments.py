@@ -13,11 +13,11 @@ from pathlib import Path
 
 import msgspec
 
+from delta_engine.backends.sql_runner import SqlRunner
 from delta_engine.deployment.databricks.volume_files import SdkVolumeFiles, VolumeFiles
 from delta_engine.deployment.errors import StaleStateError
 from delta_engine.deployment.repository import StateRepository
 from delta_engine.deployment.stores.databricks import DatabricksStateStore
-from delta_engine.sql_runner import SqlRunner
 from tests.deployment_builders import deployment_state
 
 VOLUME = "/Volumes/dev/delta_engine/deployment_state"
@@ -64,8 +64,8 @@ def increment_once(documents: StateRepository, name: str) -> bool:
 
 def main() -> None:
     """Increment in a Spark of this process's own."""
-    from delta_engine.execute.spark_sessions import open_local_session
-    from delta_engine.execute.spark_sql_runner import SparkSqlRunner
+    from delta_engine.backends.spark_sessions import open_local_session
+    from delta_engine.backends.spark_sql_runner import SparkSqlRunner
 
     name, increments, folder, host = sys.argv[1], int(sys.argv[2]), Path(sys.argv[3]), sys.argv[4]
     spark = open_local_session({}, scratch=folder / f"scratch-{name}")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from delta_engine.execute.spark_sql_runner import SparkSqlRunner
-from delta_engine.sql_runner import Row
+from delta_engine.backends.spark_sql_runner import SparkSqlRunner
+from delta_engine.backends.sql_runner import Row
 
 READS = ("SHOW ", "SELECT ", "DESCRIBE ")
 

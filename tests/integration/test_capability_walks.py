@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from delta_engine.backends import embedded_backend
-from delta_engine.capabilities import OPEN_SOURCE, Feature
+from delta_engine.backends.capabilities import OPEN_SOURCE, Feature
+from delta_engine.orchestrate.backend import embedded_backend
 from tests.capability_walks import engine_over, walk
 from tests.deployment_builders import deployment_over
 

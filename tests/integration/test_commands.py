@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from delta_engine.backends.spark_sql_runner import SparkSqlRunner
+from delta_engine.backends.sql_runner import Row
 from delta_engine.deployment.locks.file import FileLock
-from delta_engine.execute.spark_sql_runner import SparkSqlRunner
-from delta_engine.sql_runner import Row
 from tests.builders import address_of_orders
 from tests.commandline import CommandLine
 from tests.deployment_builders import HOLDER

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from delta_engine.backends import embedded_backend
 from delta_engine.errors import ConfigError
+from delta_engine.orchestrate.backend import embedded_backend
 from delta_engine.orchestrate.conformance.run import ConformanceRun, prepare
 from delta_engine.orchestrate.conformance.statement_log import StatementLog
 from delta_engine.report.conformance_html import conformance_html

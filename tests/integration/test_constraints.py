@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from delta_engine.backends import Backend, embedded_backend
 from delta_engine.cli.context import ExitCode
 from delta_engine.deployment.deployment import Deployment
 from delta_engine.errors import StatementError, UnsafePlanError
 from delta_engine.execute.action_runner import ActionRunner
 from delta_engine.models import CheckConstraint, Column, ForeignKey, PrimaryKey, QualifiedName, Table
+from delta_engine.orchestrate.backend import Backend, embedded_backend
 from delta_engine.orchestrate.orchestrator import Orchestrator
 from delta_engine.validation.preflight import Preflight
 from tests.builders import address_of_orders

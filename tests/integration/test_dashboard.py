@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from delta_engine.actions.drift_policy import DriftKind, Severity
+from delta_engine.backends.spark_sql_runner import SparkSqlRunner
+from delta_engine.backends.sql_runner import Row
 from delta_engine.drift.drift_report import Attribution, DriftReport, Finding, ResourceDrift
 from delta_engine.drift.history import HISTORY_TABLE, DriftHistory
-from delta_engine.drift_policy import DriftKind, Severity
-from delta_engine.execute.spark_sql_runner import SparkSqlRunner
 from delta_engine.report import run_history
 from delta_engine.report.run_history import RunHistory
 from delta_engine.report.run_report import RunError, RunReport, RunStatus, TableRun, TableStatus
-from delta_engine.sql_runner import Row
 from tests.bundle.dashboard_files import QUERIES, columns, widget_queries
 
 if TYPE_CHECKING:

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from delta_engine.backends.spark_sql_runner import SparkSqlRunner
+from delta_engine.backends.sql_runner import Row, SqlRunner
 from delta_engine.deployment.databricks.delta_row import DeltaRow
 from delta_engine.deployment.errors import (
     ConflictError,
@@ -25,8 +27,6 @@ from delta_engine.deployment.locks.lease import LeaseLock
 from delta_engine.deployment.repository import StateRepository
 from delta_engine.deployment.stores.databricks import DatabricksJournalStore, DatabricksStateStore
 from delta_engine.errors import StatementError
-from delta_engine.execute.spark_sql_runner import SparkSqlRunner
-from delta_engine.sql_runner import Row, SqlRunner
 from tests.deployment_builders import HOLDER, deployment_state
 from tests.integration.counter_increments import VOLUME, increment, repository, volume_files
 from tests.integration.fake_files_api import FakeFilesApi, fake_files_api

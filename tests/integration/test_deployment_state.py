@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from delta_engine.backends import databricks_backend
 from delta_engine.deployment.deployment import Deployment
 from delta_engine.deployment.document import Status
 from delta_engine.execute.action_runner import ActionRunner
+from delta_engine.orchestrate.backend import databricks_backend
 from delta_engine.orchestrate.orchestrator import Orchestrator
 from tests.builders import WORKED_MODEL, address_of_orders, orders
 from tests.commandline import CommandLine

@@ -11,19 +11,19 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from delta_engine.addressing import PathAddressing
-from delta_engine.backends import Backend, embedded_backend
+from delta_engine.actions.drift_policy import DriftHandling, DriftPolicy, Severity
+from delta_engine.actions.policy import Allowance, Policy
+from delta_engine.backends.addressing import PathAddressing
+from delta_engine.backends.spark_sql_runner import SparkSqlRunner
+from delta_engine.backends.sql_runner import Row
 from delta_engine.deployment.deployment import Deployment
 from delta_engine.drift.drift_report import DriftReport, Finding
 from delta_engine.drift.handling import DriftRefusal
-from delta_engine.drift_policy import DriftHandling, DriftPolicy, Severity
 from delta_engine.errors import RefusedError
 from delta_engine.execute.action_runner import ActionRunner
-from delta_engine.execute.spark_sql_runner import SparkSqlRunner
 from delta_engine.models import Column, QualifiedName, Table
+from delta_engine.orchestrate.backend import Backend, embedded_backend
 from delta_engine.orchestrate.orchestrator import Orchestrator
-from delta_engine.policy import Allowance, Policy
-from delta_engine.sql_runner import Row
 from delta_engine.state.audit_log import SqlAuditLogReader
 from delta_engine.state.table_history import Commit
 from delta_engine.validation.validator import PlanValidator
@@ -330,7 +330,7 @@ def test_accepted_drift_is_what_was_applied_from_then_on(warehouse: Warehouse) -
 
 
 def test_severities_can_be_set_per_field_and_table(warehouse: Warehouse) -> None:
-    from delta_engine.drift_policy import SeverityRule
+    from delta_engine.actions.drift_policy import SeverityRule
 
     warehouse.engine().sync_tables(MODELS[:2])
     for name in ("t00", "t01"):

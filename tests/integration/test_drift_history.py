@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from delta_engine.actions.drift_policy import DriftKind, Severity
+from delta_engine.backends.spark_sql_runner import SparkSqlRunner
+from delta_engine.backends.sql_runner import Row
 from delta_engine.drift.drift_report import Attribution, DriftReport, Finding, PastRun, ResourceDrift
 from delta_engine.drift.history import HISTORY_TABLE, DriftHistory
-from delta_engine.drift_policy import DriftKind, Severity
 from delta_engine.errors import StatementError
-from delta_engine.execute.spark_sql_runner import SparkSqlRunner
-from delta_engine.sql_runner import Row
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from delta_engine.backends import databricks_backend
 from delta_engine.execute.action_runner import ActionRunner
 from delta_engine.models import Column, QualifiedName, Table
+from delta_engine.orchestrate.backend import databricks_backend
 from delta_engine.orchestrate.importing import import_tables
 from delta_engine.orchestrate.orchestrator import Orchestrator
 from tests.builders import WORKED_MODEL

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from delta_engine.sql_expressions import is_same_expression
+from delta_engine.sql.expressions import is_same_expression
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 
-from delta_engine.backends import Backend, databricks_backend, embedded_backend
+from delta_engine.backends.spark_sql_runner import SparkSqlRunner
+from delta_engine.backends.sql_runner import Row
 from delta_engine.errors import CatalogReadError, InvalidModelError, StatementError
-from delta_engine.execute.spark_sql_runner import SparkSqlRunner
 from delta_engine.models import Column, QualifiedName, Table
+from delta_engine.models.types import first_unsupported, parse_data_type, to_data_type
+from delta_engine.orchestrate.backend import Backend, databricks_backend, embedded_backend
 from delta_engine.orchestrate.importing import import_tables
 from delta_engine.sql import sql_data_type
-from delta_engine.sql_runner import Row
-from delta_engine.types import first_unsupported, parse_data_type, to_data_type
 from tests.builders import orders
 from tests.integration.test_worked_example import apply_anyway, engine_over
 from tests.integration.unity_catalog import MiniatureUnityCatalog
@@ -225,7 +225,7 @@ def converge(backend: Backend, first: Table, second: Table) -> None:
     ],
 )
 def test_what_is_no_manageable_table_is_refused(spark: SparkSession, statement: str, message: str) -> None:
-    from delta_engine.backends import catalog_backend
+    from delta_engine.orchestrate.backend import catalog_backend
 
     spark.sql("CREATE SCHEMA IF NOT EXISTS spark_catalog.refused")
     try:
@@ -257,7 +257,7 @@ def test_a_table_that_goes_while_it_is_read_is_an_error_of_the_platform(
 
 
 def test_a_schema_by_name_is_created_when_allowed(spark: SparkSession) -> None:
-    from delta_engine.backends import catalog_backend
+    from delta_engine.orchestrate.backend import catalog_backend
 
     model = Table("spark_catalog", "made", "t", [Column("id", "int")], comment="first")
     engine = engine_over(catalog_backend(spark))
@@ -276,7 +276,7 @@ def test_a_schema_by_name_is_created_when_allowed(spark: SparkSession) -> None:
 
 
 def test_a_catalog_that_does_not_exist(spark: SparkSession, unity_catalog: MiniatureUnityCatalog) -> None:
-    from delta_engine.backends import catalog_backend
+    from delta_engine.orchestrate.backend import catalog_backend
 
     model = Table("nowhere", "silver", "t", [Column("id", "int")])
     for backend in (databricks_backend(unity_catalog), catalog_backend(spark)):
@@ -299,7 +299,7 @@ def test_clustering_does_not_stumble_over_text_beyond_the_basic_plane(
 def test_an_external_table_is_imported_with_its_place_and_tables_of_other_formats_are_left_out(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    from delta_engine.backends import catalog_backend
+    from delta_engine.orchestrate.backend import catalog_backend
 
     spark.sql("CREATE SCHEMA IF NOT EXISTS spark_catalog.places")
     try:
@@ -319,7 +319,7 @@ def test_an_external_table_is_imported_with_its_place_and_tables_of_other_format
 def test_names_of_a_catalog_that_tells_cases_apart_are_read_as_they_are_spelled(
     spark: SparkSession, unity_catalog: MiniatureUnityCatalog
 ) -> None:
-    from delta_engine.backends import catalog_backend
+    from delta_engine.orchestrate.backend import catalog_backend
 
     lister, reader = catalog_backend(spark).lister, catalog_backend(spark).reader
     for name in ("my-schema", "Upper"):

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from delta_engine.backends import catalog_backend
-from delta_engine.capabilities import OPEN_SOURCE, OPEN_SOURCE_CATALOG, Feature
+from delta_engine.backends.capabilities import OPEN_SOURCE, OPEN_SOURCE_CATALOG, Feature
 from delta_engine.errors import UnsafePlanError
 from delta_engine.models import Table
+from delta_engine.orchestrate.backend import catalog_backend
 from tests.capability_walks import WALKS, engine_over, orders, walk_steps
 from tests.deployment_builders import deployment_over
 

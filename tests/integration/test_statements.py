@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 import pytest
 
 from delta_engine.actions import CreateTable, TablePlan
-from delta_engine.addressing import CatalogAddressing
-from delta_engine.backends import databricks_backend, embedded_backend
-from delta_engine.capabilities import DATABRICKS
+from delta_engine.backends.addressing import CatalogAddressing
+from delta_engine.backends.capabilities import DATABRICKS
+from delta_engine.backends.spark_sql_runner import SparkSqlRunner
 from delta_engine.errors import StatementError
 from delta_engine.execute.action_runner import ActionRunner
 from delta_engine.execute.recording_sql_runner import RecordingSqlRunner
-from delta_engine.execute.spark_sql_runner import SparkSqlRunner
 from delta_engine.models import Column, PrimaryKey, Table
+from delta_engine.orchestrate.backend import databricks_backend, embedded_backend
 from delta_engine.orchestrate.importing import as_model
 from tests.golden_cases import GoldenCase, golden_cases
 from tests.integration.counting import CountingSqlRunner

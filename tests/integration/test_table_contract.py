@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from delta_engine.backends import Backend, embedded_backend
+from delta_engine.actions.policy import Allowance, ColumnOrder, DestructiveKind, Policy
 from delta_engine.compile.planner import TablePlanner
 from delta_engine.deployment.deployment import Deployment
 from delta_engine.errors import InvalidModelError, StatementError, UnsafePlanError
 from delta_engine.execute.action_runner import ActionRunner
 from delta_engine.models import Column, Table
+from delta_engine.orchestrate.backend import Backend, embedded_backend
 from delta_engine.orchestrate.orchestrator import Orchestrator
-from delta_engine.policy import Allowance, ColumnOrder, DestructiveKind, Policy
 from delta_engine.state.states import TableState
 from delta_engine.validation.validator import PlanValidator
 from tests.builders import ORDERS

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from delta_engine.backends import embedded_backend
 from delta_engine.errors import StatementError, UnsafePlanError
 from delta_engine.models import Column
-from delta_engine.type_widening import Widening, widening
-from delta_engine.types import to_data_type
+from delta_engine.models.type_widening import Widening, widening
+from delta_engine.models.types import to_data_type
+from delta_engine.orchestrate.backend import embedded_backend
 from tests.builders import ORDERS, orders
 from tests.integration.test_worked_example import engine_over
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from delta_engine.backends import databricks_backend
 from delta_engine.models import (
     CheckConstraint,
     Column,
@@ -18,6 +17,7 @@ from delta_engine.models import (
     Schema,
     Table,
 )
+from delta_engine.orchestrate.backend import databricks_backend
 from delta_engine.state.states import CatalogState, RelationKind, SchemaState, TableState
 from delta_engine.state.unity_catalog_reader import UnityCatalogReader
 from tests.builders import orders

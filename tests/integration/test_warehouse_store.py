@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from delta_engine.backends.spark_sql_runner import SparkSqlRunner
+from delta_engine.backends.warehouse_sql_runner import WarehouseSqlRunner
 from delta_engine.deployment.errors import ConflictError
 from delta_engine.deployment.locks.delta_records import DeltaLockRecords
 from delta_engine.deployment.stores.databricks import DatabricksStateStore
-from delta_engine.execute.spark_sql_runner import SparkSqlRunner
-from delta_engine.execute.warehouse_sql_runner import WarehouseSqlRunner
 from tests.integration.counter_increments import VOLUME, volume_files
 from tests.servers.fake_workspace import FakeWorkspace, answer_of, open_runner, serving
 from tests.store_contract import check_lock_records, check_state_store, document, identity

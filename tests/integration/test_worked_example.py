@@ -13,9 +13,9 @@ from chispa.schema_comparer import assert_schema_equality
 from delta_engine.aspects.columns import ColumnAdd
 from delta_engine.aspects.nullability import ColumnNullabilityChange
 from delta_engine.aspects.primary_key import PrimaryKeyAdd
-from delta_engine.backends import Backend, catalog_backend, databricks_backend, embedded_backend
 from delta_engine.execute.action_runner import ActionRunner
 from delta_engine.models import Column, PrimaryKey, Table
+from delta_engine.orchestrate.backend import Backend, catalog_backend, databricks_backend, embedded_backend
 from delta_engine.orchestrate.orchestrator import Orchestrator
 from tests.builders import WORKED_MODEL
 from tests.integration.unity_catalog import MiniatureUnityCatalog

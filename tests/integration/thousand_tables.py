@@ -6,9 +6,9 @@ import json
 import time
 from collections.abc import Mapping, Sequence
 
-from delta_engine.addressing import CatalogAddressing
+from delta_engine.backends.addressing import CatalogAddressing
+from delta_engine.backends.sql_runner import Row
 from delta_engine.models import Table
-from delta_engine.sql_runner import Row
 from delta_engine.state.states import CatalogState
 from delta_engine.state.unity_catalog.described_details import DescribedDetailsReader
 from delta_engine.state.unity_catalog.listed_details import ListedDetailsReader, TableListing

@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING, Any
 import sqlglot
 from sqlglot import exp
 
+from delta_engine.backends.spark_sql_runner import SparkSqlRunner
+from delta_engine.backends.sql_runner import Row
 from delta_engine.errors import StatementError
-from delta_engine.execute.spark_sql_runner import SparkSqlRunner
 from delta_engine.models import Column
+from delta_engine.models.types import data_type_from_spark_json
 from delta_engine.sql import quote_ident, sql_data_type, sql_literal
-from delta_engine.sql_runner import Row
-from delta_engine.types import data_type_from_spark_json
 from tests.described_columns import column_definition, json_column
 from tests.integration.unity_catalog_ledger import Function, Ledger, Securable, plain
 

@@ -11,19 +11,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from delta_engine.actions import TablePlan
-from delta_engine.addressing import CatalogAddressing
-from delta_engine.capabilities import DATABRICKS
+from delta_engine.actions.policy import Allowance, ColumnOrder, DestructiveKind, Policy, RemovedTables
+from delta_engine.backends.addressing import CatalogAddressing
+from delta_engine.backends.capabilities import DATABRICKS
+from delta_engine.backends.sql_runner import Row
 from delta_engine.compile.attempts import NO_ATTEMPTS, Attempts
 from delta_engine.compile.planner import TablePlanner
-from delta_engine.constraints.resolution import resolved
 from delta_engine.deployment.attempts import attempted_by
 from delta_engine.deployment.definitions import as_schema, as_table, define, define_schema
 from delta_engine.deployment.renamed_resources import last_applied_to
 from delta_engine.errors import RefusalGroup, RefusedError, StatementError
 from delta_engine.execute.action_runner import ActionRunner, ApplyFailedError
 from delta_engine.models import ColumnMask, QualifiedName, Schema, Table
-from delta_engine.policy import Allowance, ColumnOrder, DestructiveKind, Policy, RemovedTables
-from delta_engine.sql_runner import Row
+from delta_engine.models.resolution import resolved
 from delta_engine.state.catalog_reader import former_name, snapshot_with_former_names
 from delta_engine.state.states import CatalogState
 from delta_engine.state.unity_catalog_reader import UnityCatalogReader

@@ -9,7 +9,6 @@ from hypothesis import given
 from sqlglot import exp
 
 from delta_engine.actions import CreateTable, TablePlan
-from delta_engine.addressing import CatalogAddressing
 from delta_engine.aspects import ASPECTS
 from delta_engine.aspects.aspect import Comparison
 from delta_engine.aspects.column_types import ColumnTypeChange
@@ -17,17 +16,18 @@ from delta_engine.aspects.columns import ColumnAdd, ColumnDrop
 from delta_engine.aspects.functions import full_function_name
 from delta_engine.aspects.primary_key import named_primary_key
 from delta_engine.aspects.table_features import is_feature_key
-from delta_engine.capabilities import DATABRICKS
+from delta_engine.backends.addressing import CatalogAddressing
+from delta_engine.backends.capabilities import DATABRICKS
 from delta_engine.compile.planner import TablePlanner
-from delta_engine.constraints.resolution import resolved
 from delta_engine.execute.action_runner import ActionRunner
 from delta_engine.execute.recording_sql_runner import RecordingSqlRunner
 from delta_engine.models import CheckConstraint, ColumnMask, QualifiedName, RowFilter, Table
+from delta_engine.models.resolution import resolved
+from delta_engine.models.type_widening import Widening
+from delta_engine.models.types import ArrayType, DataType, MapType, StructType, parse_data_type
 from delta_engine.report.plan_document import plan_document
 from delta_engine.sql import escape_sql_literal, quote_ident, sql_data_type, sql_literal
 from delta_engine.state.states import ABSENT, CatalogState, TableState
-from delta_engine.type_widening import Widening
-from delta_engine.types import ArrayType, DataType, MapType, StructType, parse_data_type
 from delta_engine.validation.validator import PlanValidator
 from tests.simulation import created, simulate
 from tests.strategies import data_types, models, table_properties, texts

@@ -10,16 +10,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from delta_engine.actions import TablePlan
-from delta_engine.addressing import CatalogAddressing
-from delta_engine.capabilities import DATABRICKS
+from delta_engine.actions.drift_policy import NO_DRIFT_POLICY, DriftPolicy, IgnoreEntry
+from delta_engine.actions.policy import Policy
+from delta_engine.backends.addressing import CatalogAddressing
+from delta_engine.backends.capabilities import DATABRICKS
 from delta_engine.compile.planner import TablePlanner
 from delta_engine.deployment.document import DeploymentState
 from delta_engine.deployment.schema_resources import declared_schema, schema_key
 from delta_engine.drift.schemas import DetectedSchema, detect_schemas, restored, taken_in, tolerant, undone
-from delta_engine.drift_policy import NO_DRIFT_POLICY, DriftPolicy, IgnoreEntry
 from delta_engine.execute.action_runner import ActionRunner
 from delta_engine.models import Schema
-from delta_engine.policy import Policy
 from tests.databases import CATALOG, OTHER_SCHEMA, Choices, declared_schemas
 from tests.deployment_builders import NOON, deployment_state
 from tests.fakes.unity_catalog import FakeUnityCatalog

@@ -18,10 +18,10 @@ from urllib.parse import urlsplit
 from databricks.sdk import WorkspaceClient
 from databricks.sdk.config import Config
 
+from delta_engine.backends.sql_runner import Row
+from delta_engine.backends.warehouse.calls import SINGLE_ATTEMPT_SECONDS, Calls
+from delta_engine.backends.warehouse_sql_runner import WarehouseSqlRunner
 from delta_engine.errors import StatementError
-from delta_engine.execute.warehouse.calls import SINGLE_ATTEMPT_SECONDS, Calls
-from delta_engine.execute.warehouse_sql_runner import WarehouseSqlRunner
-from delta_engine.sql_runner import Row
 from tests.integration.fake_files_api import FakeFilesApi, FilesHandler
 from tests.loopback import served
 

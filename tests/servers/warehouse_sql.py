@@ -13,8 +13,8 @@ from functools import lru_cache
 import sqlglot
 from sqlglot import exp
 
+from delta_engine.backends.sql_runner import Row
 from delta_engine.errors import StatementError
-from delta_engine.sql_runner import Row
 from tests.fakes.unity_catalog import FakeUnityCatalog
 from tests.servers.fake_workspace import Answer, answer_of
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from delta_engine.addressing import CatalogAddressing
-from delta_engine.capabilities import DATABRICKS, Feature
+from delta_engine.backends.addressing import CatalogAddressing
+from delta_engine.backends.capabilities import DATABRICKS, Feature
 from delta_engine.compile.planner import TablePlanner
 from delta_engine.execute.action_runner import ActionRunner
 from delta_engine.models import QualifiedName

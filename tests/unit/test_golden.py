@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from delta_engine.actions import TablePlan
-from delta_engine.addressing import CatalogAddressing
 from delta_engine.aspects import ASPECTS
-from delta_engine.capabilities import Capabilities, on_runtime
+from delta_engine.backends.addressing import CatalogAddressing
+from delta_engine.backends.capabilities import Capabilities, on_runtime
 from delta_engine.execute.action_runner import ActionRunner
 from delta_engine.execute.recording_sql_runner import RecordingSqlRunner
 from delta_engine.report.plan_document import plan_document

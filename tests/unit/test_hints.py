@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from concurrent.futures import Future
 from pathlib import Path
 
+from delta_engine.backends.sql_runner import asking
 from delta_engine.config.settings import load_settings
 from delta_engine.deployment.locks.file import FileLock
-from delta_engine.sql_runner import asking
 from delta_engine.state.catalog_reader import not_a_delta_table
 from delta_engine.telemetry.context import command, in_context, learn
 from tests.builders import ORDERS

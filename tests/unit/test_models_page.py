@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from delta_engine.actions.policy import Policy
 from delta_engine.config.model_fields import COLUMN_FIELDS, TABLE_FIELDS
-from delta_engine.policy import Policy
 from delta_engine.validation.validator import PlanValidator
 from tests.model_projects import load_python, load_yaml, settings_of
 

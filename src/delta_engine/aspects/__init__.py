@@ -12,6 +12,7 @@ from itertools import groupby
 from typing import Any
 
 from delta_engine.actions import Action, AlignTable, Phase
+from delta_engine.actions.drift_policy import DriftKind
 from delta_engine.aspects import (
     check_constraints,
     clustering,
@@ -47,7 +48,6 @@ from delta_engine.aspects.aspect import (
     RenderContext,
     bare_column,
 )
-from delta_engine.drift_policy import DriftKind
 from delta_engine.models import Table
 from delta_engine.state.states import TableState
 

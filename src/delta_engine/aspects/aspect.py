@@ -10,16 +10,16 @@ from operator import attrgetter, ne
 from typing import Generic, NamedTuple, TypeAlias, TypeVar
 
 from delta_engine.actions import SomeAction
-from delta_engine.addressing import Addressing
+from delta_engine.actions.drift_policy import DriftKind
+from delta_engine.actions.policy import NO_POLICY, Ownership, Policy
 from delta_engine.aspects.renames import NO_RENAMES, Renames, declares_renames, with_all_renames
-from delta_engine.capabilities import Capabilities, ColumnsPerStatement
-from delta_engine.drift_policy import DriftKind
+from delta_engine.backends.addressing import Addressing
+from delta_engine.backends.capabilities import Capabilities, ColumnsPerStatement
 from delta_engine.models import Column, Part, QualifiedName, Table
-from delta_engine.nested_types import FieldPair, TypePair, type_differences
-from delta_engine.policy import NO_POLICY, Ownership, Policy
+from delta_engine.models.nested_types import FieldPair, TypePair, type_differences
+from delta_engine.models.types import DataType
 from delta_engine.sql import sql_schema
 from delta_engine.state.states import TableState
-from delta_engine.types import DataType
 
 _T = TypeVar("_T")
 

@@ -15,13 +15,13 @@ from typing import ClassVar
 from typing_extensions import assert_never
 
 from delta_engine.actions import SAFE, Hazard, Phase
+from delta_engine.actions.drift_policy import DriftKind
 from delta_engine.aspects.aspect import Aspect, Change, Comparison, RenderContext, Sign
 from delta_engine.aspects.touched_places import lost_places, retyped_places
-from delta_engine.drift_policy import DriftKind
 from delta_engine.models import CheckConstraint, Part, Table
-from delta_engine.nested_types import Path
+from delta_engine.models.nested_types import Path
 from delta_engine.sql import sql_add_check, sql_drop_constraint
-from delta_engine.sql_expressions import is_same_expression, reads
+from delta_engine.sql.expressions import is_same_expression, reads
 from delta_engine.state.states import TableState
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from delta_engine.actions import SAFE, Hazard, Phase
+from delta_engine.actions.drift_policy import DriftKind
 from delta_engine.aspects.aspect import (
     Aspect,
     Change,
@@ -18,11 +19,10 @@ from delta_engine.aspects.aspect import (
     RenderContext,
     Sign,
 )
-from delta_engine.drift_policy import DriftKind
 from delta_engine.models import Part, Table
+from delta_engine.models.types import AtomicType, CharacterType, DataType, DecimalType
 from delta_engine.sql import sql_alter_clustering, sql_cluster_automatically
 from delta_engine.state.states import TableState
-from delta_engine.types import AtomicType, CharacterType, DataType, DecimalType
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from functools import partial
 from typing import ClassVar
 
 from delta_engine.actions import SAFE, Hazard, Phase
+from delta_engine.actions.drift_policy import DriftKind
 from delta_engine.aspects.aspect import (
     Aspect,
     Change,
@@ -20,12 +21,11 @@ from delta_engine.aspects.aspect import (
     with_column,
     with_type,
 )
-from delta_engine.drift_policy import DriftKind
 from delta_engine.models import Part, Table
-from delta_engine.nested_types import Path, apart, type_at, with_field_at
+from delta_engine.models.nested_types import Path, apart, type_at, with_field_at
+from delta_engine.models.types import StructType
 from delta_engine.sql import sql_set_column_comments
 from delta_engine.state.states import TableState
-from delta_engine.types import StructType
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from functools import partial
 from typing import ClassVar
 
 from delta_engine.actions import SAFE, Hazard, Phase
+from delta_engine.actions.drift_policy import DriftKind
 from delta_engine.aspects.aspect import (
     Aspect,
     Change,
@@ -21,10 +22,9 @@ from delta_engine.aspects.aspect import (
     with_column,
 )
 from delta_engine.aspects.table_features import COLUMN_DEFAULTS, changed_defaults
-from delta_engine.drift_policy import DriftKind
 from delta_engine.models import Part, Table
 from delta_engine.sql import sql_drop_defaults, sql_set_defaults
-from delta_engine.sql_expressions import is_same_expression
+from delta_engine.sql.expressions import is_same_expression
 from delta_engine.state.states import TableState
 
 

@@ -13,9 +13,9 @@ from typing import ClassVar
 from typing_extensions import assert_never
 
 from delta_engine.actions import Hazard, Phase
+from delta_engine.actions.drift_policy import DriftKind
 from delta_engine.aspects.aspect import Aspect, Change, Comparison, RenderContext, Sign, with_column
 from delta_engine.aspects.functions import full_function_name, takes_dropped
-from delta_engine.drift_policy import DriftKind
 from delta_engine.models import Column, ColumnMask, Part, QualifiedName, Table
 from delta_engine.sql import sql_drop_mask, sql_mask, sql_set_mask
 from delta_engine.state.states import TableState

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from delta_engine.actions import SAFE, Hazard, Phase
+from delta_engine.actions.drift_policy import DriftKind
+from delta_engine.actions.policy import ColumnOrder
 from delta_engine.aspects.aspect import Aspect, Change, Comparison, RenderContext, Sign
-from delta_engine.drift_policy import DriftKind
 from delta_engine.models import Part, Table
-from delta_engine.policy import ColumnOrder
 from delta_engine.sql import sql_move_column
 
 

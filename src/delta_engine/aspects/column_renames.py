@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from delta_engine.actions import AlignTable, Hazard, Phase
+from delta_engine.actions.drift_policy import DriftKind
 from delta_engine.aspects.aspect import Aspect, Change, Comparison, RenderContext, Sign, with_type
 from delta_engine.aspects.renames import with_renames
-from delta_engine.drift_policy import DriftKind
 from delta_engine.models import Part, Table
-from delta_engine.nested_types import FieldRename, Path, with_field_renamed
+from delta_engine.models.nested_types import FieldRename, Path, with_field_renamed
 from delta_engine.sql import sql_rename_column
 from delta_engine.state.states import TableState
 

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from delta_engine.actions import SAFE, Hazard, Phase
+from delta_engine.actions.drift_policy import DriftKind
 from delta_engine.aspects.aspect import Aspect, Change, Comparison, RenderContext, Sign, with_type
-from delta_engine.drift_policy import DriftKind
 from delta_engine.models import Part, Reference, Table
-from delta_engine.nested_types import Path, with_type_at
+from delta_engine.models.nested_types import Path, with_type_at
+from delta_engine.models.type_widening import Widening, widening
+from delta_engine.models.types import DataType, is_same_type
 from delta_engine.sql import sql_change_column_types, sql_data_type
 from delta_engine.state.states import TableState
-from delta_engine.type_widening import Widening, widening
-from delta_engine.types import DataType, is_same_type
 
 
 @dataclass(frozen=True, slots=True)

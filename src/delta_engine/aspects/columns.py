@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, TypeAlias
 
 from delta_engine.actions import SAFE, Hazard, Phase
+from delta_engine.actions.drift_policy import DriftKind
 from delta_engine.aspects.aspect import (
     Aspect,
     Change,
@@ -19,11 +20,11 @@ from delta_engine.aspects.aspect import (
     with_type,
 )
 from delta_engine.aspects.column_masks import mask_clause
-from delta_engine.capabilities import TighteningSupport
-from delta_engine.constraints.naming import build_not_null_check_name
-from delta_engine.drift_policy import DriftKind
+from delta_engine.backends.capabilities import TighteningSupport
 from delta_engine.models import Column, Part, QualifiedName, Table
-from delta_engine.nested_types import Path, with_field, without_field
+from delta_engine.models.constraint_names import build_not_null_check_name
+from delta_engine.models.nested_types import Path, with_field, without_field
+from delta_engine.models.types import StructField
 from delta_engine.sql import (
     sql_add_columns,
     sql_column_definition,
@@ -33,9 +34,8 @@ from delta_engine.sql import (
     sql_drop_constraint,
     sql_generation,
 )
-from delta_engine.sql_expressions import referenced_columns
+from delta_engine.sql.expressions import referenced_columns
 from delta_engine.state.states import TableState
-from delta_engine.types import StructField
 
 
 @dataclass(frozen=True, slots=True)

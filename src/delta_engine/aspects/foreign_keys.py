@@ -17,6 +17,7 @@ from typing import ClassVar
 from typing_extensions import assert_never
 
 from delta_engine.actions import SAFE, Hazard, Phase
+from delta_engine.actions.drift_policy import DriftKind
 from delta_engine.aspects.aspect import (
     Aspect,
     Change,
@@ -25,12 +26,11 @@ from delta_engine.aspects.aspect import (
     RenderContext,
     Sign,
 )
-from delta_engine.capabilities import PrimaryKeySupport
-from delta_engine.constraints.naming import build_foreign_key_name
-from delta_engine.constraints.resolution import referenced_table, resolved_keys
-from delta_engine.constraints.stored_keys import PROPERTY_PREFIX, foreign_key_property
-from delta_engine.drift_policy import DriftKind
+from delta_engine.backends.capabilities import PrimaryKeySupport
+from delta_engine.backends.stored_keys import PROPERTY_PREFIX, foreign_key_property
 from delta_engine.models import ForeignKey, Part, QualifiedName, Table
+from delta_engine.models.constraint_names import build_foreign_key_name
+from delta_engine.models.resolution import referenced_table, resolved_keys
 from delta_engine.sql import (
     sql_add_constraint,
     sql_drop_constraint,

@@ -10,14 +10,14 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from delta_engine.actions import Hazard, Phase
+from delta_engine.actions.drift_policy import DriftKind
 from delta_engine.aspects.aspect import Aspect, Change, Comparison, RenderContext, Sign, with_column
 from delta_engine.aspects.touched_places import lost_places, retyped_places
-from delta_engine.drift_policy import DriftKind
 from delta_engine.models import Column, Identity, Part, Table
+from delta_engine.models.type_widening import Widening, widening
 from delta_engine.sql import sql_generation
-from delta_engine.sql_expressions import is_same_expression, reads
+from delta_engine.sql.expressions import is_same_expression, reads
 from delta_engine.state.states import TableState
-from delta_engine.type_widening import Widening, widening
 
 
 @dataclass(frozen=True, slots=True)

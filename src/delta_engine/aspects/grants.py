@@ -9,6 +9,7 @@ from typing import ClassVar
 from typing_extensions import assert_never
 
 from delta_engine.actions import SAFE, Hazard, Phase
+from delta_engine.actions.drift_policy import DriftKind
 from delta_engine.aspects.aspect import Aspect, Change, Comparison, RenderContext
 from delta_engine.aspects.privileges import (
     PrivilegeChange,
@@ -17,7 +18,6 @@ from delta_engine.aspects.privileges import (
     privilege_changes,
     with_observed_privileges,
 )
-from delta_engine.drift_policy import DriftKind
 from delta_engine.models import Part, Table
 from delta_engine.sql import sql_grant, sql_revoke
 from delta_engine.state.states import TableState

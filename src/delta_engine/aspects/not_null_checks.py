@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from delta_engine.actions import SAFE, Hazard, Phase
+from delta_engine.actions.drift_policy import DriftKind
 from delta_engine.aspects.aspect import Aspect, Change, Comparison, RenderContext, Sign
-from delta_engine.constraints.naming import build_not_null_check_name
-from delta_engine.drift_policy import DriftKind
 from delta_engine.models import Part, Table
+from delta_engine.models.constraint_names import build_not_null_check_name
 from delta_engine.sql import sql_add_not_null_check, sql_drop_constraint
 
 

@@ -9,6 +9,7 @@ from typing import ClassVar
 from typing_extensions import assert_never
 
 from delta_engine.actions import SAFE, Hazard, Phase
+from delta_engine.actions.drift_policy import DriftKind
 from delta_engine.aspects.aspect import (
     Aspect,
     Change,
@@ -18,11 +19,10 @@ from delta_engine.aspects.aspect import (
     with_column,
     with_type,
 )
-from delta_engine.capabilities import TighteningSupport
-from delta_engine.constraints.naming import build_not_null_check_name
-from delta_engine.drift_policy import DriftKind
+from delta_engine.backends.capabilities import TighteningSupport
 from delta_engine.models import Part, Table
-from delta_engine.nested_types import Path, apart, with_field_at
+from delta_engine.models.constraint_names import build_not_null_check_name
+from delta_engine.models.nested_types import Path, apart, with_field_at
 from delta_engine.sql import (
     sql_add_not_null_check,
     sql_drop_constraint,

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from delta_engine.actions import Hazard, Phase
+from delta_engine.actions.drift_policy import DriftKind
 from delta_engine.aspects.aspect import Aspect, Change, Comparison, RenderContext, Sign
-from delta_engine.drift_policy import DriftKind
 from delta_engine.models import Part, Table
 from delta_engine.sql import sql_set_owner
 from delta_engine.state.states import TableState

@@ -13,6 +13,7 @@ from typing import ClassVar
 from typing_extensions import assert_never
 
 from delta_engine.actions import SAFE, Hazard, Phase
+from delta_engine.actions.drift_policy import DriftKind
 from delta_engine.aspects.aspect import (
     Aspect,
     Change,
@@ -21,11 +22,10 @@ from delta_engine.aspects.aspect import (
     RenderContext,
     Sign,
 )
-from delta_engine.capabilities import PrimaryKeySupport
-from delta_engine.constraints.naming import build_primary_key_name
-from delta_engine.constraints.stored_keys import PROPERTY_PREFIX, primary_key_property
-from delta_engine.drift_policy import DriftKind
+from delta_engine.backends.capabilities import PrimaryKeySupport
+from delta_engine.backends.stored_keys import PROPERTY_PREFIX, primary_key_property
 from delta_engine.models import Part, PrimaryKey, Reference, Table
+from delta_engine.models.constraint_names import build_primary_key_name
 from delta_engine.sql import (
     sql_add_primary_key,
     sql_drop_constraint,

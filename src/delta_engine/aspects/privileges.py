@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from delta_engine.actions.policy import Ownership
 from delta_engine.aspects.aspect import Change, Sign
-from delta_engine.model_parts import Grants, by_principal, without_implied
-from delta_engine.policy import Ownership
+from delta_engine.models.parts import Grants, by_principal, without_implied
 
 _NONE: frozenset[str] = frozenset()
 

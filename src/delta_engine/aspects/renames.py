@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from operator import attrgetter
 
 from delta_engine.models import Column, Part, PrimaryKey, Table
-from delta_engine.nested_types import FieldRename, field_renames, with_field_renamed
+from delta_engine.models.nested_types import FieldRename, field_renames, with_field_renamed
 from delta_engine.state.states import TableState
 
 _FORMER_NAME = attrgetter("renamed_from")

@@ -12,9 +12,9 @@ from typing import ClassVar
 from typing_extensions import assert_never
 
 from delta_engine.actions import Hazard, Phase
+from delta_engine.actions.drift_policy import DriftKind
 from delta_engine.aspects.aspect import Aspect, Change, Comparison, CreateClauses, RenderContext, Sign
 from delta_engine.aspects.functions import full_function_name, takes_dropped
-from delta_engine.drift_policy import DriftKind
 from delta_engine.models import Part, QualifiedName, RowFilter, Table
 from delta_engine.sql import sql_drop_row_filter, sql_row_filter, sql_set_row_filter
 from delta_engine.state.states import TableState

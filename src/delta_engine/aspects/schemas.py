@@ -8,13 +8,13 @@ from itertools import groupby
 from typing import Any, ClassVar
 
 from delta_engine.actions import SAFE, Action, AlignSchema, Hazard, Phase
-from delta_engine.addressing import Addressing
+from delta_engine.actions.drift_policy import DriftKind
+from delta_engine.actions.policy import NO_POLICY, Policy
 from delta_engine.aspects import Difference, grants, owner, table_tags
 from delta_engine.aspects.aspect import Aspect, Change, Comparison, RenderContext, Sign
-from delta_engine.capabilities import Capabilities
-from delta_engine.drift_policy import DriftKind
+from delta_engine.backends.addressing import Addressing
+from delta_engine.backends.capabilities import Capabilities
 from delta_engine.models import QualifiedName, Schema, Table
-from delta_engine.policy import NO_POLICY, Policy
 from delta_engine.sql import sql_schema, sql_set_schema_comment
 from delta_engine.state.states import SchemaState, TableState
 

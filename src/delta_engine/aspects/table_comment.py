@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from delta_engine.actions import SAFE, Hazard, Phase
+from delta_engine.actions.drift_policy import DriftKind
 from delta_engine.aspects.aspect import (
     Aspect,
     Change,
@@ -15,7 +16,6 @@ from delta_engine.aspects.aspect import (
     RenderContext,
     Sign,
 )
-from delta_engine.drift_policy import DriftKind
 from delta_engine.models import Part, Table
 from delta_engine.sql import sql_set_table_comment
 from delta_engine.state.states import TableState

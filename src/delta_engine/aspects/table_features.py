@@ -11,14 +11,14 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from delta_engine.actions import SAFE, Hazard, Phase
+from delta_engine.actions.drift_policy import DriftKind
 from delta_engine.aspects.aspect import Aspect, Change, Comparison, RenderContext, Sign, with_property
-from delta_engine.drift_policy import DriftKind
 from delta_engine.models import Column, Part, Table
+from delta_engine.models.type_widening import Widening, widening
+from delta_engine.models.types import DataType, uses_type
 from delta_engine.sql import sql_set_table_properties
-from delta_engine.sql_expressions import is_same_expression
+from delta_engine.sql.expressions import is_same_expression
 from delta_engine.state.states import TableState
-from delta_engine.type_widening import Widening, widening
-from delta_engine.types import DataType, uses_type
 
 COLUMN_MAPPING_MODE = "delta.columnMapping.mode"
 TYPE_WIDENING = "delta.enableTypeWidening"

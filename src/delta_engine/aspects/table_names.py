@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from delta_engine.actions import Hazard, Phase
+from delta_engine.actions.drift_policy import DriftKind
 from delta_engine.aspects.aspect import Aspect, Change, Comparison, RenderContext, Sign
-from delta_engine.capabilities import RenameTarget
-from delta_engine.drift_policy import DriftKind
+from delta_engine.backends.capabilities import RenameTarget
 from delta_engine.models import Part, QualifiedName, Table
 from delta_engine.sql import quote_ident, sql_rename_table
 from delta_engine.state.states import TableState

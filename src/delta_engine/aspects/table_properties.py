@@ -13,6 +13,7 @@ from typing import ClassVar
 from typing_extensions import assert_never
 
 from delta_engine.actions import SAFE, Hazard, Phase
+from delta_engine.actions.drift_policy import DriftKind
 from delta_engine.aspects.aspect import (
     Aspect,
     Change,
@@ -23,7 +24,6 @@ from delta_engine.aspects.aspect import (
     with_property,
 )
 from delta_engine.aspects.table_features import is_feature_key, is_upgrade
-from delta_engine.drift_policy import DriftKind
 from delta_engine.models import Part, Table
 from delta_engine.sql import sql_set_table_properties, sql_unset_table_properties
 from delta_engine.state.states import TableState

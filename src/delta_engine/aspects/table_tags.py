@@ -9,6 +9,7 @@ from typing import ClassVar
 from typing_extensions import assert_never
 
 from delta_engine.actions import SAFE, Hazard, Phase
+from delta_engine.actions.drift_policy import DriftKind
 from delta_engine.aspects.aspect import Aspect, Change, Comparison, RenderContext
 from delta_engine.aspects.tags import (
     TagChange,
@@ -18,7 +19,6 @@ from delta_engine.aspects.tags import (
     unwanted_tags,
     with_observed,
 )
-from delta_engine.drift_policy import DriftKind
 from delta_engine.models import Part, Table
 from delta_engine.sql import sql_set_tags, sql_unset_tags
 from delta_engine.state.states import TableState

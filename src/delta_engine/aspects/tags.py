@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
+from delta_engine.actions.policy import Ownership
 from delta_engine.aspects.aspect import Change, Sign
-from delta_engine.policy import Ownership
 
 Tags = Mapping[str, str]
 """Values by key."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from delta_engine.aspects.aspect import Comparison
-from delta_engine.nested_types import Path, within_structs
+from delta_engine.models.nested_types import Path, within_structs
 
 
 def lost_places(comparison: Comparison) -> Iterator[Path]:

@@ -285,8 +285,8 @@ def drift(
     yes: Yes = False,
 ) -> None:
     """Say what somebody changed behind the engine's back, who and when. Changes nothing, unless asked to."""
+    from delta_engine.actions.drift_policy import Severity
     from delta_engine.cli.drift_commands import Format, Output, accept_drift, report_drift, revert_drift
-    from delta_engine.drift_policy import Severity
 
     if json and output_format not in (None, "json"):
         raise typer.BadParameter("--json is --format json: choose one of the two")

@@ -11,7 +11,6 @@ from pathlib import Path
 import typer
 
 from delta_engine.actions import TablePlan
-from delta_engine.backends import Backend
 from delta_engine.cli.context import Context, ExitCode
 from delta_engine.cli.plan_view import print_plan, print_statements
 from delta_engine.cli.progress import shown
@@ -25,6 +24,7 @@ from delta_engine.execute.action_runner import (
     TableOutcome,
     by_table,
 )
+from delta_engine.orchestrate.backend import Backend
 from delta_engine.orchestrate.deployments import open_deployment
 from delta_engine.orchestrate.orchestrator import Orchestrator
 from delta_engine.orchestrate.plan_files import (

@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.text import Text
 from typing_extensions import assert_never
 
+from delta_engine.actions.drift_policy import DriftKind, Severity
 from delta_engine.cli.commands import apply_plan, open_engine
 from delta_engine.cli.context import Context, ExitCode
 from delta_engine.cli.plan_view import print_plan
@@ -25,7 +26,6 @@ from delta_engine.drift.detector import DetectedTable
 from delta_engine.drift.drift_report import DriftReport
 from delta_engine.drift.handling import renames_of, undone, written
 from delta_engine.drift.schemas import DetectedSchema
-from delta_engine.drift_policy import DriftKind, Severity
 from delta_engine.errors import raise_all
 from delta_engine.models import Schema, Table
 from delta_engine.orchestrate.drift_reports import DriftReporting

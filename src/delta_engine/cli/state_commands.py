@@ -11,6 +11,7 @@ import msgspec
 import typer
 from rich.console import Console
 
+from delta_engine.actions.policy import matches_any
 from delta_engine.cli.commands import open_engine
 from delta_engine.cli.context import Context
 from delta_engine.cli.terminal import confirm, print_note, say, status
@@ -29,7 +30,6 @@ from delta_engine.errors import ConfigError
 from delta_engine.models import QualifiedName
 from delta_engine.orchestrate.deployments import open_deployment, state_needs_backend
 from delta_engine.orchestrate.project import open_backend
-from delta_engine.policy import matches_any
 from delta_engine.report.plan_tree import counted, describe_change
 from delta_engine.report.state_documents import diff_document, resources_document, versions_document
 from delta_engine.report.visible import visible

@@ -16,7 +16,7 @@ from delta_engine.aspects.columns import ColumnDrop, FieldDrop
 from delta_engine.aspects.nullability import ColumnNullabilityChange
 from delta_engine.errors import InvalidModelError
 from delta_engine.models import Part, Table
-from delta_engine.nested_types import Path
+from delta_engine.models.nested_types import Path
 from delta_engine.sql import (
     quote_ident,
     sql_alter_clustering,
@@ -24,7 +24,7 @@ from delta_engine.sql import (
     sql_drop_mask,
     sql_drop_row_filter,
 )
-from delta_engine.sql_expressions import reads
+from delta_engine.sql.expressions import reads
 from delta_engine.state.states import TableState
 
 DROPPED, RENAMED, RETYPED, LOOSENED = "dropped", "renamed", "given another type", "made nullable"

@@ -10,9 +10,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from delta_engine.compile.key_names import PlanPart, added_foreign_keys
 from delta_engine.errors import InvalidModelError
 from delta_engine.models import Column, ForeignKey, Table
+from delta_engine.models.types import is_same_type
 from delta_engine.sql import sql_data_type
 from delta_engine.state.states import CatalogState, TableState
-from delta_engine.types import is_same_type
 
 
 def unfit_parents(

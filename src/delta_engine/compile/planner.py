@@ -8,6 +8,7 @@ from types import MappingProxyType
 
 from delta_engine import aspects
 from delta_engine.actions import Action, AlignSchema, AlignTable, CreateSchema, CreateTable, TablePlan
+from delta_engine.actions.policy import NO_POLICY, Ownership, Policy, RemovedTables
 from delta_engine.aspects import schemas
 from delta_engine.aspects.aspect import Comparison
 from delta_engine.compile.attempts import NO_ATTEMPTS, Attempts
@@ -17,12 +18,11 @@ from delta_engine.compile.holders import held_columns
 from delta_engine.compile.manageability import unmanageable
 from delta_engine.compile.parents import unfit_parents
 from delta_engine.compile.referenced_keys import with_referencing_keys
-from delta_engine.constraints.resolution import resolved
 from delta_engine.errors import InvalidModelError, raise_all
-from delta_engine.garbage import no_garbage_collection
 from delta_engine.models import QualifiedName, Schema, SchemaName, Table
-from delta_engine.policy import NO_POLICY, Ownership, Policy, RemovedTables
+from delta_engine.models.resolution import resolved
 from delta_engine.state.states import CatalogState, RelationKind
+from delta_engine.telemetry.garbage import no_garbage_collection
 
 
 class TablePlanner:

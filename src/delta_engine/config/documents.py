@@ -14,7 +14,7 @@ import msgspec
 
 from delta_engine.config.wrong_kinds import wrong_kind
 from delta_engine.errors import ConfigError, SourceLocation
-from delta_engine.model_values import has_half_a_character
+from delta_engine.models.values import has_half_a_character
 
 DocumentPath = tuple[str | int, ...]
 """Where a value stands in a document: keys and list positions from the root."""

@@ -9,9 +9,9 @@ from typing import Final
 
 import msgspec
 
+from delta_engine.actions.drift_policy import IgnoreEntry
 from delta_engine.config.documents import Document, DocumentPath, read_document, unknown
 from delta_engine.config.variables import substitute
-from delta_engine.drift_policy import IgnoreEntry
 
 FILE_NAME: Final = "drift-policy.yml"
 """The file's name, beside the environments' configurations."""

@@ -10,6 +10,14 @@ from typing import Annotated, Any
 
 import msgspec
 
+from delta_engine.actions.drift_policy import (
+    NO_DRIFT_POLICY,
+    DriftHandling,
+    DriftPolicy,
+    Severity,
+    SeverityRule,
+)
+from delta_engine.actions.policy import Allowance, ColumnOrder, Ownership, Policy, RemovedTables
 from delta_engine.config.documents import Document, read_document, unknown
 from delta_engine.config.ignored_drift import FILE_NAME as DRIFT_POLICY_FILE
 from delta_engine.config.ignored_drift import load_ignored_drift
@@ -21,16 +29,8 @@ from delta_engine.config.state_backend import (
     state_backend,
 )
 from delta_engine.config.variables import substitute, substitute_but_secrets
-from delta_engine.drift_policy import (
-    NO_DRIFT_POLICY,
-    DriftHandling,
-    DriftPolicy,
-    Severity,
-    SeverityRule,
-)
 from delta_engine.errors import ConfigError, SourceLocation
 from delta_engine.models import QualifiedName, read_only
-from delta_engine.policy import Allowance, ColumnOrder, Ownership, Policy, RemovedTables
 
 _OF_CATALOGS = "spark.sql.catalog."
 """The settings of Spark that can be set after it has started, where no command line shows them."""

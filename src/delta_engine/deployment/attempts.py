@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 from delta_engine import aspects
 from delta_engine.actions import AlignTable, TablePlan
+from delta_engine.actions.drift_policy import DriftKind
+from delta_engine.actions.policy import AS_APPLIED, Policy
 from delta_engine.aspects.aspect import Comparison
 from delta_engine.aspects.column_renames import renamed_columns
 from delta_engine.aspects.renames import with_renames
@@ -22,9 +24,7 @@ from delta_engine.deployment.definitions import (
 from delta_engine.deployment.document import DeploymentState, Resource
 from delta_engine.deployment.resources import table_key
 from delta_engine.deployment.schema_resources import schema_key
-from delta_engine.drift_policy import DriftKind
 from delta_engine.models import Schema, Table
-from delta_engine.policy import AS_APPLIED, Policy
 from delta_engine.state.states import CatalogState, TableState
 
 

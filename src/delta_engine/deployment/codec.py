@@ -14,8 +14,8 @@ from delta_engine.deployment.document import VERSION, DeploymentState
 from delta_engine.deployment.errors import CorruptStateError, NewerStateError
 from delta_engine.deployment.migrations import migrate
 from delta_engine.deployment.open_struct import decode_open, encode_open
-from delta_engine.garbage import no_garbage_collection
 from delta_engine.telemetry.context import command
+from delta_engine.telemetry.garbage import no_garbage_collection
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,6 +9,8 @@ from functools import partial
 from pathlib import Path
 from tempfile import gettempdir
 
+from delta_engine.backends.cancellation import Stop
+from delta_engine.backends.signals import heard_afterwards, stopped_by_signals
 from delta_engine.deployment.document import VERSION, DeploymentState
 from delta_engine.deployment.errors import CorruptStateError, StateMismatchError
 from delta_engine.deployment.journal import replay
@@ -20,8 +22,6 @@ from delta_engine.deployment.repository import LoadedState, StateRepository
 from delta_engine.deployment.run_facts import RunFacts, environment_record
 from delta_engine.deployment.stamps import utc_now
 from delta_engine.deployment.stores.memory import MemoryJournalStore, MemoryStateStore
-from delta_engine.execute.stopping import heard_afterwards, stopped_by_signals
-from delta_engine.stop import Stop
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

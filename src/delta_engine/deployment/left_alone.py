@@ -7,6 +7,8 @@ from dataclasses import replace
 from typing import TypeAlias, TypeVar
 
 from delta_engine import aspects
+from delta_engine.actions.drift_policy import DriftKind
+from delta_engine.actions.policy import AS_APPLIED, Policy
 from delta_engine.aspects.aspect import Comparison
 from delta_engine.aspects.check_constraints import CheckDrop
 from delta_engine.aspects.clustering import ChangeClustering
@@ -15,9 +17,7 @@ from delta_engine.aspects.primary_key import PrimaryKeyDrop
 from delta_engine.aspects.renames import Renames
 from delta_engine.deployment.definitions import as_table
 from delta_engine.deployment.document import Difference, ResourceMetadata
-from delta_engine.drift_policy import DriftKind
 from delta_engine.models import CheckConstraint, ForeignKey, Table
-from delta_engine.policy import AS_APPLIED, Policy
 from delta_engine.state.states import TableState, state_of
 
 _Thing: TypeAlias = tuple[DriftKind, str]

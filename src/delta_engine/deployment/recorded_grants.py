@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import TypeVar
 
 from delta_engine.deployment.document import DeploymentState
-from delta_engine.model_parts import Grants, joined_grants
 from delta_engine.models import Schema, Table
+from delta_engine.models.parts import Grants, joined_grants
 from delta_engine.state.catalog_reader import former_name
 
 _Declared = TypeVar("_Declared", Table, Schema)

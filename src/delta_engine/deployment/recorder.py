@@ -12,6 +12,7 @@ from datetime import datetime
 import msgspec
 
 from delta_engine.actions import TablePlan
+from delta_engine.actions.policy import NO_POLICY, Policy
 from delta_engine.deployment.attempts import NOTHING_ATTEMPTED, attempted_by
 from delta_engine.deployment.document import (
     AppliedPlan,
@@ -44,7 +45,6 @@ from delta_engine.deployment.stamps import new_id, utc_now
 from delta_engine.deployment.synchronizer import confirmed, synchronize
 from delta_engine.execute.action_runner import OutcomeKind, SchemaOutcome, TableOutcome
 from delta_engine.models import QualifiedName, Schema, Table
-from delta_engine.policy import NO_POLICY, Policy
 from delta_engine.state.states import CatalogState
 from delta_engine.state.table_versions import TableVersion, TableVersionReader
 

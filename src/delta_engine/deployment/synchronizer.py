@@ -10,6 +10,7 @@ from datetime import datetime
 
 import msgspec
 
+from delta_engine.actions.policy import NO_POLICY, Ownership, Policy, as_applied
 from delta_engine.aspects import schemas
 from delta_engine.deployment.attempts import not_of_runs
 from delta_engine.deployment.definitions import as_schema, define_columns, schema_checksum
@@ -26,7 +27,6 @@ from delta_engine.deployment.left_alone import (
 from delta_engine.deployment.resources import noted, table_key, unmanaged_table
 from delta_engine.deployment.schema_resources import schema_key
 from delta_engine.models import QualifiedName, Table
-from delta_engine.policy import NO_POLICY, Ownership, Policy, as_applied
 from delta_engine.state.states import CatalogState, TableState
 
 NOT_SHOWN_YET = "right after the apply the catalog did not show all of it yet"

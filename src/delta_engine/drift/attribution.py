@@ -11,12 +11,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 
 from delta_engine import aspects
+from delta_engine.actions.drift_policy import DriftKind
 from delta_engine.aspects.nullability import ColumnNullabilityChange
-from delta_engine.constraints.naming import build_not_null_check_name
-from delta_engine.constraints.stored_keys import PROPERTY_PREFIX as KEY_PROPERTY_PREFIX
+from delta_engine.backends.stored_keys import PROPERTY_PREFIX as KEY_PROPERTY_PREFIX
 from delta_engine.drift.comparison import Deviation
 from delta_engine.drift.drift_report import Attribution
-from delta_engine.drift_policy import DriftKind
+from delta_engine.models.constraint_names import build_not_null_check_name
 from delta_engine.state.states import Audit
 from delta_engine.state.table_history import Commit
 

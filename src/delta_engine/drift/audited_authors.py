@@ -8,12 +8,12 @@ from datetime import datetime, timedelta
 from types import MappingProxyType
 from typing import Final, TypeVar
 
+from delta_engine.actions.drift_policy import DriftKind
 from delta_engine.drift.detector import DetectedTable
 from delta_engine.drift.drift_report import Attribution
 from delta_engine.drift.evidence import Evidence
 from delta_engine.drift.judgement import Detected
 from delta_engine.drift.schemas import DetectedSchema
-from delta_engine.drift_policy import DriftKind
 from delta_engine.errors import StatementError
 from delta_engine.state.audit_log import AuditEvent, AuditLogReader
 

@@ -6,12 +6,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from delta_engine import aspects
+from delta_engine.actions.drift_policy import DriftKind
+from delta_engine.actions.policy import AS_APPLIED, Policy
 from delta_engine.aspects.renames import with_renames, without_declared_renames
 from delta_engine.deployment.attempts import not_of_runs
 from delta_engine.deployment.left_alone import carried, drift_of, exact_differences
-from delta_engine.drift_policy import DriftKind
 from delta_engine.models import Table
-from delta_engine.policy import AS_APPLIED, Policy
 from delta_engine.state.states import TableState
 
 

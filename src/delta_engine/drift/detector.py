@@ -10,6 +10,8 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from types import MappingProxyType
 
+from delta_engine.actions.drift_policy import DriftKind, DriftPolicy
+from delta_engine.actions.policy import NO_POLICY, Policy, as_applied
 from delta_engine.deployment.definitions import as_table
 from delta_engine.deployment.document import DeploymentState, Resource
 from delta_engine.deployment.left_alone import others_of
@@ -27,10 +29,8 @@ from delta_engine.drift.comparison import Applied, Deviation, deviations
 from delta_engine.drift.drift_report import NOT_DELTA, Attribution
 from delta_engine.drift.judgement import Detected, judged
 from delta_engine.drift.schemas import DetectedSchema, detect_schemas
-from delta_engine.drift_policy import DriftKind, DriftPolicy
 from delta_engine.errors import RefusedError
 from delta_engine.models import QualifiedName
-from delta_engine.policy import NO_POLICY, Policy, as_applied
 from delta_engine.state.states import Audit, CatalogState, TableState
 from delta_engine.state.table_history import Commit, TableHistoryReader
 from delta_engine.state.table_versions import TableVersion, TableVersionReader

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
+from delta_engine.actions.drift_policy import DriftKind, Severity
 from delta_engine.deployment.lock_record import Moment
-from delta_engine.drift_policy import DriftKind, Severity
 
 FORMAT: Final = "delta-engine/drift-report"
 VERSION: Final = 1

@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from delta_engine.actions.drift_policy import DriftPolicy
+from delta_engine.actions.policy import NO_POLICY, Policy
 from delta_engine.deployment.document import DeploymentState
 from delta_engine.drift.detector import DetectedTable
 from delta_engine.drift.judgement import Detected
 from delta_engine.drift.schemas import DetectedSchema
-from delta_engine.drift_policy import DriftPolicy
 from delta_engine.models import QualifiedName, Schema, Table
-from delta_engine.policy import NO_POLICY, Policy
 from delta_engine.state.states import CatalogState
 
 

@@ -8,8 +8,8 @@ from dataclasses import replace
 from delta_engine.aspects.columns import FieldAdd, FieldDrop
 from delta_engine.drift.detector import DetectedTable
 from delta_engine.models import Column, Table
-from delta_engine.nested_types import Path, type_at
-from delta_engine.types import is_same_type
+from delta_engine.models.nested_types import Path, type_at
+from delta_engine.models.types import is_same_type
 
 
 def renamed_fields(table: DetectedTable) -> Iterator[tuple[Path, Path]]:

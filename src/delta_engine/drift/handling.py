@@ -6,6 +6,8 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from delta_engine import aspects
+from delta_engine.actions.drift_policy import DriftKind, Severity
+from delta_engine.actions.policy import NO_POLICY, Policy
 from delta_engine.aspects import column_order
 from delta_engine.aspects.aspect import Comparison
 from delta_engine.aspects.columns import ColumnAdd, ColumnDrop, FieldAdd, FieldDrop
@@ -21,12 +23,10 @@ from delta_engine.drift.field_renames import (
 )
 from delta_engine.drift.judgement import Detected
 from delta_engine.drift.schemas import DetectedSchema
-from delta_engine.drift_policy import DriftKind, Severity
 from delta_engine.errors import RefusedError
 from delta_engine.models import Schema, Table
-from delta_engine.policy import NO_POLICY, Policy
+from delta_engine.models.types import is_same_type
 from delta_engine.telemetry.context import command
-from delta_engine.types import is_same_type
 
 _BEYOND_MODELS = (DriftKind.TABLE_DELETED, DriftKind.TABLE_REPLACED)
 """No model can say that it wants these; only `drift --accept` or `--revert` settles them."""

@@ -10,13 +10,13 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta, timezone
 from typing import Final
 
+from delta_engine.actions.drift_policy import Severity
+from delta_engine.backends.error_conditions import is_missing_table
+from delta_engine.backends.sql_runner import Row, SqlRunner
 from delta_engine.drift.drift_report import Attribution, DriftReport, Finding, PastRun
-from delta_engine.drift_policy import Severity
-from delta_engine.error_conditions import is_missing_table
 from delta_engine.errors import StatementError
 from delta_engine.execute.history_table import HistoryTable, Value
 from delta_engine.sql import quote_ident, sql_literal
-from delta_engine.sql_runner import Row, SqlRunner
 
 HISTORY_TABLE: Final = "drift_history"
 """The table's name, in the schema of the deployment state: the bundle's dashboard asks for it."""

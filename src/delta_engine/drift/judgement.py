@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
+from delta_engine.actions.drift_policy import DriftPolicy, IgnoreEntry
 from delta_engine.drift.comparison import Deviation
 from delta_engine.drift.drift_report import Attribution, Finding
-from delta_engine.drift_policy import DriftPolicy, IgnoreEntry
 from delta_engine.models import QualifiedName, SchemaName
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from delta_engine import aspects
+from delta_engine.actions.drift_policy import DriftKind
 from delta_engine.aspects.aspect import Change, Comparison
 from delta_engine.aspects.schemas import differences as schema_differences
 from delta_engine.aspects.table_properties import is_set_by_platform
@@ -16,7 +17,6 @@ from delta_engine.drift.detector import DetectedTable
 from delta_engine.drift.drift_report import ForeignPart, PendingChange, PendingResource
 from delta_engine.drift.evidence import Evidence
 from delta_engine.drift.handling import undone
-from delta_engine.drift_policy import DriftKind
 from delta_engine.models import Part, Table
 from delta_engine.state.states import CatalogState
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterable, Iterator, Sequence
 
+from delta_engine.actions.drift_policy import DriftKind
+from delta_engine.actions.policy import ColumnOrder, DestructiveKind, Policy
 from delta_engine.deployment.resources import resource_key, table_key
 from delta_engine.deployment.synchronizer import is_half_done
 from delta_engine.drift.detector import DetectedTable
@@ -22,9 +24,7 @@ from delta_engine.drift.handling import possible_renames
 from delta_engine.drift.judgement import Detected
 from delta_engine.drift.pending import left_alone, pending_schemas, pending_tables
 from delta_engine.drift.schemas import DetectedSchema
-from delta_engine.drift_policy import DriftKind
 from delta_engine.models import QualifiedName, SchemaName
-from delta_engine.policy import ColumnOrder, DestructiveKind, Policy
 
 _MOST_COMMANDS = 20
 

@@ -6,6 +6,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
+from delta_engine.actions.drift_policy import DriftKind, DriftPolicy
+from delta_engine.actions.policy import NO_POLICY, Policy
 from delta_engine.aspects import schemas as aspects
 from delta_engine.deployment.document import DeploymentState, Resource
 from delta_engine.deployment.schema_resources import last_applied_schemas, schema_key
@@ -13,9 +15,7 @@ from delta_engine.deployment.synchronizer import is_half_done
 from delta_engine.drift.attribution import last_written
 from delta_engine.drift.comparison import Deviation
 from delta_engine.drift.judgement import Detected, judged
-from delta_engine.drift_policy import DriftKind, DriftPolicy
 from delta_engine.models import Schema, SchemaName
-from delta_engine.policy import NO_POLICY, Policy
 from delta_engine.state.states import CatalogState, SchemaState
 
 

@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from delta_engine.actions import TablePlan
-from delta_engine.addressing import Addressing
-from delta_engine.capabilities import Capabilities
+from delta_engine.backends.addressing import Addressing
+from delta_engine.backends.capabilities import Capabilities
+from delta_engine.backends.sql_runner import SqlRunner
 from delta_engine.errors import DeltaEngineError
 from delta_engine.execute.apply_control import ApplyControl
 from delta_engine.execute.ddl import DeltaDDL
@@ -25,7 +26,6 @@ from delta_engine.execute.step_loop import OnOutcome, StepLoop
 from delta_engine.execute.steps import steps_of
 from delta_engine.execute.still_needed import Look, StillNeeded
 from delta_engine.execute.table_work import TableWork, run_part
-from delta_engine.sql_runner import SqlRunner
 
 __all__ = [
     "ActionRunner",

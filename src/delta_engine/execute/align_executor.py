@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from delta_engine import aspects
 from delta_engine.actions import AlignTable
-from delta_engine.addressing import Addressing
 from delta_engine.aspects.aspect import RenderContext
 from delta_engine.aspects.primary_key import PrimaryKeyDrop
-from delta_engine.capabilities import Capabilities
+from delta_engine.backends.addressing import Addressing
+from delta_engine.backends.cancellation import StoppedError
+from delta_engine.backends.capabilities import Capabilities
 from delta_engine.errors import StatementError
 from delta_engine.execute.ddl import DeltaDDL, InterruptedStatementsError
 from delta_engine.sql import sql_drop_constraint, sql_on_streaming_table, sql_references_to
-from delta_engine.stop import StoppedError
 
 
 class AlignExecutor:

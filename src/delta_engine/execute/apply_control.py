@@ -7,9 +7,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from delta_engine.execute.retries import Backoff
+from delta_engine.backends.cancellation import Stop
+from delta_engine.backends.retries import Backoff
 from delta_engine.models import QualifiedName, SchemaName
-from delta_engine.stop import Stop
 
 ResourceName: TypeAlias = QualifiedName | SchemaName
 """The name of a table or a schema."""

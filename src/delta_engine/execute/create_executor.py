@@ -7,10 +7,10 @@ from dataclasses import replace
 
 from delta_engine import aspects
 from delta_engine.actions import CreateTable
-from delta_engine.addressing import Addressing
 from delta_engine.aspects.aspect import CreateClauses, RenderContext
-from delta_engine.capabilities import Capabilities, InlineClustering
-from delta_engine.error_conditions import is_existing_table
+from delta_engine.backends.addressing import Addressing
+from delta_engine.backends.capabilities import Capabilities, InlineClustering
+from delta_engine.backends.error_conditions import is_existing_table
 from delta_engine.errors import StatementError
 from delta_engine.execute.ddl import DeltaDDL, InterruptedStatementsError
 from delta_engine.sql import sql_alter_clustering, sql_create_table

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from delta_engine.backends.sql_runner import SqlRunner
 from delta_engine.errors import StatementError
 from delta_engine.sql import sql_current_user
-from delta_engine.sql_runner import SqlRunner
 
 
 class DeltaDDL:

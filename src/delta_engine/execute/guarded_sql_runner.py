@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from delta_engine.sql_runner import Row, SqlRunner
+from delta_engine.backends.sql_runner import Row, SqlRunner
 
 
 class GuardedSqlRunner:

@@ -9,11 +9,11 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, timezone
 from typing import Final, TypeAlias
 
-from delta_engine.error_conditions import is_conflict, is_missing_table
+from delta_engine.backends.error_conditions import is_conflict, is_missing_table
+from delta_engine.backends.sql_runner import SqlRunner
 from delta_engine.errors import StatementError
+from delta_engine.models.types import AtomicType
 from delta_engine.sql import quote_ident, sql_column_definition, sql_create_table, sql_literal
-from delta_engine.sql_runner import SqlRunner
-from delta_engine.types import AtomicType
 
 _ROWS_AT_ONCE: Final = 500  # one commit each: seconds on Databricks, whatever is in it
 

@@ -9,12 +9,12 @@ from enum import Enum
 from heapq import heappop, heappush
 
 from delta_engine.actions import AlignTable, CreateTable, DropTable, TableAction
+from delta_engine.backends.cancellation import StoppedError
 from delta_engine.errors import StatementError
 from delta_engine.execute.ddl import InterruptedStatementsError
 from delta_engine.execute.resource_statements import StatementRun
 from delta_engine.execute.steps import Step
 from delta_engine.models import QualifiedName
-from delta_engine.stop import StoppedError
 
 
 class OutcomeKind(Enum):

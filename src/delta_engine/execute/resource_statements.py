@@ -6,13 +6,13 @@ import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from delta_engine.error_conditions import Transience, transience
+from delta_engine.backends.cancellation import StoppedError
+from delta_engine.backends.error_conditions import Transience, transience
+from delta_engine.backends.sql_runner import Row, SqlRunner
 from delta_engine.errors import StatementError
 from delta_engine.execute.apply_control import ApplyControl, ResourceName, RunningStatement
 from delta_engine.execute.still_needed import StaleTableError
 from delta_engine.models import SchemaName
-from delta_engine.sql_runner import Row, SqlRunner
-from delta_engine.stop import StoppedError
 from delta_engine.telemetry.logs import log
 from delta_engine.telemetry.spans import span
 

@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from threading import Lock
 
+from delta_engine.backends.sql_runner import Row, SqlRunner
 from delta_engine.errors import DeltaEngineError, StatementError
 from delta_engine.sql import sql_current_user
-from delta_engine.sql_runner import Row, SqlRunner
 
 _ASKS = frozenset([sql_current_user()])
 """What executors ask besides, for messages; it changes nothing."""

@@ -9,9 +9,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from delta_engine.actions import TablePlan
-from delta_engine.addressing import Addressing
-from delta_engine.capabilities import Capabilities
-from delta_engine.error_conditions import is_existing_schema
+from delta_engine.backends.addressing import Addressing
+from delta_engine.backends.capabilities import Capabilities
+from delta_engine.backends.error_conditions import is_existing_schema
+from delta_engine.backends.sql_runner import Row, SqlRunner
 from delta_engine.errors import StatementError
 from delta_engine.execute.apply_control import ApplyControl
 from delta_engine.execute.ddl import DeltaDDL, InterruptedStatementsError
@@ -19,7 +20,6 @@ from delta_engine.execute.plan_progress import OutcomeKind, kind_of_failure
 from delta_engine.execute.resource_statements import ResourceStatements, StatementRun
 from delta_engine.execute.schema_work import SchemaWork, schema_works
 from delta_engine.models import QualifiedName, SchemaName
-from delta_engine.sql_runner import Row, SqlRunner
 from delta_engine.telemetry.context import in_context
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from delta_engine.actions import AlignSchema, CreateSchema, TablePlan
-from delta_engine.addressing import Addressing
 from delta_engine.aspects import schemas
-from delta_engine.capabilities import Capabilities
+from delta_engine.backends.addressing import Addressing
+from delta_engine.backends.capabilities import Capabilities
 from delta_engine.models import SchemaName
 
 

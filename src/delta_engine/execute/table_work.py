@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from delta_engine.actions import AlignTable, CreateTable, DropTable, TableAction
-from delta_engine.addressing import Addressing
-from delta_engine.capabilities import Capabilities
+from delta_engine.backends.addressing import Addressing
+from delta_engine.backends.capabilities import Capabilities
+from delta_engine.backends.sql_runner import SqlRunner
 from delta_engine.errors import StatementError
 from delta_engine.execute.align_executor import AlignExecutor
 from delta_engine.execute.apply_control import ApplyControl
@@ -16,7 +17,6 @@ from delta_engine.execute.steps import Step
 from delta_engine.execute.still_needed import StillNeeded
 from delta_engine.models import QualifiedName
 from delta_engine.sql import sql_drop_table
-from delta_engine.sql_runner import SqlRunner
 from delta_engine.telemetry.context import in_context
 from delta_engine.telemetry.spans import span
 

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING
 
 from typing_extensions import assert_never
 
-from delta_engine.backends import Backend
 from delta_engine.config.settings import Settings
 from delta_engine.config.state_backend import (
     DatabricksState,
@@ -33,6 +32,7 @@ from delta_engine.deployment.run_facts import RunFacts, environment_record
 from delta_engine.deployment.stores.hybrid import HybridStateStore
 from delta_engine.deployment.stores.local import LocalJournalStore, LocalReportFiles, LocalStateStore
 from delta_engine.errors import ConfigError
+from delta_engine.orchestrate.backend import Backend
 from delta_engine.sql import quote_ident
 
 if TYPE_CHECKING:

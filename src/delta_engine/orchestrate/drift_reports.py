@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from delta_engine.backends import Backend
 from delta_engine.deployment.stamps import new_id
 from delta_engine.drift.drift_report import DriftReport, PastRun
 from delta_engine.drift.history import DriftHistory
 from delta_engine.errors import StatementError
+from delta_engine.orchestrate.backend import Backend
 from delta_engine.orchestrate.orchestrator import Orchestrator
 from delta_engine.orchestrate.project import Project
 from delta_engine.report.drift_html import drift_html

@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from delta_engine.actions import TablePlan
+from delta_engine.actions.drift_policy import DriftPolicy
 from delta_engine.compile.planner import TablePlanner
-from delta_engine.constraints.resolution import resolved
 from delta_engine.deployment.deployment import Deployment
 from delta_engine.deployment.document import DeploymentState
 from delta_engine.deployment.recorded_grants import with_recorded_grants
@@ -23,10 +23,10 @@ from delta_engine.drift.drift_report import DriftReport, ForeignPart
 from delta_engine.drift.evidence import Evidence
 from delta_engine.drift.pending import foreign_parts
 from delta_engine.drift.reporting import drift_report
-from delta_engine.drift_policy import DriftPolicy
 from delta_engine.errors import CatalogReadError, RefusedError, raise_all
 from delta_engine.execute.action_runner import ActionRunner, ApplyFailedError, OnOutcome, TableOutcome
 from delta_engine.models import QualifiedName, Schema, Table
+from delta_engine.models.resolution import resolved
 from delta_engine.orchestrate.pipeline import Pipeline, PlanBasis, PlannedRun
 from delta_engine.orchestrate.sync_run import SyncRun
 from delta_engine.plan_files.document import Fingerprints

@@ -8,8 +8,8 @@ from types import MappingProxyType
 from typing import TypeAlias
 
 from delta_engine.actions import AlignTable, TablePlan
+from delta_engine.actions.drift_policy import DriftHandling, DriftPolicy
 from delta_engine.compile.planner import TablePlanner
-from delta_engine.constraints.resolution import referenced_tables
 from delta_engine.deployment.attempts import attempts_of
 from delta_engine.deployment.document import DeploymentState
 from delta_engine.deployment.recorded_grants import with_recorded_grants
@@ -28,12 +28,12 @@ from delta_engine.drift.handling import (
     tolerant,
 )
 from delta_engine.drift.schemas import DetectedSchema
-from delta_engine.drift_policy import DriftHandling, DriftPolicy
 from delta_engine.errors import RefusalGroup, RefusedError, UnsafePlanError, raise_all
 from delta_engine.execute.action_runner import ActionRunner, by_table
 from delta_engine.execute.still_needed import StaleTableError
-from delta_engine.model_parts import joined_grants
 from delta_engine.models import QualifiedName, Schema, Table
+from delta_engine.models.parts import joined_grants
+from delta_engine.models.resolution import referenced_tables
 from delta_engine.orchestrate.removed_tables import removed_tables
 from delta_engine.plan_files.document import Fingerprints
 from delta_engine.plan_files.fingerprints import fingerprints

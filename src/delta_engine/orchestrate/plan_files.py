@@ -6,11 +6,12 @@ import os
 from pathlib import Path
 
 from delta_engine.actions import TablePlan
-from delta_engine.backends import Backend
+from delta_engine.actions.policy import Allowance
 from delta_engine.deployment.document import AppliedPlan, DeploymentState
 from delta_engine.deployment.local_files import write_atomically
 from delta_engine.deployment.stamps import utc_now
 from delta_engine.execute.action_runner import ScriptLine
+from delta_engine.orchestrate.backend import Backend
 from delta_engine.orchestrate.orchestrator import Orchestrator, Preview
 from delta_engine.orchestrate.project import Project, rendered_script
 from delta_engine.orchestrate.sync_run import SyncRun
@@ -29,7 +30,6 @@ from delta_engine.plan_files.errors import PlanFileError, StalePlanError
 from delta_engine.plan_files.fingerprints import model_checksums, schema_checksums
 from delta_engine.plan_files.reviewed_plan import ReviewedPlan
 from delta_engine.plan_files.staleness import moves
-from delta_engine.policy import Allowance
 from delta_engine.report.plan_document import plan_content
 
 _ANOTHER_FILE = "Name another file with --out."

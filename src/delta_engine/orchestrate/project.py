@@ -11,16 +11,8 @@ from typing import TYPE_CHECKING
 from typing_extensions import assert_never
 
 from delta_engine.actions import TablePlan
-from delta_engine.backends import (
-    Backend,
-    Through,
-    as_it_is,
-    catalog_backend,
-    databricks_backend,
-    embedded_backend,
-    open_warehouse_backend,
-)
-from delta_engine.capabilities import (
+from delta_engine.actions.policy import Allowance, Policy, RemovedTables, matches_any
+from delta_engine.backends.capabilities import (
     DATABRICKS,
     DATABRICKS_SPARK,
     OPEN_SOURCE,
@@ -34,13 +26,21 @@ from delta_engine.config.documents import unknown
 from delta_engine.config.model_files import load_declared
 from delta_engine.config.python_references import load_reference
 from delta_engine.config.settings import BackendType, Settings, load_settings
-from delta_engine.constraints.resolution import resolved
 from delta_engine.deployment.deployment import Deployment
 from delta_engine.errors import ConfigError, InvalidModelError, raise_all
 from delta_engine.execute.action_runner import ActionRunner, ScriptLine
 from delta_engine.models import Schema, Table
+from delta_engine.models.resolution import resolved
+from delta_engine.orchestrate.backend import (
+    Backend,
+    Through,
+    as_it_is,
+    catalog_backend,
+    databricks_backend,
+    embedded_backend,
+    open_warehouse_backend,
+)
 from delta_engine.orchestrate.orchestrator import Orchestrator
-from delta_engine.policy import Allowance, Policy, RemovedTables, matches_any
 from delta_engine.report.run_history import RunHistory
 from delta_engine.state.row_counts import SqlRowCounter
 from delta_engine.validation.capability_rules import (
@@ -162,7 +162,7 @@ def open_backend(
         MissingDependencyError: what the backend needs is not installed.
         ConfigError: there is no login to the workspace of a SQL warehouse.
     """
-    from delta_engine.execute.spark_sessions import (
+    from delta_engine.backends.spark_sessions import (
         databricks_runtime,
         open_databricks_session,
         open_local_session,
@@ -173,7 +173,7 @@ def open_backend(
     scratch = settings.project_dir / ".delta-engine"
     match settings.backend:
         case BackendType.DATABRICKS:
-            from delta_engine.execute.spark_sql_runner import SparkSqlRunner
+            from delta_engine.backends.spark_sql_runner import SparkSqlRunner
             from delta_engine.state.unity_catalog.listed_details import open_table_listing
 
             session = spark or open_databricks_session()

@@ -7,7 +7,8 @@ from contextlib import AbstractContextManager
 from dataclasses import replace
 
 from delta_engine.actions import TablePlan
-from delta_engine.constraints.resolution import resolved
+from delta_engine.backends.cancellation import Stop
+from delta_engine.backends.signals import stopped_by_signals
 from delta_engine.deployment.deployment import LockedRun
 from delta_engine.deployment.document import DeploymentState
 from delta_engine.deployment.errors import StaleStateError, UnsavedStateError
@@ -22,8 +23,8 @@ from delta_engine.drift.schemas import DetectedSchema
 from delta_engine.errors import RefusalGroup, RefusedError, StatementError, raise_all
 from delta_engine.execute.action_runner import ApplyFailedError, OnOutcome, TableOutcome
 from delta_engine.execute.apply_control import ApplyControl
-from delta_engine.execute.stopping import stopped_by_signals
 from delta_engine.models import QualifiedName, Table
+from delta_engine.models.resolution import resolved
 from delta_engine.orchestrate.outcome_recording import OutcomeRecording
 from delta_engine.orchestrate.pipeline import Pipeline, PlanBasis, PlannedRun
 from delta_engine.orchestrate.run_endings import Ending, Unsaved
@@ -34,7 +35,6 @@ from delta_engine.plan_files.reviewed_plan import ReviewedPlan
 from delta_engine.report.run_report import RunReport
 from delta_engine.state.catalog_reader import former_name, snapshot_with_former_names
 from delta_engine.state.states import CatalogState
-from delta_engine.stop import Stop
 from delta_engine.telemetry.context import command
 
 _UNREADABLE = (RefusedError, RefusalGroup, StatementError, OSError)

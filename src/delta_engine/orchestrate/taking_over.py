@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from delta_engine.actions.drift_policy import DriftKind
 from delta_engine.deployment.recorder import RunRecorder
 from delta_engine.drift import schemas
 from delta_engine.drift.detector import DetectedTable
 from delta_engine.drift.handling import renames_of, taken_in
 from delta_engine.drift.schemas import DetectedSchema
-from delta_engine.drift_policy import DriftKind
 from delta_engine.state.table_versions import TableVersionReader
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from delta_engine.json_schema import described_schema
+from delta_engine.config.json_schema import described_schema
 from delta_engine.plan_files.document import SCHEMA_URI, PlanFile
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from delta_engine.capabilities import (
+from delta_engine.backends.capabilities import (
     DATABRICKS,
     DATABRICKS_SPARK,
     LEAST_RUNTIMES,
@@ -54,8 +54,8 @@ _HOW = {
 _INTRODUCTION = """# Capabilities
 
 What can be declared, how it changes, and what each backend does about it. This page is written from the
-capability objects in `delta_engine.capabilities` (`make pages`); a test holds the two together, and others walk
-each *yes*. *Refused* means: the model is refused before anything is read, with this reason. An environment that
+capability objects in `delta_engine.backends.capabilities` (`make pages`); a test holds the two together, and others
+walk each *yes*. *Refused* means: the model is refused before anything is read, with this reason. An environment that
 should do without, such as a laptop's, says so: `backend: {type: oss, leave_out: [tags, grants]}`. The refusal
 names the word to write there.
 

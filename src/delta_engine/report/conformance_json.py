@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from delta_engine.json_schema import described_schema
+from delta_engine.config.json_schema import described_schema
 from delta_engine.report.conformance_report import ConformanceReport
 from delta_engine.report.json_text import json_text
 

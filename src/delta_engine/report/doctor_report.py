@@ -8,8 +8,8 @@ from datetime import datetime
 from enum import Enum
 from typing import Final
 
+from delta_engine.config.json_schema import described_schema
 from delta_engine.deployment.lock_record import Moment
-from delta_engine.json_schema import described_schema
 from delta_engine.report.json_text import json_text
 from delta_engine.telemetry.redaction import redacted
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from datetime import datetime, timezone
 from typing import Final
 
+from delta_engine.actions.drift_policy import Severity
 from delta_engine.drift.drift_report import DriftReport, PastRun
-from delta_engine.drift_policy import Severity
 
 MOST_RUNS: Final = 60
 HEIGHT: Final = 100

@@ -10,8 +10,8 @@ from enum import Enum
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
+from delta_engine.actions.drift_policy import DriftKind, Severity
 from delta_engine.drift.drift_report import DriftReport, Finding, PastRun, ResourceDrift
-from delta_engine.drift_policy import DriftKind, Severity
 from delta_engine.report.drift_history import HEIGHT, earlier_runs, history_chart, this_run
 from delta_engine.report.pages import page_template
 from delta_engine.report.value_diff import diff_values

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from delta_engine.config.json_schema import described_schema
 from delta_engine.drift.drift_report import DriftReport
-from delta_engine.json_schema import described_schema
 from delta_engine.report.json_text import json_text
 
 SCHEMA_URI: Final = "urn:delta-engine:drift-report:v1"

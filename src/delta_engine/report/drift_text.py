@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 
+from delta_engine.actions.drift_policy import DriftKind, Severity
 from delta_engine.drift.drift_report import (
     NOT_DELTA,
     Attribution,
@@ -15,7 +16,6 @@ from delta_engine.drift.drift_report import (
     PendingResource,
     ResourceDrift,
 )
-from delta_engine.drift_policy import DriftKind, Severity
 from delta_engine.report.plan_tree import counted
 from delta_engine.report.visible import in_one_line
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
+from delta_engine.backends.sql_runner import SqlRunner
 from delta_engine.execute.history_table import HistoryTable, Value
 from delta_engine.report.run_report import RunError, RunReport, SchemaRun, TableRun, TableStatus
-from delta_engine.sql_runner import SqlRunner
 
 HISTORY_TABLE: Final = "run_history"
 """The table's name, in the schema of the deployment state: the bundle's dashboard asks for it."""

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Final
 
-from delta_engine.json_schema import described_schema
+from delta_engine.config.json_schema import described_schema
 from delta_engine.report.json_text import json_text
 from delta_engine.report.run_report import RunReport
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from delta_engine.actions import AlignTable, CreateTable, DropTable, TableAction, TablePlan
+from delta_engine.actions.drift_policy import Severity
 from delta_engine.drift.drift_report import DriftReport
-from delta_engine.drift_policy import Severity
 
 FORMAT = "delta-engine/job-summary"
 VERSION = 1

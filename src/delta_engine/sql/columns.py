@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from delta_engine.model_parts import Identity
-from delta_engine.sql.text import quote_ident, sql_comment, sql_data_type, sql_literal, sql_path
-from delta_engine.types import (
+from delta_engine.models.parts import Identity
+from delta_engine.models.types import (
     DataType,
 )
+from delta_engine.sql.text import quote_ident, sql_comment, sql_data_type, sql_literal, sql_path
 
 
 def sql_column_definition(

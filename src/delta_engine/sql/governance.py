@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from delta_engine.model_parts import QualifiedName
+from delta_engine.models.parts import QualifiedName
 from delta_engine.sql.text import idents, quote_ident, sql_function, sql_literal, sql_pairs
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from delta_engine.models.types import ArrayType, DataType, MapType, StructField, StructType
 from delta_engine.sql.text import quote_ident, sql_data_type, sql_literal
-from delta_engine.types import ArrayType, DataType, MapType, StructField, StructType
 
 
 def sql_as_it_will_be(expression: str, observed: DataType, renamed: DataType, desired: DataType) -> str:

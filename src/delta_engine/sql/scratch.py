@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from delta_engine.model_parts import QualifiedName
+from delta_engine.models.parts import QualifiedName
 from delta_engine.sql.text import quote_ident, sql_function
 
 

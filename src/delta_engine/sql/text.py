@@ -10,8 +10,8 @@ from functools import lru_cache
 
 from typing_extensions import assert_never
 
-from delta_engine.model_parts import QualifiedName
-from delta_engine.types import (
+from delta_engine.models.parts import QualifiedName
+from delta_engine.models.types import (
     ArrayType,
     AtomicType,
     CharacterType,

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
+from delta_engine.backends.sql_runner import Row, SqlRunner, utc_moment
 from delta_engine.sql import sql_audit_events
-from delta_engine.sql_runner import Row, SqlRunner, utc_moment
 
 _MOST_EVENTS = 1000
 

@@ -7,13 +7,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Protocol
 
-from delta_engine.constraints.naming import RESERVED_CHECK_PREFIX, build_not_null_check_name
+from delta_engine.backends.sql_runner import Row, asking
 from delta_engine.errors import CatalogReadError, RefusalGroup, RefusedError, raise_all
 from delta_engine.models import CheckConstraint, Column, Identity, QualifiedName, Schema, Table
-from delta_engine.sql_runner import Row, asking
+from delta_engine.models.constraint_names import RESERVED_CHECK_PREFIX, build_not_null_check_name
+from delta_engine.models.types import DataType, first_unsupported
 from delta_engine.state.states import CatalogState, TableState
 from delta_engine.telemetry.context import command
-from delta_engine.types import DataType, first_unsupported
 
 _CLUSTERING = "clusteringColumns"
 _AUTOMATIC_CLUSTERING = "clusterByAuto"

@@ -6,10 +6,10 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final, Protocol
 
-from delta_engine.model_values import to_grants
+from delta_engine.backends.sql_runner import SqlRunner
 from delta_engine.models import Grants
+from delta_engine.models.values import to_grants
 from delta_engine.sql import sql_catalog_rights, sql_memberships
-from delta_engine.sql_runner import SqlRunner
 
 EVERYBODY: Final = "account users"
 """The group that every user and service principal of an account is in (docs.databricks.com: "Principal")."""

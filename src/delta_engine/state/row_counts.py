@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Protocol
 
-from delta_engine.addressing import Addressing
+from delta_engine.backends.addressing import Addressing
+from delta_engine.backends.sql_runner import SqlRunner, asking
 from delta_engine.models import QualifiedName
 from delta_engine.sql import sql_count_rows
-from delta_engine.sql_runner import SqlRunner, asking
 
 
 class RowCounter(Protocol):

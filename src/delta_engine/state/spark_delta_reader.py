@@ -14,9 +14,8 @@ from itertools import dropwhile, takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeAlias, TypeVar
 
-from delta_engine.addressing import CatalogAddressing, PathAddressing
-from delta_engine.constraints.stored_keys import PROPERTY_PREFIX, find_foreign_keys, find_primary_key
-from delta_engine.error_conditions import (
+from delta_engine.backends.addressing import CatalogAddressing, PathAddressing
+from delta_engine.backends.error_conditions import (
     is_class_conflict,
     is_forbidden,
     is_missing_catalog,
@@ -24,10 +23,12 @@ from delta_engine.error_conditions import (
     is_missing_schema,
     is_unreachable,
 )
+from delta_engine.backends.sql_runner import SqlRunner
+from delta_engine.backends.stored_keys import PROPERTY_PREFIX, find_foreign_keys, find_primary_key
 from delta_engine.errors import CatalogReadError, StatementError
 from delta_engine.models import Column, QualifiedName, Schema, Table
+from delta_engine.models.types import data_type_from_spark_json
 from delta_engine.sql import quote_ident, sql_describe_table, sql_show_schemas, sql_show_table_properties
-from delta_engine.sql_runner import SqlRunner
 from delta_engine.state.catalog_reader import (
     CHECK_PREFIX,
     checks_of,
@@ -40,7 +41,6 @@ from delta_engine.state.catalog_reader import (
     unquoted,
 )
 from delta_engine.state.states import ABSENT, NO_AUDIT, Audit, CatalogState, TableState
-from delta_engine.types import data_type_from_spark_json
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType

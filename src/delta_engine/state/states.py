@@ -10,7 +10,6 @@ from enum import Enum
 from types import MappingProxyType
 from typing import Final
 
-from delta_engine.model_values import read_only, set_fields, to_grants, to_items, to_names
 from delta_engine.models import (
     CheckConstraint,
     Column,
@@ -22,6 +21,7 @@ from delta_engine.models import (
     RowFilter,
     Table,
 )
+from delta_engine.models.values import read_only, set_fields, to_grants, to_items, to_names
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
-from delta_engine.addressing import Addressing
+from delta_engine.backends.addressing import Addressing
+from delta_engine.backends.sql_runner import Row, SqlRunner, asking, utc_moment
 from delta_engine.errors import StatementError
 from delta_engine.models import QualifiedName, read_only
 from delta_engine.sql import sql_describe_history
-from delta_engine.sql_runner import Row, SqlRunner, asking, utc_moment
 
 COMMITS_TO_LOOK_AT = 1000
 """How far back to look: a table that was written to more often since then keeps part of its secret."""

@@ -10,11 +10,11 @@ from typing import Protocol
 
 import msgspec
 
-from delta_engine.addressing import Addressing, PathAddressing
+from delta_engine.backends.addressing import Addressing, PathAddressing
+from delta_engine.backends.sql_runner import SqlRunner, asking
 from delta_engine.errors import StatementError
 from delta_engine.models import QualifiedName
 from delta_engine.sql import sql_describe_detail, sql_describe_history
-from delta_engine.sql_runner import SqlRunner, asking
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,10 +12,10 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
-from delta_engine.addressing import CatalogAddressing
+from delta_engine.backends.addressing import CatalogAddressing
+from delta_engine.backends.sql_runner import SqlRunner
 from delta_engine.errors import raise_all
 from delta_engine.models import QualifiedName, Schema, Table
-from delta_engine.sql_runner import SqlRunner
 from delta_engine.state.states import ABSENT, CatalogState
 from delta_engine.state.unity_catalog.catalog_reading import CatalogReading, Found
 from delta_engine.state.unity_catalog.described_details import DescribedDetailsReader

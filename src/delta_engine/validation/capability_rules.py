@@ -7,13 +7,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from delta_engine.actions import AlignTable, TablePlan
+from delta_engine.actions.policy import Policy
 from delta_engine.aspects.column_renames import ColumnRename
 from delta_engine.aspects.table_comment import SetTableComment
 from delta_engine.aspects.table_names import RenameTable
-from delta_engine.capabilities import Capabilities, Feature
+from delta_engine.backends.capabilities import Capabilities, Feature
 from delta_engine.errors import InvalidModelError, UnsafePlanError
 from delta_engine.models import Column, Table
-from delta_engine.policy import Policy
 from delta_engine.validation.refusals import plan_refusal
 
 

@@ -6,19 +6,19 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
 from delta_engine.actions import TablePlan
+from delta_engine.actions.policy import DestructiveKind, Policy
 from delta_engine.aspects.check_constraints import CheckDrop
 from delta_engine.aspects.column_types import ColumnTypeChange
 from delta_engine.aspects.foreign_keys import ForeignKeyDrop
 from delta_engine.aspects.primary_key import PrimaryKeyDrop, named_primary_key
-from delta_engine.constraints.naming import MAX_NAME_LENGTH, RESERVED_CHECK_PREFIX
-from delta_engine.constraints.resolution import referenced_table, resolved_keys
 from delta_engine.errors import InvalidModelError, UnsafePlanError
 from delta_engine.models import ForeignKey, Part, Reference, Table
-from delta_engine.policy import DestructiveKind, Policy
+from delta_engine.models.constraint_names import MAX_NAME_LENGTH, RESERVED_CHECK_PREFIX
+from delta_engine.models.resolution import referenced_table, resolved_keys
+from delta_engine.models.types import is_same_type
 from delta_engine.sql import sql_data_type
-from delta_engine.sql_expressions import condition_problem
+from delta_engine.sql.expressions import condition_problem
 from delta_engine.state.states import SECRET_KEY
-from delta_engine.types import is_same_type
 from delta_engine.validation.model_rules import ValidTableNames
 from delta_engine.validation.read_columns import unknown_columns
 from delta_engine.validation.refusals import model_refusal, plan_refusal

@@ -8,12 +8,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from delta_engine.aspects.table_features import COLUMN_MAPPING_MODE, allowed_values
-from delta_engine.constraints.naming import MAX_NAME_LENGTH
-from delta_engine.constraints.stored_keys import PROPERTY_PREFIX
+from delta_engine.backends.stored_keys import PROPERTY_PREFIX
 from delta_engine.errors import InvalidModelError
 from delta_engine.models import Column, Part, Table
+from delta_engine.models.constraint_names import MAX_NAME_LENGTH
+from delta_engine.models.types import StructType, forgotten_clause, parts
 from delta_engine.state.states import SECRET_KEY
-from delta_engine.types import StructType, forgotten_clause, parts
 from delta_engine.validation.refusals import model_refusal
 
 

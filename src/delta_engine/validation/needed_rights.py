@@ -18,9 +18,9 @@ from delta_engine.aspects.columns import ColumnAdd
 from delta_engine.aspects.foreign_keys import ForeignKeyAdd
 from delta_engine.aspects.functions import full_function_name
 from delta_engine.aspects.row_filters import SetRowFilter
-from delta_engine.constraints.resolution import referenced_table
 from delta_engine.errors import StatementError
 from delta_engine.models import ColumnMask, ForeignKey, QualifiedName, RowFilter
+from delta_engine.models.resolution import referenced_table
 from delta_engine.sql import quote_ident, sql_grant
 from delta_engine.state.principals import Holders, Principal, PrincipalReader
 from delta_engine.state.states import ABSENT, CatalogState

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from delta_engine.actions import AlignTable, CreateTable, TablePlan
+from delta_engine.actions.policy import DestructiveKind, Policy
 from delta_engine.aspects import generated_columns, location, partitioning
 from delta_engine.aspects.column_types import ColumnTypeChange
 from delta_engine.aspects.columns import ColumnAdd, ColumnDrop, FieldAdd, FieldDrop
@@ -19,10 +20,9 @@ from delta_engine.aspects.table_features import (
     EnableTableFeature,
 )
 from delta_engine.errors import UnsafePlanError
-from delta_engine.policy import DestructiveKind, Policy
+from delta_engine.models.type_widening import Widening
+from delta_engine.models.types import DataType, has_not_null_field, uses_type
 from delta_engine.sql import sql_data_type, sql_undrop_table
-from delta_engine.type_widening import Widening
-from delta_engine.types import DataType, has_not_null_field, uses_type
 from delta_engine.validation.model_rules import unfit_key_columns
 from delta_engine.validation.refusals import plan_refusal
 

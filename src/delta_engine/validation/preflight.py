@@ -10,10 +10,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from delta_engine.actions import AlignTable, TablePlan
-from delta_engine.addressing import Addressing
 from delta_engine.aspects.aspect import Comparison
 from delta_engine.aspects.check_constraints import CheckAdd
 from delta_engine.aspects.nullability import ColumnNullabilityChange
+from delta_engine.backends.addressing import Addressing
+from delta_engine.backends.sql_runner import SqlRunner, asking
 from delta_engine.errors import StatementError, UnsafePlanError
 from delta_engine.models import Table
 from delta_engine.sql import (
@@ -27,8 +28,7 @@ from delta_engine.sql import (
     sql_select,
     sql_violation,
 )
-from delta_engine.sql_expressions import is_same_expression
-from delta_engine.sql_runner import SqlRunner, asking
+from delta_engine.sql.expressions import is_same_expression
 from delta_engine.state.states import CatalogState, TableState
 from delta_engine.validation.refusals import plan_refusal
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from delta_engine.models import Column
-from delta_engine.sql_expressions import read_places
-from delta_engine.types import ArrayType, DataType, StructType
+from delta_engine.models.types import ArrayType, DataType, StructType
+from delta_engine.sql.expressions import read_places
 
 
 def unknown_columns(expression: str, columns: Sequence[Column]) -> list[str]:

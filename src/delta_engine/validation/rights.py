@@ -38,7 +38,7 @@ from delta_engine.aspects.table_features import ContradictFeature, EnableTableFe
 from delta_engine.aspects.table_names import RenameTable
 from delta_engine.aspects.table_properties import SetTableProperties, UnsetTableProperties
 from delta_engine.aspects.table_tags import SetTableTags, UnsetTableTags
-from delta_engine.model_parts import ALL_PRIVILEGES
+from delta_engine.models.parts import ALL_PRIVILEGES
 
 
 class Right(Enum):

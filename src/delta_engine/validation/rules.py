@@ -11,10 +11,10 @@ from dataclasses import dataclass, replace
 from typing import Protocol, runtime_checkable
 
 from delta_engine.actions import TablePlan
-from delta_engine.capabilities import Capabilities
+from delta_engine.actions.policy import Policy
+from delta_engine.backends.capabilities import Capabilities
 from delta_engine.errors import InvalidModelError, UnsafePlanError
 from delta_engine.models import Table
-from delta_engine.policy import Policy
 from delta_engine.validation import (
     column_rules,
     constraint_rules,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from delta_engine.capabilities import Capabilities, Feature
+from delta_engine.backends.capabilities import Capabilities, Feature
 from delta_engine.errors import InvalidModelError
 from delta_engine.models import Schema
 from delta_engine.validation.capability_rules import feature_name

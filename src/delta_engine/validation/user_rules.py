@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from delta_engine.actions import TablePlan
+from delta_engine.actions.policy import Policy
 from delta_engine.errors import ConfigError, InvalidModelError, RefusedError, SourceLocation, UnsafePlanError
 from delta_engine.models import Table
-from delta_engine.policy import Policy
 from delta_engine.validation.rules import ModelRule, PlanRule, RuleSet
 
 _WAY_OUT = (

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 from typing import ClassVar
 
 from delta_engine.actions import TablePlan
+from delta_engine.actions.policy import Policy
 from delta_engine.errors import InvalidModelError, UnsafePlanError
 from delta_engine.models import Table
-from delta_engine.policy import Policy
 from delta_engine.validation import rules
 from delta_engine.validation.rules import ModelRule, PlanRule, RuleSet
 

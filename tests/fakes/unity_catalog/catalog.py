@@ -11,9 +11,9 @@ from threading import Lock
 
 from typing_extensions import assert_never
 
+from delta_engine.backends.sql_runner import Row
 from delta_engine.errors import StatementError
 from delta_engine.models import QualifiedName, Reference, Schema, Table
-from delta_engine.sql_runner import Row
 from delta_engine.state.principals import Holders
 from delta_engine.state.states import ABSENT, CatalogState, SchemaState, TableState
 from tests.fakes.unity_catalog import columns, constraints, governance, layout, properties

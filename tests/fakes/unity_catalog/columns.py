@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from delta_engine.models import Column
-from delta_engine.type_widening import Widening, widening
-from delta_engine.types import (
+from delta_engine.models.type_widening import Widening, widening
+from delta_engine.models.types import (
     CharacterType,
     DataType,
     StructField,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 
+from delta_engine.backends.sql_runner import Row
 from delta_engine.models import Grants
 from delta_engine.sql import quote_ident
-from delta_engine.sql_runner import Row
 from delta_engine.state.states import TableState
 from tests.described_columns import column_definition, json_column
 from tests.fakes.unity_catalog.spelling import as_read, shown_properties

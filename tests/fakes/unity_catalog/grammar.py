@@ -14,8 +14,8 @@ from delta_engine.models import (
     PrimaryKey,
     RowFilter,
 )
+from delta_engine.models.types import ArrayType, DataType, MapType, StructField, StructType, parse_data_type
 from delta_engine.state.states import TableState
-from delta_engine.types import ArrayType, DataType, MapType, StructField, StructType, parse_data_type
 from tests.fakes.unity_catalog.cursor import Cursor
 from tests.fakes.unity_catalog.statements import (
     AddColumns,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from delta_engine.types import ArrayType, AtomicType, DataType, MapType, StructType
+from delta_engine.models.types import ArrayType, AtomicType, DataType, MapType, StructType
 from tests.fakes.unity_catalog.refusals import require
 from tests.fakes.unity_catalog.statements import ClusterBy
 from tests.fakes.unity_catalog.stored import Stored, changed_type, keys

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from delta_engine.models import CheckConstraint, Column, ColumnMask, ForeignKey, PrimaryKey, RowFilter
+from delta_engine.models.types import DataType
 from delta_engine.state.states import TableState
-from delta_engine.types import DataType
 
 Path: TypeAlias = tuple[str, ...]
 """A column's name and the way into it."""

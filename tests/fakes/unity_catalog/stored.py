@@ -10,9 +10,9 @@ import sqlglot
 from sqlglot import exp
 
 from delta_engine.models import Column, QualifiedName
-from delta_engine.sql_dialect import databricks_dialect
+from delta_engine.models.types import ArrayType, DataType, MapType, StructField, StructType
+from delta_engine.sql.dialect import databricks_dialect
 from delta_engine.state.states import TableState
-from delta_engine.types import ArrayType, DataType, MapType, StructField, StructType
 from tests.fakes.unity_catalog.refusals import Refusal, require
 
 MAPPED = ("name", "id")

@@ -12,12 +12,12 @@ from dataclasses import dataclass
 import sqlglot
 from sqlglot import exp
 
+from delta_engine.backends.sql_runner import Row
 from delta_engine.models import QualifiedName
+from delta_engine.models.types import ArrayType, DataType, MapType, StructType
 from delta_engine.sql import quote_ident, sql_data_type
-from delta_engine.sql_runner import Row
 from delta_engine.state.principals import Holders
 from delta_engine.state.states import SchemaState
-from delta_engine.types import ArrayType, DataType, MapType, StructType
 from tests.fakes.unity_catalog.refusals import Refusal, require
 from tests.fakes.unity_catalog.spelling import as_read
 from tests.fakes.unity_catalog.stored import Stored

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from delta_engine.execute.warehouse.calls import Calls
-from delta_engine.execute.warehouse_sql_runner import WarehouseSqlRunner
+from delta_engine.backends.warehouse.calls import Calls
+from delta_engine.backends.warehouse_sql_runner import WarehouseSqlRunner
 from tests.servers.fake_workspace import FakeWorkspace, open_runner, serving
 from tests.servers.warehouse_runner.warehouses import ONE, Time
 

@@ -8,7 +8,7 @@ from decimal import Decimal
 
 import pytest
 
-from delta_engine.execute.warehouse_sql_runner import WarehouseSqlRunner
+from delta_engine.backends.warehouse_sql_runner import WarehouseSqlRunner
 from tests.servers.fake_workspace import WAREHOUSE, Answer, FakeWorkspace
 from tests.servers.warehouse_runner.warehouses import CHANGE, Time, refused
 

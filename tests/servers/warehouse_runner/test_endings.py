@@ -9,13 +9,13 @@ from time import monotonic
 import pytest
 
 from delta_engine.actions import CreateTable, TablePlan
-from delta_engine.addressing import CatalogAddressing
-from delta_engine.capabilities import DATABRICKS
+from delta_engine.backends.addressing import CatalogAddressing
+from delta_engine.backends.cancellation import Stop, StoppedError, pause
+from delta_engine.backends.capabilities import DATABRICKS
+from delta_engine.backends.warehouse.calls import Calls
+from delta_engine.backends.warehouse_sql_runner import WarehouseSqlRunner
 from delta_engine.execute.action_runner import ActionRunner, ApplyStoppedError, OutcomeKind
 from delta_engine.execute.apply_control import ApplyControl
-from delta_engine.execute.warehouse.calls import Calls
-from delta_engine.execute.warehouse_sql_runner import WarehouseSqlRunner
-from delta_engine.stop import Stop, StoppedError, pause
 from tests.builders import orders
 from tests.servers.fake_workspace import FakeWorkspace, open_runner
 from tests.servers.warehouse_runner.warehouses import CHANGE, Time, impatient, refused

@@ -6,10 +6,10 @@ from collections.abc import Callable
 
 import pytest
 
-from delta_engine.error_conditions import Transience, transience
+from delta_engine.backends.error_conditions import Transience, transience
+from delta_engine.backends.warehouse.calls import Calls
+from delta_engine.backends.warehouse_sql_runner import WarehouseSqlRunner
 from delta_engine.errors import ConfigError, StatementError
-from delta_engine.execute.warehouse.calls import Calls
-from delta_engine.execute.warehouse_sql_runner import WarehouseSqlRunner
 from tests.error_forms import FORMS
 from tests.servers.fake_workspace import Answer, FakeWorkspace, open_runner, serving
 from tests.servers.warehouse_runner.warehouses import CHANGE, ONE, Time, refused

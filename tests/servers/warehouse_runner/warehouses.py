@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from delta_engine.backends.warehouse.calls import Calls
+from delta_engine.backends.warehouse_sql_runner import WarehouseSqlRunner
 from delta_engine.errors import StatementError
-from delta_engine.execute.warehouse.calls import Calls
-from delta_engine.execute.warehouse_sql_runner import WarehouseSqlRunner
 from tests.servers.fake_workspace import Answer, FakeWorkspace, open_runner
 
 CHANGE = "ALTER TABLE dev.silver.orders ADD COLUMNS (a INT)"

@@ -6,10 +6,10 @@ from itertools import permutations
 
 import pytest
 
+from delta_engine.actions.policy import ColumnOrder, Policy
 from delta_engine.aspects.column_order import MoveColumn, longest_increasing
 from delta_engine.compile.planner import TablePlanner
 from delta_engine.models import Column, Table
-from delta_engine.policy import ColumnOrder, Policy
 from delta_engine.state.states import CatalogState, TableState
 from tests.simulation import simulate
 

@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
+from delta_engine.actions.drift_policy import DriftKind
+from delta_engine.actions.policy import Allowance, DestructiveKind, Policy
 from delta_engine.aspects.column_renames import ColumnRename
 from delta_engine.aspects.renames import with_renames
 from delta_engine.compile.planner import TablePlanner
 from delta_engine.drift.comparison import Applied, accepted, deviations
-from delta_engine.drift_policy import DriftKind
 from delta_engine.errors import InvalidModelError
 from delta_engine.models import Column, ColumnMask, Part, PrimaryKey, RowFilter, Table
-from delta_engine.policy import Allowance, DestructiveKind, Policy
 from delta_engine.state.states import CatalogState, TableState
 
 

@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from delta_engine.actions import CreateSchema, TablePlan
-from delta_engine.addressing import CatalogAddressing
-from delta_engine.capabilities import DATABRICKS, OPEN_SOURCE
+from delta_engine.actions.policy import Ownership, Policy
+from delta_engine.backends.addressing import CatalogAddressing
+from delta_engine.backends.capabilities import DATABRICKS, OPEN_SOURCE
 from delta_engine.compile.planner import TablePlanner
 from delta_engine.config.model_files import load_declared
 from delta_engine.deployment.definitions import as_schema, define_schema
@@ -18,7 +19,6 @@ from delta_engine.execute.action_runner import ActionRunner
 from delta_engine.execute.recording_sql_runner import RecordingSqlRunner
 from delta_engine.models import Schema
 from delta_engine.orchestrate.orchestrator import Orchestrator
-from delta_engine.policy import Ownership, Policy
 from delta_engine.report.plan_tree import plan_branches, plan_summary
 from delta_engine.state.states import CatalogState, SchemaState
 from delta_engine.validation.schema_rules import schema_violations

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from delta_engine.actions import AlignTable, CreateSchema, CreateTable, TablePlan
+from delta_engine.actions.policy import DestructiveKind
 from delta_engine.aspects.columns import ColumnDrop
 from delta_engine.aspects.table_comment import SetTableComment
 from delta_engine.cli import commands
@@ -19,7 +20,6 @@ from delta_engine.cli.plan_view import print_plan, print_statements
 from delta_engine.errors import DeltaEngineError, MissingDependencyError, StatementError
 from delta_engine.execute.action_runner import ApplyFailedError, OutcomeKind, TableOutcome
 from delta_engine.models import Column
-from delta_engine.policy import DestructiveKind
 from delta_engine.report.plan_tree import plan_summary
 from delta_engine.report.run_summary import pending_summary
 from tests.builders import ORDERS, WORKED_MODEL

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 import typer
 
-from delta_engine.backends import Backend, databricks_backend
+from delta_engine.backends.sql_runner import SqlRunner
 from delta_engine.cli import conformance_commands
-from delta_engine.sql_runner import SqlRunner
+from delta_engine.orchestrate.backend import Backend, databricks_backend
 from tests.commandline import CommandLine
 from tests.conformance_platform import TARGET, ConformancePlatform
 from tests.conformance_runs import refusing

@@ -6,10 +6,11 @@ from dataclasses import replace
 
 import pytest
 
-from delta_engine.addressing import CatalogAddressing
+from delta_engine.actions.policy import Ownership, Policy
 from delta_engine.aspects import ASPECTS, diff, differences
 from delta_engine.aspects.aspect import Comparison
-from delta_engine.capabilities import DATABRICKS
+from delta_engine.backends.addressing import CatalogAddressing
+from delta_engine.backends.capabilities import DATABRICKS
 from delta_engine.compile.planner import TablePlanner
 from delta_engine.errors import InvalidModelError
 from delta_engine.execute.action_runner import ActionRunner
@@ -26,7 +27,6 @@ from delta_engine.models import (
     Table,
 )
 from delta_engine.orchestrate.orchestrator import Orchestrator
-from delta_engine.policy import Ownership, Policy
 from delta_engine.state.states import ABSENT, RelationKind, TableState
 from delta_engine.validation.partial_models import partial_model_violations
 from delta_engine.validation.validator import PlanValidator

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from delta_engine.addressing import CatalogAddressing
-from delta_engine.capabilities import DATABRICKS
-from delta_engine.constraints.resolution import resolved
+from delta_engine.backends.addressing import CatalogAddressing
+from delta_engine.backends.capabilities import DATABRICKS
 from delta_engine.errors import InvalidModelError
 from delta_engine.execute.action_runner import ActionRunner
 from delta_engine.models import Column, ForeignKey, Table
+from delta_engine.models.resolution import resolved
 from delta_engine.orchestrate.orchestrator import Orchestrator
 from tests.fakes.unity_catalog import FakeUnityCatalog
 

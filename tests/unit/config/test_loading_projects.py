@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from delta_engine.actions.policy import Allowance, DestructiveKind
 from delta_engine.config.settings import environments, load_settings
 from delta_engine.errors import ConfigError
 from delta_engine.orchestrate.project import load_project
-from delta_engine.policy import Allowance, DestructiveKind
 from tests.model_projects import load_models
 from tests.unit.config.projects import MODELS, Write
 

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from delta_engine.actions.policy import Allowance, DestructiveKind
 from delta_engine.config.settings import BackendType, SqlWarehouse, environments, load_settings
 from delta_engine.config.variables import from_environment, is_secret
 from delta_engine.errors import ConfigError
-from delta_engine.policy import Allowance, DestructiveKind
 from tests.unit.config.projects import CONFIG, Write, refusal
 
 

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from delta_engine.addressing import CatalogAddressing
-from delta_engine.capabilities import DATABRICKS
+from delta_engine.actions.policy import NO_POLICY, Allowance, DestructiveKind, Policy
+from delta_engine.backends.addressing import CatalogAddressing
+from delta_engine.backends.capabilities import DATABRICKS
 from delta_engine.compile.planner import TablePlanner
 from delta_engine.deployment.deployment import Deployment
 from delta_engine.deployment.document import Status
@@ -18,7 +19,6 @@ from delta_engine.errors import UnsafePlanError
 from delta_engine.execute.action_runner import ActionRunner
 from delta_engine.models import CheckConstraint, Column, ForeignKey, PrimaryKey, QualifiedName, Table
 from delta_engine.orchestrate.orchestrator import Orchestrator
-from delta_engine.policy import NO_POLICY, Allowance, DestructiveKind, Policy
 from delta_engine.state.table_versions import TableVersion, TableVersionReader
 from delta_engine.validation.validator import PlanValidator
 from tests.deployment_builders import deployment_over

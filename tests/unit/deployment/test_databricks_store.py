@@ -8,12 +8,12 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from delta_engine.backends.error_conditions import statement_error
+from delta_engine.backends.sql_runner import Row
 from delta_engine.deployment.databricks.volume_files import VolumeFile
 from delta_engine.deployment.deployment import Deployment
 from delta_engine.deployment.errors import ConflictError, StateMismatchError, UnsavedStateError
 from delta_engine.deployment.stores.databricks import DatabricksStateStore
-from delta_engine.error_conditions import statement_error
-from delta_engine.sql_runner import Row
 from tests.deployment_builders import NOON, deployment_over, deployment_state
 from tests.servers.warehouse_sql import SmallTables
 

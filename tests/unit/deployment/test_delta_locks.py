@@ -7,14 +7,14 @@ from threading import Event, Thread
 
 import pytest
 
+from delta_engine.backends.cancellation import Stop
+from delta_engine.backends.error_conditions import statement_error
+from delta_engine.backends.retries import past_throttling
+from delta_engine.backends.sql_runner import Row
 from delta_engine.deployment.errors import LockLost, StoreError
 from delta_engine.deployment.locks.delta_records import DeltaLockRecords
 from delta_engine.deployment.locks.lease import LeaseLock
-from delta_engine.error_conditions import statement_error
 from delta_engine.errors import StatementError
-from delta_engine.execute.retries import past_throttling
-from delta_engine.sql_runner import Row
-from delta_engine.stop import Stop
 from tests.deployment_builders import HOLDER
 from tests.error_forms import FORMS
 from tests.servers.warehouse_sql import SmallTables

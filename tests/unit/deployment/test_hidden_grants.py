@@ -9,8 +9,10 @@ from pathlib import Path
 import pytest
 
 from delta_engine.actions import TablePlan
-from delta_engine.addressing import CatalogAddressing
-from delta_engine.capabilities import DATABRICKS
+from delta_engine.actions.policy import NO_POLICY, Ownership, Policy
+from delta_engine.backends.addressing import CatalogAddressing
+from delta_engine.backends.capabilities import DATABRICKS
+from delta_engine.backends.sql_runner import Row, SqlRunner
 from delta_engine.compile.planner import TablePlanner
 from delta_engine.deployment.deployment import Deployment
 from delta_engine.errors import StatementError
@@ -18,8 +20,6 @@ from delta_engine.execute.action_runner import ActionRunner
 from delta_engine.execute.apply_control import ApplyControl
 from delta_engine.models import Column, Grants, Schema, Table
 from delta_engine.orchestrate.orchestrator import Orchestrator
-from delta_engine.policy import NO_POLICY, Ownership, Policy
-from delta_engine.sql_runner import Row, SqlRunner
 from delta_engine.state.unity_catalog_reader import UnityCatalogReader
 from tests.deployment_builders import deployment_over
 from tests.fakes.unity_catalog import FakeUnityCatalog

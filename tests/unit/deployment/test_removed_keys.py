@@ -8,15 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from delta_engine.addressing import CatalogAddressing
-from delta_engine.capabilities import DATABRICKS
+from delta_engine.actions.policy import Allowance, DestructiveKind, Policy, RemovedTables
+from delta_engine.backends.addressing import CatalogAddressing
+from delta_engine.backends.capabilities import DATABRICKS
 from delta_engine.compile.planner import TablePlanner
 from delta_engine.deployment.deployment import Deployment
 from delta_engine.errors import UnsafePlanError
 from delta_engine.execute.action_runner import ActionRunner
 from delta_engine.models import Column, ForeignKey, PrimaryKey, QualifiedName, Table
 from delta_engine.orchestrate.orchestrator import Orchestrator
-from delta_engine.policy import Allowance, DestructiveKind, Policy, RemovedTables
 from delta_engine.validation.validator import PlanValidator
 from tests.deployment_builders import deployment_over
 from tests.fakes.unity_catalog import FakeUnityCatalog

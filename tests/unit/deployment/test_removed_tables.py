@@ -10,12 +10,12 @@ import msgspec
 import pytest
 
 from delta_engine.actions import DropTable
+from delta_engine.actions.policy import Allowance, DestructiveKind, Policy, RemovedTables
 from delta_engine.deployment.deployment import Deployment
 from delta_engine.errors import UnsafePlanError
 from delta_engine.execute.action_runner import ApplyFailedError
 from delta_engine.models import Part, QualifiedName
 from delta_engine.orchestrate.removed_tables import removed_tables
-from delta_engine.policy import Allowance, DestructiveKind, Policy, RemovedTables
 from delta_engine.state.states import Audit, CatalogState
 from tests.builders import orders
 from tests.commandline import CommandLine

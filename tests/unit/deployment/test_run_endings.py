@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from delta_engine.addressing import CatalogAddressing
-from delta_engine.capabilities import DATABRICKS
+from delta_engine.backends.addressing import CatalogAddressing
+from delta_engine.backends.capabilities import DATABRICKS
+from delta_engine.backends.sql_runner import Row
 from delta_engine.cli.commands import apply_plan
 from delta_engine.cli.exits import run_and_exit
 from delta_engine.cli.results import Results
@@ -35,7 +36,6 @@ from delta_engine.orchestrate.orchestrator import Orchestrator
 from delta_engine.orchestrate.run_endings import UnrecordedApplyError
 from delta_engine.report.run_history import RunHistory
 from delta_engine.report.run_report import RunStatus
-from delta_engine.sql_runner import Row
 from delta_engine.state.table_versions import TableVersion, TableVersionReader
 from tests.deployment_builders import deployment_over
 from tests.fake_platform import FakePlatform, engine_over, recorded, statuses, sync

@@ -8,15 +8,15 @@ from pathlib import Path
 import pytest
 
 from delta_engine.actions import CreateTable
-from delta_engine.addressing import CatalogAddressing
-from delta_engine.capabilities import DATABRICKS
+from delta_engine.backends.addressing import CatalogAddressing
+from delta_engine.backends.capabilities import DATABRICKS
+from delta_engine.backends.sql_runner import Row
 from delta_engine.deployment.deployment import Deployment
 from delta_engine.deployment.document import Status
 from delta_engine.errors import StatementError
 from delta_engine.execute.action_runner import ActionRunner, ApplyFailedError
 from delta_engine.models import Schema, Table
 from delta_engine.orchestrate.orchestrator import Orchestrator
-from delta_engine.sql_runner import Row
 from delta_engine.state.states import CatalogState
 from delta_engine.state.table_versions import TableVersion
 from tests.deployment_builders import FACTS, deployment_over

@@ -9,8 +9,10 @@ from typing import Any
 
 import pytest
 
-from delta_engine.addressing import CatalogAddressing
-from delta_engine.capabilities import DATABRICKS
+from delta_engine.actions.policy import Allowance, DestructiveKind, Policy
+from delta_engine.backends.addressing import CatalogAddressing
+from delta_engine.backends.capabilities import DATABRICKS
+from delta_engine.backends.sql_runner import Row
 from delta_engine.compile.planner import TablePlanner
 from delta_engine.deployment.deployment import Deployment
 from delta_engine.deployment.document import Resource, Status
@@ -18,8 +20,6 @@ from delta_engine.errors import StatementError
 from delta_engine.execute.action_runner import ActionRunner, ApplyFailedError
 from delta_engine.models import CheckConstraint, Column, Schema, Table
 from delta_engine.orchestrate.orchestrator import Orchestrator
-from delta_engine.policy import Allowance, DestructiveKind, Policy
-from delta_engine.sql_runner import Row
 from delta_engine.state.states import TableState
 from delta_engine.validation.validator import PlanValidator
 from tests.deployment_builders import deployment_over

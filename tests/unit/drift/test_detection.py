@@ -9,6 +9,8 @@ from datetime import date, datetime, timedelta, timezone
 import msgspec
 import pytest
 
+from delta_engine.actions.drift_policy import DriftKind, DriftPolicy, IgnoreEntry
+from delta_engine.actions.policy import ColumnOrder, Policy
 from delta_engine.deployment.definitions import define
 from delta_engine.deployment.document import DeploymentState, Difference, Status
 from delta_engine.deployment.resources import table_key
@@ -18,9 +20,7 @@ from delta_engine.drift.drift_report import NOT_DELTA
 from delta_engine.drift.evidence import Evidence
 from delta_engine.drift.handling import irreversible
 from delta_engine.drift.reporting import drift_report
-from delta_engine.drift_policy import DriftKind, DriftPolicy, IgnoreEntry
 from delta_engine.models import Column, PrimaryKey, QualifiedName
-from delta_engine.policy import ColumnOrder, Policy
 from delta_engine.report.drift_text import drift_text
 from delta_engine.state.states import ABSENT, Audit, CatalogState, state_of
 from delta_engine.state.table_history import Commit

@@ -6,18 +6,18 @@ from dataclasses import replace
 
 import pytest
 
-from delta_engine.addressing import CatalogAddressing
-from delta_engine.capabilities import DATABRICKS
+from delta_engine.actions.drift_policy import DriftHandling, DriftPolicy, IgnoreEntry, Severity, SeverityRule
+from delta_engine.actions.policy import ColumnOrder, Policy
+from delta_engine.backends.addressing import CatalogAddressing
+from delta_engine.backends.capabilities import DATABRICKS
 from delta_engine.compile.planner import TablePlanner
 from delta_engine.deployment.definitions import define
 from delta_engine.drift.detector import DriftDetector
 from delta_engine.drift.handling import irreversible, refusals, restored, taken_in, tolerant, undone, written
-from delta_engine.drift_policy import DriftHandling, DriftPolicy, IgnoreEntry, Severity, SeverityRule
 from delta_engine.execute.action_runner import ActionRunner
 from delta_engine.execute.recording_sql_runner import RecordingSqlRunner
 from delta_engine.models import CheckConstraint, Column, ForeignKey, Table
 from delta_engine.orchestrate.pipeline import Pipeline
-from delta_engine.policy import ColumnOrder, Policy
 from delta_engine.state.states import ABSENT, CatalogState
 from tests.builders import ORDERS, catalog_of, observed, orders
 from tests.deployment_builders import deployment_state

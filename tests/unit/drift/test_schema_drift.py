@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from delta_engine.backends import databricks_backend
+from delta_engine.orchestrate.backend import databricks_backend
 from delta_engine.state.states import Audit
 from tests.commandline import CommandLine
 from tests.fakes.unity_catalog import FakeUnityCatalog

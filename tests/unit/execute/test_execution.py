@@ -17,7 +17,6 @@ from delta_engine.actions import (
     Phase,
     TablePlan,
 )
-from delta_engine.addressing import CatalogAddressing, PathAddressing
 from delta_engine.aspects.column_comments import ColumnComment, SetColumnComments
 from delta_engine.aspects.column_types import ColumnTypeChange
 from delta_engine.aspects.grants import GrantPrivileges, RevokePrivileges
@@ -27,7 +26,10 @@ from delta_engine.aspects.schemas import SetSchemaComment
 from delta_engine.aspects.table_comment import SetTableComment
 from delta_engine.aspects.table_features import EnableTableFeature
 from delta_engine.aspects.table_properties import PropertyChange, SetTableProperties
-from delta_engine.capabilities import DATABRICKS, OPEN_SOURCE
+from delta_engine.backends.addressing import CatalogAddressing, PathAddressing
+from delta_engine.backends.cancellation import StoppedError
+from delta_engine.backends.capabilities import DATABRICKS, OPEN_SOURCE
+from delta_engine.backends.sql_runner import Row
 from delta_engine.errors import InvalidModelError, RefusalGroup, StatementError, UnsafePlanError
 from delta_engine.execute.action_runner import ActionRunner, ApplyFailedError, OutcomeKind, TableOutcome
 from delta_engine.execute.align_executor import AlignExecutor
@@ -36,11 +38,9 @@ from delta_engine.execute.ddl import DeltaDDL, InterruptedStatementsError
 from delta_engine.execute.recording_sql_runner import RecordingSqlRunner
 from delta_engine.execute.schema_executor import SchemaOutcome
 from delta_engine.models import Column, QualifiedName, Table
+from delta_engine.models.types import AtomicType
 from delta_engine.orchestrate.orchestrator import Orchestrator
-from delta_engine.sql_runner import Row
 from delta_engine.state.states import ABSENT, TableState
-from delta_engine.stop import StoppedError
-from delta_engine.types import AtomicType
 from tests.builders import ORDERS, WORKED_MODEL, WORKED_STATE, catalog_of, observed, orders
 from tests.fixed_reader import FixedReader
 from tests.recorded_catalog import RecordedRunner

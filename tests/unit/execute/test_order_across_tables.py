@@ -11,13 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from delta_engine.actions import AlignTable, CreateTable, DropTable, TablePlan
-from delta_engine.addressing import CatalogAddressing
 from delta_engine.aspects.foreign_keys import ForeignKeyAdd, ForeignKeyDrop
 from delta_engine.aspects.owner import ChangeOwner
 from delta_engine.aspects.primary_key import PrimaryKeyAdd, PrimaryKeyDrop
 from delta_engine.aspects.table_comment import SetTableComment
 from delta_engine.aspects.table_names import RenameTable
-from delta_engine.capabilities import DATABRICKS
+from delta_engine.backends.addressing import CatalogAddressing
+from delta_engine.backends.capabilities import DATABRICKS
+from delta_engine.backends.sql_runner import Row
 from delta_engine.compile.planner import TablePlanner
 from delta_engine.errors import StatementError
 from delta_engine.execute.action_runner import ActionRunner, ApplyFailedError, OutcomeKind, TableOutcome
@@ -25,7 +26,6 @@ from delta_engine.execute.dependency_order import in_order
 from delta_engine.execute.recording_sql_runner import RecordingSqlRunner
 from delta_engine.execute.steps import steps_of
 from delta_engine.models import CheckConstraint, Column, ForeignKey, QualifiedName, Table
-from delta_engine.sql_runner import Row
 from delta_engine.state.states import ABSENT, CatalogState
 from delta_engine.validation.validator import PlanValidator
 

@@ -11,12 +11,15 @@ from pathlib import Path
 import pytest
 
 from delta_engine.actions import AlignSchema, AlignTable, CreateSchema, CreateTable, TablePlan
-from delta_engine.addressing import CatalogAddressing
 from delta_engine.aspects.column_comments import ColumnComment, SetColumnComments
 from delta_engine.aspects.owner import ChangeOwner
 from delta_engine.aspects.schemas import SetSchemaComment
 from delta_engine.aspects.table_comment import SetTableComment
-from delta_engine.capabilities import DATABRICKS
+from delta_engine.backends.addressing import CatalogAddressing
+from delta_engine.backends.cancellation import Stop, pause
+from delta_engine.backends.capabilities import DATABRICKS
+from delta_engine.backends.signals import stopped_by_signals, terminated_as_interrupted
+from delta_engine.backends.sql_runner import Row
 from delta_engine.cli.context import ExitCode
 from delta_engine.cli.errors import report_error
 from delta_engine.compile.planner import TablePlanner
@@ -24,11 +27,8 @@ from delta_engine.errors import StatementError
 from delta_engine.execute.action_runner import ActionRunner, ApplyStoppedError, OutcomeKind, SchemaOutcome
 from delta_engine.execute.apply_control import ApplyControl
 from delta_engine.execute.recording_sql_runner import RecordingSqlRunner
-from delta_engine.execute.stopping import stopped_by_signals, terminated_as_interrupted
 from delta_engine.models import QualifiedName, Schema
 from delta_engine.orchestrate.orchestrator import Orchestrator
-from delta_engine.sql_runner import Row
-from delta_engine.stop import Stop, pause
 from tests.builders import orders
 from tests.deployment_builders import deployment_over
 from tests.fake_platform import FakePlatform, engine_over, recorded, statuses, sync

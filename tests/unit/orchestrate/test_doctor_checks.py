@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, cast
 import pytest
 from jsonschema import Draft202012Validator
 
+from delta_engine.backends.sql_runner import Row
 from delta_engine.deployment.errors import ConflictError, StoreError, UnansweredError, UncertainWriteError
 from delta_engine.errors import (
     ConfigError,
@@ -30,7 +31,6 @@ from delta_engine.orchestrate.doctor.platform import clock_check, platform_check
 from delta_engine.report.doctor_report import Check, DoctorReport, Status, Topic, doctor_json, doctor_report
 from delta_engine.report.doctor_report import doctor_schema as schema
 from delta_engine.report.doctor_text import doctor_html, doctor_lines, doctor_summary
-from delta_engine.sql_runner import Row
 from tests.commandline import CommandLine
 
 if TYPE_CHECKING:

@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 
 from delta_engine.actions import CreateTable
+from delta_engine.actions.policy import Allowance, DestructiveKind, Policy, RemovedTables
+from delta_engine.backends.sql_runner import Row
 from delta_engine.errors import StatementError
 from delta_engine.execute.action_runner import ApplyFailedError, OutcomeKind
 from delta_engine.execute.apply_control import ApplyControl
 from delta_engine.models import CheckConstraint, Column
-from delta_engine.policy import Allowance, DestructiveKind, Policy, RemovedTables
-from delta_engine.sql_runner import Row
 from tests.builders import orders
 from tests.deployment_builders import deployment_over
 from tests.fake_platform import FakePlatform, engine_over, statuses, sync

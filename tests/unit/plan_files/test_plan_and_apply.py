@@ -10,9 +10,9 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from delta_engine.capabilities import in_catalogs
+from delta_engine.backends.capabilities import in_catalogs
+from delta_engine.backends.sql_runner import Row
 from delta_engine.errors import StatementError
-from delta_engine.sql_runner import Row
 from tests.builders import observed
 from tests.commandline import CommandLine
 from tests.plan_file_projects import PlanProject

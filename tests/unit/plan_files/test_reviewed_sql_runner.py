@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from delta_engine.addressing import CatalogAddressing
-from delta_engine.capabilities import DATABRICKS
+from delta_engine.backends.addressing import CatalogAddressing
+from delta_engine.backends.capabilities import DATABRICKS
+from delta_engine.backends.sql_runner import Row
 from delta_engine.errors import StatementError
 from delta_engine.execute.action_runner import ActionRunner
 from delta_engine.execute.recording_sql_runner import RecordingSqlRunner
 from delta_engine.execute.reviewed_sql_runner import ReviewedSqlRunner, UnreviewedStatementError
 from delta_engine.plan_files.reviewed_plan import ReviewedPlan
-from delta_engine.sql_runner import Row
 from tests.builders import orders
 from tests.deployment_builders import deployment_over
 from tests.fake_platform import FakePlatform, engine_over

@@ -8,8 +8,8 @@ from pathlib import Path
 import jsonschema
 import pytest
 
+from delta_engine.actions.drift_policy import Severity
 from delta_engine.drift.drift_report import DriftReport
-from delta_engine.drift_policy import Severity
 from delta_engine.report.drift_json import drift_json, drift_schema
 from delta_engine.report.drift_text import drift_lines, drift_text
 from tests.awkward_drift_reports import hostile_report

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from delta_engine.actions import CreateSchema, CreateTable, TablePlan
 from delta_engine.aspects.aspect import Sign
-from delta_engine.constraints.resolution import resolved
 from delta_engine.models import (
     CheckConstraint,
     Column,
@@ -14,6 +13,7 @@ from delta_engine.models import (
     RowFilter,
     Table,
 )
+from delta_engine.models.resolution import resolved
 from delta_engine.report.plan_tree import plan_branches
 
 EVERYTHING = Table(

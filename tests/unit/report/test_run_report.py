@@ -14,8 +14,9 @@ import sqlglot
 from jsonschema import Draft202012Validator
 
 from delta_engine.actions import CreateSchema, DropTable, TablePlan
-from delta_engine.addressing import CatalogAddressing
-from delta_engine.capabilities import DATABRICKS
+from delta_engine.backends.addressing import CatalogAddressing
+from delta_engine.backends.capabilities import DATABRICKS
+from delta_engine.backends.sql_runner import Row
 from delta_engine.cli.results import Results
 from delta_engine.config.settings import load_settings
 from delta_engine.errors import ConfigError, StatementError
@@ -27,7 +28,6 @@ from delta_engine.orchestrate.orchestrator import Orchestrator
 from delta_engine.report.run_history import RunHistory
 from delta_engine.report.run_json import run_json, run_schema, short_run_json
 from delta_engine.report.run_report import RunEnd, RunFrame, RunReport, RunStatus, TableStatus, run_report
-from delta_engine.sql_runner import Row
 from tests.builders import orders
 from tests.deployment_builders import FACTS, deployment_over
 from tests.fake_platform import FakePlatform, recorded

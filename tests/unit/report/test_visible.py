@@ -12,12 +12,12 @@ from pathlib import Path
 import pytest
 
 from delta_engine.actions import CreateTable, TablePlan
+from delta_engine.backends.sql_runner import Row
 from delta_engine.cli.plan_view import print_statements
 from delta_engine.errors import StatementError
 from delta_engine.models import CheckConstraint, Column, Table
 from delta_engine.report.plan_html import plan_html
 from delta_engine.report.visible import in_one_line, visible
-from delta_engine.sql_runner import Row
 from tests.commandline import CommandLine
 from tests.plan_file_projects import PlanProject
 

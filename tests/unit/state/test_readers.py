@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from delta_engine.addressing import CatalogAddressing, PathAddressing
-from delta_engine.constraints.stored_keys import find_primary_key, primary_key_property
-from delta_engine.error_conditions import statement_error
+from delta_engine.backends.addressing import CatalogAddressing, PathAddressing
+from delta_engine.backends.error_conditions import statement_error
+from delta_engine.backends.sql_runner import Row
+from delta_engine.backends.stored_keys import find_primary_key, primary_key_property
 from delta_engine.errors import CatalogReadError, StatementError
 from delta_engine.models import PrimaryKey, QualifiedName
+from delta_engine.models.types import parse_data_type
 from delta_engine.orchestrate.importing import as_model
-from delta_engine.sql_runner import Row
 from delta_engine.state.catalog_reader import bare_model, readable_column, readable_snapshot
 from delta_engine.state.spark_delta_reader import CatalogFinder, FolderFinder, Found, SparkDeltaReader
-from delta_engine.types import parse_data_type
 from tests.builders import ORDERS
 from tests.error_forms import FORMS
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from delta_engine.backends.cancellation import current_stop
 from delta_engine.models import QualifiedName
 from delta_engine.state.catalog_reader import read_tables
 from delta_engine.state.states import ABSENT, TableState
-from delta_engine.stop import current_stop
 
 TABLES = [QualifiedName("dev", "silver", f"table_{number}") for number in range(300)]
 

@@ -7,15 +7,15 @@ from collections.abc import Sequence
 import pytest
 
 from delta_engine.actions import TablePlan
-from delta_engine.addressing import CatalogAddressing
-from delta_engine.capabilities import DATABRICKS
+from delta_engine.backends.addressing import CatalogAddressing
+from delta_engine.backends.capabilities import DATABRICKS
+from delta_engine.backends.sql_runner import Row
 from delta_engine.compile.planner import TablePlanner
 from delta_engine.errors import StatementError, UnsafePlanError
 from delta_engine.execute.action_runner import ActionRunner
 from delta_engine.execute.recording_sql_runner import RecordingSqlRunner
 from delta_engine.models import CheckConstraint, Column, Table
 from delta_engine.orchestrate.orchestrator import Orchestrator
-from delta_engine.sql_runner import Row
 from delta_engine.state.states import ABSENT, CatalogState, TableState
 from delta_engine.validation.preflight import Preflight
 from tests.builders import catalog_of

@@ -10,18 +10,18 @@ import pytest
 
 from delta_engine import aspects
 from delta_engine.actions import AlignTable, CreateSchema, CreateTable, DropTable, TablePlan
-from delta_engine.addressing import CatalogAddressing
+from delta_engine.actions.policy import Policy
 from delta_engine.aspects import schemas
-from delta_engine.backends import databricks_backend
-from delta_engine.capabilities import DATABRICKS
+from delta_engine.backends.addressing import CatalogAddressing
+from delta_engine.backends.capabilities import DATABRICKS
+from delta_engine.backends.sql_runner import Row
 from delta_engine.compile.planner import TablePlanner
 from delta_engine.errors import StatementError
 from delta_engine.execute.action_runner import ActionRunner
 from delta_engine.models import CheckConstraint, Column, ForeignKey, PrimaryKey, Schema, Table
+from delta_engine.orchestrate.backend import databricks_backend
 from delta_engine.orchestrate.orchestrator import Orchestrator
-from delta_engine.policy import Policy
 from delta_engine.report.rights_page import rights_table
-from delta_engine.sql_runner import Row
 from delta_engine.state.principals import Holders, Principal, SqlPrincipalReader
 from delta_engine.validation.needed_rights import (
     Need,

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from delta_engine.actions import CreateSchema, TablePlan
+from delta_engine.actions.policy import Allowance, Policy
 from delta_engine.aspects.column_masks import DropColumnMask
 from delta_engine.aspects.columns import ColumnAdd, ColumnDrop
 from delta_engine.aspects.row_filters import DropRowFilter
@@ -15,7 +16,6 @@ from delta_engine.config.settings import load_settings
 from delta_engine.errors import InvalidModelError, UnsafePlanError
 from delta_engine.models import Column, ColumnMask, RowFilter, Table
 from delta_engine.orchestrate.project import load_rules
-from delta_engine.policy import Allowance, Policy
 from delta_engine.validation.capability_rules import SupportedChanges
 from delta_engine.validation.governance_rules import NoUnallowedExposure
 from delta_engine.validation.plan_rules import NoUnallowedColumnDrops, NoUnallowedSchemas

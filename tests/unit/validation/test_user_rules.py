@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from delta_engine.capabilities import DATABRICKS, OPEN_SOURCE, Feature
+from delta_engine.backends.capabilities import DATABRICKS, OPEN_SOURCE, Feature
 from delta_engine.errors import InvalidModelError
 from delta_engine.models import AUTO, Column, ColumnMask, Identity, RowFilter, Table
 from delta_engine.report.capability_page import capability_page

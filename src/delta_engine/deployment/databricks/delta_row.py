@@ -18,12 +18,18 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Final, NoReturn, TypeAlias, TypeVar
 
+from delta_engine.backends.cancellation import StoppedError, pause
+from delta_engine.backends.error_conditions import (
+    Transience,
+    is_conflict,
+    is_forbidden,
+    is_missing_table,
+    transience,
+)
+from delta_engine.backends.sql_runner import Row, SqlRunner
 from delta_engine.deployment.errors import ConflictError, CorruptStateError, StoreError, UncertainWriteError
-from delta_engine.error_conditions import Transience, is_conflict, is_forbidden, is_missing_table, transience
 from delta_engine.errors import StatementError
 from delta_engine.sql import quote_ident, sql_current_user, sql_grant, sql_literal
-from delta_engine.sql_runner import Row, SqlRunner
-from delta_engine.stop import StoppedError, pause
 
 Answer = TypeVar("Answer")
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from delta_engine.backends.sql_runner import SqlRunner
 from delta_engine.deployment.databricks.delta_row import DeltaRow, Value
 from delta_engine.deployment.lock_record import LockRecord, decode_lock_record, encode_lock_record
-from delta_engine.sql_runner import SqlRunner
 
 LOCKS = "deployment_locks"
 

@@ -16,6 +16,7 @@ from contextlib import suppress
 
 import msgspec
 
+from delta_engine.backends.cancellation import Stop, current_stop
 from delta_engine.deployment.errors import (
     ConflictError,
     LockHeld,
@@ -31,7 +32,6 @@ from delta_engine.deployment.lock_record import (
 )
 from delta_engine.deployment.ports import LockLease, LockRecords
 from delta_engine.deployment.stamps import new_id, utc_now
-from delta_engine.stop import Stop, current_stop
 from delta_engine.telemetry.context import command
 
 _BEATS_PER_LEASE = 3

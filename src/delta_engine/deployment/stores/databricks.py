@@ -13,13 +13,13 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from hashlib import sha256
 
+from delta_engine.backends.sql_runner import Row, SqlRunner
 from delta_engine.deployment.codec import restore_hint
 from delta_engine.deployment.databricks.delta_row import DeltaRow, Value
 from delta_engine.deployment.databricks.volume_files import VolumeFiles
 from delta_engine.deployment.errors import ConflictError, CorruptStateError, StoreError, UncertainWriteError
 from delta_engine.deployment.ports import Identity, StateVersion, StoredDocument
 from delta_engine.deployment.stamps import utc_now
-from delta_engine.sql_runner import Row, SqlRunner
 
 HEADS = "deployment_heads"
 

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 
 import msgspec
 
-from delta_engine.addressing import PathAddressing
-from delta_engine.backends import Backend
+from delta_engine.backends.addressing import PathAddressing
+from delta_engine.orchestrate.backend import Backend
 from delta_engine.orchestrate.conformance.place import Place
 from delta_engine.report.conformance_report import ConformanceReport
 from delta_engine.telemetry.redaction import redacted

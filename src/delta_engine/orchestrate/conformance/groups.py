@@ -6,11 +6,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
-from delta_engine.capabilities import Feature
+from delta_engine.backends.capabilities import Feature
 from delta_engine.models import Column, QualifiedName, Table
+from delta_engine.models.types import AtomicType
 from delta_engine.orchestrate.conformance.place import Place
 from delta_engine.state.states import TableState
-from delta_engine.types import AtomicType
 
 ID: Final = Column("id", AtomicType("bigint"), is_nullable=False)
 

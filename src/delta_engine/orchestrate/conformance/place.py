@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
-from delta_engine.capabilities import Capabilities, Feature
+from delta_engine.backends.capabilities import Capabilities, Feature
 from delta_engine.errors import ConfigError
 from delta_engine.models import QualifiedName, SchemaName
 

@@ -6,11 +6,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from delta_engine.actions import AlignTable, TablePlan
-from delta_engine.backends import Backend
-from delta_engine.capabilities import Feature
+from delta_engine.backends.capabilities import Feature
 from delta_engine.errors import StatementError
 from delta_engine.execute.apply_control import ApplyControl
 from delta_engine.models import QualifiedName
+from delta_engine.orchestrate.backend import Backend
 from delta_engine.orchestrate.conformance.place import Place
 from delta_engine.orchestrate.conformance.statement_log import StatementLog, error_form
 from delta_engine.orchestrate.conformance.walk import Walk, Walked

@@ -8,13 +8,13 @@ from typing import TypeAlias
 
 from delta_engine import aspects
 from delta_engine.actions import TablePlan
-from delta_engine.addressing import Addressing
 from delta_engine.aspects import schemas
 from delta_engine.aspects.aspect import Change
+from delta_engine.backends.addressing import Addressing
+from delta_engine.backends.cancellation import StoppedError
 from delta_engine.errors import CatalogReadError, RefusalGroup, RefusedError, StatementError
 from delta_engine.models import Table
 from delta_engine.state.states import CatalogState
-from delta_engine.stop import StoppedError
 
 Read: TypeAlias = Callable[[Sequence[Table]], CatalogState]
 

@@ -7,15 +7,15 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from delta_engine.capabilities import Feature
-from delta_engine.constraints.resolution import resolved
+from delta_engine.backends.capabilities import Feature
+from delta_engine.backends.sql_runner import Row, SqlRunner
 from delta_engine.errors import CatalogReadError, StatementError
 from delta_engine.models import Column, ColumnMask, ForeignKey, QualifiedName, RowFilter, Table
+from delta_engine.models.resolution import resolved
 from delta_engine.orchestrate.conformance.groups import ID, table
 from delta_engine.orchestrate.conformance.probe import Answer, Probe, Scene
 from delta_engine.orchestrate.conformance.scratch_tables import ROW_FUNCTION, VALUE_FUNCTION
 from delta_engine.report.conformance_report import Holds
-from delta_engine.sql_runner import Row, SqlRunner
 from delta_engine.state.states import state_of
 from delta_engine.state.unity_catalog.agreement import require_agreement
 from delta_engine.state.unity_catalog.described_details import DescribedDetailsReader

@@ -8,14 +8,15 @@ from datetime import datetime
 from importlib.metadata import version
 from itertools import chain
 
-from delta_engine.backends import Backend
-from delta_engine.capabilities import Feature
+from delta_engine.backends.cancellation import StoppedError
+from delta_engine.backends.capabilities import Feature
+from delta_engine.backends.error_conditions import is_forbidden
+from delta_engine.backends.signals import stopped_by_signals
 from delta_engine.deployment.stamps import utc_now
-from delta_engine.error_conditions import is_forbidden
 from delta_engine.errors import ConfigError, DeltaEngineError, StatementError, raise_all
 from delta_engine.execute.action_runner import ApplyStoppedError
 from delta_engine.execute.apply_control import ApplyControl
-from delta_engine.execute.stopping import stopped_by_signals
+from delta_engine.orchestrate.backend import Backend
 from delta_engine.orchestrate.conformance import schema_walk
 from delta_engine.orchestrate.conformance.cleaning import cleaned
 from delta_engine.orchestrate.conformance.groups import Group
@@ -40,7 +41,6 @@ from delta_engine.report.conformance_report import (
 )
 from delta_engine.sql import sql_current_user
 from delta_engine.state.catalog_reader import bare_model
-from delta_engine.stop import StoppedError
 from delta_engine.validation.validator import PlanValidator
 
 PROBES: tuple[Probe, ...] = (*STATEMENT_PROBES, *READING_PROBES)

@@ -8,14 +8,14 @@ from itertools import chain
 from typing import Final
 
 from delta_engine.actions import TablePlan
-from delta_engine.backends import Backend
-from delta_engine.capabilities import Feature
+from delta_engine.backends.capabilities import Feature
+from delta_engine.backends.error_conditions import is_forbidden
 from delta_engine.compile.planner import TablePlanner
-from delta_engine.error_conditions import is_forbidden
 from delta_engine.errors import RefusalGroup, RefusedError, StatementError
 from delta_engine.execute.action_runner import ActionRunner, ApplyFailedError, ApplyStoppedError
 from delta_engine.execute.apply_control import ApplyControl
 from delta_engine.models import Schema
+from delta_engine.orchestrate.backend import Backend
 from delta_engine.orchestrate.conformance.reading import differences
 from delta_engine.orchestrate.conformance.scratch_objects import ScratchObjects
 from delta_engine.orchestrate.conformance.statement_log import StatementLog

@@ -6,14 +6,15 @@ import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from delta_engine.addressing import PathAddressing
-from delta_engine.backends import Backend
-from delta_engine.capabilities import Feature
-from delta_engine.error_conditions import is_missing_table
+from delta_engine.backends.addressing import PathAddressing
+from delta_engine.backends.cancellation import Stop
+from delta_engine.backends.capabilities import Feature
+from delta_engine.backends.error_conditions import is_missing_table
 from delta_engine.errors import CatalogReadError, StatementError
 from delta_engine.execute.apply_control import ApplyControl, ResourceName
 from delta_engine.execute.resource_statements import ResourceStatements
 from delta_engine.models import QualifiedName
+from delta_engine.orchestrate.backend import Backend
 from delta_engine.orchestrate.conformance.place import Place, run_id_of
 from delta_engine.orchestrate.conformance.scratch_tables import ROW_FUNCTION, VALUE_FUNCTION
 from delta_engine.report.conformance_report import CleanUpReport
@@ -23,7 +24,6 @@ from delta_engine.sql import (
     sql_drop_function,
     sql_drop_table,
 )
-from delta_engine.stop import Stop
 
 _FUNCTIONS = {
     ROW_FUNCTION: ("BIGINT", "BOOLEAN", "true"),

@@ -10,7 +10,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Final
 
-from delta_engine.capabilities import Feature
+from delta_engine.backends.capabilities import Feature
 from delta_engine.models import (
     AUTO,
     CheckConstraint,

@@ -11,10 +11,10 @@ from typing import Final
 
 from delta_engine.actions import CreateTable, TablePlan
 from delta_engine.aspects.column_tags import UnsetColumnTags
-from delta_engine.capabilities import Feature
+from delta_engine.backends.capabilities import Feature
+from delta_engine.backends.error_conditions import is_forbidden
 from delta_engine.deployment.databricks.delta_row import DeltaRow
 from delta_engine.drift.attribution import is_understood
-from delta_engine.error_conditions import is_forbidden
 from delta_engine.errors import CatalogReadError, DeltaEngineError, StatementError
 from delta_engine.models import Column, QualifiedName, Table
 from delta_engine.orchestrate.conformance.groups import ID, table

@@ -10,17 +10,17 @@ from typing import Final
 
 from delta_engine import aspects
 from delta_engine.actions import TablePlan
+from delta_engine.actions.policy import ColumnOrder, Policy, RemovedTables
 from delta_engine.aspects.table_names import RenameTable
-from delta_engine.backends import Backend
 from delta_engine.compile.planner import TablePlanner
 from delta_engine.errors import RefusalGroup, RefusedError, StatementError
 from delta_engine.execute.action_runner import ActionRunner, ApplyFailedError, ApplyStoppedError
 from delta_engine.execute.apply_control import ApplyControl
 from delta_engine.models import QualifiedName, Table
+from delta_engine.orchestrate.backend import Backend
 from delta_engine.orchestrate.conformance.groups import Group, Step
 from delta_engine.orchestrate.conformance.reading import Read, Reading, differences, reading
 from delta_engine.orchestrate.conformance.statement_log import StatementLog
-from delta_engine.policy import ColumnOrder, Policy, RemovedTables
 from delta_engine.report.conformance_report import CheckStatus, StepReport
 from delta_engine.state.catalog_reader import bare_model, snapshot_with_former_names
 from delta_engine.state.row_counts import SqlRowCounter

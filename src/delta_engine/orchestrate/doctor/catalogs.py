@@ -7,12 +7,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from delta_engine.backends import Backend
+from delta_engine.backends.sql_runner import SqlRunner
 from delta_engine.models import QualifiedName, Schema
+from delta_engine.orchestrate.backend import Backend
 from delta_engine.report.doctor_report import Check, Status, Topic
 from delta_engine.report.plan_tree import counted
 from delta_engine.sql import sql_create_schema
-from delta_engine.sql_runner import SqlRunner
 from delta_engine.state.catalog_reader import bare_model, readable_snapshot
 from delta_engine.state.states import CatalogState
 from delta_engine.state.unity_catalog.information_schema import OF_SCHEMAS, OF_TABLES, SCHEMATA, TABLES, View

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING
 
 from typing_extensions import assert_never
 
-from delta_engine.backends import Backend
 from delta_engine.config.settings import BackendType, Settings, load_settings
 from delta_engine.config.state_backend import DatabricksState, LocalState, S3State
 from delta_engine.deployment.deployment import Deployment
 from delta_engine.deployment.stamps import utc_now
 from delta_engine.errors import DeltaEngineError
 from delta_engine.models import QualifiedName
+from delta_engine.orchestrate.backend import Backend
 from delta_engine.orchestrate.deployments import (
     git_lineage,
     login_profile,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Final
 
+from delta_engine.backends.error_conditions import is_forbidden
 from delta_engine.deployment.errors import StoreError, UnansweredError, UncertainWriteError
-from delta_engine.error_conditions import is_forbidden
 from delta_engine.errors import (
     DeltaEngineError,
     MissingDependencyError,

@@ -6,8 +6,8 @@ import re
 from collections.abc import Callable
 from typing import Final
 
+from delta_engine.backends.sql_runner import SqlRunner
 from delta_engine.report.doctor_report import Check, Status, Topic
-from delta_engine.sql_runner import SqlRunner
 
 _RUNTIME = re.compile(r"databricks runtime (\d+)\.(\d+)")
 

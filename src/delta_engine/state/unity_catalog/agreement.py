@@ -6,14 +6,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
+from delta_engine.backends.sql_runner import Row
 from delta_engine.errors import CatalogReadError
 from delta_engine.models import Column, QualifiedName
-from delta_engine.sql import sql_data_type
-from delta_engine.sql_runner import Row
-from delta_engine.state.catalog_reader import require_known_type
-from delta_engine.state.unity_catalog.information_schema import LAGGING, optional_text
-from delta_engine.state.unity_catalog.table_details import TableDetails
-from delta_engine.types import (
+from delta_engine.models.types import (
     ArrayType,
     AtomicType,
     CharacterType,
@@ -22,6 +18,10 @@ from delta_engine.types import (
     StructType,
     parse_data_type,
 )
+from delta_engine.sql import sql_data_type
+from delta_engine.state.catalog_reader import require_known_type
+from delta_engine.state.unity_catalog.information_schema import LAGGING, optional_text
+from delta_engine.state.unity_catalog.table_details import TableDetails
 
 _NEEDED = ("column_name", "full_data_type", "is_nullable", "ordinal_position")
 """What a row of `columns` always has."""

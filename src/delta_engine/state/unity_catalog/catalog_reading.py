@@ -6,9 +6,9 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
+from delta_engine.backends.sql_runner import Row, SqlRunner, asking
 from delta_engine.errors import CatalogReadError, RefusedError
 from delta_engine.models import Grants, QualifiedName, SchemaName
-from delta_engine.sql_runner import Row, SqlRunner, asking
 from delta_engine.state.states import Audit, SchemaState, TableState
 from delta_engine.state.unity_catalog.catalog_views import CatalogViews
 from delta_engine.state.unity_catalog.hidden_grants import Securable, granted_rows

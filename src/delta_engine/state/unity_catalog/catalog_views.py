@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 
-from delta_engine.error_conditions import (
+from delta_engine.backends.error_conditions import (
     is_forbidden,
     is_missing_catalog,
     is_missing_schema,
     is_missing_table,
 )
+from delta_engine.backends.sql_runner import Row, SqlRunner, asking
 from delta_engine.errors import CatalogReadError, StatementError
 from delta_engine.sql import sql_show_schemas
-from delta_engine.sql_runner import Row, SqlRunner, asking
 from delta_engine.state.catalog_reader import listed_schemas
 from delta_engine.state.unity_catalog.information_schema import (
     KEY_COLUMN_USAGE,

@@ -11,8 +11,8 @@ from typing import TypeGuard
 import msgspec
 
 from delta_engine.models import Column, Identity, QualifiedName
+from delta_engine.models.types import data_type_from_spark_json
 from delta_engine.state.catalog_reader import readable_column
-from delta_engine.types import data_type_from_spark_json
 
 _GENERATION = "delta.generationExpression"
 _IDENTITY_START = "delta.identity.start"

@@ -12,13 +12,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
-from delta_engine.addressing import Addressing
-from delta_engine.error_conditions import (
+from delta_engine.backends.addressing import Addressing
+from delta_engine.backends.error_conditions import (
     is_forbidden,
     is_missing_table,
     is_unsupported,
     is_unsupported_for_its_kind,
 )
+from delta_engine.backends.sql_runner import Row, SqlRunner
 from delta_engine.errors import CatalogReadError, StatementError
 from delta_engine.models import QualifiedName
 from delta_engine.sql import (
@@ -26,7 +27,6 @@ from delta_engine.sql import (
     sql_show_create_table,
     sql_show_table_properties,
 )
-from delta_engine.sql_runner import Row, SqlRunner
 from delta_engine.state.unity_catalog.create_statement import declaration
 from delta_engine.state.unity_catalog.table_details import (
     Answer,

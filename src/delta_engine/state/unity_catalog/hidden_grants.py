@@ -10,13 +10,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
 
-from delta_engine.addressing import CatalogAddressing
-from delta_engine.error_conditions import transience
+from delta_engine.backends.addressing import CatalogAddressing
+from delta_engine.backends.error_conditions import transience
+from delta_engine.backends.sql_runner import Row, SqlRunner
 from delta_engine.errors import CatalogReadError, StatementError
-from delta_engine.model_parts import Grants, by_principal, joined_grants, without_implied
 from delta_engine.models import QualifiedName, Schema, SchemaName, Table
+from delta_engine.models.parts import Grants, by_principal, joined_grants, without_implied
 from delta_engine.sql import sql_schema, sql_show_grants
-from delta_engine.sql_runner import Row, SqlRunner
 from delta_engine.state.unity_catalog.table_states import grants
 
 _OWN = "OWN"

@@ -13,10 +13,10 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from delta_engine.backends.sql_runner import Row
 from delta_engine.errors import CatalogReadError
 from delta_engine.models import QualifiedName
 from delta_engine.sql import quote_ident, sql_literal
-from delta_engine.sql_runner import Row
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

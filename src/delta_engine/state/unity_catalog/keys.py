@@ -11,9 +11,9 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from delta_engine.backends.sql_runner import Row
 from delta_engine.errors import CatalogReadError
 from delta_engine.models import ForeignKey, PrimaryKey, QualifiedName, Reference
-from delta_engine.sql_runner import Row
 from delta_engine.state.unity_catalog.information_schema import (
     KEY_COLUMN_USAGE,
     TABLE_CONSTRAINTS,

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
-from delta_engine.databricks_workspace import open_workspace
+from delta_engine.backends.databricks_workspace import open_workspace
 from delta_engine.errors import CatalogReadError
 from delta_engine.models import Column, QualifiedName
 from delta_engine.state.unity_catalog.column_metadata import column_from_type_json

@@ -14,10 +14,7 @@ from typing import TypeGuard
 
 from delta_engine.errors import CatalogReadError
 from delta_engine.models import Column, ColumnMask, QualifiedName, RowFilter
-from delta_engine.state.catalog_reader import readable_column
-from delta_engine.state.unity_catalog.described_keys import described_keys
-from delta_engine.state.unity_catalog.table_details import TableDetails
-from delta_engine.types import (
+from delta_engine.models.types import (
     ArrayType,
     DataType,
     MapType,
@@ -26,6 +23,9 @@ from delta_engine.types import (
     UnsupportedType,
     parse_data_type,
 )
+from delta_engine.state.catalog_reader import readable_column
+from delta_engine.state.unity_catalog.described_keys import described_keys
+from delta_engine.state.unity_catalog.table_details import TableDetails
 
 _DEFAULT_COLLATION = "utf8_binary"
 _OTHER_NAMES = {"timestamp_ltz": "timestamp"}

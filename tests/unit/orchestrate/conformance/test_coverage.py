@@ -16,7 +16,7 @@ from delta_engine.aspects import (
     table_features,
 )
 from delta_engine.aspects.schemas import SHARED, SetSchemaComment
-from delta_engine.capabilities import Feature
+from delta_engine.backends.capabilities import Feature
 from delta_engine.orchestrate.conformance.place import Place
 from delta_engine.orchestrate.conformance.run import PROBES
 from delta_engine.orchestrate.conformance.schema_walk import FEATURES

@@ -11,12 +11,12 @@ from functools import partial
 
 import pytest
 
+from delta_engine.backends.sql_runner import Row
 from delta_engine.errors import CatalogReadError, ConfigError, InvalidModelError, StatementError
 from delta_engine.orchestrate.conformance.run import ConformanceRun
 from delta_engine.orchestrate.conformance.statement_log import StatementLog
 from delta_engine.report.conformance_json import conformance_json
 from delta_engine.report.conformance_report import CheckStatus, Holds, RunOutcome
-from delta_engine.sql_runner import Row
 from tests.conformance_platform import TARGET, USER, ConformancePlatform
 from tests.conformance_runs import LOCATION, RUN_ID, Clock, Rig, group_of, probe_of, refusing
 

@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 from databricks.sdk.errors import PermissionDenied
 
-from delta_engine.backends import Backend
-from delta_engine.capabilities import Feature
+from delta_engine.backends.capabilities import Feature
+from delta_engine.backends.sql_runner import Row
 from delta_engine.errors import StatementError
+from delta_engine.orchestrate.backend import Backend
 from delta_engine.report.conformance_report import (
     CheckStatus,
     ConformanceReport,
@@ -20,7 +21,6 @@ from delta_engine.report.conformance_report import (
     ProbeReport,
     RunOutcome,
 )
-from delta_engine.sql_runner import Row
 from tests.conformance_platform import TARGET, ConformancePlatform
 from tests.conformance_runs import Rig, group_of, probe_of, refusing
 from tests.fakes.unity_catalog import FakeUnityCatalog

@@ -6,8 +6,8 @@ import json
 
 import pytest
 
+from delta_engine.backends.sql_runner import Row
 from delta_engine.errors import CatalogReadError
-from delta_engine.sql_runner import Row
 from delta_engine.state.unity_catalog_reader import UnityCatalogReader
 from tests.builders import ORDERS, orders
 from tests.recorded_catalog import Answer, RecordedRunner, column_rows, schema_row, table_row

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from delta_engine.addressing import CatalogAddressing
+from delta_engine.backends.addressing import CatalogAddressing
 from delta_engine.errors import CatalogReadError
 from delta_engine.models import CheckConstraint, Column, ColumnMask, Identity, RowFilter
 from delta_engine.state.unity_catalog.described_details import DescribedDetailsReader

@@ -8,6 +8,7 @@ from datetime import datetime, timezone
 
 import pytest
 
+from delta_engine.backends.sql_runner import Row
 from delta_engine.errors import CatalogReadError, RefusalGroup, StatementError
 from delta_engine.models import (
     CheckConstraint,
@@ -20,7 +21,6 @@ from delta_engine.models import (
     RowFilter,
     Schema,
 )
-from delta_engine.sql_runner import Row
 from delta_engine.state.states import ABSENT, Audit, RelationKind, SchemaState
 from delta_engine.state.unity_catalog_reader import UnityCatalogReader
 from tests.builders import ORDERS, orders

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import pytest
 
-from delta_engine.error_conditions import statement_error
+from delta_engine.backends.error_conditions import statement_error
+from delta_engine.backends.sql_runner import Row
 from delta_engine.errors import CatalogReadError, RefusalGroup, StatementError
-from delta_engine.sql_runner import Row
 from delta_engine.state.unity_catalog_reader import UnityCatalogReader
 from tests.builders import ORDERS, orders
 from tests.error_forms import FORMS

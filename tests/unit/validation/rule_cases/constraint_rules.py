@@ -16,7 +16,7 @@ from delta_engine.models import (
     Reference,
     Table,
 )
-from delta_engine.types import to_data_type
+from delta_engine.models.types import to_data_type
 from delta_engine.validation import constraint_rules
 from tests.builders import ORDERS
 from tests.unit.validation.rule_cases.subjects import ID, SUBJECT, ModelCase, PlanCase, aligned, model

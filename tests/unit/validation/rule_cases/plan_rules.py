@@ -12,7 +12,7 @@ from delta_engine.aspects.partitioning import ChangePartitioning
 from delta_engine.aspects.primary_key import PrimaryKeyAdd
 from delta_engine.aspects.table_features import ContradictFeature, EnableTableFeature
 from delta_engine.models import Column, Identity
-from delta_engine.types import AtomicType, StructField
+from delta_engine.models.types import AtomicType, StructField
 from delta_engine.validation import plan_rules
 from tests.builders import ORDERS
 from tests.unit.validation.rule_cases.subjects import ID, SUBJECT, PlanCase, aligned, model, tightened

@@ -1,0 +1,183 @@
+"""Fetches jars once, through the Ivy that pyspark carries, and keeps them in the user's cache.
+
+Letting every session resolve them costs seconds each time. Run as a module to fetch Delta's ahead:
+`python -m delta_engine.backends.local_jars`.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
+from pathlib import Path
+
+from delta_engine.errors import MissingDependencyError
+
+_OWN_GROUPS = ("delta-", "unitycatalog-")
+"""Of the jars that Delta depends on, pyspark lacks only these."""
+
+_JAR = re.compile(r"(?P<artifact>.+?)-(?P<version>\d[^/]*)\.jar")
+_UNITY_CATALOG = "io.unitycatalog"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionJars:
+    """The jars of a session.
+
+    Args:
+        paths: what `spark.jars` holds: the user's first, so that they win on the driver's class path.
+        replaced: which of Delta's own jars the user's take the place of, for people.
+    """
+
+    paths: tuple[str, ...]
+    replaced: tuple[str, ...] = ()
+
+
+def session_jars(own: Iterable[Path], settings: Mapping[str, str]) -> SessionJars:
+    """Return the jars of a session; two versions of one artifact are never among them.
+
+    Args:
+        own: those that Delta needs.
+        settings: the user's Spark settings, with jars in `spark.jars` and `spark.jars.packages`.
+    """
+    theirs = _listed(settings.get("spark.jars", ""))
+    names = [jar.rsplit("/", 1)[-1] for jar in theirs]
+    paths, replaced = list(theirs), []
+    packages = _listed(settings.get("spark.jars.packages", ""))
+    for jar in own:
+        name = next((one for one in names if _is_of_same_artifact(one, jar.name)), None)
+        name = name or next((one for one in packages if _brings(one, jar.name)), None)
+        if name is None:
+            paths.append(str(jar))
+        elif name != jar.name:
+            replaced.append(f"{name} of backend.spark takes the place of {jar.name}, which Delta brings")
+    return SessionJars(paths=tuple(paths), replaced=tuple(replaced))
+
+
+def _listed(text: str) -> list[str]:
+    return [part.strip() for part in text.split(",") if part.strip()]
+
+
+def _is_of_same_artifact(theirs: str, own: str) -> bool:
+    """Whether two files hold one artifact; Ivy's cache puts the group before its name: `group_artifact-1.0.jar`."""
+    one, other = _JAR.fullmatch(theirs), _JAR.fullmatch(own)
+    if one is None or other is None:
+        return False
+    return one["artifact"] == other["artifact"] or one["artifact"].endswith(f"_{other['artifact']}")
+
+
+def _brings(package: str, own: str) -> bool:
+    """Whether a package, `group:artifact:version`, is a jar of ours, or depends on its own version of it.
+
+    Spark puts packages behind `spark.jars`, so that a jar of ours would win over what they depend on. Unity
+    Catalog's connector depends on the client and the file system of its own version.
+    """
+    group, artifact = (*package.split(":"), "")[:2]
+    found = _JAR.fullmatch(own)
+    is_of_family = group == _UNITY_CATALOG and own.startswith("unitycatalog-")
+    return is_of_family or (found is not None and found["artifact"] == artifact)
+
+
+def delta_jars() -> list[Path]:
+    """Return the jars that a local Spark session needs for Delta, fetched if they are not there yet.
+
+    Raises:
+        MissingDependencyError: pyspark, delta-spark or Java is missing, or the jars cannot be fetched.
+    """
+    delta, spark = _installed("delta-spark"), _installed("pyspark")
+    artifact = f"delta-spark_{'.'.join(spark.split('.')[:2])}_2.13"
+    jars = cached_jars(f"delta-spark-{delta}-spark-{spark}", ["-dependency", "io.delta", artifact, delta])
+    return [jar for jar in jars if jar.name.startswith(_OWN_GROUPS)]
+
+
+def cached_jars(name: str, what: Sequence[str]) -> list[Path]:
+    """Return jars from the cache, after fetching them from Maven Central if they are not there yet.
+
+    Args:
+        name: the folder in the cache.
+        what: what to retrieve, in the words of Ivy's command line.
+
+    Raises:
+        MissingDependencyError: they could not be fetched.
+    """
+    folder = _cache() / name
+    if not folder.is_dir():
+        print(f"fetching {name} from Maven Central, once …", file=sys.stderr)
+        _retrieve(what, folder)
+    return sorted(folder.glob("*.jar"))
+
+
+def java() -> str:
+    """Return the java that Spark will start.
+
+    Raises:
+        MissingDependencyError: there is none, or none where JAVA_HOME says.
+    """
+    home = os.environ.get("JAVA_HOME")
+    found = shutil.which("java", path=str(Path(home, "bin"))) if home else shutil.which("java")
+    if not found and home:
+        raise MissingDependencyError(
+            f"JAVA_HOME is {home}, and {Path(home, 'bin', 'java')} is not a program: set JAVA_HOME to a JDK 17, "
+            "or unset it to use the java on PATH"
+        )
+    if not found:
+        raise MissingDependencyError(
+            "Spark needs Java and none was found: install a JDK 17 "
+            "(Debian: openjdk-17-jdk-headless), or set JAVA_HOME"
+        )
+    return found
+
+
+def _retrieve(what: Sequence[str], folder: Path) -> None:
+    """Fill the folder, whole or not at all: a killed download leaves nothing that looks finished."""
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=folder.parent) as scratch:
+        jars = Path(scratch, "jars")
+        pattern = f"{jars}/[artifact]-[revision](-[classifier]).[ext]"
+        command = [java(), "-jar", str(_ivy()), *what, "-confs", "default"]
+        command += ["-cache", str(_cache() / "ivy"), "-retrieve", pattern]
+        finished = subprocess.run(command, capture_output=True, text=True, check=False)
+        if finished.returncode or not any(jars.glob("*.jar")):
+            last = "\n".join((finished.stdout + finished.stderr).splitlines()[-15:])
+            raise MissingDependencyError(f"jars could not be fetched from Maven Central:\n{last}")
+        try:
+            jars.rename(folder)
+        except OSError:  # another process was faster, and its folder is as good
+            if not folder.is_dir():
+                raise
+
+
+def _cache() -> Path:
+    root = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
+    return Path(root, "delta-engine")
+
+
+def _installed(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        raise _not_installed(package) from None
+
+
+def _ivy() -> Path:
+    spec = find_spec("pyspark")
+    if spec is None or spec.origin is None:
+        raise _not_installed("pyspark")
+    return next(Path(spec.origin).parent.joinpath("jars").glob("ivy-*.jar"))
+
+
+def _not_installed(package: str) -> MissingDependencyError:
+    return MissingDependencyError(
+        f"{package} is not installed: pip install 'delta-engine[local]', or set up with make"
+    )
+
+
+if __name__ == "__main__":
+    delta_jars()

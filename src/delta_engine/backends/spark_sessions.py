@@ -1,0 +1,194 @@
+"""Opens Spark sessions. pyspark is imported here, late, and nowhere at the top of a module."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from delta_engine.backends.local_jars import delta_jars, java, session_jars
+from delta_engine.backends.signals import heard_afterwards
+from delta_engine.backends.sql_runner import SqlRunner
+from delta_engine.config.variables import from_environment, is_secret
+from delta_engine.errors import MissingDependencyError, SparkStartError, StatementError
+
+if TYPE_CHECKING:
+    from pyspark import SparkConf
+    from pyspark.sql import SparkSession
+
+_NEVER_MATCHES = "(?!)"
+
+# Statements about metadata are over before the second compiler or a parallel collector pays: without them, a
+# session of twenty statements takes about a third of the processor time.
+_SHORT_LIVED_JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+
+_RUNTIME_VARIABLE = "DATABRICKS_RUNTIME_VERSION"
+
+_LOG_VARIABLE = "DELTA_ENGINE_SPARK_LOG"
+
+_LOCAL_SETTINGS = {
+    "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
+    "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+    # Metadata is small: one partition and no web interface turn a statement of seconds into 0.1 s.
+    "spark.databricks.delta.snapshotPartitions": "1",
+    "spark.sql.shuffle.partitions": "1",
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    # A comment that holds ${x} is text.
+    "spark.sql.variable.substitute": "false",
+    # SHOW TBLPROPERTIES must show values, not asterisks: keys of a table called `tokens` are recorded in
+    # properties of such names. Models cannot name properties that hold secrets.
+    "spark.sql.redaction.options.regex": _NEVER_MATCHES,
+    "spark.redaction.regex": _NEVER_MATCHES,
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+}
+
+
+def open_local_session(
+    settings: Mapping[str, str], *, scratch: Path, notify: Callable[[str], None] = lambda _note: None
+) -> SparkSession:
+    """Start a local Spark session with Delta, about 6 s.
+
+    Args:
+        settings: Spark settings on top of the engine's own, such as a catalog of the user's.
+        scratch: a folder for what Spark insists on writing (its own warehouse, Derby's files).
+        notify: is told which jars of the user's take the place of Delta's.
+
+    Raises:
+        ConfigError: a setting names a variable that is not in the environment.
+        MissingDependencyError: pyspark, Delta's jars or Java is missing.
+        SparkStartError: Java did not start.
+    """
+    secrets = {key: from_environment(text, os.environ) for key, text in settings.items() if is_secret(text)}
+    settings = {key: text for key, text in settings.items() if key not in secrets}
+    jars = session_jars(delta_jars(), settings)
+    for replaced in jars.replaced:
+        notify(replaced)
+    program = java()
+    import pyspark
+    from pyspark import SparkConf
+    from pyspark.errors import PySparkRuntimeError
+
+    scratch.mkdir(parents=True, exist_ok=True)
+    wanted = {
+        **_LOCAL_SETTINGS,
+        "spark.sql.warehouse.dir": str(scratch / "spark-warehouse"),
+        "spark.driver.extraJavaOptions": f'{_SHORT_LIVED_JAVA} -Dderby.system.home="{scratch}"',
+        "spark.log.level": "ERROR",
+        **settings,
+        "spark.jars": ",".join(jars.paths),
+    }
+    conf = SparkConf().setMaster("local[*]").setAppName("delta-engine").setAll(list(wanted.items()))
+    # Another Spark's SPARK_HOME would be started instead of the one that the jars were fetched for.
+    os.environ["SPARK_HOME"] = str(Path(pyspark.__file__).parent)
+    try:
+        with _quiet_launch():
+            session = _started(conf)
+    except PySparkRuntimeError as error:
+        raise SparkStartError(
+            f"Spark could not be started with {program}: {error} Set {_LOG_VARIABLE}=1 to see what Java says."
+        ) from error
+    for key, secret in secrets.items():  # Java's command line can be read by every user of the machine
+        session.conf.set(key, secret)
+    return session
+
+
+def _started(conf: SparkConf) -> SparkSession:
+    """Start Spark whole before Ctrl-C or SIGTERM is heard.
+
+    pyspark, interrupted between starting Java and hearing from it, leaves a Java behind that never ends; and
+    its own handler of Ctrl-C, which is there as soon as there is a context, breaks what the main thread asks
+    of Java. That handler, which cancels queries, is in force again afterwards.
+    """
+    from pyspark import SparkContext
+    from pyspark.sql import SparkSession
+
+    with heard_afterwards():
+        ours = signal.getsignal(signal.SIGINT)
+        SparkContext.getOrCreate(conf)
+        theirs = signal.getsignal(signal.SIGINT)
+    with heard_afterwards():
+        session = SparkSession.builder.config(conf=conf).getOrCreate()
+        session.sparkContext.setLogLevel("ERROR")
+    if theirs is not ours:  # a context that was there already had its handler before
+        signal.signal(signal.SIGINT, theirs)
+    return session
+
+
+def open_databricks_session() -> SparkSession:
+    """Return the session of the notebook or job, or connect to a workspace from outside.
+
+    Raises:
+        MissingDependencyError: there is neither.
+    """
+    try:
+        from databricks.connect import DatabricksSession
+    except ImportError:
+        pass
+    else:
+        session: SparkSession = DatabricksSession.builder.getOrCreate()
+        return session
+    if not os.environ.get(_RUNTIME_VARIABLE):
+        raise MissingDependencyError(
+            "the databricks backend needs a Databricks runtime, or databricks-connect: "
+            "pip install databricks-connect, or run it as the bundle's job. Without Spark, "
+            "`backend: {type: databricks-warehouse}` goes through a SQL warehouse"
+        )
+    from pyspark.sql import SparkSession
+
+    return SparkSession.builder.getOrCreate()
+
+
+def databricks_runtime(runner: SqlRunner) -> str:
+    """Return the runtime's version; empty where the platform does not say it.
+
+    Jobs and notebooks have it in their environment: `15.4` on clusters, `client.4.9` on serverless compute. From
+    outside, with databricks-connect, it takes a statement (Databricks' SQL reference, "current_version function").
+    """
+    known = os.environ.get(_RUNTIME_VARIABLE)
+    if known:
+        return known
+    try:
+        (row,) = runner.run("SELECT current_version().dbr_version AS version")
+    except StatementError:
+        return ""
+    return str(row["version"] or "")
+
+
+def workspace_host(spark: SparkSession) -> str:
+    """Return the URL of a session's workspace; empty where neither the session nor the environment says it."""
+    from pyspark.errors import PySparkException
+
+    try:
+        host = spark.conf.get("spark.databricks.workspaceUrl", "")
+    except PySparkException:  # some compute refuses to show settings that it does not know
+        host = ""
+    host = (host or os.environ.get("DATABRICKS_HOST", "")).rpartition("//")[2].rstrip("/")
+    return f"https://{host}" if host else ""
+
+
+@contextmanager
+def _quiet_launch() -> Iterator[None]:
+    """Keep the JVM's chatter at launch (log4j's greeting, native-library warnings) off the terminal.
+
+    The JVM inherits file descriptor 2 when it starts; it is pointed at the null device for that moment
+    unless the user asks to see it with DELTA_ENGINE_SPARK_LOG=1.
+    """
+    if os.environ.get(_LOG_VARIABLE):
+        yield
+        return
+    sys.stderr.flush()
+    kept = os.dup(2)
+    silent = os.open(os.devnull, os.O_WRONLY)
+    try:
+        os.dup2(silent, 2)
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(silent)
+        os.close(kept)

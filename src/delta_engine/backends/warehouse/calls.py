@@ -1,0 +1,188 @@
+"""Single calls of databricks-sdk, made again where that is safe, with growing waits up to a bound.
+
+The SDK itself makes every call again after a lost answer, submissions included: a statement would run twice.
+So its client is opened with no patience of its own (`SINGLE_ATTEMPT_SECONDS`), and what may be repeated is
+decided here.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from enum import Enum, auto
+from typing import Final, TypeVar
+
+from delta_engine.backends.cancellation import current_stop, pause
+from delta_engine.errors import DeltaEngineError
+
+Answer = TypeVar("Answer")
+
+SINGLE_ATTEMPT_SECONDS: Final = 1
+"""The SDK waits for at least a second before it would make a call again, and then finds that its time is over."""
+
+_PATIENCE_SECONDS: Final = 300.0
+_FIRST_PATIENCE_SECONDS: Final = 15.0
+"""Who never answered is more likely to be the wrong address than to have a bad moment."""
+
+_FIRST_WAIT_SECONDS: Final = 0.5
+_LONGEST_WAIT_SECONDS: Final = 10.0
+
+
+class Failure(Enum):
+    """What the failure of a call tells about what was asked for."""
+
+    THROTTLED = auto()
+    """It was not done: there is too much going on (429)."""
+
+    UNAVAILABLE = auto()
+    """The service is not there in this moment (503), which a proxy may say of what was done all the same."""
+
+    UNREACHED = auto()
+    """It was not done: there was no connection."""
+
+    UNKNOWN = auto()
+    """Nobody knows whether it was done: the answer was lost, or is none."""
+
+    REFUSED = auto()
+    """It was not done, and will not be."""
+
+
+_ALWAYS_AGAIN: Final = frozenset({Failure.THROTTLED, Failure.UNREACHED})
+_AGAIN_IF_REPEATABLE: Final = frozenset({Failure.UNAVAILABLE, Failure.UNKNOWN})
+_ANSWERS: Final = frozenset({Failure.THROTTLED, Failure.UNAVAILABLE})
+"""What only a service says that is there, if not for us."""
+
+
+class CallError(DeltaEngineError):
+    """A call failed, also when it was made again where that is safe.
+
+    Args:
+        message: the service's words, or the network's.
+        failure: what that tells.
+        code: the service's error code (`PERMISSION_DENIED`), if it is there and understood the call.
+    """
+
+    def __init__(self, message: str, *, failure: Failure, code: str | None = None) -> None:
+        self.failure = failure
+        self.code = code
+        super().__init__(message)
+
+
+class Calls:
+    """Makes calls.
+
+    Args:
+        pause: waits for so many seconds, or less if what the thread works for is to end.
+        clock: tells seconds that only grow.
+        patience_seconds: how long to try for one answer.
+    """
+
+    def __init__(
+        self,
+        *,
+        pause: Callable[[float], None] = pause,
+        clock: Callable[[], float] = time.monotonic,
+        patience_seconds: float = _PATIENCE_SECONDS,
+    ) -> None:
+        self.pause = pause
+        self.clock = clock
+        self._patience = patience_seconds
+
+    def make(
+        self,
+        call: Callable[[], Answer],
+        *,
+        is_repeatable: bool,
+        has_answered_before: bool = True,
+        last_patience_seconds: float = 0,
+    ) -> Answer:
+        """Return the answer of a call.
+
+        Args:
+            call: makes one request.
+            is_repeatable: whether it does no harm to make it twice.
+            has_answered_before: whether the service is known to be there.
+            last_patience_seconds: how long to try, in all, once what the thread works for is to end.
+
+        Raises:
+            CallError: there is no answer, or it is a refusal.
+        """
+        stop = current_stop()
+        again = _ALWAYS_AGAIN | _AGAIN_IF_REPEATABLE if is_repeatable else _ALWAYS_AGAIN
+        start = self.clock()
+        for wait in growing_waits(_FIRST_WAIT_SECONDS, _LONGEST_WAIT_SECONDS):
+            try:
+                return _attempt(call)
+            except CallError as error:
+                is_there = has_answered_before or error.failure in _ANSWERS
+                patience = self._patience if is_there else _FIRST_PATIENCE_SECONDS
+                if error.failure not in again or self.clock() + wait > start + patience:
+                    raise
+                if not stop.is_requested():
+                    self.pause(wait)
+                if stop.is_requested():
+                    if self.clock() + wait > start + last_patience_seconds:
+                        raise
+                    self.pause(wait)
+        raise AssertionError("waits never end")
+
+
+def growing_waits(first: float, longest: float) -> Iterator[float]:
+    """Yield seconds to wait, each half as long again as the one before, up to a bound, for ever."""
+    wait = first
+    while True:
+        yield wait
+        wait = min(wait * 1.5, longest)
+
+
+def _attempt(call: Callable[[], Answer]) -> Answer:
+    """Make a call once.
+
+    Raises:
+        CallError: it failed.
+    """
+    from databricks.sdk.errors.base import DatabricksError
+    from requests.exceptions import RequestException
+
+    try:
+        return call()
+    except (
+        TimeoutError
+    ) as error:  # the SDK's word for "I would have tried again", or for no time to try at all
+        if error.__cause__ is None:
+            raise CallError(str(error), failure=Failure.UNREACHED) from error
+        raise _call_error(error.__cause__) from error
+    except (DatabricksError, RequestException, ValueError) as error:  # ValueError: no login any more, no JSON
+        raise _call_error(error) from error
+    except (AttributeError, TypeError, OverflowError) as error:  # the SDK's words for JSON of another shape
+        raise CallError(f"the answer cannot be understood: {error}", failure=Failure.UNKNOWN) from error
+
+
+def _call_error(error: BaseException) -> CallError:
+    from databricks.sdk import errors as sdk
+    from databricks.sdk.errors.base import DatabricksError
+
+    code: str | None = None
+    match error:
+        case sdk.TooManyRequests():
+            failure, code = Failure.THROTTLED, "TOO_MANY_REQUESTS"
+        case sdk.TemporarilyUnavailable():
+            failure, code = Failure.UNAVAILABLE, "TEMPORARILY_UNAVAILABLE"
+        case sdk.InternalError() | sdk.DeadlineExceeded() | sdk.OperationTimeout():
+            failure = Failure.UNKNOWN
+        case DatabricksError() if type(error) is DatabricksError:  # as a gateway's 502, which has no class
+            failure = Failure.UNKNOWN
+        case DatabricksError():
+            failure, code = Failure.REFUSED, error.error_code
+        case _:
+            failure = Failure.UNREACHED if _was_never_sent(error) else Failure.UNKNOWN
+    return CallError(str(error) or type(error).__name__, failure=failure, code=code)
+
+
+def _was_never_sent(error: BaseException) -> bool:
+    """Whether a request failed before there was a connection to send it over."""
+    from requests.exceptions import ConnectTimeout
+    from urllib3.exceptions import NewConnectionError
+
+    reasons = (getattr(reason, "reason", None) for reason in error.args)
+    return isinstance(error, ConnectTimeout) or any(isinstance(one, NewConnectionError) for one in reasons)

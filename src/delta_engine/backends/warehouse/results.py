@@ -1,0 +1,129 @@
+"""Collects the rows of a statement over all chunks of its result, or refuses to return any."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Final
+
+from delta_engine.backends.sql_runner import Row
+from delta_engine.backends.warehouse.calls import CallError, Calls, Failure
+from delta_engine.backends.warehouse.refusals import incomplete
+from delta_engine.backends.warehouse.values import Convert, converter
+from delta_engine.errors import StatementError
+
+if TYPE_CHECKING:
+    from databricks.sdk.service.sql import (
+        ExternalLink,
+        ResultData,
+        StatementExecutionAPI,
+        StatementResponse,
+    )
+
+_DOWNLOAD_SECONDS: Final = 120
+_SERVER_ERROR: Final = 500
+_BUSY: Final = (408, 429)
+
+
+class Results:
+    """Fetches results.
+
+    Args:
+        api: the SDK's.
+        calls: makes its calls.
+    """
+
+    def __init__(self, api: StatementExecutionAPI, calls: Calls) -> None:
+        self._api = api
+        self._calls = calls
+
+    def rows(self, response: StatementResponse, sql: str) -> Sequence[Row]:
+        """Return the rows of a statement that succeeded, in order; none for a statement that returns none.
+
+        Raises:
+            StatementError: there are fewer or more than the result has, or one cannot be understood.
+            CallError: a chunk cannot be had.
+        """
+        manifest = response.manifest
+        if manifest is None or manifest.schema is None or not manifest.schema.columns:
+            return ()
+        if manifest.truncated:
+            raise incomplete("it was truncated", sql)
+        columns = [
+            (column.name or "", converter(column.type_text or "STRING")) for column in manifest.schema.columns
+        ]
+        found = [_row(columns, values, sql) for values in self._values(response, sql)]
+        if manifest.total_row_count is not None and len(found) != manifest.total_row_count:
+            raise incomplete(f"it has {manifest.total_row_count} rows, and {len(found)} came", sql)
+        return found
+
+    def _values(self, response: StatementResponse, sql: str) -> Iterator[Sequence[object]]:
+        chunk, position = response.result, 0
+        while chunk is not None:
+            index, following = _place(chunk)
+            if index not in (None, position):
+                raise incomplete(f"chunk {index} came for chunk {position}", sql)
+            yield from _checked(chunk.data_array or [], sql)
+            for link in chunk.external_links or ():
+                yield from self._downloaded(link, sql)
+            if following is None:
+                return
+            position += 1
+            if following != position:
+                raise incomplete(f"chunk {following} follows chunk {position - 1}", sql)
+            chunk = self._chunk(str(response.statement_id), position)
+
+    def _chunk(self, statement_id: str, index: int) -> ResultData:
+        return self._calls.make(
+            lambda: self._api.get_statement_result_chunk_n(statement_id, index), is_repeatable=True
+        )
+
+    def _downloaded(self, link: ExternalLink, sql: str) -> Sequence[Sequence[object]]:
+        data = self._calls.make(lambda: _download(link), is_repeatable=True)
+        try:
+            found: object = json.loads(data)
+        except (ValueError, RecursionError) as error:
+            raise incomplete("a downloaded chunk is no JSON", sql) from error
+        return _checked(found, sql)
+
+
+def _download(link: ExternalLink) -> bytes:
+    """Return a chunk from the cloud's storage, without the login: the link is the permission, and a secret itself."""
+    import requests
+
+    try:
+        answer = requests.get(
+            str(link.external_link), headers=link.http_headers or {}, timeout=_DOWNLOAD_SECONDS
+        )
+    except requests.RequestException as error:  # its words name the link
+        raise CallError(f"no chunk: {type(error).__name__}", failure=Failure.UNKNOWN) from None
+    if not answer.ok:
+        may_pass = answer.status_code >= _SERVER_ERROR or answer.status_code in _BUSY
+        failure = Failure.UNKNOWN if may_pass else Failure.REFUSED
+        raise CallError(f"no chunk: status {answer.status_code}", failure=failure)
+    return answer.content
+
+
+def _place(chunk: ResultData) -> tuple[int | None, int | None]:
+    """Return a chunk's index and the next one's, which stand at the link of a chunk that is elsewhere."""
+    for link in chunk.external_links or ():
+        return link.chunk_index, link.next_chunk_index
+    return chunk.chunk_index, chunk.next_chunk_index
+
+
+def _checked(rows: object, sql: str) -> Sequence[Sequence[object]]:
+    if not isinstance(rows, list) or not all(isinstance(row, list) for row in rows):
+        raise incomplete("a chunk is no list of rows", sql)
+    return rows
+
+
+def _row(columns: Sequence[tuple[str, Convert]], values: Sequence[object], sql: str) -> Row:
+    try:
+        return {name: convert(value) for (name, convert), value in zip(columns, values, strict=True)}
+    except (ValueError, RecursionError) as error:
+        raise StatementError(
+            f"the warehouse's answer cannot be read: {error}",
+            sql=sql,
+            error_class="UNREADABLE_RESULT",
+            is_outcome_unknown=True,
+        ) from error

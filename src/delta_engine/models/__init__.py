@@ -1,0 +1,365 @@
+"""Models: the tables and schemas that a team declares.
+
+A model says what a table should look like. It is written by people, as Python or YAML, and takes
+whatever is natural there: lists or tuples, SQL type strings or pyspark types. Names stay raw: quoting
+belongs to `sql`. What may be declared is the business of `validation.rules`; refused right here is only
+what has no canonical form, such as an unknown type.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+from delta_engine.errors import InvalidModelError, SourceLocation
+from delta_engine.models.parts import (
+    CheckConstraint,
+    ColumnMask,
+    ForeignKey,
+    Grants,
+    Identity,
+    Part,
+    PrimaryKey,
+    QualifiedName,
+    Reference,
+    RowFilter,
+    SchemaName,
+)
+from delta_engine.models.types import DataType, TypeLike, first_unsupported, to_data_type
+from delta_engine.models.values import (
+    read_only,
+    set_fields,
+    to_flag,
+    to_grants,
+    to_items,
+    to_names,
+    to_optional,
+    to_optional_text,
+    to_text,
+    to_texts,
+)
+
+__all__ = [
+    "AUTO",
+    "DEFAULT_TABLE_PROPERTIES",
+    "CheckConstraint",
+    "Column",
+    "ColumnMask",
+    "ForeignKey",
+    "Grants",
+    "Identity",
+    "Part",
+    "PrimaryKey",
+    "QualifiedName",
+    "Reference",
+    "RowFilter",
+    "Schema",
+    "SchemaName",
+    "Table",
+    "read_only",
+]
+
+DEFAULT_TABLE_PROPERTIES: Mapping[str, str] = MappingProxyType({})
+"""What every table gets when nobody says otherwise: nothing. Teams set their own defaults per
+environment (`defaults.table_properties` in the configuration)."""
+
+AUTO = "AUTO"
+"""`Table(cluster_by=AUTO)`: the platform chooses the columns by which a table is clustered."""
+
+_NOTHING: Mapping[str, str] = MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class Column:
+    """A declared or observed column.
+
+    Args:
+        name: the raw name; keeps its case, compares without it.
+        data_type: a SQL type string, a pyspark `DataType`, or a canonical type.
+        is_nullable: False makes the column NOT NULL.
+        comment: free text; the empty string means no comment.
+        default: the SQL expression for rows that say nothing; None for no default.
+        generated_as: the SQL expression from which the platform computes the values; at creation only.
+        identity: how the platform counts the values up; at creation only.
+        tags: Unity Catalog's tags.
+        mask: the function through which everybody sees the column.
+        renamed_from: the name that the column had before; its data is kept. Says nothing once it is done.
+        renamed_fields: former names of fields inside, by their path now: `{"address.postcode": "zip"}`, with
+            `element`, `key` and `value` as steps into arrays and maps.
+        declared_at: where it was declared, for messages.
+    """
+
+    name: str
+    data_type: DataType
+    is_nullable: bool = True
+    comment: str = ""
+    default: str | None = None
+    generated_as: str | None = None
+    identity: Identity | None = None
+    tags: Mapping[str, str] = field(default_factory=dict, hash=False)
+    mask: ColumnMask | None = None
+    renamed_from: str | None = None
+    renamed_fields: Mapping[str, str] = field(default_factory=dict, hash=False)
+    declared_at: SourceLocation | None = field(default=None, compare=False, repr=False)
+
+    def __init__(
+        self,
+        name: str,
+        data_type: TypeLike,
+        is_nullable: bool = True,
+        comment: str = "",
+        *,
+        default: str | None = None,
+        generated_as: str | None = None,
+        identity: Identity | None = None,
+        tags: Mapping[str, str] = _NOTHING,
+        mask: ColumnMask | None = None,
+        renamed_from: str | None = None,
+        renamed_fields: Mapping[str, str] = _NOTHING,
+        declared_at: SourceLocation | None = None,
+    ) -> None:
+        put = object.__setattr__  # there are half a million columns: `set_fields` takes twice as long
+        put(self, "name", to_text(name, "name"))
+        put(self, "data_type", to_data_type(data_type))
+        put(self, "is_nullable", to_flag(is_nullable, "is_nullable", name))
+        put(self, "comment", to_text(comment, "comment", name))
+        put(self, "default", to_optional_text(default, "default", name))
+        put(self, "generated_as", to_optional_text(generated_as, "generated_as", name))
+        put(self, "identity", to_optional(identity, Identity, "identity", name))
+        put(self, "tags", to_texts("tags", tags) if tags else _NOTHING)
+        put(self, "mask", to_optional(mask, ColumnMask, "mask", name))
+        put(self, "renamed_from", to_optional_text(renamed_from, "renamed_from", name))
+        put(
+            self, "renamed_fields", to_texts("renamed_fields", renamed_fields) if renamed_fields else _NOTHING
+        )
+        put(self, "declared_at", declared_at)
+
+    @property
+    def key(self) -> str:
+        """The name by which columns compare: in lower case."""
+        return self.name.lower()
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class Table:
+    """A declared table.
+
+    Args:
+        catalog_name: the raw catalog name; may hold `${variables}` until the configuration fills them in.
+        schema_name: the raw schema name.
+        table_name: the raw table name.
+        columns: the columns, in order.
+        comment: free text; the empty string means no comment.
+        table_properties: properties to set; those it does not name are left alone.
+        primary_key: column names, or a `PrimaryKey` for a name of its own or RELY.
+        foreign_keys: the keys that point at other tables, or at this one.
+        checks: conditions that every row has to meet, by name.
+        cluster_by: the columns of liquid clustering, in order; empty for none, `AUTO` to let the platform choose.
+        partitioned_by: the columns of Hive-style partitioning, in order; at creation only.
+        tags: Unity Catalog's tags.
+        row_filter: the function that decides who sees which rows.
+        owner: who owns the table; None leaves that alone.
+        grants: privileges by principal; those it does not name are left alone, unless the policy says otherwise.
+        location: where the files of an external table are; None for a managed one. At creation only.
+        renamed_from: the name that the table had before; its data is kept. Says nothing once it is done.
+        manages: the parts that the model is about, where somebody else owns the rest; None for all of it.
+        default_table_properties: what `table_properties` overrides.
+        declared_at: where it was declared; found by itself for tables made in Python.
+
+    Raises:
+        InvalidModelError: a column has a type that Delta cannot store.
+        TypeError: a value is not of the type that its argument takes.
+        ValueError: `manages` names what is no `Part`, or a text has half a character.
+    """
+
+    catalog_name: str
+    schema_name: str
+    table_name: str
+    columns: tuple[Column, ...]
+    comment: str = ""
+    table_properties: Mapping[str, str] = field(default_factory=dict)
+    primary_key: PrimaryKey | None = None
+    foreign_keys: tuple[ForeignKey, ...] = ()
+    checks: tuple[CheckConstraint, ...] = ()
+    cluster_by: tuple[str, ...] = ()
+    clusters_automatically: bool = False
+    partitioned_by: tuple[str, ...] = ()
+    tags: Mapping[str, str] = field(default_factory=dict)
+    row_filter: RowFilter | None = None
+    owner: str | None = None
+    grants: Grants = field(default_factory=dict)
+    location: str | None = None
+    renamed_from: str | None = None
+    manages: frozenset[Part] | None = None
+    default_table_properties: Mapping[str, str] = field(default_factory=dict)
+    declared_at: SourceLocation | None = field(default=None, compare=False, repr=False)
+
+    def __init__(
+        self,
+        catalog_name: str,
+        schema_name: str,
+        table_name: str,
+        columns: Sequence[Column],
+        comment: str = "",
+        table_properties: Mapping[str, str] | None = None,
+        primary_key: PrimaryKey | Sequence[str] | None = None,
+        *,
+        foreign_keys: Iterable[ForeignKey] = (),
+        checks: Iterable[CheckConstraint] = (),
+        cluster_by: Sequence[str] = (),
+        clusters_automatically: bool = False,
+        partitioned_by: Sequence[str] = (),
+        tags: Mapping[str, str] = _NOTHING,
+        row_filter: RowFilter | None = None,
+        owner: str | None = None,
+        grants: Mapping[str, Iterable[str]] = MappingProxyType({}),
+        location: str | None = None,
+        renamed_from: str | None = None,
+        manages: Iterable[str | Part] | None = None,
+        default_table_properties: Mapping[str, str] = DEFAULT_TABLE_PROPERTIES,
+        declared_at: SourceLocation | None = None,
+    ) -> None:
+        is_automatic = isinstance(cluster_by, str) and cluster_by.upper() == AUTO
+        set_fields(
+            self,
+            catalog_name=to_text(catalog_name, "catalog_name", table_name),
+            schema_name=to_text(schema_name, "schema_name", table_name),
+            table_name=to_text(table_name, "table_name"),
+            columns=to_items(columns, Column, "columns", table_name),
+            comment=to_text(comment, "comment", table_name),
+            table_properties=to_texts(
+                "table_properties", {} if table_properties is None else table_properties
+            ),
+            primary_key=_to_primary_key(primary_key),
+            foreign_keys=to_items(foreign_keys, ForeignKey, "foreign_keys", table_name),
+            checks=to_items(checks, CheckConstraint, "checks", table_name),
+            cluster_by=() if is_automatic else to_names("cluster_by", cluster_by),
+            clusters_automatically=is_automatic or to_flag(clusters_automatically, "clusters_automatically"),
+            partitioned_by=to_names("partitioned_by", partitioned_by),
+            tags=to_texts("tags", tags),
+            row_filter=to_optional(row_filter, RowFilter, "row_filter", table_name),
+            owner=to_optional_text(owner, "owner", table_name),
+            grants=to_grants(grants),
+            location=to_optional_text(location, "location", table_name),
+            renamed_from=to_optional_text(renamed_from, "renamed_from", table_name),
+            manages=_to_parts(manages),
+            default_table_properties=to_texts("default_table_properties", default_table_properties),
+            declared_at=declared_at or _calling_line(),
+        )
+        self._refuse_unsupported_types()
+
+    @property
+    def qualified_name(self) -> QualifiedName:
+        """The table's raw three-part name."""
+        return QualifiedName(self.catalog_name, self.schema_name, self.table_name)
+
+    @property
+    def key(self) -> str:
+        """The name by which two spellings of the same table meet: `QualifiedName.key`, without making one."""
+        return f"{self.catalog_name}.{self.schema_name}.{self.table_name}".lower()
+
+    @property
+    def effective_table_properties(self) -> Mapping[str, str]:
+        """The defaults merged with the table's own properties, read-only, sorted by key."""
+        if not self.default_table_properties:
+            return self.table_properties
+        return read_only({**self.default_table_properties, **self.table_properties})
+
+    def is_about(self, part: Part) -> bool:
+        """Whether the model has a say in a part of its table."""
+        return self.manages is None or part in self.manages
+
+    def _refuse_unsupported_types(self) -> None:
+        for column in self.columns:
+            unsupported = first_unsupported(column.data_type)
+            if unsupported:
+                raise InvalidModelError(
+                    f"type {unsupported.text!r} cannot be used: {unsupported.reason}",
+                    table=str(self.qualified_name),
+                    column=column.name,
+                    location=column.declared_at or self.declared_at,
+                    way_out="Use a Spark SQL type that Delta stores, such as bigint or decimal(18,2).",
+                )
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class Schema:
+    """A declared schema: what is said of it, beyond that its tables need it.
+
+    Args:
+        catalog_name: the raw catalog name.
+        schema_name: the raw schema name.
+        comment: free text; None leaves the comment alone, the empty string clears it.
+        tags: Unity Catalog's tags.
+        owner: who owns the schema; None leaves that alone.
+        grants: privileges by principal; those it does not name are left alone, unless the policy says otherwise.
+        declared_at: where it was declared; found by itself for schemas made in Python.
+    """
+
+    catalog_name: str
+    schema_name: str
+    comment: str | None = None
+    tags: Mapping[str, str] = field(default_factory=dict)
+    owner: str | None = None
+    grants: Grants = field(default_factory=dict)
+    declared_at: SourceLocation | None = field(default=None, compare=False, repr=False)
+
+    def __init__(
+        self,
+        catalog_name: str,
+        schema_name: str,
+        comment: str | None = None,
+        *,
+        tags: Mapping[str, str] = _NOTHING,
+        owner: str | None = None,
+        grants: Mapping[str, Iterable[str]] = MappingProxyType({}),
+        declared_at: SourceLocation | None = None,
+    ) -> None:
+        set_fields(
+            self,
+            catalog_name=to_text(catalog_name, "catalog_name", schema_name),
+            schema_name=to_text(schema_name, "schema_name"),
+            comment=to_optional_text(comment, "comment", schema_name),
+            tags=to_texts("tags", tags),
+            owner=to_optional_text(owner, "owner", schema_name),
+            grants=to_grants(grants),
+            declared_at=declared_at or _calling_line(),
+        )
+
+    @property
+    def qualified_name(self) -> SchemaName:
+        """The two-part name."""
+        return SchemaName(self.catalog_name, self.schema_name)
+
+    @property
+    def key(self) -> str:
+        """The name by which two spellings of the same schema meet: dotted, in lower case."""
+        return self.qualified_name.key
+
+
+def _to_primary_key(value: PrimaryKey | Sequence[str] | None) -> PrimaryKey | None:
+    if value is None or isinstance(value, PrimaryKey):
+        return value
+    columns = to_names("primary_key", value)
+    return PrimaryKey(columns) if columns else None
+
+
+def _to_parts(names: Iterable[str | Part] | None) -> frozenset[Part] | None:
+    if names is None:
+        return None
+    if isinstance(names, str):
+        raise TypeError(f"manages takes a tuple or list of parts, not the string {names!r}")
+    known = {part.value: part for part in Part}
+    found = [name.value if isinstance(name, Part) else to_text(name, "manages") for name in names]
+    for name in found:
+        if name not in known:
+            raise ValueError(f"manages knows no part {name!r}: write {', '.join(known)}")
+    return frozenset(known[name] for name in found)
+
+
+def _calling_line() -> SourceLocation | None:
+    """Return the line of Python outside this module that is making a table or a schema."""
+    frame = sys._getframe(2)
+    return SourceLocation(frame.f_code.co_filename, frame.f_lineno)

@@ -1,0 +1,301 @@
+"""Types as trees: places inside them, how two of them differ, field by field, and how fields get other names.
+
+A place is a path: names of fields, with `element`, `key` and `value` as steps into arrays and maps.
+Fields compare without regard to case or order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TypeAlias
+
+from delta_engine.models.types import (
+    ArrayType,
+    CharacterType,
+    DataType,
+    MapType,
+    StructField,
+    StructType,
+    is_same_type,
+    parts,
+)
+
+Path: TypeAlias = tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FieldPair:
+    """A field of a struct that one side lacks, or has with another comment or nullability.
+
+    Args:
+        path: the way to it, its own name last.
+        desired: the field wanted; None for one that nobody wants.
+        observed: the field that is there; None for one that is not.
+    """
+
+    path: Path
+    desired: StructField | None
+    observed: StructField | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TypePair:
+    """A place where two types differ that have no fields in common.
+
+    Args:
+        path: the way to it; empty for the whole type.
+        desired: the type wanted there.
+        observed: the type that is there.
+    """
+
+    path: Path
+    desired: DataType
+    observed: DataType
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FieldRename:
+    """A field that gets another name.
+
+    Args:
+        path: the way to the struct that has it, with the names that are wanted.
+        observed: its name so far.
+        desired: its name from now on.
+        both_exist: whether the struct has fields of both names: one of them would be lost.
+    """
+
+    path: Path
+    observed: str
+    desired: str
+    both_exist: bool = False
+
+
+def type_differences(observed: DataType, desired: DataType) -> Iterator[FieldPair | TypePair]:
+    """Yield where two types differ.
+
+    Where fields come or go in a type that has CHAR or VARCHAR inside, that is the whole type: Spark forgets
+    the lengths of the fields that stay (measured on 4.1.1).
+    """
+    if is_same_type(observed, desired):
+        return
+    found = list(_differences((), observed, desired))
+    if any(isinstance(one, FieldPair) for one in found) and (_has_lengths(observed) or _has_lengths(desired)):
+        found = [TypePair(path=(), desired=desired, observed=observed)]
+    yield from found
+
+
+def field_renames(
+    renamed_fields: Mapping[str, str], observed: DataType, desired: DataType
+) -> Iterator[FieldRename]:
+    """Yield the renames that a type needs, outer fields first; nothing for those that are done.
+
+    Args:
+        renamed_fields: former names by the fields' dotted paths now, as `Column` has them.
+        observed: the type that is there.
+        desired: the type that the paths lead into.
+    """
+    if _has_lengths(observed):
+        return
+    for text, former in sorted(renamed_fields.items(), key=lambda item: (item[0].count("."), item[0])):
+        place = place_of(desired, text.split("."))
+        struct = place and type_at(observed, place[:-1])
+        if not place or not isinstance(struct, StructType):
+            continue
+        present = {field.name.lower(): field.name for field in struct.fields}
+        if former.lower() not in present:
+            continue
+        rename = FieldRename(
+            path=place[:-1],
+            observed=present[former.lower()],
+            desired=place[-1],
+            both_exist=place[-1].lower() in present,
+        )
+        yield rename
+        if not rename.both_exist:
+            observed = with_field_renamed(observed, rename)
+
+
+def with_field_renamed(whole: DataType, rename: FieldRename) -> DataType:
+    """Return a type in which a field has its new name."""
+
+    def renamed(struct: DataType) -> DataType:
+        if not isinstance(struct, StructType):
+            return struct
+        return StructType(
+            tuple(
+                replace(field, name=rename.desired) if _is(field, rename.observed) else field
+                for field in struct.fields
+            )
+        )
+
+    return changed_at(whole, rename.path, renamed)
+
+
+def place_of(whole: DataType, steps: Sequence[str]) -> Path | None:
+    """Return the path that steps lead to, as the type spells it; None unless they end at a field of a struct."""
+    path: Path = ()
+    for step in steps:
+        spelled = _spelled(type_at(whole, path), step)
+        if spelled is None:
+            return None
+        path = (*path, spelled)
+    return path if path and isinstance(type_at(whole, path[:-1]), StructType) else None
+
+
+def type_at(whole: DataType, path: Path) -> DataType | None:
+    """Return the type at a place; None for a place that the type does not have."""
+    if not path:
+        return whole
+    step, rest = path[0], path[1:]
+    match whole:
+        case ArrayType(element) if step == "element":
+            return type_at(element, rest)
+        case MapType(key, _) if step == "key":
+            return type_at(key, rest)
+        case MapType(_, value) if step == "value":
+            return type_at(value, rest)
+        case StructType(fields):
+            return next((type_at(field.data_type, rest) for field in fields if _is(field, step)), None)
+    return None
+
+
+def within_structs(whole: DataType, path: Path) -> Path:
+    """Return the beginning of a path that leads through structs alone: what SQL says with dots."""
+    for length, step in enumerate(path):
+        if not isinstance(whole, StructType):
+            return path[:length]
+        whole = next((field.data_type for field in whole.fields if _is(field, step)), whole)
+    return path
+
+
+def with_type_at(whole: DataType, path: Path, desired: DataType) -> DataType:
+    """Return a type with another one at a place; it stays as it is if it has no such place."""
+    return changed_at(whole, path, lambda _observed: desired)
+
+
+def with_field_at(whole: DataType, path: Path, change: Callable[[StructField], StructField]) -> DataType:
+    """Return a type with a field changed; it stays as it is if it has no such field."""
+
+    def changed(struct: DataType) -> DataType:
+        if not isinstance(struct, StructType):
+            return struct
+        return StructType(tuple(change(one) if _is(one, path[-1]) else one for one in struct.fields))
+
+    return changed_at(whole, path[:-1], changed)
+
+
+def without_field(whole: DataType, path: Path) -> DataType:
+    """Return a type without a field."""
+
+    def less(struct: DataType) -> DataType:
+        if not isinstance(struct, StructType):
+            return struct
+        return StructType(tuple(one for one in struct.fields if not _is(one, path[-1])))
+
+    return changed_at(whole, path[:-1], less)
+
+
+def with_field(whole: DataType, path: Path, field: StructField) -> DataType:
+    """Return a type with a field more, after all others of its struct; one of that name is replaced."""
+
+    def more(struct: DataType) -> DataType:
+        if not isinstance(struct, StructType):
+            return struct
+        if any(_is(one, field.name) for one in struct.fields):
+            return StructType(tuple(field if _is(one, field.name) else one for one in struct.fields))
+        return StructType((*struct.fields, field))
+
+    return changed_at(whole, path[:-1], more)
+
+
+def apart(paths: Iterable[Path]) -> list[list[Path]]:
+    """Put paths into as few groups as possible, none of which has a place and another one inside it.
+
+    One ALTER COLUMN cannot change both (`NOT_SUPPORTED_CHANGE_SAME_COLUMN`, measured on Spark 4.1.1).
+    """
+    groups: list[tuple[dict[Path, None], set[Path]]] = []  # places, and those on the way to them
+    for path in paths:
+        way = {path[:length] for length in range(1, len(path) + 1)}
+        for places, ways in groups:
+            if path not in ways and not any(place in places for place in way):
+                places[path] = None
+                ways.update(way)
+                break
+        else:
+            groups.append(({path: None}, way))
+    return [list(places) for places, _ in groups]
+
+
+def changed_at(whole: DataType, path: Path, change: Callable[[DataType], DataType]) -> DataType:
+    """Return a type with the type at a place changed; it stays as it is if it has no such place."""
+    if not path:
+        return change(whole)
+    step, rest = path[0], path[1:]
+    match whole:
+        case ArrayType(element) if step == "element":
+            return ArrayType(changed_at(element, rest, change))
+        case MapType(key, value) if step == "key":
+            return MapType(changed_at(key, rest, change), value)
+        case MapType(key, value) if step == "value":
+            return MapType(key, changed_at(value, rest, change))
+        case StructType(fields):
+            return StructType(
+                tuple(
+                    replace(one, data_type=changed_at(one.data_type, rest, change)) if _is(one, step) else one
+                    for one in fields
+                )
+            )
+    return whole
+
+
+def _differences(path: Path, observed: DataType, desired: DataType) -> Iterator[FieldPair | TypePair]:
+    match observed, desired:
+        case ArrayType(one), ArrayType(other):
+            yield from _differences((*path, "element"), one, other)
+        case MapType(key, value), MapType(other_key, other_value):
+            yield from _differences((*path, "key"), key, other_key)
+            yield from _differences((*path, "value"), value, other_value)
+        case StructType(), StructType():
+            yield from _field_differences(path, observed, desired)
+        case _ if observed != desired:
+            yield TypePair(path=path, desired=desired, observed=observed)
+
+
+def _field_differences(
+    path: Path, observed: StructType, desired: StructType
+) -> Iterator[FieldPair | TypePair]:
+    present = {field.name.lower(): field for field in observed.fields}
+    wanted = {field.name.lower() for field in desired.fields}
+    for field in desired.fields:
+        other = present.get(field.name.lower())
+        if other is None:
+            yield FieldPair(path=(*path, field.name), desired=field, observed=None)
+            continue
+        place = (*path, other.name)
+        if (field.is_nullable, field.comment) != (other.is_nullable, other.comment):
+            yield FieldPair(path=place, desired=field, observed=other)
+        yield from _differences(place, other.data_type, field.data_type)
+    for field in observed.fields:
+        if field.name.lower() not in wanted:
+            yield FieldPair(path=(*path, field.name), desired=None, observed=field)
+
+
+def _has_lengths(data_type: DataType) -> bool:
+    """Whether CHAR or VARCHAR stands inside a type."""
+    return any(isinstance(part, CharacterType) for part in parts(data_type))
+
+
+def _spelled(data_type: DataType | None, step: str) -> str | None:
+    match data_type:
+        case ArrayType() if step == "element":
+            return step
+        case MapType() if step in ("key", "value"):
+            return step
+        case StructType(fields):
+            return next((field.name for field in fields if _is(field, step)), None)
+    return None
+
+
+def _is(field: StructField, name: str) -> bool:
+    return field.name.lower() == name.lower()

@@ -1,0 +1,275 @@
+"""The parts that models are made of: names, keys, checks, filters, and which parts of a table are managed.
+
+Like the models they are written by people: they take lists or tuples, and keep names raw.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from enum import Enum, unique
+
+from delta_engine.models.values import (
+    set_fields,
+    to_flag,
+    to_grants,
+    to_names,
+    to_optional_text,
+    to_text,
+    to_whole_number,
+)
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class QualifiedName:
+    """The raw three-part name of a table. Compares as Unity Catalog stores it: in lower case."""
+
+    catalog: str
+    schema: str
+    table: str
+
+    @property
+    def key(self) -> str:
+        """The name by which two spellings of the same table meet: dotted, in lower case."""
+        return str(self).lower()
+
+    @classmethod
+    def of_key(cls, key: str) -> QualifiedName:
+        """Return the table that a key is about.
+
+        Raises:
+            ValueError: it is no key.
+        """
+        parts = key.split(".")
+        if len(parts) != 3 or not all(parts) or key != key.lower():
+            raise ValueError(f"{key!r} is not catalog.schema.table in lower case")
+        return cls(*parts)
+
+    def __str__(self) -> str:
+        return f"{self.catalog}.{self.schema}.{self.table}"
+
+    def resolve(self, text: str) -> QualifiedName:
+        """Return the table that a text means beside this one: `table`, `schema.table` or the whole name.
+
+        Raises:
+            ValueError: it has more than three parts, or an empty one.
+        """
+        parts = text.split(".")
+        if len(parts) > 3 or not all(parts):
+            raise ValueError(f"{text!r} is not a table's name: write table, schema.table or the whole name")
+        return QualifiedName(*(self.catalog, self.schema)[: 3 - len(parts)], *parts)
+
+    def shortened(self, other: QualifiedName) -> str:
+        """Return the shortest text that `resolve` takes for another table."""
+        if self.catalog.lower() != other.catalog.lower():
+            return str(other)
+        return other.table if self.schema.lower() == other.schema.lower() else f"{other.schema}.{other.table}"
+
+
+@dataclass(frozen=True, slots=True)
+class SchemaName:
+    """The raw two-part name of a schema. Compares as Unity Catalog stores it: in lower case."""
+
+    catalog: str
+    schema: str
+
+    @property
+    def key(self) -> str:
+        """The name by which two spellings of the same schema meet: dotted, in lower case."""
+        return str(self).lower()
+
+    def __str__(self) -> str:
+        return f"{self.catalog}.{self.schema}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reference:
+    """A foreign key, seen from the table that it points at.
+
+    Args:
+        table: the table that has it.
+        name: the constraint's name as the catalog spells it.
+    """
+
+    table: QualifiedName
+    name: str
+
+
+@unique
+class Part(Enum):
+    """What of a table a model may be about, where somebody else owns the rest (`Table(manages=…)`)."""
+
+    COLUMNS = "columns"  # which there are, types, NOT NULL, defaults
+    COMMENTS = "comments"
+    PROPERTIES = "properties"
+    CONSTRAINTS = "constraints"  # keys and checks
+    CLUSTERING = "clustering"
+    TAGS = "tags"
+    ROW_FILTERS = "row_filters"  # the row filter and the column masks
+    GRANTS = "grants"
+    OWNER = "owner"
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class PrimaryKey:
+    """A primary key: its columns in order, and its name where one is wanted other than the derived one.
+
+    Args:
+        columns: the raw column names, in key order.
+        name: the constraint's name; None derives one from table and columns.
+        rely: lets the optimizer trust the key (Databricks); it cannot be read back.
+    """
+
+    columns: tuple[str, ...]
+    name: str | None = None
+    rely: bool = False
+
+    def __init__(self, columns: Iterable[str], name: str | None = None, rely: bool = False) -> None:
+        set_fields(
+            self,
+            columns=to_names("columns", columns),
+            name=to_optional_text(name, "name"),
+            rely=to_flag(rely, "rely"),
+        )
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class ForeignKey:
+    """A foreign key: informational, as Unity Catalog has it.
+
+    Args:
+        columns: the raw column names, in key order.
+        references: the table that they point at: `table`, `schema.table` or the whole name.
+        referenced_columns: its columns, in key order; empty for its primary key.
+        name: the constraint's name; None derives one from table and columns.
+        rely: lets the optimizer trust the key (Databricks); it cannot be read back.
+    """
+
+    columns: tuple[str, ...]
+    references: str
+    referenced_columns: tuple[str, ...] = ()
+    name: str | None = None
+    rely: bool = False
+
+    def __init__(
+        self,
+        columns: Iterable[str],
+        references: str | QualifiedName,
+        referenced_columns: Iterable[str] = (),
+        name: str | None = None,
+        rely: bool = False,
+    ) -> None:
+        set_fields(
+            self,
+            columns=to_names("columns", columns),
+            references=(
+                str(references)
+                if isinstance(references, QualifiedName)
+                else to_text(references, "references")
+            ),
+            referenced_columns=to_names("referenced_columns", referenced_columns),
+            name=to_optional_text(name, "name"),
+            rely=to_flag(rely, "rely"),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class CheckConstraint:
+    """A condition that every row has to meet; the platform enforces it.
+
+    Args:
+        name: the constraint's name.
+        expression: a SQL condition over the table's columns.
+    """
+
+    name: str
+    expression: str
+
+    def __post_init__(self) -> None:
+        set_fields(
+            self,
+            name=to_text(self.name, "name"),
+            expression=to_text(self.expression, "expression", self.name),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """A column whose values the platform counts up.
+
+    Args:
+        start: the first value.
+        step: what is added for the next; not zero.
+        always: whether nobody else may write values (ALWAYS), or may (BY DEFAULT).
+    """
+
+    start: int = 1
+    step: int = 1
+    always: bool = True
+
+    def __post_init__(self) -> None:
+        set_fields(
+            self,
+            start=to_whole_number(self.start, "start"),
+            step=to_whole_number(self.step, "step"),
+            always=to_flag(self.always, "always"),
+        )
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class ColumnMask:
+    """A function through which everybody sees a column.
+
+    Args:
+        function: its name: `catalog.schema.function`.
+        using_columns: other columns of the table that it takes after the masked one.
+    """
+
+    function: str
+    using_columns: tuple[str, ...] = ()
+
+    def __init__(self, function: str, using_columns: Iterable[str] = ()) -> None:
+        set_fields(
+            self,
+            function=to_text(function, "function"),
+            using_columns=to_names("using_columns", using_columns),
+        )
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class RowFilter:
+    """A function that decides who sees which rows.
+
+    Args:
+        function: its name: `catalog.schema.function`.
+        columns: the columns of the table that it takes.
+    """
+
+    function: str
+    columns: tuple[str, ...] = ()
+
+    def __init__(self, function: str, columns: Iterable[str] = ()) -> None:
+        set_fields(self, function=to_text(function, "function"), columns=to_names("columns", columns))
+
+
+Grants = Mapping[str, tuple[str, ...]]
+"""Privileges by principal: upper case, sorted."""
+
+ALL_PRIVILEGES = "ALL PRIVILEGES"
+_NEVER_IMPLIED = frozenset({"MANAGE", "EXTERNAL USE SCHEMA"})
+"""What `ALL PRIVILEGES` does not hold."""
+
+
+def joined_grants(one: Grants, other: Grants) -> Grants:
+    """Return the privileges that either side grants."""
+    return to_grants({name: (*one.get(name, ()), *other.get(name, ())) for name in {**one, **other}})
+
+
+def by_principal(grants: Grants) -> Mapping[str, frozenset[str]]:
+    """Return privileges by principal in lower case: principals compare without case."""
+    return {principal.lower(): frozenset(privileges) for principal, privileges in grants.items()}
+
+
+def without_implied(privileges: frozenset[str]) -> frozenset[str]:
+    """Return privileges without those that `ALL PRIVILEGES` holds, where it is one of them."""
+    return privileges & {ALL_PRIVILEGES, *_NEVER_IMPLIED} if ALL_PRIVILEGES in privileges else privileges

@@ -1,0 +1,278 @@
+"""What platforms can do: found out from a runtime's version and a catalog's class, and refused in plans."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, cast
+
+import pytest
+from pyspark.errors import PySparkException
+
+from delta_engine.actions import Action, AlignTable, TablePlan
+from delta_engine.actions.policy import Policy
+from delta_engine.aspects.aspect import RenderContext
+from delta_engine.aspects.column_comments import ColumnComment, SetColumnComments
+from delta_engine.aspects.column_renames import ColumnRename
+from delta_engine.aspects.column_tags import SetColumnTags
+from delta_engine.aspects.table_comment import SetTableComment
+from delta_engine.aspects.table_names import ASPECT as TABLE_NAME
+from delta_engine.aspects.table_names import RenameTable
+from delta_engine.aspects.table_tags import SetTableTags
+from delta_engine.aspects.tags import TagChange
+from delta_engine.backends.addressing import CatalogAddressing
+from delta_engine.backends.capabilities import (
+    DATABRICKS,
+    DATABRICKS_SPARK,
+    OPEN_SOURCE_CATALOG,
+    Capabilities,
+    ColumnsPerStatement,
+    Feature,
+    in_catalogs,
+    on_runtime,
+)
+from delta_engine.backends.spark_sessions import databricks_runtime, workspace_host
+from delta_engine.backends.sql_runner import Row
+from delta_engine.compile.planner import TablePlanner
+from delta_engine.config.settings import BackendType
+from delta_engine.errors import StatementError
+from delta_engine.execute.action_runner import ActionRunner, ApplyFailedError
+from delta_engine.models import Column, QualifiedName
+from delta_engine.orchestrate.orchestrator import Orchestrator
+from delta_engine.orchestrate.project import open_backend
+from delta_engine.validation.capability_rules import SupportedChanges
+from delta_engine.validation.rules import DEFAULT_PLAN_RULES, RuleSet
+from delta_engine.validation.validator import PlanValidator
+from tests.builders import ORDERS, orders
+from tests.capability_walks import POLICY, walk
+from tests.deployment_builders import deployment_over
+from tests.fakes.unity_catalog import FakeUnityCatalog
+from tests.golden_cases import settings_for
+from tests.statement_kinds import kinds_of
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+VARIABLE = "DATABRICKS_RUNTIME_VERSION"
+CURRENT, OLDER = ColumnsPerStatement.MANY, ColumnsPerStatement.ONE
+
+
+@pytest.mark.parametrize(
+    ("version", "columns"),
+    [
+        ("16.3", CURRENT),
+        ("16.4.x-scala2.12", CURRENT),
+        ("17.0", CURRENT),
+        ("19.x-photon-scala2.13", CURRENT),
+        ("client.1.13", CURRENT),
+        ("16.2", OLDER),
+        ("15.4.x-photon-scala2.12", OLDER),
+        ("9.1", OLDER),
+        ("16", OLDER),
+        ("", OLDER),
+        ("custom:local", OLDER),
+    ],
+)
+def test_a_runtime_takes_several_columns_since_a_version(version: str, columns: ColumnsPerStatement) -> None:
+    assert on_runtime(version).columns_per_statement is columns
+    assert replace(on_runtime(version), columns_per_statement=CURRENT) == DATABRICKS_SPARK
+
+
+class Answering:
+    """Answers every question with one version, or refuses it."""
+
+    def __init__(self, version: str | None, *, refuses: bool = False) -> None:
+        self.asked: list[str] = []
+        self._version = version
+        self._refuses = refuses
+
+    def run(self, sql: str) -> Sequence[Row]:
+        self.asked.append(sql)
+        if self._refuses:
+            raise StatementError("no such function", sql=sql, error_class="UNRESOLVED_ROUTINE")
+        return [{"version": self._version}]
+
+
+@pytest.mark.parametrize("version", ["15.4", "client.4.9"])
+def test_a_job_knows_its_runtime_without_asking(version: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(VARIABLE, version)
+    platform = Answering("17.3.x-scala2.13")
+    assert databricks_runtime(platform) == version
+    assert platform.asked == []
+
+
+@pytest.mark.parametrize(
+    ("platform", "version"),
+    [
+        (Answering("17.3.x-scala2.13"), "17.3.x-scala2.13"),
+        (Answering(None), ""),
+        (Answering(None, refuses=True), ""),
+    ],
+)
+def test_the_runtime_is_asked_from_outside(
+    platform: Answering, version: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv(VARIABLE, raising=False)
+    assert databricks_runtime(platform) == version
+    assert len(platform.asked) == 1
+
+
+@pytest.mark.parametrize(("version", "columns"), [("15.4", OLDER), ("client.4.9", CURRENT)])
+def test_the_backend_has_the_capabilities_of_its_runtime(
+    version: str, columns: ColumnsPerStatement, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("DATABRICKS_HOST", "DATABRICKS_TOKEN"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv(VARIABLE, version)
+    monkeypatch.setenv("DATABRICKS_CONFIG_FILE", str(tmp_path / "none"))
+    settings = replace(settings_for(tmp_path, yaml="none.yml"), backend=BackendType.DATABRICKS)
+    session = SimpleNamespace(conf=Conf({WORKSPACE_URL: "adb-1.azuredatabricks.net"}))  # runs no statement
+    backend = open_backend(settings, cast("SparkSession", session))
+    assert backend.host == "https://adb-1.azuredatabricks.net"
+    assert backend.capabilities.columns_per_statement is columns
+    assert backend.platform_version() == f"databricks runtime {version}"
+
+
+@dataclass(frozen=True)
+class Conf:
+    """The settings of a session."""
+
+    settings: Mapping[str, str]
+
+    def get(self, key: str, default: str | None = None) -> str | None:
+        if key not in self.settings and default is None:
+            raise PySparkException(f"[CONFIG_NOT_AVAILABLE] {key}")
+        return self.settings.get(key, default)
+
+
+class RefusingConf:
+    """The settings of a session that shows none."""
+
+    def get(self, key: str, default: str | None = None) -> str | None:
+        raise PySparkException(f"[CONFIG_NOT_AVAILABLE] {key}")
+
+
+WORKSPACE_URL = "spark.databricks.workspaceUrl"
+
+
+@pytest.mark.parametrize(
+    ("conf", "variable", "host"),
+    [
+        (Conf({WORKSPACE_URL: "adb-1.azuredatabricks.net"}), "", "https://adb-1.azuredatabricks.net"),
+        (Conf({}), "https://dbc-2.cloud.databricks.com/", "https://dbc-2.cloud.databricks.com"),
+        (RefusingConf(), "dbc-2.cloud.databricks.com", "https://dbc-2.cloud.databricks.com"),
+        (RefusingConf(), "", ""),
+    ],
+)
+def test_the_host_is_that_of_the_session(
+    conf: object, variable: str, host: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DATABRICKS_HOST", variable)
+    assert workspace_host(cast("SparkSession", SimpleNamespace(conf=conf))) == host
+
+
+class OlderUnityCatalog(FakeUnityCatalog):
+    """Parses one column per ALTER COLUMN, as runtimes before 16.3 do."""
+
+    def run(self, sql: str) -> Sequence[Row]:
+        if sql.startswith("ALTER TABLE") and "several columns" in kinds_of(sql)[0]:
+            raise StatementError("Syntax error at or near ','", sql=sql, error_class="PARSE_SYNTAX_ERROR")
+        return super().run(sql)
+
+
+def test_an_older_runtime_gets_a_column_per_statement(tmp_path: Path) -> None:
+    catalog = OlderUnityCatalog(schemas=["dev.silver"])
+
+    def engine(capabilities: Capabilities) -> Orchestrator:
+        return Orchestrator(
+            reader=catalog,
+            action_runner=ActionRunner(catalog, CatalogAddressing(), capabilities),
+            deployment=deployment_over(tmp_path),
+        )
+
+    engine(DATABRICKS).sync_tables([orders(Column("a", "int"), Column("b", "int"))])
+    wanted = [orders(Column("a", "bigint", comment="A"), Column("b", "bigint", comment="B"))]
+    with pytest.raises(ApplyFailedError):
+        engine(DATABRICKS).sync_tables(wanted)
+    assert engine(on_runtime("15.4")).sync_tables(wanted)
+    assert not engine(on_runtime("15.4")).preview(wanted).plan
+
+
+@pytest.mark.parametrize(
+    "feature",
+    [Feature.COMMENTS, Feature.DEFAULTS, Feature.NESTED_FIELDS, Feature.NOT_NULL, Feature.TYPE_WIDENING],
+    ids=lambda feature: feature.name,
+)
+def test_what_alters_columns_is_walked_on_an_older_runtime(feature: Feature, tmp_path: Path) -> None:
+    catalog = OlderUnityCatalog()
+    engine = Orchestrator(
+        reader=catalog,
+        action_runner=ActionRunner(catalog, CatalogAddressing(), on_runtime("16.2")),
+        planner=TablePlanner(POLICY),
+        validator=PlanValidator(POLICY),
+        deployment=deployment_over(tmp_path),
+    )
+    walk(engine, feature)
+
+
+TABLE_COMMENT = SetTableComment("Orders", "")
+STREAMING_CHANGES: tuple[Action, ...] = (
+    SetColumnComments((ColumnComment("id", "ID", ""),)),
+    SetTableTags((TagChange("team", "sales", None),)),
+    SetColumnTags("id", (TagChange("pii", "no", None),)),
+)
+
+
+def refusals(capabilities: Capabilities, *actions: Action, is_streaming: bool = False) -> list[str]:
+    """Return why a plan that does something to dev.silver.orders is refused."""
+    plan = TablePlan(align_tables=(AlignTable(ORDERS, actions, is_streaming=is_streaming),))
+    return list(map(str, SupportedChanges(capabilities).check(plan, Policy())))
+
+
+@pytest.mark.parametrize("change", STREAMING_CHANGES, ids=lambda change: type(change).__name__)
+def test_a_streaming_table_is_altered_by_databricks_sql_alone(change: Action) -> None:
+    assert refusals(DATABRICKS_SPARK, TABLE_COMMENT, change, is_streaming=True) == [
+        "table dev.silver.orders: tags or column comments of a streaming table would change, which the backend "
+        "databricks cannot do: ALTER STREAMING TABLE is a statement of Databricks SQL alone, which "
+        "`databricks-warehouse` runs. Use `backend: {type: databricks-warehouse}` in this environment, or leave tags "
+        "and column comments to the pipeline that makes the table."
+    ]
+    assert refusals(DATABRICKS, TABLE_COMMENT, change, is_streaming=True) == []
+    assert refusals(DATABRICKS_SPARK, TABLE_COMMENT, is_streaming=True) == []
+    assert refusals(DATABRICKS_SPARK, TABLE_COMMENT, change) == []
+
+
+CONNECTOR = in_catalogs(
+    {"Dev": "io.unitycatalog.spark.UCSingleCatalog", "other": "org.apache.iceberg.spark.SparkCatalog"}
+)
+
+
+def test_a_known_catalog_refuses_renames_in_the_plan() -> None:
+    assert refusals(CONNECTOR, ColumnRename("a", "b", ("s", "element"))) == [
+        "table dev.silver.orders, column s.element.b: it would be renamed, which the backend oss with names: catalog "
+        "cannot do: open-source Unity Catalog does not rename columns yet. Keep the former name in the model."
+    ]
+    (refusal,) = refusals(CONNECTOR, RenameTable(ORDERS, QualifiedName("dev", "silver", "order")))
+    assert "open-source Unity Catalog does not rename tables yet" in refusal
+    assert refusals(OPEN_SOURCE_CATALOG, ColumnRename("a", "b")) == []
+    elsewhere = in_catalogs({"other": "io.unitycatalog.spark.UCSingleCatalog"})
+    assert refusals(elsewhere, ColumnRename("a", "b")) == []
+
+
+def test_the_opened_platform_says_what_its_rule_refuses() -> None:
+    rules = RuleSet(models=(), plans=(*DEFAULT_PLAN_RULES, SupportedChanges(OPEN_SOURCE_CATALOG)))
+    assert rules.on(CONNECTOR).plans == (*DEFAULT_PLAN_RULES, SupportedChanges(CONNECTOR))
+
+
+@pytest.mark.parametrize(
+    ("capabilities", "target"),
+    [(DATABRICKS, "`dev`.`silver`.`orders`"), (OPEN_SOURCE_CATALOG, "`silver`.`orders`")],
+)
+def test_spark_renames_tables_within_their_catalog(capabilities: Capabilities, target: str) -> None:
+    rename = RenameTable(ORDERS, QualifiedName("dev", "silver", "order"))
+    context = RenderContext(ORDERS, CatalogAddressing(), capabilities)
+    assert [*TABLE_NAME.render([rename], context)] == [
+        f"ALTER TABLE `dev`.`silver`.`order` RENAME TO {target}"
+    ]

@@ -1,0 +1,268 @@
+"""What platforms mean by a refusal."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypedDict
+
+import pytest
+
+from delta_engine.backends import error_conditions
+from delta_engine.backends.error_conditions import (
+    Transience,
+    is_class_conflict,
+    is_conflict,
+    is_forbidden,
+    is_missing_catalog,
+    is_missing_class,
+    is_missing_table,
+    is_unreachable,
+    statement_error,
+    transience,
+)
+from delta_engine.backends.retries import PATIENCE_SECONDS
+from delta_engine.errors import StatementError
+from tests.error_forms import FORMS
+
+
+def refusal(condition: str | None) -> StatementError:
+    return StatementError("DELTA_METADATA_CHANGED, says the message", sql="ALTER", error_class=condition)
+
+
+@pytest.mark.parametrize(
+    ("condition", "expected"),
+    [
+        ("DELTA_METADATA_CHANGED", Transience.CONFLICT),
+        ("DELTA_PROTOCOL_CHANGED.CONFLICTING_COMMIT", Transience.CONFLICT),
+        ("DELTA_CONCURRENT_APPEND.WHOLE_TABLE_READ", Transience.CONFLICT),
+        ("DELTA_CONCURRENT_WRITE", Transience.CONFLICT),
+        ("DELTA_MAX_COMMIT_RETRIES_EXCEEDED", Transience.CONFLICT),
+        ("RESOURCE_EXHAUSTED", Transience.THROTTLED),
+        ("TEMPORARILY_UNAVAILABLE", Transience.UNAVAILABLE),
+        ("SERVICE_UNDER_MAINTENANCE", Transience.UNAVAILABLE),
+        ("TABLE_OR_VIEW_ALREADY_EXISTS", None),
+        ("DELTA_POST_COMMIT_HOOK_FAILED", None),  # it is committed
+        ("DEADLINE_EXCEEDED", None),  # nobody knows whether it is
+        ("INTERNAL_ERROR", None),
+        (None, None),
+    ],
+)
+def test_what_may_pass_in_a_while_is_known_by_its_condition(
+    condition: str | None, expected: Transience | None
+) -> None:
+    assert transience(refusal(condition)) is expected
+
+
+def test_a_table_is_looked_at_where_a_statement_may_be_done_or_not_needed_any_more() -> None:
+    assert [one for one in Transience if one.needs_look] == [Transience.UNAVAILABLE, Transience.CONFLICT]
+
+
+def test_a_race_to_create_is_a_conflict_and_not_transient() -> None:
+    assert is_conflict(refusal("DELTA_TABLE_ALREADY_EXISTS"))
+    assert is_conflict(refusal("DELTA_METADATA_CHANGED"))
+    assert not is_conflict(refusal(None))
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("condition", [None, ""])
+def test_the_condition_is_read_off_each_form(form: str, condition: str | None) -> None:
+    text = FORMS[form]("PERMISSION_DENIED", "User does not have CREATE TABLE on Schema 'dev.ops'.")
+    error = statement_error(text, sql="CREATE", condition=condition)
+    assert (error.error_class, error.message, error.is_outcome_unknown) == ("PERMISSION_DENIED", text, False)
+    assert is_forbidden(error)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_what_may_pass_in_a_while_is_known_in_each_form(form: str) -> None:
+    def found(condition: str) -> Transience | None:
+        return transience(statement_error(FORMS[form](condition, "Try again."), sql="ALTER"))
+
+    assert found("REQUEST_LIMIT_EXCEEDED") is Transience.THROTTLED
+    assert found("TEMPORARILY_UNAVAILABLE") is Transience.UNAVAILABLE
+    assert found("DELTA_METADATA_CHANGED") is Transience.CONFLICT
+
+
+class DataOfRefusals(TypedDict, total=False):
+    """What a platform tells of a refusal besides its words."""
+
+    condition: str
+    code: str
+
+
+STACK = "\n\tat org.apache.spark.sql.catalyst.A.b(A.scala:1)\n\tat java.base/java.lang.Thread.run(Thread.java:840)\n"
+PY4J = "An error occurred while calling o91.sql.\n: "
+
+
+@pytest.mark.parametrize(
+    ("text", "condition", "state"),
+    [
+        (
+            "[DELTA_CONCURRENT_APPEND.ROW_LEVEL_CHANGES] no SQLSTATE: 2D521",
+            "DELTA_CONCURRENT_APPEND.ROW_LEVEL_CHANGES",
+            "2D521",
+        ),
+        (
+            "[RequestId=1 ErrorClass=INVALID_PARAMETER_VALUE.CANNOT_DROP_TAGGED_COLUMN] no",
+            "INVALID_PARAMETER_VALUE.CANNOT_DROP_TAGGED_COLUMN",
+            None,
+        ),
+        (
+            "com.databricks.ServiceException: RESOURCE_EXHAUSTED: Too many requests",
+            "RESOURCE_EXHAUSTED",
+            None,
+        ),
+        (
+            "org.apache.HiveSQLException: Error running query: com.databricks.A: [ErrorClass=TABLE_DOES_NOT_EXIST] no",
+            "TABLE_DOES_NOT_EXIST",
+            None,
+        ),
+        (
+            f"{PY4J}com.databricks.acl.UnauthorizedAccessException: PERMISSION_DENIED: no{STACK}",
+            "PERMISSION_DENIED",
+            None,
+        ),
+        ("com.databricks.acl.UnauthorizedAccessException: no", "PERMISSION_DENIED", None),
+        (
+            'io.unitycatalog.client.ApiException: call failed with: 403 - {"error_code":"PERMISSION_DENIED"}',
+            "PERMISSION_DENIED",
+            None,
+        ),
+        (
+            "io.unitycatalog.client.ApiException: listTables call failed with: 429 - wait",
+            "TOO_MANY_REQUESTS",
+            None,
+        ),
+        ("429 Client Error: Too Many Requests for url", "TOO_MANY_REQUESTS", None),
+        ("HTTP 503: wait", "SERVICE_UNAVAILABLE", None),
+        ("java.lang.NoSuchFieldError: no", None, None),
+        ("A comment says PERMISSION_DENIED: [NOT_THIS] no", None, None),
+        ("", None, None),
+    ],
+)
+def test_conditions_and_states_are_read_off_the_words(
+    text: str, condition: str | None, state: str | None
+) -> None:
+    error = statement_error(text, sql="S")
+    assert (error.error_class, error.sql_state) == (condition, state)
+
+
+def test_the_form_of_the_service_stands_first_and_not_in_the_words_of_users() -> None:
+    words = "tag '[x ErrorClass=TABLE_DOES_NOT_EXIST]' is not yours"
+    denied = statement_error(f"(a.b.UnauthorizedAccessException) PERMISSION_DENIED: {words}", sql="S")
+    assert (denied.error_class, is_missing_table(denied), is_forbidden(denied)) == (
+        "PERMISSION_DENIED",
+        False,
+        True,
+    )
+    assert statement_error(words, sql="S", code="BAD_REQUEST").error_class == "BAD_REQUEST"
+    for prefix in ("", "a.b.ServiceException: ", "Error running query: ", "SparkException: (a.b.X) "):
+        text = f"{prefix}[RequestId=1 ErrorClass=TABLE_DOES_NOT_EXIST.RPC] no"
+        assert is_missing_table(statement_error(text, sql="S"))
+
+
+@pytest.mark.parametrize(
+    ("text", "state"),
+    [
+        ("[DELTA_Y] no comment 'SQLSTATE: 42501' SQLSTATE: 22000", "22000"),
+        ("[DELTA_Y] no SQLSTATE: 42501 in it. SQLSTATE: 22000", "22000"),
+        ("[DELTA_Y] no SQLSTATE: 22000\n== SQL ==\nCOMMENT ON TABLE t IS 'SQLSTATE: 42501'", "22000"),
+        ("[DELTA_Y] no comment 'SQLSTATE: 42501'", None),
+        ("[DELTA_Y] can't use `it's`. SQLSTATE: 22000 (line 1, pos 2)", "22000"),
+    ],
+)
+def test_the_last_sql_state_that_no_user_wrote_counts(text: str, state: str | None) -> None:
+    assert statement_error(text, sql="S").sql_state == state
+
+
+def test_what_comes_as_data_counts_before_the_words_unless_it_says_little() -> None:
+    def condition(given: str, words: str) -> str | None:
+        return statement_error(words, sql="S", condition=given).error_class
+
+    assert condition("A.B", "[C] no") == "A.B"
+    assert condition("INTERNAL_ERROR", "[RequestId=1 ErrorClass=C] no") == "C"
+    assert condition("_LEGACY_ERROR_TEMP_1234", "no") == "_LEGACY_ERROR_TEMP_1234"
+    assert statement_error("no", sql="S", code="BAD_REQUEST").error_class == "BAD_REQUEST"
+    assert statement_error("[C] no", sql="S", code="BAD_REQUEST").error_class == "C"
+
+
+@pytest.mark.parametrize(
+    ("text", "data", "condition"),
+    [
+        (
+            "Failed to list by partition pruning predicates: (status = 503)",
+            {"condition": "_LEGACY_ERROR_TEMP_1205"},
+            "_LEGACY_ERROR_TEMP_1205",
+        ),
+        ("Failed to list by predicates: (status = 503)", {}, None),
+        ("Cannot set comment 'sent again after HTTP 429' on t", {"code": "BAD_REQUEST"}, "BAD_REQUEST"),
+        ("Tag value 'HTTP 403' is not allowed", {"code": "BAD_REQUEST"}, "BAD_REQUEST"),
+        ("No HTTP 503 without quotes", {"code": "BAD_REQUEST"}, "BAD_REQUEST"),
+        ("Cannot set comment 'sent again after HTTP 429' on t", {}, None),
+        ("Cannot set comment 'it''s HTTP 429, isn't it' on t", {}, None),
+        ("Cannot set comment 'sent again after HTTP 429 and cut", {}, None),
+        ('Cannot set comment "HTTP 429" on `HTTP 503`', {}, None),
+        ("No.\n== SQL (line 1, position 1) ==\nALTER TABLE t -- HTTP 429\n^^^", {}, None),
+        ("The users' server can't answer: HTTP 429", {}, "TOO_MANY_REQUESTS"),
+        ("Can't reach 'dev': HTTP status 503", {}, "SERVICE_UNAVAILABLE"),
+        ("Answered with status code: 503", {}, "SERVICE_UNAVAILABLE"),
+        ("""Comment 'x: {"error_code": "PERMISSION_DENIED"}' is too long""", {}, None),
+        ("""call failed with: 403 - {"message": "no 'x'", "error_code": "A_B"}""", {}, "A_B"),
+        (
+            """java.io.IOException: failed: 403 - {"error_code": "PERMISSION_DENIED"}""",
+            {"condition": "_LEGACY_ERROR_TEMP_1205"},
+            "PERMISSION_DENIED",
+        ),
+    ],
+)
+def test_words_of_users_are_no_conditions(text: str, data: DataOfRefusals, condition: str | None) -> None:
+    assert statement_error(text, sql="S", **data).error_class == condition
+
+
+def test_the_cause_that_has_the_condition_is_shown() -> None:
+    error = statement_error(
+        f"{PY4J}org.apache.spark.SparkException: Job aborted.{STACK}Caused by: java.io.IOException: lost{STACK}"
+        f"Caused by: a.UnauthorizedAccessException: PERMISSION_DENIED: no USE SCHEMA{STACK}\t... 3 more\n",
+        sql="S",
+    )
+    assert error.error_class == "PERMISSION_DENIED"
+    assert error.message == (
+        "org.apache.spark.SparkException: Job aborted "
+        "(caused by a.UnauthorizedAccessException: PERMISSION_DENIED: no USE SCHEMA)"
+    )
+
+
+@pytest.mark.parametrize(
+    ("cause", "is_kind"),
+    [
+        ("java.lang.ClassNotFoundException: io.unitycatalog.spark.UCSingleCatalog", is_missing_class),
+        ("java.lang.NoSuchFieldError: Class X does not have member field 'Y'", is_class_conflict),
+        ("java.net.ConnectException: Connection refused", is_unreachable),
+        ("java.io.IOException: listSchemas failed (HTTP 0)", is_unreachable),
+        ("org.apache.spark.SparkException: [CATALOG_NOT_FOUND] no SQLSTATE: 42P08", is_missing_catalog),
+    ],
+)
+def test_kinds_of_java_exceptions_are_known_alone_and_as_causes(
+    cause: str, is_kind: Callable[[StatementError], bool]
+) -> None:
+    for text in (f"{PY4J}{cause}{STACK}", f"{PY4J}a.b.SparkException: no{STACK}Caused by: {cause}{STACK}"):
+        error = statement_error(text, sql="S")
+        kinds = [is_missing_class, is_class_conflict, is_unreachable, is_missing_catalog, is_forbidden]
+        assert [kind for kind in kinds if kind(error)] == [is_kind]
+        assert cause in error.first_line
+
+
+def test_a_sql_state_tells_of_a_missing_right_where_the_condition_is_new() -> None:
+    assert is_forbidden(statement_error("[SOME_NEW_CONDITION] no SQLSTATE: 42501", sql="S"))
+
+
+def test_the_documentation_names_what_is_tried_again_and_for_how_long() -> None:
+    page = (Path(__file__).parents[3] / "docs" / "running.md").read_text("utf-8")
+    conditions = (
+        *error_conditions._COMMIT_CONFLICTS,
+        *error_conditions._THROTTLED,
+        *error_conditions._UNAVAILABLE,
+    )
+    assert [condition for condition in conditions if f"`{condition}" not in page] == []
+    for seconds in PATIENCE_SECONDS.values():
+        assert f"{seconds / 60:.0f} minutes" in page

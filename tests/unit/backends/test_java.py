@@ -1,0 +1,57 @@
+"""A JAVA_HOME without Java is named as the reason, before Spark is started and by the setup."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from delta_engine.backends.local_jars import java
+from delta_engine.errors import MissingDependencyError
+from tests.commandline import CommandLine
+
+SETUP = Path(__file__).parents[3] / "scripts" / "setup.sh"
+
+
+def test_a_java_home_without_java_is_named(
+    project: Path, delta_engine: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("JAVA_HOME", str(project / "jdk"))
+    result = delta_engine("-e", "local", "plan")
+    assert (result.code, result.stdout) == (1, "")
+    assert result.stderr == (
+        f"failed: JAVA_HOME is {project / 'jdk'}, and {project / 'jdk' / 'bin' / 'java'} is not a program: "
+        "set JAVA_HOME to a JDK 17, or unset it to use the java on PATH\n"
+    )
+
+
+def test_without_any_java_the_way_to_one_is_shown(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(MissingDependencyError, match="none was found: install a JDK 17"):
+        java()
+
+
+def test_the_java_of_java_home_comes_first(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    program = tmp_path / "bin" / "java"
+    program.parent.mkdir()
+    program.touch(0o755)
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    assert java() == str(program)
+
+
+def test_the_setup_names_a_java_home_without_java(tmp_path: Path) -> None:
+    (tmp_path / "scripts").mkdir()
+    script = shutil.copy(SETUP, tmp_path / "scripts")
+    done = subprocess.run(
+        ["sh", script],
+        env={**os.environ, "JAVA_HOME": "/nowhere"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 1
+    assert done.stderr.startswith("setup: JAVA_HOME is /nowhere, and /nowhere/bin/java is not a program: ")

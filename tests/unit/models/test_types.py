@@ -1,0 +1,197 @@
+"""Types: one canonical form from SQL text, pyspark and schema JSON."""
+
+from __future__ import annotations
+
+import pytest
+
+from delta_engine.models.types import (
+    ArrayType,
+    AtomicType,
+    CharacterType,
+    DecimalType,
+    MapType,
+    StructField,
+    StructType,
+    UnsupportedType,
+    data_type_from_spark_json,
+    first_unsupported,
+    is_same_type,
+    parse_data_type,
+    to_data_type,
+)
+from delta_engine.sql import sql_data_type
+
+CANONICAL = [
+    "boolean",
+    "tinyint",
+    "smallint",
+    "int",
+    "bigint",
+    "float",
+    "double",
+    "decimal(18,2)",
+    "string",
+    "char(3)",
+    "varchar(40)",
+    "binary",
+    "date",
+    "timestamp",
+    "timestamp_ntz",
+    "variant",
+    "void",
+    "array<string>",
+    "map<string,array<decimal(3,1)>>",
+    "struct<`a`: int, `b`: array<string>>",
+    "struct<`a`: int NOT NULL COMMENT 'it\\'s $\\{x}', `b c`: map<string,struct<`d`: varchar(3)>>>",
+]
+
+
+@pytest.mark.parametrize("text", CANONICAL)
+def test_a_type_survives_being_spelled_and_parsed(text: str) -> None:
+    assert sql_data_type(parse_data_type(text)) == text
+
+
+@pytest.mark.parametrize(
+    ("alias", "canonical"),
+    [
+        ("long", "bigint"),
+        ("INTEGER", "int"),
+        ("short", "smallint"),
+        ("byte", "tinyint"),
+        ("real", "float"),
+        ("dec", "decimal(10,0)"),
+        ("numeric(7)", "decimal(7,0)"),
+        ("DECIMAL( 18 , 2 )", "decimal(18,2)"),
+        ("timestamp_ltz", "timestamp"),
+        ("struct<a int, b string>", "struct<`a`: int, `b`: string>"),
+    ],
+)
+def test_spellings_of_one_type_are_one_type(alias: str, canonical: str) -> None:
+    assert parse_data_type(alias) == parse_data_type(canonical)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "foo",
+        "array<foo>",
+        "int; drop table x",
+        "int, b int",
+        "int) --",
+        "int -- x",
+        "int /* c */",
+        "int not null",
+        "int default 5",
+        "int comment 'x'",
+        "int generated always as (1)",
+        "string collate utf8_lcase",
+        "array<string collate utf8_lcase>",
+        "string(10)",
+        "char",
+        "varchar",
+        "varchar(0)",
+        "array<int",
+        "map<int>",
+        "struct<>",
+        "struct<a.b:int>",
+        "struct<a:int,A:int>",
+        "struct<a: int default 1>",
+        "decimal(39,2)",
+        "decimal(3,4)",
+        "decimal(1,2,3)",
+        "interval day to second",
+        "geometry(4326)",
+        "geography(4326)",
+        "time",
+        "timestamp(3)",
+        "object",
+        "uuid",
+        "array<" * 500 + "int" + ">" * 500,
+    ],
+)
+def test_what_delta_cannot_store_is_unsupported(text: str) -> None:
+    found = first_unsupported(parse_data_type(text))
+    assert found is not None
+    assert found.reason
+
+
+def test_spark_json_of_nested_types() -> None:
+    value = {
+        "type": "struct",
+        "fields": [
+            {"name": "a", "type": "integer", "nullable": False, "metadata": {"comment": "n"}},
+            {
+                "name": "b",
+                "type": {"type": "array", "elementType": "string", "containsNull": True},
+                "nullable": True,
+                "metadata": {},
+            },
+            {
+                "name": "c",
+                "type": {"type": "map", "keyType": "string", "valueType": "decimal(3,1)"},
+                "nullable": True,
+            },
+        ],
+    }
+    assert data_type_from_spark_json(value) == StructType(
+        (
+            StructField("a", AtomicType("int"), is_nullable=False, comment="n"),
+            StructField("b", ArrayType(AtomicType("string"))),
+            StructField("c", MapType(AtomicType("string"), DecimalType(3, 1))),
+        )
+    )
+
+
+def test_char_and_varchar_come_from_the_field_metadata() -> None:
+    key = "__CHAR_VARCHAR_TYPE_STRING"
+    assert data_type_from_spark_json("string", {key: "char(3)"}) == CharacterType("char", 3)
+    nested = {"type": "array", "elementType": "string", "containsNull": True}
+    assert data_type_from_spark_json(nested, {key: "array<varchar(5)>"}) == ArrayType(
+        CharacterType("varchar", 5)
+    )
+    mapped = {"type": "map", "keyType": "string", "valueType": "string"}
+    assert data_type_from_spark_json(mapped, {key: "map<string,varchar(5)>"}) == MapType(
+        AtomicType("string"), CharacterType("varchar", 5)
+    )
+    struct = {
+        "type": "struct",
+        "fields": [{"name": "a", "type": "string", "nullable": False, "metadata": {"comment": "x"}}],
+    }
+    assert data_type_from_spark_json(struct, {key: "struct<a:char(2)>"}) == StructType(
+        (StructField("a", CharacterType("char", 2), is_nullable=False, comment="x"),)
+    )
+    unreadable = data_type_from_spark_json(struct, {key: "struct<a b:char(2)>"})
+    assert isinstance(unreadable, UnsupportedType)
+
+
+@pytest.mark.parametrize(
+    ("value", "metadata"),
+    [
+        ("string", {"__COLLATIONS": {"a": "icu.UNICODE_CI"}}),
+        ("interval day to second", {}),
+        ({"type": "udt", "class": "x"}, {}),
+        ({"type": "struct", "fields": []}, {}),
+        (7, {}),
+    ],
+)
+def test_unreadable_schema_json_is_unsupported(value: object, metadata: dict[str, object]) -> None:
+    assert isinstance(data_type_from_spark_json(value, metadata), UnsupportedType)
+
+
+def test_struct_fields_compare_without_case() -> None:
+    assert is_same_type(
+        parse_data_type("array<struct<A: map<string, struct<B: int>>>>"),
+        parse_data_type("array<struct<a: map<string, struct<b: int>>>>"),
+    )
+    assert not is_same_type(parse_data_type("struct<a: int>"), parse_data_type("struct<a: bigint>"))
+
+
+def test_a_value_that_is_no_type_is_a_type_error() -> None:
+    with pytest.raises(TypeError, match="not 7"):
+        to_data_type(7)  # type: ignore[arg-type]  # as a caller without types might
+
+
+def test_an_unsupported_type_has_no_sql() -> None:
+    with pytest.raises(ValueError, match="no SQL"):
+        sql_data_type(UnsupportedType("foo", "no such SQL type"))
