@@ -1,0 +1,217 @@
+"""What the main commands print, whole: a day in the life of a project, frozen as text.
+
+`pytest tests/unit/cli/test_transcripts.py --rewrite-golden` writes what is found; read the diff before committing.
+"""
+
+from __future__ import annotations
+
+import re
+import socket
+from pathlib import Path
+
+import pytest
+
+from delta_engine.cli import commands, import_commands, state_commands
+from delta_engine.orchestrate.backend import Backend, databricks_backend
+from tests.commandline import CommandLine
+from tests.conformance_platform import ConformancePlatform
+from tests.fakes.unity_catalog import FakeUnityCatalog
+
+FOLDER = Path(__file__).parents[2] / "golden_transcripts"
+
+CONFIG = """\
+environment: dev
+backend: {type: databricks}
+state_backend: {type: local, local: {path: state}}
+variables: {catalog: dev}
+models: {yaml: ["conf/models/*.yml"]}
+policy: {create_schemas: true}
+apply: {parallelism: 1}
+"""
+
+MODELS = """\
+schemas:
+  - catalog: ${catalog}
+    name: silver
+    comment: Cleaned data
+    tags: {layer: silver}
+    grants: {analysts: [USE SCHEMA]}
+tables:
+  - catalog: ${catalog}
+    schema: silver
+    name: customers
+    columns:
+      - {name: id, type: bigint, nullable: false}
+      - {name: email, type: string, tags: {pii: "yes"}}
+    primary_key: [id]
+    owner: sales-team
+    grants: {analysts: [SELECT]}
+  - catalog: ${catalog}
+    schema: silver
+    name: orders
+    comment: It's an `order`
+    columns:
+      - {name: id, type: bigint, nullable: false, comment: Order ID}
+      - {name: customer_id, type: bigint}
+      - {name: amount, type: "decimal(18,2)", comment: Order total}
+      - {name: placed, type: date}
+    properties: {delta.autoOptimize.optimizeWrite: "true"}
+    primary_key: [id]
+    foreign_keys:
+      - {columns: [customer_id], references: "${catalog}.silver.customers"}
+    checks: {positive: amount > 0}
+    cluster_by: [placed]
+    tags: {domain: sales}
+"""
+
+CHANGED = (
+    MODELS.replace("comment: Order total", "comment: Total in euros")
+    .replace('type: "decimal(18,2)"', 'type: "decimal(20,2)"')
+    .replace(
+        "      - {name: placed, type: date}\n",
+        "      - {name: placed, type: date}\n      - {name: note, type: string}\n",
+    )
+    .replace("tags: {domain: sales}", "tags: {domain: orders}")
+)
+
+BY_HAND = (
+    "COMMENT ON TABLE `dev`.`silver`.`orders` IS 'changed'",
+    "ALTER TABLE `dev`.`silver`.`customers` ADD COLUMNS (`extra` INT)",
+    "ALTER TABLE `dev`.`silver`.`orders` DROP CONSTRAINT `positive`",
+    "ALTER SCHEMA `dev`.`silver` SET TAGS ('layer' = 'gold')",
+    "CREATE TABLE `dev`.`silver`.`stranger` (`a` INT) USING delta",
+)
+
+SCRUBBED = (
+    (re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d+)?)?( UTC|Z|\+00:00)?"), "<time>"),
+    (re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"), "<uuid>"),
+    (re.compile(r"sha256:[0-9a-f]{64}"), "<checksum>"),
+    (re.compile(r"\b\d+(\.\d+)? s\b"), "<seconds>"),
+    (re.compile(r"\b[0-9a-f]{32}\b"), "<id>"),
+    (re.compile(r"\"seconds\": [\d.]+"), '"seconds": <seconds>'),
+)
+
+
+@pytest.fixture
+def platform(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ConformancePlatform:
+    """Work in the project, over Unity Catalog in memory."""
+    platform = ConformancePlatform(FakeUnityCatalog(["dev.bronze"]))
+    (tmp_path / "conf" / "models").mkdir(parents=True)
+    (tmp_path / "conf" / "dev.yml").write_text(CONFIG)
+    (tmp_path / "conf" / "models" / "silver.yml").write_text(MODELS)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "100")
+
+    def opened(*_arguments: object, **_options: object) -> Backend:
+        return databricks_backend(platform)
+
+    for module in (commands, import_commands, state_commands):
+        monkeypatch.setattr(module, "open_backend", opened)
+    return platform
+
+
+class Recorder:
+    """Runs commands and keeps what they printed, without what differs from run to run."""
+
+    def __init__(self, delta_engine: CommandLine, folder: Path) -> None:
+        self._delta_engine = delta_engine
+        self._folder = folder
+        self.text = ""
+
+    def __call__(self, *arguments: str) -> None:
+        done = self._delta_engine("-e", "dev", *arguments)
+        self.text += f"$ delta-engine -e dev {' '.join(arguments)}\n"
+        for stream, text in (("", done.stdout), ("! ", done.stderr)):
+            self.text += "".join(f"{stream}{line}\n" for line in self._scrubbed(text).splitlines())
+        self.text += f"[{done.code}]\n\n"
+
+    def _scrubbed(self, text: str) -> str:
+        text = text.replace(str(self._folder), "<project>").replace(socket.gethostname(), "<host>")
+        for pattern, name in SCRUBBED:
+            text = pattern.sub(name, text)
+        return text
+
+
+def compare(name: str, text: str, request: pytest.FixtureRequest) -> None:
+    """Hold a transcript against the frozen one."""
+    path = FOLDER / f"{name}.txt"
+    if request.config.getoption("--rewrite-golden"):
+        path.write_text(text, "utf-8")
+    assert text == path.read_text("utf-8")
+
+
+def test_a_first_sync_and_a_change(
+    platform: ConformancePlatform,
+    delta_engine: CommandLine,
+    tmp_path: Path,
+    request: pytest.FixtureRequest,
+) -> None:
+    run = Recorder(delta_engine, tmp_path)
+    run("validate")
+    run("plan")
+    run("plan", "--sql")
+    run("drift")
+    run("sync")
+    run("sync", "--yes")
+    run("sync", "--yes")
+    run("plan", "--detailed-exitcode")
+    (tmp_path / "conf" / "models" / "silver.yml").write_text(CHANGED)
+    run("plan", "--json")
+    run("plan", "--markdown")
+    run("plan", "--sql", "--out", "plan.json")
+    run("apply", "plan.json", "--yes")
+    run("apply", "plan.json", "--yes")
+    run("sync", "--json", "--yes")
+    run("state", "show")
+    run("state", "list")
+    run("state", "diff")
+    compare("sync", run.text, request)
+
+
+def test_drift_found_refused_reverted_and_accepted(
+    platform: ConformancePlatform,
+    delta_engine: CommandLine,
+    tmp_path: Path,
+    request: pytest.FixtureRequest,
+) -> None:
+    run = Recorder(delta_engine, tmp_path)
+    run("sync", "--yes")
+    for sql in BY_HAND:
+        platform.run(sql)
+    run("plan")
+    run("sync", "--yes")
+    run("drift")
+    run("drift", "--json", "--fail-on", "high")
+    run("drift", "--accept", "-t", "dev.silver.customers", "--yes")
+    run("drift", "--revert", "--yes")
+    run("drift")
+    run("import", "dev.silver.stranger")
+    run("state", "list")
+    run.text += (tmp_path / "conf" / "models" / "silver.yml").read_text()
+    compare("drift", run.text, request)
+
+
+def test_refusals(
+    platform: ConformancePlatform,
+    delta_engine: CommandLine,
+    tmp_path: Path,
+    request: pytest.FixtureRequest,
+) -> None:
+    run = Recorder(delta_engine, tmp_path)
+    models = tmp_path / "conf" / "models" / "silver.yml"
+    run("sync", "--yes")
+    for before, after in (
+        ('      - {name: email, type: string, tags: {pii: "yes"}}\n', ""),
+        ("type: date", "type: int"),
+        ("primary_key: [id]", "primary_key: [ids]"),
+        ("comment: Cleaned data", "coment: Cleaned data"),
+        ("cluster_by: [placed]", "partitioned_by: [placed]"),
+    ):
+        models.write_text(MODELS.replace(before, after))
+        run("plan")
+        run("sync", "--yes")
+    models.write_text(MODELS)
+    run("apply", "missing.json")
+    run("state", "rm", "table.dev.silver.nothing", "--yes")
+    run("import", "dev.nowhere")
+    compare("refusals", run.text, request)
