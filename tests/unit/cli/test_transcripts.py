@@ -84,6 +84,7 @@ BY_HAND = (
 
 SCRUBBED = (
     (re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d+)?)?( UTC|Z|\+00:00)?"), "<time>"),
+    (re.compile(r"\d{4}-\d\d-\d\d"), "<date>"),
     (re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"), "<uuid>"),
     (re.compile(r"sha256:[0-9a-f]{64}"), "<checksum>"),
     (re.compile(r"\b\d+(\.\d+)? s\b"), "<seconds>"),
