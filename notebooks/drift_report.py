@@ -1,7 +1,7 @@
 # Databricks notebook source
 # MAGIC %md
 # MAGIC # Drift report
-# MAGIC Says what somebody changed since it was applied, who and when. Changes no table; the job keeps the report.
+# MAGIC Reports what changed outside the engine, who changed it and when. Changes no table; the job keeps the report.
 
 # COMMAND ----------
 

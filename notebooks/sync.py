@@ -1,7 +1,7 @@
 # Databricks notebook source
 # MAGIC %md
 # MAGIC # Sync
-# MAGIC Brings the catalog to the declared tables. The job fills in the widgets; opened by hand, this shows the plan.
+# MAGIC Applies the declared tables to the catalog. The job sets the widgets; opened by hand, this notebook shows the plan.
 
 # COMMAND ----------
 
@@ -10,7 +10,7 @@ dbutils.widgets.text("conf_dir", "../conf")
 dbutils.widgets.text("tables", "")
 dbutils.widgets.text("allow", "")
 dbutils.widgets.dropdown("dry_run", "true", ["true", "false"])
-dbutils.widgets.text("doctor", "false")  # all but `false` asks for the doctor
+dbutils.widgets.text("doctor", "false")  # every value except `false` runs the doctor
 dbutils.widgets.text("lineage", "")
 dbutils.widgets.text("host", "")
 dbutils.widgets.text("run_url", "")
@@ -23,7 +23,7 @@ get = dbutils.widgets.get
 origin = RunOrigin(lineage=get("lineage"), run_url=get("run_url"), host=get("host"))
 run = {"environment": get("environment"), "conf_dir": get("conf_dir"), "spark": spark}
 run |= {"origin": origin, "show": displayHTML}
-dbutils.jobs.taskValues.set(key="report_due", value=get("doctor") == "false")  # unless nothing was changed
+dbutils.jobs.taskValues.set(key="report_due", value=get("doctor") == "false")  # `run_sync` may withdraw it
 if get("doctor") != "false":
     dbutils.notebook.exit(run_doctor(**run))
 options = {"tables": words(get("tables")), "allow": words(get("allow"))}

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Installs what Spark Connect needs into .venv/, for tests/connect alone: nobody has to wait for it in a demo.
+# Installs what Spark Connect needs into .venv/, for tests/connect. The demo does not need it.
 set -eu
 cd "$(dirname "$0")/.."
 

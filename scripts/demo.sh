@@ -1,5 +1,5 @@
 #!/bin/sh
-# The tour: sync, converge, change things behind the engine's back, see who changed what, and repair it.
+# The tour: sync, converge, change tables outside the engine, see who changed what, and repair it.
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -13,10 +13,10 @@ step "1. Sync the example into the embedded warehouse: delta-engine -e local syn
 step "2. Sync again: nothing is left to do"
 .venv/bin/delta-engine -e local sync --yes
 
-step "3. Somebody changes tables behind the engine's back"
+step "3. Change tables outside the engine"
 .venv/bin/python scripts/out_of_band_change.py
 
-step "4. What the engine makes of that: delta-engine -e local drift"
+step "4. Report the drift: delta-engine -e local drift"
 .venv/bin/delta-engine -e local drift
 
 step "5. The same as a page: delta-engine -e local drift --record --format html --out .delta-engine/drift.html"
@@ -25,7 +25,7 @@ step "5. The same as a page: delta-engine -e local drift --record --format html 
 step "6. Repair it: delta-engine -e local drift --revert --allow drop_column"
 .venv/bin/delta-engine -e local drift --revert --yes --allow drop_column
 
-step "7. Only the table that nobody declared is left: delta-engine -e local drift --fail-on medium"
+step "7. Only the undeclared table is left: delta-engine -e local drift --fail-on medium"
 .venv/bin/delta-engine -e local drift --record --fail-on medium
 
 step "Next: open .delta-engine/drift.html, or edit conf/models and look at delta-engine -e local plan."

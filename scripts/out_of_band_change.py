@@ -1,4 +1,4 @@
-"""Changes tables of the embedded warehouse with plain SQL, as somebody in a hurry would."""
+"""Changes tables of the embedded warehouse with plain SQL, outside the engine."""
 
 from __future__ import annotations
 
