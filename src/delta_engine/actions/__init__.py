@@ -1,7 +1,6 @@
-"""The vocabulary of plans: what an action is, in which phase it runs, what it endangers.
+"""Plans as data: actions, phases, hazards. Immutable and comparable.
 
-Plans are data: immutable all the way down and comparable. The actions that change a part of a table
-live with their aspect (`delta_engine.aspects`); here is what all of them have in common.
+The actions on a facet live with their aspect (`delta_engine.aspects`); this module has what all share.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ class Phase(Enum):
     CHANGE_ROW_FILTERS = (
         "change_row_filters"  # between: the new may need an added column, the former a dropped one
     )
-    CHANGE_COLUMN_MASKS = "change_column_masks"  # at once: nobody shall see an added column unmasked
+    CHANGE_COLUMN_MASKS = "change_column_masks"  # at once: an added column is never visible unmasked
     CHANGE_CLUSTERING = "change_clustering"  # between: Delta refuses to drop a column that it clusters by
     UNSET_TAGS = "unset_tags"  # governed tags block the drop of their column
     DROP_COLUMNS = "drop_columns"
@@ -46,7 +45,7 @@ class Phase(Enum):
     SET_TAGS = "set_tags"
     ADD_FOREIGN_KEYS = "add_foreign_keys"  # when all tables of the plan have their primary keys
     CHANGE_GRANTS = "change_grants"
-    CHANGE_OWNER = "change_owner"  # last: whoever runs this may have no rights after it
+    CHANGE_OWNER = "change_owner"  # last: the engine's principal may have no rights afterwards
 
 
 PHASE_ORDER = {phase: position for position, phase in enumerate(Phase)}
@@ -54,10 +53,10 @@ PHASE_ORDER = {phase: position for position, phase in enumerate(Phase)}
 
 @unique
 class Hazard(Enum):
-    """What an action may do to data, readers or running jobs."""
+    """Risk of an action for data, readers or running jobs."""
 
     SAFE = "safe"
-    LOCKS = "locks"  # writers of the table wait, or fail and try again, as long as it takes
+    LOCKS = "locks"  # writers wait, or fail and retry, until it is done
     REWRITES_DATA = "rewrites data"
     SCANS_DATA = "scans data"
     LOSES_DATA = "loses data"
@@ -66,17 +65,17 @@ class Hazard(Enum):
 
 
 SAFE: Final = (Hazard.SAFE,)
-"""The hazards of an action that endangers nothing."""
+"""The hazards of a harmless action."""
 
 
 class Action(Protocol):
-    """One immutable instruction that changes one part of one table."""
+    """An immutable instruction that changes one facet of a table or schema."""
 
     phase: ClassVar[Phase]
 
     @property
     def hazards(self) -> tuple[Hazard, ...]:
-        """What it endangers; `SAFE` for the harmless."""
+        """The hazards; `SAFE` if there are none."""
         ...
 
 

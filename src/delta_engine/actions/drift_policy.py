@@ -1,7 +1,4 @@
-"""The words of drift, and what a target thinks of it: kinds, severities, and what is ignored until when.
-
-Pure: where these come from is the business of `config`, and what they are held against of `drift`.
-"""
+"""Drift policy: kinds of drift, their severities, and ignored drift. `config` reads it, `drift` applies it."""
 
 from __future__ import annotations
 
@@ -17,7 +14,7 @@ from delta_engine.models import QualifiedName, SchemaName
 
 @unique
 class Severity(Enum):
-    """How bad a finding is."""
+    """Severity of a finding."""
 
     LOW = "low"
     MEDIUM = "medium"
@@ -25,106 +22,75 @@ class Severity(Enum):
 
     @property
     def rank(self) -> int:
-        """Its place: a higher one is worse."""
+        """The position: a higher one is more severe."""
         return list(Severity).index(self)
 
 
 @unique
 class DriftKind(Enum):
-    """What somebody did behind the engine's back."""
+    """A change made outside the engine, with its default severity."""
 
-    TABLE_DELETED = "table_deleted"
-    TABLE_REPLACED = "table_replaced"
-    TABLE_UNREADABLE = "table_unreadable"
-    COLUMN_DROPPED = "column_dropped"
-    COLUMN_RENAMED = "column_renamed"
-    COLUMN_TYPE = "column_type"
-    COLUMN_ADDED = "column_added"
-    COLUMN_NULLABILITY = "column_nullability"
-    COLUMN_DEFAULT = "column_default"
-    COLUMN_GENERATION = "column_generation"
-    PRIMARY_KEY = "primary_key"
-    FOREIGN_KEY = "foreign_key"
-    CHECK = "check"
-    CLUSTERING = "clustering"
-    PARTITIONING = "partitioning"
-    LOCATION = "location"
-    PROPERTY = "property"
-    TABLE_FEATURE = "table_feature"
-    COLUMN_ORDER = "column_order"
-    COLUMN_COMMENT = "column_comment"
-    TABLE_COMMENT = "table_comment"
-    ROW_FILTER = "row_filter"
-    COLUMN_MASK = "column_mask"
-    GRANT = "grant"
-    GRANT_ADDED = "grant_added"
-    OWNER = "owner"
-    TABLE_TAG = "table_tag"
-    COLUMN_TAG = "column_tag"
-    SCHEMA_DELETED = "schema_deleted"
-    SCHEMA_COMMENT = "schema_comment"
-    SCHEMA_TAG = "schema_tag"
-    SCHEMA_GRANT = "schema_grant"
-    SCHEMA_GRANT_ADDED = "schema_grant_added"
-    SCHEMA_OWNER = "schema_owner"
-    UNMANAGED = "unmanaged"
+    default_severity: Severity
 
+    def __new__(cls, value: str, default_severity: Severity) -> DriftKind:
+        """Make a member whose `value` is the text alone."""
+        kind = object.__new__(cls)
+        kind._value_ = value
+        kind.default_severity = default_severity
+        return kind
 
-_DEFAULT_SEVERITIES = {
-    DriftKind.TABLE_DELETED: Severity.HIGH,
-    DriftKind.TABLE_REPLACED: Severity.HIGH,
-    DriftKind.TABLE_UNREADABLE: Severity.HIGH,
-    DriftKind.COLUMN_DROPPED: Severity.HIGH,
-    DriftKind.COLUMN_RENAMED: Severity.HIGH,
-    DriftKind.COLUMN_TYPE: Severity.HIGH,
-    DriftKind.COLUMN_ADDED: Severity.MEDIUM,
-    DriftKind.COLUMN_NULLABILITY: Severity.MEDIUM,
-    DriftKind.COLUMN_DEFAULT: Severity.MEDIUM,
-    DriftKind.COLUMN_GENERATION: Severity.HIGH,
-    DriftKind.PRIMARY_KEY: Severity.MEDIUM,
-    DriftKind.FOREIGN_KEY: Severity.MEDIUM,
-    DriftKind.CHECK: Severity.MEDIUM,
-    DriftKind.CLUSTERING: Severity.MEDIUM,
-    DriftKind.PARTITIONING: Severity.HIGH,
-    DriftKind.LOCATION: Severity.HIGH,
-    DriftKind.PROPERTY: Severity.MEDIUM,
-    DriftKind.TABLE_FEATURE: Severity.MEDIUM,
-    DriftKind.COLUMN_ORDER: Severity.LOW,
-    DriftKind.COLUMN_COMMENT: Severity.LOW,
-    DriftKind.TABLE_COMMENT: Severity.LOW,
-    DriftKind.ROW_FILTER: Severity.HIGH,
-    DriftKind.COLUMN_MASK: Severity.HIGH,
-    DriftKind.GRANT: Severity.HIGH,
-    DriftKind.GRANT_ADDED: Severity.MEDIUM,
-    DriftKind.OWNER: Severity.MEDIUM,
-    DriftKind.TABLE_TAG: Severity.MEDIUM,
-    DriftKind.COLUMN_TAG: Severity.MEDIUM,
-    DriftKind.SCHEMA_DELETED: Severity.HIGH,
-    DriftKind.SCHEMA_COMMENT: Severity.LOW,
-    DriftKind.SCHEMA_TAG: Severity.MEDIUM,
-    DriftKind.SCHEMA_GRANT: Severity.HIGH,
-    DriftKind.SCHEMA_GRANT_ADDED: Severity.MEDIUM,
-    DriftKind.SCHEMA_OWNER: Severity.MEDIUM,
-    DriftKind.UNMANAGED: Severity.LOW,
-}
+    TABLE_DELETED = ("table_deleted", Severity.HIGH)
+    TABLE_REPLACED = ("table_replaced", Severity.HIGH)
+    TABLE_UNREADABLE = ("table_unreadable", Severity.HIGH)
+    COLUMN_DROPPED = ("column_dropped", Severity.HIGH)
+    COLUMN_RENAMED = ("column_renamed", Severity.HIGH)
+    COLUMN_TYPE = ("column_type", Severity.HIGH)
+    COLUMN_ADDED = ("column_added", Severity.MEDIUM)
+    COLUMN_NULLABILITY = ("column_nullability", Severity.MEDIUM)
+    COLUMN_DEFAULT = ("column_default", Severity.MEDIUM)
+    COLUMN_GENERATION = ("column_generation", Severity.HIGH)
+    PRIMARY_KEY = ("primary_key", Severity.MEDIUM)
+    FOREIGN_KEY = ("foreign_key", Severity.MEDIUM)
+    CHECK = ("check", Severity.MEDIUM)
+    CLUSTERING = ("clustering", Severity.MEDIUM)
+    PARTITIONING = ("partitioning", Severity.HIGH)
+    LOCATION = ("location", Severity.HIGH)
+    PROPERTY = ("property", Severity.MEDIUM)
+    TABLE_FEATURE = ("table_feature", Severity.MEDIUM)
+    COLUMN_ORDER = ("column_order", Severity.LOW)
+    COLUMN_COMMENT = ("column_comment", Severity.LOW)
+    TABLE_COMMENT = ("table_comment", Severity.LOW)
+    ROW_FILTER = ("row_filter", Severity.HIGH)
+    COLUMN_MASK = ("column_mask", Severity.HIGH)
+    GRANT = ("grant", Severity.HIGH)
+    GRANT_ADDED = ("grant_added", Severity.MEDIUM)
+    OWNER = ("owner", Severity.MEDIUM)
+    TABLE_TAG = ("table_tag", Severity.MEDIUM)
+    COLUMN_TAG = ("column_tag", Severity.MEDIUM)
+    SCHEMA_DELETED = ("schema_deleted", Severity.HIGH)
+    SCHEMA_COMMENT = ("schema_comment", Severity.LOW)
+    SCHEMA_TAG = ("schema_tag", Severity.MEDIUM)
+    SCHEMA_GRANT = ("schema_grant", Severity.HIGH)
+    SCHEMA_GRANT_ADDED = ("schema_grant_added", Severity.MEDIUM)
+    SCHEMA_OWNER = ("schema_owner", Severity.MEDIUM)
+    UNMANAGED = ("unmanaged", Severity.LOW)
 
 
 @unique
 class DriftHandling(Enum):
-    """What `sync` does about drift that it would undo."""
+    """How `sync` treats drift that it would undo."""
 
-    REFUSE = "refuse"  # nobody's hotfix is undone unseen
+    REFUSE = "refuse"  # a hotfix is never undone silently
     REVERT = "revert"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SeverityRule:
-    """Another severity than the usual one.
+    """Overrides the default severity.
 
     Args:
-        severity: which.
-        fields: globs; a finding's kind or field has to match one.
-        tables: globs; a table, or a schema, has to match one (`policy.matches_any`).
+        fields: globs for the kind or field of a finding.
+        tables: globs for tables and schemas (`policy.matches_any`).
     """
 
     severity: Severity
@@ -134,15 +100,14 @@ class SeverityRule:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IgnoreEntry:
-    """Drift that is known and accepted for a while.
+    """Known drift that reports ignore until a date.
 
     Args:
-        resource: a glob; matches `table.<catalog>.<schema>.<table>` or `schema.<catalog>.<schema>`, or the name alone
+        resource: a glob for `table.<catalog>.<schema>.<table>`, `schema.<catalog>.<schema>`, or the name alone
             (`policy.matches_any`).
-        fields: globs; a finding's kind or field has to match one.
-        reason: why, for whoever reads the report.
-        expires: the last day on which it holds, UTC; None for one that stays.
-        location: where it was written.
+        fields: globs for the kind or field of a finding.
+        reason: shown in reports.
+        expires: the last day, UTC; None for no end.
     """
 
     resource: str
@@ -152,11 +117,11 @@ class IgnoreEntry:
     location: SourceLocation | None = None
 
     def is_expired(self, now: datetime) -> bool:
-        """Whether its last day is over: at midnight UTC, wherever the reader sits."""
+        """Whether the last day is over, at midnight UTC."""
         return self.expires is not None and now.astimezone(timezone.utc).date() > self.expires
 
     def matches(self, name: QualifiedName | SchemaName, kind: DriftKind, field: str) -> bool:
-        """Whether it is about this finding, expired or not."""
+        """Whether the entry covers a finding, expired or not."""
         resource_type = "schema" if isinstance(name, SchemaName) else "table"
         glob = self.resource.lower().removeprefix(f"{resource_type}.")
         return matches_any(name, [glob]) and _matches_field(self.fields, kind, field)
@@ -164,28 +129,22 @@ class IgnoreEntry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DriftPolicy:
-    """What a target thinks of drift.
-
-    Args:
-        handling: what `sync` does about it.
-        severities: other severities than the usual ones; the first that matches counts.
-        ignores: what is ignored.
-    """
+    """How an environment treats drift. The first matching rule of `severities` wins."""
 
     handling: DriftHandling = DriftHandling.REFUSE
     severities: tuple[SeverityRule, ...] = ()
     ignores: tuple[IgnoreEntry, ...] = ()
 
     def severity(self, name: QualifiedName | SchemaName, kind: DriftKind, field: str) -> Severity:
-        """Return how bad a finding is."""
+        """Return the severity of a finding."""
         for rule in self.severities:
             if matches_any(name, rule.tables) and _matches_field(rule.fields, kind, field):
                 return rule.severity
-        return _DEFAULT_SEVERITIES[kind]
+        return kind.default_severity
 
 
 NO_DRIFT_POLICY = DriftPolicy()
-"""What holds where nobody says otherwise."""
+"""The default."""
 
 
 def _matches_field(globs: Iterable[str], kind: DriftKind, field: str) -> bool:

@@ -1,4 +1,4 @@
-"""The target's policy: which destructive changes it allows, and where."""
+"""The policy of an environment: allowed destructive changes and ownership of undeclared parts."""
 
 from __future__ import annotations
 
@@ -11,28 +11,28 @@ from delta_engine.models import QualifiedName, SchemaName
 
 
 class DestructiveKind(Enum):
-    """The kinds of change that lose something and therefore need consent."""
+    """Changes that lose data or protection, and therefore need consent."""
 
     DROP_COLUMN = "drop_column"
     DROP_TABLE = "drop_table"
-    DROP_ROW_FILTER = "drop_row_filter"  # everybody sees all rows from then on
-    DROP_COLUMN_MASK = "drop_column_mask"  # everybody sees what the column holds from then on
-    DROP_CONSTRAINT = "drop_constraint"  # one that somebody else made
+    DROP_ROW_FILTER = "drop_row_filter"  # exposes rows
+    DROP_COLUMN_MASK = "drop_column_mask"  # exposes values
+    DROP_CONSTRAINT = "drop_constraint"  # an unmanaged one
 
 
 @dataclass(frozen=True, slots=True)
 class Allowance:
-    """Consent to one kind of change, for the tables that a glob matches (`matches_any`)."""
+    """Consent to one kind of change on the tables that a glob matches (see `matches_any`)."""
 
     kind: DestructiveKind
     tables: str = "*"
 
     @classmethod
     def parse(cls, text: str) -> Allowance:
-        """Read `drop_column` or `drop_column:dev.silver.*`.
+        """Parse `drop_column` or `drop_column:dev.silver.*`.
 
         Raises:
-            ValueError: no such kind; the message lists those there are.
+            ValueError: the kind is unknown; the message lists the known ones.
         """
         kind, _, tables = text.partition(":")
         known = {member.value: member for member in DestructiveKind}
@@ -42,21 +42,21 @@ class Allowance:
 
 
 class Ownership(Enum):
-    """Whose the things are that a model does not name: tags, privileges of principals, definitions."""
+    """Ownership of parts that no model declares: tags, privileges, definitions."""
 
-    ADDITIVE = "additive"  # somebody else's, unless the engine applied them once
-    FULL = "full"  # nobody's: they are removed
+    ADDITIVE = "additive"  # kept, unless the engine applied them
+    FULL = "full"  # removed
 
 
 class ColumnOrder(Enum):
-    """What to do about columns that stand in another order than the model's."""
+    """How to treat columns in another order than the model's."""
 
     REPORT = "report"
     ENFORCE = "enforce"
 
 
 class RemovedTables(Enum):
-    """What to do with a table that was applied once and is not declared any more."""
+    """How to treat an applied table that is no longer declared."""
 
     KEEP = "keep"
     DROP = "drop"  # with consent to `drop_table`
@@ -64,18 +64,15 @@ class RemovedTables(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Policy:
-    """What a run does, and may do, beyond the harmless.
+    """What a run may change.
 
     Args:
-        allow: the destructive changes that it may make.
-        create_schemas: whether it creates schemas that models need.
-        tags: whose the tags are that no model names.
-        grants: whose the privileges are that no model names.
-        definitions: whose the constraints, clustering, comments and defaults are that no model names.
-            Only what was applied is held against tables as `FULL`: what is beside it then is drift.
-        column_order: what to do about columns in another order.
-        removed_tables: what to do with tables that are not declared any more.
-        rules: further rules, as `module:attribute`.
+        allow: the allowed destructive changes.
+        create_schemas: whether to create schemas that models need.
+        tags: ownership of undeclared tags.
+        grants: ownership of undeclared privileges.
+        definitions: ownership of undeclared constraints, clustering, comments and defaults.
+        rules: additional rules, as `module:attribute`.
     """
 
     allow: tuple[Allowance, ...] = ()
@@ -88,30 +85,28 @@ class Policy:
     rules: tuple[str, ...] = ()
 
     def allows(self, kind: DestructiveKind, table: QualifiedName) -> bool:
-        """Whether this kind of change is allowed on this table."""
+        """Whether a kind of change is allowed on a table."""
         return any(
             allowance.kind is kind and matches_any(table, [allowance.tables]) for allowance in self.allow
         )
 
 
 NO_POLICY = Policy()
-"""What holds where nobody says otherwise: nothing destructive, and what no model names is somebody else's."""
-
+"""The default: no destructive changes, and undeclared parts are kept."""
 
 AS_APPLIED = Policy(definitions=Ownership.FULL)
-"""How a table is held against what was applied to it: what defines it beside that is a difference, too."""
+"""How to compare a table with what was applied to it: an additional definition is a difference."""
 
 
 def as_applied(policy: Policy) -> Policy:
-    """Return the same for a target where tags and privileges that no model names may be nobody's."""
+    """Return `AS_APPLIED` with the ownership of tags and grants of a policy."""
     return replace(AS_APPLIED, tags=policy.tags, grants=policy.grants)
 
 
 def matches_any(name: QualifiedName | SchemaName, globs: Iterable[str]) -> bool:
-    """Whether one of the globs matches a table or schema, without regard to case.
+    """Whether one of the globs matches a table or schema, ignoring case.
 
-    A glob is held against the whole name, `catalog.schema.table`, and against its shorter forms,
-    `schema.table` and `table`; for a schema against `catalog.schema` and `schema`.
+    A glob may match `catalog.schema.table`, `schema.table` or `table`; for a schema `catalog.schema` or `schema`.
     """
     parts = name.key.split(".")
     forms = [".".join(parts[start:]) for start in range(len(parts))]
@@ -119,9 +114,9 @@ def matches_any(name: QualifiedName | SchemaName, globs: Iterable[str]) -> bool:
 
 
 def matches_glob(text: str, glob: str) -> bool:
-    """Whether a glob matches a text, without regard to case.
+    """Whether a glob matches a text, ignoring case.
 
-    A text matches itself as well: messages name it, and its characters may mean something else in a glob (`a[1]`).
+    A text also matches itself: messages quote it, and its characters may be special in a glob (`a[1]`).
     """
     text, glob = text.lower(), glob.lower()
     return text == glob or fnmatchcase(text, glob)
