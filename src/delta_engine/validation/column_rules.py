@@ -1,4 +1,4 @@
-"""The default rules for what columns are declared to be: former names, where values come from."""
+"""The default rules for columns: former names and sources of values."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from delta_engine.validation.refusals import model_refusal
 
 
 class UnambiguousRenames:
-    """A former name is one that the model does not use any more, and one column's or field's alone."""
+    """A former name is no longer used in the model, and belongs to one column or field only."""
 
     def check(self, models: Sequence[Table]) -> Iterator[InvalidModelError]:
-        """Refuse renames that could mean several things, or nothing."""
+        """Refuse ambiguous renames, and renames without effect."""
         for model in models:
             former: dict[str, str] = {}
             for column in model.columns:
@@ -87,10 +87,10 @@ class UnambiguousRenames:
 
 
 class OneSourceOfValues:
-    """A column gets its values in one way: written with or without a default, generated, or counted up."""
+    """A column has one source of values: a default, a generation expression, or an identity."""
 
     def check(self, models: Sequence[Table]) -> Iterator[InvalidModelError]:
-        """Refuse two ways for one column."""
+        """Refuse two sources for one column."""
         for model in models:
             for column in model.columns:
                 ways = [
@@ -107,12 +107,12 @@ class OneSourceOfValues:
 
 
 class DefaultsAreConstant:
-    """A default is an expression that needs no row: Spark refuses columns, subqueries and aggregates in it."""
+    """A default needs no row: Spark refuses columns, subqueries and aggregates in it."""
 
     _MOMENT = re.compile(r"\d{4}-\d{1,2}-\d{1,2}([T ]+\d{1,2}:\d{2}.*)?|\d{1,2}:\d{2}(:\d{2}(\.\d+)?)?")
 
     def check(self, models: Sequence[Table]) -> Iterator[InvalidModelError]:
-        """Refuse what is no expression, or looks at rows."""
+        """Refuse invalid expressions, and expressions that read rows."""
         for model in models:
             for column in model.columns:
                 if column.default is None:
@@ -145,13 +145,13 @@ class DefaultsAreConstant:
 
 
 class GeneratedColumnsFit:
-    """A generated column is computed from other columns of its row, which are not generated themselves.
+    """A generated column reads other columns of its row, and no generated ones.
 
     Databricks documentation, "Delta Lake generated columns".
     """
 
     def check(self, models: Sequence[Table]) -> Iterator[InvalidModelError]:
-        """Refuse what is no expression, and columns that it cannot read."""
+        """Refuse invalid expressions, and columns that they cannot read."""
         for model in models:
             by_key = {column.key: column for column in model.columns}
             for column in model.columns:
@@ -179,7 +179,7 @@ class GeneratedColumnsFit:
 
 
 class IdentityColumnsCount:
-    """An identity column is a bigint, counts in steps other than 0 and within its range, and no partition column.
+    """An identity column is a bigint with a step other than 0, within the range of bigint, and no partition column.
 
     Databricks documentation, "CREATE TABLE": identity columns.
     """
@@ -187,7 +187,7 @@ class IdentityColumnsCount:
     _BOUND = 2**63
 
     def check(self, models: Sequence[Table]) -> Iterator[InvalidModelError]:
-        """Refuse other types, steps of 0, numbers beyond 64 bits, and partitions of counted values."""
+        """Refuse other types, steps of 0, numbers beyond 64 bits, and partitioning by identity columns."""
         for model in models:
             partitions = set(map(str.lower, model.partitioned_by))
             for column in model.columns:
@@ -230,7 +230,7 @@ _NO_TEXTS = frozenset({"boolean", "tinyint", "smallint", "int", "bigint", "float
 
 
 def _is_no_text(data_type: DataType) -> bool:
-    """Whether a default that is a text is refused (`INVALID_DEFAULT_VALUE.DATA_TYPE`, measured on 4.1.1)."""
+    """Whether the type refuses a text as default (`INVALID_DEFAULT_VALUE.DATA_TYPE`, measured on 4.1.1)."""
     match data_type:
         case AtomicType(name):
             return name in _NO_TEXTS

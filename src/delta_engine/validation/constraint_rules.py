@@ -28,7 +28,7 @@ _Problem = tuple[str, str | None, str]
 
 
 class ForeignKeysFit:
-    """Foreign keys have columns of their table, and point at the primary key of a table, column by column."""
+    """Foreign keys use columns of their table and reference a primary key, column by column."""
 
     def check(self, models: Sequence[Table]) -> Iterator[InvalidModelError]:
         """Refuse keys that Unity Catalog would refuse (Databricks documentation, "CONSTRAINT clause")."""
@@ -78,10 +78,10 @@ class ForeignKeysFit:
 
 
 class UniqueKeyNames:
-    """The names of primary and foreign keys are unique in their schema, without regard to case."""
+    """The names of primary and foreign keys are unique in their schema, ignoring case."""
 
     def check(self, models: Sequence[Table]) -> Iterator[InvalidModelError]:
-        """Refuse the second and every further key of a name (Databricks documentation, "CONSTRAINT clause")."""
+        """Refuse every repeated name (Databricks documentation, "CONSTRAINT clause")."""
         parents = {model.qualified_name.key: model for model in models}
         owners: dict[tuple[str, str, str], str] = {}
         for model in models:
@@ -97,7 +97,7 @@ class UniqueKeyNames:
 
 
 class ChecksFit:
-    """Checks are conditions on single rows, over columns of their table, with names of their own."""
+    """Checks are named conditions on single rows, over columns of their table."""
 
     def check(self, models: Sequence[Table]) -> Iterator[InvalidModelError]:
         """Refuse checks that Delta would refuse (Databricks documentation, "ADD CONSTRAINT clause")."""
@@ -123,10 +123,10 @@ class ChecksFit:
 
 
 class ValidConstraintNames:
-    """Names of constraints are ones that the platforms store and show, and a table has each of them once."""
+    """Platforms can store and return the names of constraints, and a table uses each name once."""
 
     def check(self, models: Sequence[Table]) -> Iterator[InvalidModelError]:
-        """Refuse names that cannot be stored, are reserved, are hidden when read back, or stand twice."""
+        """Refuse names that cannot be stored, are reserved, are hidden when read back, or are repeated."""
         for model in models:
             keys = [model.primary_key, *model.foreign_keys]
             key_names = [key.name for key in keys if key is not None and key.name is not None]
@@ -147,7 +147,7 @@ class ValidConstraintNames:
                 if name in map(str.lower, check_names):
                     yield model_refusal(
                         model,
-                        f"constraint name {name!r} stands in it twice",
+                        f"constraint name {name!r} is used twice",
                         "Give one of the two another name.",
                     )
 
@@ -157,16 +157,16 @@ class ValidConstraintNames:
         if len(name) > MAX_NAME_LENGTH:
             return f"is longer than {MAX_NAME_LENGTH} characters"
         if name.lower().startswith(RESERVED_CHECK_PREFIX):
-            return "is reserved for what stands for NOT NULL"
+            return "is reserved for the engine's NOT NULL checks"
         found = ValidTableNames.FORBIDDEN.search(name)
         return f"has a character that is not allowed here: {found[0]!r}" if found else ""
 
 
 class NoDropOfReferencedPrimaryKeys:
-    """A primary key is not dropped while a foreign key references it that the plan does not drop."""
+    """A primary key is not dropped while a remaining foreign key references it."""
 
     def check(self, plan: TablePlan, policy: Policy) -> Iterator[UnsafePlanError]:
-        """Refuse drops that the platform would refuse, or that would take others' keys along."""
+        """Refuse drops that the platform refuses, or that would drop keys of other tables."""
         for align in plan.align_tables:
             for drop in align.of_type(PrimaryKeyDrop):
                 for reference in drop.referenced_by:
@@ -180,10 +180,10 @@ class NoDropOfReferencedPrimaryKeys:
 
 
 class NoDropOfReferencedTables:
-    """A table is not dropped while a foreign key of a table that stays references it."""
+    """A table is not dropped while a foreign key of a remaining table references it."""
 
     def check(self, plan: TablePlan, policy: Policy) -> Iterator[UnsafePlanError]:
-        """Refuse drops that would take others' keys along."""
+        """Refuse drops that would drop keys of other tables."""
         for drop in plan.drop_tables:
             for reference in drop.referenced_by:
                 yield UnsafePlanError(
@@ -197,10 +197,10 @@ class NoDropOfReferencedTables:
 
 
 class NoUnallowedConstraintDrops:
-    """Constraints that somebody else made are dropped only where the policy, or the command, allows it."""
+    """Dropping an unmanaged constraint needs consent by the policy or the command."""
 
     def check(self, plan: TablePlan, policy: Policy) -> Iterator[UnsafePlanError]:
-        """Refuse drops of what this engine never applied, unless one of that name takes its place."""
+        """Refuse drops of constraints that the engine never applied, unless it recreates them."""
         kind = DestructiveKind.DROP_CONSTRAINT
         for align in plan.align_tables:
             drops: list[PrimaryKeyDrop | ForeignKeyDrop | CheckDrop] = [
@@ -213,7 +213,7 @@ class NoUnallowedConstraintDrops:
                     continue
                 yield plan_refusal(
                     align,
-                    f"{_described(drop)} would be dropped, which somebody else made",
+                    f"{_described(drop)} would be dropped, which the engine did not create",
                     f"Declare it, or allow it: --allow {kind.value}:{align.table} for one run, "
                     f"policy.allow: [{kind.value}] for the target.",
                 )
@@ -230,10 +230,10 @@ def _described(drop: PrimaryKeyDrop | ForeignKeyDrop | CheckDrop) -> str:
 
 
 class NoTypeChangeUnderForeignKeys:
-    """The type of a column does not change while a foreign key is over it that the plan does not make anew."""
+    """The type of a column under a foreign key changes only if the plan recreates the key."""
 
     def check(self, plan: TablePlan, policy: Policy) -> Iterator[UnsafePlanError]:
-        """Refuse changes that would leave the two sides of a foreign key with different types."""
+        """Refuse changes that would leave different types on the two sides of a foreign key."""
         for align in plan.align_tables:
             for change in align.of_type(ColumnTypeChange):
                 for reference in change.referenced_by:
@@ -248,12 +248,12 @@ class NoTypeChangeUnderForeignKeys:
 
 
 def _drop_by_hand(reference: Reference) -> str:
-    """Return how somebody takes a foreign key away that no model has."""
+    """Return the statement that drops an undeclared foreign key."""
     return f"ALTER TABLE {reference.table} DROP CONSTRAINT {reference.name}"
 
 
 def _own_problem(model: Table, key: ForeignKey) -> _Problem | None:
-    """Return what is wrong with a key's columns in its own table."""
+    """Return the problem of a key's columns in its own table."""
     own = {column.key for column in model.columns}
     missing = [name for name in key.columns if name.lower() not in own and model.is_about(Part.COLUMNS)]
     if not key.columns:
@@ -270,7 +270,7 @@ def _own_problem(model: Table, key: ForeignKey) -> _Problem | None:
 
 
 def _against(model: Table, key: ForeignKey, parent: Table, expected: Sequence[str]) -> Iterator[_Problem]:
-    """Yield what is wrong with a key's referenced columns, given the declared parent and its primary key."""
+    """Yield the problems of a key's referenced columns, given the declared parent and its primary key."""
     if [name.lower() for name in key.referenced_columns] != [name.lower() for name in expected]:
         yield (
             f"references ({', '.join(key.referenced_columns)}) of {parent.qualified_name}, whose primary key is "

@@ -1,4 +1,4 @@
-"""The default rules for what Unity Catalog adds to a table: tags, filters, masks, owners and grants."""
+"""The default rules for tags, row filters, column masks, owners and grants."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from delta_engine.validation.refusals import model_refusal, plan_refusal
 
 
 class TagsWithinLimits:
-    """Tags are ones that Unity Catalog stores (Databricks docs: "Apply tags to Unity Catalog securable objects").
+    """Unity Catalog can store the tags (Databricks docs: "Apply tags to Unity Catalog securable objects").
 
     Keys of the platform's own tags (`class.…`, `system.…`) have a dot, and may be assigned.
     """
@@ -30,7 +30,7 @@ class TagsWithinLimits:
     _SYSTEM = ("class.", "system.")
 
     def check(self, models: Sequence[Table]) -> Iterator[InvalidModelError]:
-        """Refuse too many, too long ones, and keys with characters that are not stored."""
+        """Refuse too many tags, too long tags, and keys with forbidden characters."""
         for model in models:
             for reason, way_out in self.problems(model.tags):
                 yield model_refusal(model, reason, way_out)
@@ -39,7 +39,7 @@ class TagsWithinLimits:
                     yield model_refusal(model, reason, way_out, column.name)
 
     def problems(self, tags: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-        """Yield what is wrong with the tags of one object, and what to do about it."""
+        """Yield the problems of an object's tags, each with its way out."""
         if len(tags) > self.MOST:
             yield f"it has {len(tags)} tags", f"Name {self.MOST} at most."
         for key, value in tags.items():
@@ -70,10 +70,10 @@ class TagsWithinLimits:
 
 
 class RowFiltersFit:
-    """A row filter has a function's name, and takes columns of its table."""
+    """A row filter names a function and columns of its table."""
 
     def check(self, models: Sequence[Table]) -> Iterator[InvalidModelError]:
-        """Refuse what the platform would refuse (Databricks docs: "ROW FILTER clause")."""
+        """Refuse what the platform refuses (Databricks docs: "ROW FILTER clause")."""
         for model in models:
             if model.row_filter is not None:
                 for reason, way_out, column in self._problems(model, model.row_filter):
@@ -103,10 +103,10 @@ class RowFiltersFit:
 
 
 class ColumnMasksFit:
-    """A column mask has a function's name and takes other columns of its table; no generated column reads its own."""
+    """A column mask names a function and other columns of its table; no generated column reads the masked one."""
 
     def check(self, models: Sequence[Table]) -> Iterator[InvalidModelError]:
-        """Refuse what the platform would refuse.
+        """Refuse what the platform refuses.
 
         Databricks docs: "ROW_COLUMN_ACCESS error condition", "COLUMN_MASKS_REFERENCED_BY_GENERATED_COLUMN error
         condition".
@@ -147,7 +147,7 @@ class ColumnMasksFit:
 
 
 class NoChecksUnderProtection:
-    """A table with a row filter or column masks has no CHECK constraints: Databricks refuses the two together."""
+    """A table with a row filter or column masks has no CHECK constraints: Databricks refuses the combination."""
 
     def check(self, models: Sequence[Table]) -> Iterator[InvalidModelError]:
         """Refuse both in one model.
@@ -167,13 +167,13 @@ class NoChecksUnderProtection:
 
 
 class PrivilegesOfTables:
-    """Grants name privileges that tables have, and each principal once."""
+    """Grants name privileges of tables, and each principal once."""
 
     KNOWN = frozenset({"ALL PRIVILEGES", "APPLY TAG", "MANAGE", "MODIFY", "SELECT"})
     """Databricks docs: "Unity Catalog privileges reference"."""
 
     def check(self, models: Sequence[Table]) -> Iterator[InvalidModelError]:
-        """Refuse unknown privileges, and principals without a name or with two."""
+        """Refuse unknown privileges, empty principals, and principals in two spellings."""
         for model in models:
             for reason, way_out in privilege_problems(model.grants, self.KNOWN):
                 yield model_refusal(model, reason, way_out)
@@ -183,12 +183,7 @@ class PrivilegesOfTables:
 
 
 def principal_problems(principal: str, subject: str) -> Iterator[tuple[str, str]]:
-    """Yield what is wrong with the name of a principal, and what to do about it.
-
-    Args:
-        principal: the name.
-        subject: whose name it is, for people.
-    """
+    """Yield the problems of a principal's name, each with its way out; `subject` begins the message."""
     found = _NO_PRINCIPAL.search(principal)
     if not principal.strip():
         yield f"{subject} has no name", "Name a user, service principal or group."
@@ -200,12 +195,7 @@ def principal_problems(principal: str, subject: str) -> Iterator[tuple[str, str]
 
 
 def privilege_problems(grants: Grants, known: frozenset[str]) -> Iterator[tuple[str, str]]:
-    """Yield what is wrong with grants, and what to do about it.
-
-    Args:
-        grants: privileges by principal.
-        known: the privileges that can be granted there.
-    """
+    """Yield the problems of grants, each with its way out; `known` are the privileges that can be granted there."""
     seen: dict[str, str] = {}
     for principal, privileges in grants.items():
         yield from principal_problems(principal, "a principal that it grants to")
@@ -221,32 +211,32 @@ def privilege_problems(grants: Grants, known: frozenset[str]) -> Iterator[tuple[
 
 
 class NoUnallowedExposure:
-    """Row filters and column masks are dropped only where the policy, or the command, allows it."""
+    """Dropping a row filter or a column mask needs consent by the policy or the command."""
 
     def check(self, plan: TablePlan, policy: Policy) -> Iterator[UnsafePlanError]:
-        """Refuse drops without consent: data would be seen by people who must not see it."""
+        """Refuse drops without consent: they would expose data."""
         for align in plan.align_tables:
             if align.of_type(DropRowFilter) and not policy.allows(
                 DestructiveKind.DROP_ROW_FILTER, align.table
             ):
                 yield _exposure(
                     align,
-                    "its row filter would be dropped, and everybody who may read it would see all rows",
+                    "its row filter would be dropped, and every reader would see all rows",
                     DestructiveKind.DROP_ROW_FILTER,
                 )
             masked = [drop.column for drop in align.of_type(DropColumnMask)]
             if masked and not policy.allows(DestructiveKind.DROP_COLUMN_MASK, align.table):
                 yield _exposure(
                     align,
-                    f"the masks of columns ({', '.join(masked)}) would be dropped, and everybody who may read "
-                    "the table would see what is in them",
+                    f"the masks of columns ({', '.join(masked)}) would be dropped, and every reader of the "
+                    "table would see their values",
                     DestructiveKind.DROP_COLUMN_MASK,
                     masked[0],
                 )
 
 
 _NO_PRINCIPAL = re.compile(r"[\x00-\x1f\x7f-\x9f]|\$\{")
-"""Nobody is called so, and Spark takes `${` for a variable, in names as well."""
+"""No principal has such a name, and Spark substitutes `${…}` even in names."""
 
 _FUNCTION_NAMES = "Write function, schema.function or catalog.schema.function."
 _CONSTANTS = "Write a function of columns alone, which calls this one with the constant."
@@ -261,7 +251,7 @@ def _function_problem(function: str) -> str:
 
 
 def _missing(model: Table, names: Sequence[str]) -> list[str]:
-    """Return the names that are no columns of a table, as far as its model has a say in them."""
+    """Return the names that are not columns of a table, if its model manages columns."""
     known = {column.key for column in model.columns}
     return [name for name in names if model.is_about(Part.COLUMNS) and name.lower() not in known]
 

@@ -1,4 +1,4 @@
-"""The default rules for how the files of a table lie: clustered, partitioned, and where."""
+"""The default rules for clustering, partitioning and location."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from delta_engine.validation.refusals import model_refusal
 
 
 class ClusteringColumnsFit:
-    """Tables are clustered by at most four columns, which exist, once each, of types that have an order."""
+    """Tables are clustered by at most four distinct columns of types that have an order."""
 
     MOST = 4
 
     def check(self, models: Sequence[Table]) -> Iterator[InvalidModelError]:
-        """Refuse clustering that the platform would refuse (Databricks documentation, "Use liquid clustering")."""
+        """Refuse clustering that the platform refuses (Databricks documentation, "Use liquid clustering")."""
         for model in models:
             if len(model.cluster_by) > self.MOST:
                 reason = f"cluster_by has {len(model.cluster_by)} columns"
@@ -27,7 +27,7 @@ class ClusteringColumnsFit:
             if model.cluster_by and model.clusters_automatically:
                 yield model_refusal(
                     model,
-                    "cluster_by names columns, and the platform shall choose them",
+                    "cluster_by names columns, and clusters_automatically lets the platform choose",
                     "Leave clusters_automatically out, or the columns.",
                 )
             if model.is_about(Part.COLUMNS):
@@ -35,7 +35,7 @@ class ClusteringColumnsFit:
 
 
 class PartitioningFits:
-    """Tables are partitioned by some of their columns, of types that have one value, and then not clustered."""
+    """Tables are partitioned by some of their columns, of atomic types, and are then not clustered."""
 
     def check(self, models: Sequence[Table]) -> Iterator[InvalidModelError]:
         """Refuse partitions that the platform would refuse (Databricks documentation, "CREATE TABLE")."""

@@ -1,4 +1,4 @@
-"""The default rules for plans: what may be done, before any of it runs."""
+"""The default rules for plans."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from delta_engine.validation.refusals import plan_refusal
 
 
 class NoCreateOfPartlyManagedTables:
-    """A table of which a model manages some parts is created by whoever owns the rest."""
+    """The engine does not create a table of which a model manages only some parts: its owner does."""
 
     def check(self, plan: TablePlan, policy: Policy) -> Iterator[UnsafePlanError]:
         """Refuse CREATE for models with `manages`."""
@@ -38,16 +38,16 @@ class NoCreateOfPartlyManagedTables:
                 yield plan_refusal(
                     create,
                     f"it does not exist (or is not visible to you), and the model manages its {parts} alone",
-                    "Run again when whoever owns it has created it, or leave manages out.",
+                    "Run again when its owner has created it, or leave manages out.",
                 )
 
 
 _FIXED = "which is fixed when a table is created"
-_ANEW = "Declare it as it is. Otherwise create another table that has it, copy the rows, and let it replace this one."
+_ANEW = "Declare it as it is, or create another table with it, copy the rows, and replace this one."
 
 
 class CreatePrimaryKeyColumnsNotNull:
-    """A table that is created with a primary key has its columns, all NOT NULL."""
+    """A new table with a primary key has all key columns, and they are NOT NULL."""
 
     def check(self, plan: TablePlan, policy: Policy) -> Iterator[UnsafePlanError]:
         """Refuse CREATE with a key over absent or nullable columns."""
@@ -61,13 +61,13 @@ class CreatePrimaryKeyColumnsNotNull:
 
 
 class NoAddNotNullColumns:
-    """An existing table gets no new NOT NULL column: its rows would have no value there.
+    """An existing table gets no new NOT NULL column: existing rows would have no value.
 
     Delta refuses it for fields inside a new column as well (`DELTA_OPERATION_NOT_ALLOWED`).
     """
 
     def check(self, plan: TablePlan, policy: Policy) -> Iterator[UnsafePlanError]:
-        """Refuse added columns that are NOT NULL, or have a field that is."""
+        """Refuse added columns that are NOT NULL or have NOT NULL fields."""
         for align in plan.align_tables:
             added = [add.desired for add in align.of_type(ColumnAdd)]
             required = [column.name for column in added if not column.is_nullable]
@@ -102,13 +102,13 @@ class NoAddNotNullColumns:
 
 
 class NoVoidColumns:
-    """No table gets a column of the type void: it holds no values.
+    """No table gets a column of type void: it holds no values.
 
-    Delta creates such a table, and fails to read it (measured on 4.3.1).
+    Delta creates such a table but cannot read it (measured on 4.3.1).
     """
 
     def check(self, plan: TablePlan, policy: Policy) -> Iterator[UnsafePlanError]:
-        """Refuse new columns and fields that are void, or have void inside."""
+        """Refuse new columns and fields that are or contain void."""
         for create in plan.create_tables:
             columns = ((column.name, column.data_type) for column in create.desired.columns)
             yield from _void(create, columns)
@@ -122,7 +122,7 @@ class NoVoidColumns:
 
 
 class NoTightenedFields:
-    """A field inside a column does not become NOT NULL: open-source Delta refuses that, and the engine does not try."""
+    """A field inside a column does not become NOT NULL: open-source Delta refuses it, and the engine never tries."""
 
     def check(self, plan: TablePlan, policy: Policy) -> Iterator[UnsafePlanError]:
         """Refuse NOT NULL on existing fields."""
@@ -138,10 +138,10 @@ class NoTightenedFields:
 
 
 class OnlyWidenedTypes:
-    """The type of an existing column is changed only where Delta widens it in place."""
+    """The type of an existing column changes only if Delta can widen it in place."""
 
     def check(self, plan: TablePlan, policy: Policy) -> Iterator[UnsafePlanError]:
-        """Refuse changes of type that would rewrite data, or lose some of it."""
+        """Refuse type changes that would rewrite or lose data."""
         for align in plan.align_tables:
             for change in align.of_type(ColumnTypeChange):
                 if change.widening is not Widening.IMPOSSIBLE:
@@ -157,10 +157,10 @@ class OnlyWidenedTypes:
 
 
 class OnlyAtCreation:
-    """Generation, identity, partitions and the place of the files are fixed when a table is created."""
+    """Generation, identity, partitioning and location are fixed when a table is created."""
 
     def check(self, plan: TablePlan, policy: Policy) -> Iterator[UnsafePlanError]:
-        """Refuse to change them."""
+        """Refuse changes of them."""
         for align in plan.align_tables:
             for change in align.of_type(ChangeGeneration):
                 observed = generated_columns.described(change.observed)
@@ -185,10 +185,10 @@ class OnlyAtCreation:
 
 
 class NoChangeOfFixedColumns:
-    """An identity column, the type of a generated column, and what one is computed from, stay as they are."""
+    """Identity columns, types of generated columns, and the columns that they read stay as they are."""
 
     def check(self, plan: TablePlan, policy: Policy) -> Iterator[UnsafePlanError]:
-        """Refuse what the platform refuses: ALTER COLUMN of the one; renames, drops and types of the other."""
+        """Refuse what the platform refuses: ALTER COLUMN, renames, drops and type changes."""
         for align in plan.align_tables:
             for change in align.of_type(ChangeFixedColumn):
                 if change.used_by is None:
@@ -201,10 +201,10 @@ class NoChangeOfFixedColumns:
 
 
 class NoColumnMappingModeChange:
-    """Column mapping is switched on once, to `name`, and never off or over: that rewrites every data file."""
+    """Column mapping is enabled once, as `name`, and never changed: a change rewrites every data file."""
 
     def check(self, plan: TablePlan, policy: Policy) -> Iterator[UnsafePlanError]:
-        """Refuse leaving the modes `name` and `id`, and `id` for an existing table, which Delta refuses."""
+        """Refuse leaving the modes `name` and `id`, and `id` on an existing table, which Delta refuses."""
         for align in plan.align_tables:
             for feature in align.of_type(EnableTableFeature):
                 if feature.key != COLUMN_MAPPING_MODE:
@@ -226,10 +226,10 @@ class NoColumnMappingModeChange:
 
 
 class NoContradictedFeatures:
-    """A model does not switch off what its own changes need: the next plan would set it back, and never end."""
+    """A model does not disable a feature that its own changes need: every later plan would enable it again."""
 
     def check(self, plan: TablePlan, policy: Policy) -> Iterator[UnsafePlanError]:
-        """Refuse properties that are declared one way and needed another."""
+        """Refuse properties whose declared value differs from the needed one."""
         for align in plan.align_tables:
             for feature in align.of_type(ContradictFeature):
                 yield plan_refusal(
@@ -241,7 +241,7 @@ class NoContradictedFeatures:
 
 
 class PrimaryKeyAddMustNotMakeColumnsNullable:
-    """A plan does not loosen a column and put a primary key over it."""
+    """A plan does not make a column nullable and put a primary key over it."""
 
     def check(self, plan: TablePlan, policy: Policy) -> Iterator[UnsafePlanError]:
         """Refuse keys over columns that the same plan makes nullable."""
@@ -284,7 +284,7 @@ class PrimaryKeyExistingColumnsMustBeSetNotNull:
 
 
 class NoUnallowedColumnDrops:
-    """Dropping a column or a field loses its data: only where the target's policy, or the command, allows it."""
+    """Dropping a column or a field loses its data: it needs consent by the policy or the command."""
 
     def check(self, plan: TablePlan, policy: Policy) -> Iterator[UnsafePlanError]:
         """Refuse drops without consent."""
@@ -306,7 +306,7 @@ class NoUnallowedColumnDrops:
 
 
 class NoUnallowedTableDrops:
-    """Dropping a table loses its data: only where the target's policy, or the command, allows it."""
+    """Dropping a table loses its data: it needs consent by the policy or the command."""
 
     def check(self, plan: TablePlan, policy: Policy) -> Iterator[UnsafePlanError]:
         """Refuse drops without consent."""
@@ -324,7 +324,7 @@ class NoUnallowedTableDrops:
 
 
 class NoUnallowedSchemas:
-    """Schemas are created only where the target's configuration says so."""
+    """Schemas are created only with `policy.create_schemas`."""
 
     def check(self, plan: TablePlan, policy: Policy) -> Iterator[UnsafePlanError]:
         """Refuse missing schemas without consent."""

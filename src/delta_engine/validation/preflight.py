@@ -1,7 +1,7 @@
-"""Looks at the rows that a plan puts conditions on, before any of it runs: one query per table.
+"""Counts rows that violate the conditions of a plan, before it runs: one query per table.
 
-NOT NULL is always looked for: a column that holds NULLs is refused with their count, and with how to fill it.
-Whether rows meet an added CHECK is counted on demand; the platform looks as well, when it is too late to refuse.
+NULLs in columns that become NOT NULL are always counted. Violations of added CHECKs are counted on demand; the
+platform checks them too, but after the apply began.
 """
 
 from __future__ import annotations
@@ -35,13 +35,7 @@ from delta_engine.validation.refusals import plan_refusal
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Condition:
-    """What every row has to meet.
-
-    Args:
-        sql: the condition.
-        column: the path of the column that becomes NOT NULL; empty for a check.
-        check: the check's name; empty for a column.
-    """
+    """A condition for every row: of a column that becomes NOT NULL, by its path, or of a named check."""
 
     sql: str
     column: tuple[str, ...] = ()
@@ -49,14 +43,12 @@ class _Condition:
 
 
 class Preflight:
-    """Counts the rows that stand in a plan's way.
+    """Counts the rows that violate a plan.
 
     Args:
-        runner: runs the queries.
-        addressing: how tables are addressed.
-        parallelism: how many queries to have under way at once, at most.
-        counts_checks: whether to look at added checks as well.
-        notify: is told before rows are counted.
+        parallelism: the maximum number of concurrent queries.
+        counts_checks: whether to count violations of added checks.
+        notify: called before rows are counted.
     """
 
     def __init__(
@@ -77,25 +69,19 @@ class Preflight:
     def refusals(
         self, plan: TablePlan, models: Sequence[Table], observed: CatalogState
     ) -> tuple[UnsafePlanError, ...]:
-        """Return why rows stand in the plan's way, table by table.
-
-        Args:
-            plan: the plan.
-            models: what the tables shall become.
-            observed: the snapshot that the plan was made from.
-        """
+        """Return a refusal per violated condition, table by table."""
         by_key = {model.qualified_name.key: model for model in models}
-        looked_at = [
+        conditional = [
             (align, by_key[align.table.key], observed.table(align.table), conditions)
             for align in plan.align_tables
             for conditions in [tuple(self._conditions(align, observed.table(align.table)))]
             if conditions
         ]
-        if not looked_at:
+        if not conditional:
             return ()
-        self._notify(f"counting rows of {len(looked_at)} table{'' if len(looked_at) == 1 else 's'} …")
+        self._notify(f"counting rows of {len(conditional)} table{'' if len(conditional) == 1 else 's'} …")
         with asking(self._parallelism) as pool:
-            found = pool.map(lambda one: tuple(self._looked_at(*one)), looked_at)
+            found = pool.map(lambda one: tuple(self._violations(*one)), conditional)
             return tuple(refusal for refusals in found for refusal in refusals)
 
     def _conditions(self, align: AlignTable, observed: TableState) -> Iterator[_Condition]:
@@ -109,7 +95,7 @@ class Preflight:
             if not is_same_expression(known.get(check.name.lower(), ""), check.expression):
                 yield _Condition(sql=check.expression, check=check.name)
 
-    def _looked_at(
+    def _violations(
         self, align: AlignTable, model: Table, observed: TableState, conditions: Sequence[_Condition]
     ) -> Iterator[UnsafePlanError]:
         comparison = Comparison.of(model, observed)
@@ -122,7 +108,7 @@ class Preflight:
             yield plan_refusal(
                 align,
                 f"its rows cannot be counted: {error.first_line}",
-                "Ask for SELECT on it: whoever puts conditions on rows has to see them.",
+                "Ask for SELECT on it: the engine has to count the rows that violate a new condition.",
             )
             return
         for condition, count in zip(conditions, _counts(row), strict=True):
@@ -145,10 +131,7 @@ class Preflight:
 
 
 def _rows(table: str, comparison: Comparison, observed: TableState) -> str:
-    """Return the SQL of a table's rows with the columns and fields that they will have: new ones are NULL.
-
-    Defaults hold for rows to come, and change nothing in those that are there.
-    """
+    """Return the SQL of a table's rows with their future columns and fields; new ones are NULL."""
     so_far = {same.key: one for one, same in zip(observed.columns, comparison.observed.columns, strict=True)}
     columns = []
     for desired, renamed in comparison.shared:
@@ -162,7 +145,7 @@ def _rows(table: str, comparison: Comparison, observed: TableState) -> str:
 
 
 def _former_path(path: Sequence[str], comparison: Comparison) -> list[str]:
-    """Return the way to a column or a field by the names so far."""
+    """Return the path of a column or a field by its current names."""
     first, *inside = path
     former = {name.lower(): former for former, name in comparison.renames.columns}
     fields = {

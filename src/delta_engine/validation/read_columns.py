@@ -1,4 +1,4 @@
-"""What expressions read that their table does not have."""
+"""Columns that an expression reads and its table does not have."""
 
 from __future__ import annotations
 
@@ -10,12 +10,7 @@ from delta_engine.sql.expressions import read_places
 
 
 def unknown_columns(expression: str, columns: Sequence[Column]) -> list[str]:
-    """Return the columns, and the fields by their paths, that an expression reads and a table does not have, sorted.
-
-    Args:
-        expression: nothing is known of one that does not parse.
-        columns: the table's.
-    """
+    """Return unknown columns and field paths of an expression, sorted; none if it does not parse."""
     types = {column.key: column.data_type for column in columns}
     unknown = set()
     for name, *inside in read_places(expression):
@@ -27,7 +22,7 @@ def unknown_columns(expression: str, columns: Sequence[Column]) -> list[str]:
 
 
 def _has(data_type: DataType, path: Sequence[str]) -> bool:
-    """Whether a type has a place; the field of an array's structs is an array, and maps may have any key."""
+    """Whether a type has a path. A field of an array of structs is an array, and maps may have any key."""
     match data_type:
         case StructType(fields) if path:
             found = (field.data_type for field in fields if field.name.lower() == path[0])

@@ -1,4 +1,4 @@
-"""How rules refuse: with the table, the column, and the line that declares them."""
+"""Refusals of rules, with the table, the column, and the line that declares it."""
 
 from __future__ import annotations
 
@@ -10,13 +10,10 @@ from delta_engine.models import Column, Table
 def model_refusal(
     model: Table, reason: str, way_out: str, column: Column | str | None = None
 ) -> InvalidModelError:
-    """Return the refusal of a model, at the line of the column if it is about one.
+    """Return the refusal of a model, located at the column if it names one.
 
     Args:
-        model: the model.
-        reason: what is wrong.
-        way_out: what to do about it.
-        column: the column that it is about, or how the model names one, whether it has it or not.
+        column: a column of the model, or a name that the model uses, declared or not.
     """
     name = column.name if isinstance(column, Column) else column
     named = (one for one in model.columns if name is not None and one.key == name.lower())
@@ -33,14 +30,7 @@ def model_refusal(
 def plan_refusal(
     action: CreateTable | AlignTable, reason: str, way_out: str = "", column: str | None = None
 ) -> UnsafePlanError:
-    """Return the refusal of what a plan does to a table.
-
-    Args:
-        action: what it does.
-        reason: why not.
-        way_out: what to do about it.
-        column: the column that it is about, or the path of a field inside one.
-    """
+    """Return the refusal of an action; `column` may be the dotted path of a field."""
     return UnsafePlanError(
         reason, table=str(action.table), column=column, location=action.declared_at, way_out=way_out
     )

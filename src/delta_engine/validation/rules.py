@@ -1,7 +1,7 @@
-"""What a rule is, and the list of those that hold by default.
+"""The rules: their protocols and the default list.
 
-A rule yields refusals, each with the reason and the way out; who raises the first, or shows them all, is
-the validator's business. A new rule is a class with `check`, an entry here, and its cases in the tests.
+A rule yields refusals with reason and way out; the validator raises the first or lists all. A new rule is a class
+with `check`, an entry here, and its test cases.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class ModelRule(Protocol):
 
 
 class PlanRule(Protocol):
-    """A check of a plan, before any of it runs."""
+    """A check of a plan, before it runs."""
 
     def check(self, plan: TablePlan, policy: Policy) -> Iterable[UnsafePlanError]:
         """Yield a refusal per violation that the policy does not allow."""
@@ -100,18 +100,13 @@ DEFAULT_PLAN_RULES: tuple[PlanRule, ...] = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RuleSet:
-    """The rules that hold in an environment.
-
-    Args:
-        models: the checks of models.
-        plans: the checks of plans.
-    """
+    """The rules of an environment."""
 
     models: tuple[ModelRule, ...]
     plans: tuple[PlanRule, ...]
 
     def on(self, capabilities: Capabilities) -> RuleSet:
-        """Return the rules for an opened platform, of which more is known than its configuration says."""
+        """Return the rules for an opened platform, whose capabilities are now known exactly."""
         plans = (
             SupportedChanges(capabilities) if isinstance(rule, SupportedChanges) else rule
             for rule in self.plans
@@ -119,7 +114,7 @@ class RuleSet:
         return replace(self, plans=tuple(plans))
 
     def descriptions(self) -> Iterator[RuleDescription]:
-        """Yield what every rule is, in the order in which they are checked."""
+        """Yield a description per rule, in the order of the checks."""
         for judges, rules in (("models", self.models), ("plans", self.plans)):
             for rule in rules:
                 name, documented = _identity(rule)
@@ -128,12 +123,12 @@ class RuleSet:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RuleDescription:
-    """What people are told of a rule.
+    """A rule as `delta-engine rules` lists it.
 
     Args:
-        name: the name of its class, or how a project's configuration names it.
+        name: the class, or the reference in the project's configuration.
         judges: `models` or `plans`.
-        text: what it demands.
+        text: the requirement.
     """
 
     name: str
@@ -143,11 +138,11 @@ class RuleDescription:
 
 @runtime_checkable
 class NamedRule(Protocol):
-    """A rule that stands for another object."""
+    """A rule that wraps another object."""
 
     @property
     def reference(self) -> str:
-        """How the configuration names that object."""
+        """The object's reference in the configuration."""
         ...
 
     @property
@@ -157,7 +152,7 @@ class NamedRule(Protocol):
 
 
 def _identity(rule: object) -> tuple[str, str | None]:
-    """Return a rule's name, and the docstring that documents it."""
+    """Return a rule's name and its documentation."""
     if isinstance(rule, NamedRule):
         return rule.reference, type(rule.rule).__doc__
     return type(rule).__name__, type(rule).__doc__

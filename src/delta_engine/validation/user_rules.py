@@ -1,4 +1,4 @@
-"""Rules that a project brings along (`policy.rules`): classes like the engine's own, run with care."""
+"""Rules of a project (`policy.rules`): classes like the engine's own, with their failures contained."""
 
 from __future__ import annotations
 
@@ -21,23 +21,17 @@ _WAY_OUT = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _UserRule:
-    """What both kinds share.
-
-    Args:
-        rule: the project's object.
-        reference: how the configuration names it.
-        named_at: where.
-    """
+    """The part that both kinds share."""
 
     rule: Any
     reference: str
     named_at: SourceLocation
 
     def refusals(self, found: type[RefusedError], *judged: object) -> Iterator[Any]:
-        """Yield what the rule yields, if it is of the type that its kind has to yield.
+        """Yield the rule's refusals.
 
         Raises:
-            ConfigError: the rule failed, or yielded something else.
+            ConfigError: the rule failed, or yielded another type.
         """
         try:
             for refusal in self.rule.check(*judged):
@@ -74,13 +68,10 @@ def add_user_rule(rules: RuleSet, found: object, reference: str, named_at: Sourc
     """Return the rules with one more.
 
     Args:
-        rules: those so far.
-        found: what the reference names: a class without arguments, or an object of one.
-        reference: how the configuration names it.
-        named_at: where.
+        found: the referenced object: a rule, or a class without arguments.
 
     Raises:
-        ConfigError: it is no rule.
+        ConfigError: it is not a rule.
     """
     rule = found() if isinstance(found, type) else found
     check = getattr(rule, "check", None)

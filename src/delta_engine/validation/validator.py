@@ -1,4 +1,4 @@
-"""The validator: runs the rules, and stops at the first refusal or lists them all."""
+"""The validator: runs the rules, and raises the first refusal or lists all."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ class PlanValidator:
     """Checks models and plans against rules.
 
     Args:
-        policy: what the target allows beyond the harmless.
+        policy: the allowed destructive changes.
         model_rules: the checks of models; `DEFAULT_MODEL_RULES` by default.
         plan_rules: the checks of plans; `DEFAULT_PLAN_RULES` by default.
 
-    The defaults are looked up when a validator is made: a subclass may have its own, and an assignment
-    holds for every validator and project that is made after it.
+    The defaults are read when a validator is created: a subclass may have its own, and an assignment applies to every
+    validator and project created later.
     """
 
     DEFAULT_MODEL_RULES: ClassVar[tuple[ModelRule, ...]] = rules.DEFAULT_MODEL_RULES
@@ -41,7 +41,7 @@ class PlanValidator:
 
     @classmethod
     def default_rules(cls) -> RuleSet:
-        """Return the rules that hold by default."""
+        """Return the default rules."""
         return RuleSet(models=cls.DEFAULT_MODEL_RULES, plans=cls.DEFAULT_PLAN_RULES)
 
     def validate_models(self, models: Sequence[Table]) -> None:

@@ -164,8 +164,8 @@ def test_rows_that_nobody_may_count_are_a_refusal() -> None:
 
     model = orders(Column("id", "int", is_nullable=False))
     assert looked(model, TableState(columns=(Column("id", "int"),)), Forbidding()) == [
-        "table dev.silver.orders: its rows cannot be counted: no SELECT. Ask for SELECT on it: whoever puts "
-        "conditions on rows has to see them."
+        "table dev.silver.orders: its rows cannot be counted: no SELECT. Ask for SELECT on it: the "
+        "engine has to count the rows that violate a new condition."
     ]
 
 

@@ -150,7 +150,7 @@ MODEL_CASES: list[ModelCase] = [
     (
         constraint_rules.ValidConstraintNames(),
         [child(checks=(CheckConstraint("Delta_Engine_not_null_id", "id > 0"),))],
-        f"{SUBJECT}: constraint name 'Delta_Engine_not_null_id' is reserved for what stands for NOT NULL. "
+        f"{SUBJECT}: constraint name 'Delta_Engine_not_null_id' is reserved for the engine's NOT NULL checks. "
         "Use letters, digits and underscores.",
     ),
     (
@@ -162,7 +162,7 @@ MODEL_CASES: list[ModelCase] = [
     (
         constraint_rules.ValidConstraintNames(),
         [child(checks=(CheckConstraint("fine", "id > 0"), CheckConstraint("FINE", "id > 1")))],
-        f"{SUBJECT}: constraint name 'fine' stands in it twice. Give one of the two another name.",
+        f"{SUBJECT}: constraint name 'fine' is used twice. Give one of the two another name.",
     ),
 ]
 
@@ -189,7 +189,7 @@ PLAN_CASES: list[PlanCase] = [
     (
         constraint_rules.NoUnallowedConstraintDrops(),
         aligned(PrimaryKeyDrop("pk", ("id",), is_ours=False)),
-        f"{SUBJECT}: primary key pk (id) would be dropped, which somebody else made. Declare it, or allow it: "
+        f"{SUBJECT}: primary key pk (id) would be dropped, which the engine did not create. Declare it, or allow it: "
         "--allow drop_constraint:dev.silver.orders for one run, policy.allow: [drop_constraint] for the target.",
         aligned(PrimaryKeyDrop("pk", ("id",), is_remade=True, is_ours=False)),
     ),

@@ -177,8 +177,8 @@ PLAN_CASES: list[PlanCase] = [
     (
         governance_rules.NoUnallowedExposure(),
         aligned(DropRowFilter(RowFilter("dev.security.f", ["id"]))),
-        f"{SUBJECT}: its row filter would be dropped, and everybody who may read it "
-        "would see all rows. Declare it again, or allow it: --allow drop_row_filter:dev.silver.orders for one "
+        f"{SUBJECT}: its row filter would be dropped, and every reader would "
+        "see all rows. Declare it again, or allow it: --allow drop_row_filter:dev.silver.orders for one "
         "run, policy.allow: [drop_row_filter] for the target.",
         aligned(SetRowFilter(RowFilter("dev.security.g"), RowFilter("dev.security.f"))),
     ),
@@ -186,7 +186,7 @@ PLAN_CASES: list[PlanCase] = [
         governance_rules.NoUnallowedExposure(),
         aligned(DropColumnMask("a", ColumnMask("dev.s.f")), DropColumnMask("b", ColumnMask("dev.s.f"))),
         f"{SUBJECT}, column a: the masks of columns (a, b) would be dropped, and "
-        "everybody who may read the table would see what is in them. Declare it again, or allow it: --allow "
+        "every reader of the table would see their values. Declare it again, or allow it: --allow "
         "drop_column_mask:dev.silver.orders for one run, policy.allow: [drop_column_mask] for the target.",
         aligned(SetColumnMask("a", ColumnMask("dev.s.g"), ColumnMask("dev.s.f"))),
     ),

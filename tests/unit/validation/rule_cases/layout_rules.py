@@ -43,8 +43,8 @@ MODEL_CASES: list[ModelCase] = [
     (
         layout_rules.ClusteringColumnsFit(),
         [model(ID, cluster_by=["id"], clusters_automatically=True)],
-        f"{SUBJECT}: cluster_by names columns, and the platform shall choose them. Leave clusters_automatically "
-        "out, or the columns.",
+        f"{SUBJECT}: cluster_by names columns, and clusters_automatically lets the platform choose. "
+        "Leave clusters_automatically out, or the columns.",
     ),
     (
         layout_rules.ClusteringColumnsFit(),
