@@ -16,6 +16,7 @@ from delta_engine.actions.policy import NO_POLICY, Policy
 from delta_engine.deployment.attempts import NOTHING_ATTEMPTED, attempted_by
 from delta_engine.deployment.document import (
     AppliedPlan,
+    ApplyActions,
     Checkpoint,
     Checksum,
     DeploymentState,
@@ -32,8 +33,7 @@ from delta_engine.deployment.resources import (
     table_key,
     with_version,
 )
-from delta_engine.deployment.run_document import apply_record, described, first_document
-from delta_engine.deployment.run_facts import RunFacts
+from delta_engine.deployment.run_facts import RunFacts, apply_record, described, first_document
 from delta_engine.deployment.run_records import RunRecords
 from delta_engine.deployment.schema_resources import (
     applied_schema,
@@ -300,8 +300,13 @@ class RunRecorder:
             return self._base
         state = described(self.state, self._facts)
         if plan:
+            kinds = [outcome.kind for outcome in self._outcomes]
             record = apply_record(
-                [outcome.kind for outcome in self._outcomes],
+                ApplyActions(
+                    added=kinds.count(OutcomeKind.CREATED),
+                    changed=kinds.count(OutcomeKind.CHANGED),
+                    destroyed=kinds.count(OutcomeKind.DROPPED),
+                ),
                 self._checkpoints,
                 self._warnings,
                 seconds=self._seconds() - self._began_at,
