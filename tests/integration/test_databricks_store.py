@@ -13,7 +13,6 @@ import pytest
 
 from delta_engine.backends.spark_sql_runner import SparkSqlRunner
 from delta_engine.backends.sql_runner import Row, SqlRunner
-from delta_engine.deployment.databricks.delta_row import DeltaRow
 from delta_engine.deployment.errors import (
     ConflictError,
     CorruptStateError,
@@ -22,10 +21,11 @@ from delta_engine.deployment.errors import (
     UncertainWriteError,
     UnsavedStateError,
 )
-from delta_engine.deployment.locks.delta_records import DeltaLockRecords
 from delta_engine.deployment.locks.lease import LeaseLock
 from delta_engine.deployment.repository import StateRepository
-from delta_engine.deployment.stores.databricks import DatabricksJournalStore, DatabricksStateStore
+from delta_engine.deployment.stores.databricks import DatabricksStateStore, DeltaLockRecords
+from delta_engine.deployment.stores.delta_row import DeltaRow
+from delta_engine.deployment.stores.files import FileJournals
 from delta_engine.errors import StatementError
 from tests.deployment_builders import HOLDER, deployment_state
 from tests.integration.counter_increments import VOLUME, increment, repository, volume_files
@@ -86,14 +86,14 @@ def store_over(
 ) -> DatabricksStateStore:
     heads = f"delta.`{folder / 'heads'}`"
     return DatabricksStateStore(
-        runner, volume_files(api.host), heads=heads, volume=VOLUME, environment=environment
+        runner, volume_files(api.host, environment), heads=heads, environment=environment
     )
 
 
 def test_it_keeps_the_contract(runner: SparkSqlRunner, api: FakeFilesApi, tmp_path: Path) -> None:
     check_state_store(lambda: store_over(runner, api, tmp_path, "it's `test`"))
-    files = volume_files(api.host)
-    check_journal_store(lambda: DatabricksJournalStore(files, volume=VOLUME, environment="it's `test`"))
+    files = volume_files(api.host, "it's `test`")
+    check_journal_store(lambda: FileJournals(files, "journal"))
 
 
 @pytest.mark.long
@@ -186,7 +186,7 @@ def test_faults_of_an_upload_are_ridden_out(
 
 @pytest.mark.parametrize(
     ("faults", "message"),
-    [(["empty"], "did not arrive whole"), (["denied"], "READ VOLUME and WRITE VOLUME")],
+    [(["empty"], "did not arrive completely"), (["denied"], "READ VOLUME and WRITE VOLUME")],
 )
 def test_an_upload_that_fails_moves_no_head(
     runner: SparkSqlRunner, api: FakeFilesApi, tmp_path: Path, faults: list[str], message: str

@@ -3,52 +3,54 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from io import BytesIO
 from pathlib import Path
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, cast
 
 import msgspec
 import pytest
+from databricks.sdk.errors import AlreadyExists, NotFound
+from databricks.sdk.service.files import DirectoryEntry
 
 from delta_engine.backends.error_conditions import statement_error
 from delta_engine.backends.sql_runner import Row
-from delta_engine.deployment.databricks.volume_files import VolumeFile
 from delta_engine.deployment.deployment import Deployment
-from delta_engine.deployment.errors import ConflictError, StateMismatchError, UnsavedStateError
+from delta_engine.deployment.errors import StateMismatchError, UnsavedStateError
 from delta_engine.deployment.stores.databricks import DatabricksStateStore
-from tests.deployment_builders import NOON, deployment_over, deployment_state
+from delta_engine.deployment.stores.volume_files import VolumeFiles
+from tests.deployment_builders import deployment_over, deployment_state
 from tests.servers.warehouse_sql import SmallTables
 
-VOLUME = "/Volumes/dev/ops/deployment_state"
+if TYPE_CHECKING:
+    from databricks.sdk import WorkspaceClient
 
 
 class MemoryVolume:
-    """Keeps the files of a volume in memory."""
+    """The calls of the SDK's Files API that a store makes, in memory."""
 
     def __init__(self) -> None:
         self.files: dict[str, bytes] = {}
 
-    def upload(self, path: str, data: bytes, *, overwrite: bool) -> None:
+    def upload(self, path: str, contents: BytesIO, *, overwrite: bool) -> None:
         if not overwrite and path in self.files:
-            raise ConflictError(f"{path}: it is there")
-        self.files[path] = data
+            raise AlreadyExists(path)
+        self.files[path] = contents.read()
 
-    def download(self, path: str) -> bytes | None:
-        return self.files.get(path)
+    def download(self, path: str) -> SimpleNamespace:
+        self.get_metadata(path)
+        return SimpleNamespace(contents=BytesIO(self.files[path]))
 
-    def exists(self, path: str) -> bool:
-        return path in self.files
+    def get_metadata(self, path: str) -> None:
+        if path not in self.files:
+            raise NotFound(path)
 
-    def list_folder(self, path: str) -> Sequence[VolumeFile]:
+    def list_directory_contents(self, path: str) -> Sequence[DirectoryEntry]:
         return [
-            VolumeFile(path=file, is_folder=False, size=len(data), modified_at=NOON)
+            DirectoryEntry(path=file, is_directory=False, file_size=len(data), last_modified=0)
             for file, data in self.files.items()
             if file.startswith(f"{path}/")
         ]
-
-    def delete(self, path: str) -> None:
-        self.files.pop(path, None)
-
-    def delete_folder(self, path: str) -> None:
-        raise AssertionError(f"documents stay: {path}")
 
 
 class ReadOnlyTables:
@@ -65,7 +67,9 @@ class ReadOnlyTables:
 
 def deployment(tables: SmallTables | ReadOnlyTables, files: MemoryVolume, folder: Path) -> Deployment:
     heads = "`dev`.`ops`.`deployment_heads`"
-    store = DatabricksStateStore(tables, files, heads=heads, volume=VOLUME, environment="test")
+    client = cast("WorkspaceClient", SimpleNamespace(files=files))
+    folder_of_volume = VolumeFiles(client, "/Volumes/dev/ops/deployment_state/test")
+    store = DatabricksStateStore(tables, folder_of_volume, heads=heads, environment="test")
     return deployment_over(folder, store=store)
 
 

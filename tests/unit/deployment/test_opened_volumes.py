@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from delta_engine.deployment.databricks.volume_files import open_volume_files
 from delta_engine.deployment.errors import StoreError
+from delta_engine.deployment.stores.volume_files import open_volume_files
 from delta_engine.errors import MissingDependencyError
 
 
@@ -23,13 +23,13 @@ def no_credentials(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 def test_a_missing_login_is_told() -> None:
     with pytest.raises(StoreError, match="databricks auth login"):
-        open_volume_files()
+        open_volume_files("/Volumes/a/b/c")
 
 
 def test_a_missing_sdk_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "databricks.sdk", None)
     with pytest.raises(MissingDependencyError, match="pip install"):
-        open_volume_files()
+        open_volume_files("/Volumes/a/b/c")
 
 
 @pytest.mark.parametrize(
@@ -48,7 +48,7 @@ def test_a_client_that_cannot_be_made_is_told_with_the_sdks_version(
     monkeypatch.setattr(databricks.sdk, "WorkspaceClient", fail)
     monkeypatch.setattr("databricks.sdk.version.__version__", "0.67.0")
     with pytest.raises(StoreError) as raised:
-        open_volume_files()
+        open_volume_files("/Volumes/a/b/c")
     message = str(raised.value)
     assert f"databricks-sdk 0.67.0 cannot open the workspace: {type(error).__name__}: {error}" in message
     assert "databricks-sdk>=0.117" in message

@@ -11,8 +11,7 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from delta_engine.deployment.codec import encode_state
-from delta_engine.deployment.schema import published_schema
+from delta_engine.deployment.codec import encode_state, published_schema
 from tests.builders import WORKED_MODEL
 from tests.commandline import CommandLine
 from tests.deployment_builders import deployment_state
