@@ -76,15 +76,8 @@ class Journal:
         self._run_id = run_id
         self._length = 0
 
-    def start(self, start: JournalStart) -> None:
-        """Write the first entry, before anything is changed."""
-        self._append(start)
-
-    def record(self, entry: JournalEntry) -> None:
-        """Write a finished table or schema."""
-        self._append(entry)
-
-    def _append(self, entry: OpenStruct) -> None:
+    def append(self, entry: JournalStart | JournalEntry) -> None:
+        """Write the first entry before anything is changed, then each finished table or schema."""
         self._store.append(self._run_id, self._length, encode_open(entry))
         self._length += 1
 

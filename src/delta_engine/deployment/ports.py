@@ -10,9 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from delta_engine.deployment.lock_record import LockHolder, LockRecord
+
+if TYPE_CHECKING:
+    from delta_engine.deployment.stores.files import FileVersions
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,27 +87,21 @@ class Files(Protocol):
 
     def location(self, name: str) -> str:
         """Return where a file is, for messages; without credentials."""
-        ...
 
     def read(self, name: str) -> bytes | None:
         """Return a file's bytes; None if it does not exist."""
-        ...
 
     def write(self, name: str, data: bytes) -> str:
         """Write or replace a file; return where it is."""
-        ...
 
     def create(self, name: str, data: bytes) -> None:
         """Write a file unless it exists: an existing file stays as it is."""
-        ...
 
     def list(self, folder: str) -> Sequence[StoredFile]:
         """Return all files below a folder; nothing if the folder does not exist."""
-        ...
 
     def delete(self, name: str) -> None:
         """Delete a file; no error if it does not exist."""
-        ...
 
 
 class JournalFiles(Files, Protocol):
@@ -112,7 +109,6 @@ class JournalFiles(Files, Protocol):
 
     def delete_folder(self, folder: str) -> None:
         """Delete a folder and all files in it; no error if it does not exist."""
-        ...
 
 
 class ReportFiles(Protocol):
@@ -124,35 +120,6 @@ class ReportFiles(Protocol):
         Raises:
             StoreError: the store refused, or did not answer.
         """
-        ...
-
-
-class StateVersions(Protocol):
-    """Keeps the earlier documents of one environment, and backups of documents."""
-
-    def keep(self, version_id: str, data: bytes) -> None:
-        """Keep a document that is about to be replaced. Keeping it again changes nothing.
-
-        Raises:
-            StoreError: it could not be kept.
-        """
-        ...
-
-    def list(self) -> Sequence[StateVersion]:
-        """Return the kept versions, newest first, without the current document."""
-        ...
-
-    def read(self, version_id: str) -> bytes | None:
-        """Return a kept version's bytes; None if there is no such version.
-
-        Raises:
-            CorruptStateError: it is damaged.
-        """
-        ...
-
-    def back_up(self, name: str, data: bytes) -> str:
-        """Keep a copy beside the document, such as `prod.state.v0.backup.json`; return where it is."""
-        ...
 
 
 class StateStore(Protocol):
@@ -161,12 +128,10 @@ class StateStore(Protocol):
     @property
     def location(self) -> str:
         """Where the document is, for messages; without credentials."""
-        ...
 
     @property
-    def versions(self) -> StateVersions:
+    def versions(self) -> FileVersions:
         """The earlier documents."""
-        ...
 
     def read(self, *, allow_cached: bool = False) -> StoredDocument | None:
         """Return the document; None if there is none yet.
@@ -178,7 +143,6 @@ class StateStore(Protocol):
             StoreError: it cannot be read.
             CorruptStateError: it does not match the store's own checksum; the error carries what is there.
         """
-        ...
 
     def replace(self, data: bytes, identity: Identity, expected: StoredDocument | None) -> StoredDocument:
         """Write a document if the store still holds the expected one (None: no document). Return what it holds now.
@@ -188,7 +152,6 @@ class StateStore(Protocol):
             UncertainWriteError: there was no answer.
             StoreError: it was not written.
         """
-        ...
 
 
 class JournalStore(Protocol):
@@ -200,15 +163,12 @@ class JournalStore(Protocol):
         Raises:
             StoreError: it could not be added.
         """
-        ...
 
     def read(self) -> Mapping[str, Sequence[bytes]]:
         """Return the entries of every journal, in order, by run id."""
-        ...
 
     def remove(self, run_id: str) -> None:
         """Remove a run's journal; no error if there is none."""
-        ...
 
 
 class LockRecords(Protocol):
@@ -220,7 +180,6 @@ class LockRecords(Protocol):
     @property
     def location(self) -> str:
         """Where the record is, for messages; without credentials."""
-        ...
 
     def read(self) -> tuple[LockRecord, str] | None:
         """Return the record and the token to replace it with; None if there never was one.
@@ -229,7 +188,6 @@ class LockRecords(Protocol):
             StoreError: it cannot be read.
             UnreadableLockError: it is damaged; the error carries its token.
         """
-        ...
 
     def replace(self, record: LockRecord, expected: str | None) -> str:
         """Write a record if the token still fits (None: no record); return the new token.
@@ -237,7 +195,6 @@ class LockRecords(Protocol):
         Raises:
             ConflictError, UncertainWriteError, StoreError: as `StateStore.replace`.
         """
-        ...
 
 
 class LockLease(Protocol):
@@ -246,12 +203,10 @@ class LockLease(Protocol):
     @property
     def fence(self) -> int:
         """Counts the holders of this lock, through releases and takeovers."""
-        ...
 
     @property
     def taken_over_from(self) -> LockHolder | None:
         """The dead holder that this lease replaced; None if the lock was free."""
-        ...
 
     def check(self) -> None:
         """Verify that the lock is still held; cheap enough for every statement.
@@ -259,11 +214,9 @@ class LockLease(Protocol):
         Raises:
             LockLost: it is not.
         """
-        ...
 
     def release(self) -> None:
         """Release the lock; does nothing if this lease does not hold it any more."""
-        ...
 
 
 class StateLock(Protocol):
@@ -272,7 +225,6 @@ class StateLock(Protocol):
     @property
     def location(self) -> str:
         """Where the lock is, for messages."""
-        ...
 
     def acquire(
         self,
@@ -292,12 +244,9 @@ class StateLock(Protocol):
             LockHeld: it is still held after the timeout; names the holder.
             StoreError: the lock cannot be reached.
         """
-        ...
 
     def holder(self) -> LockHolder | None:
         """Return the current holder; None if the lock is free."""
-        ...
 
     def break_lock(self) -> LockHolder | None:
         """Release the lock by force; return its holder, None if it was free."""
-        ...

@@ -156,7 +156,7 @@ class RunRecorder:
         if self._base is None:
             self._base = self._repository.save(described(self.state, self._facts), None)
         self._attempted = attempted_by(plan, models, schemas, self.records.resources)
-        self._journal.start(
+        self._journal.append(
             JournalStart(
                 state_id=self._base.state.state_id,
                 serial=self._base.state.serial,
@@ -228,7 +228,7 @@ class RunRecorder:
         self._checkpoints.append(checkpoint)
         self._outcomes.append(outcome)
         try:
-            self._journal.record(JournalEntry(key=key, resource=resource, checkpoint=checkpoint))
+            self._journal.append(JournalEntry(key=key, resource=resource, checkpoint=checkpoint))
         except StoreError as error:
             self.warn(f"the journal could not be written: {error}")
 

@@ -32,9 +32,10 @@ from delta_engine.deployment.errors import (
     UnsavedStateError,
 )
 from delta_engine.deployment.local_files import write_atomically
-from delta_engine.deployment.ports import Identity, StateStore, StateVersion, StateVersions, StoredDocument
+from delta_engine.deployment.ports import Identity, StateStore, StateVersion, StoredDocument
 from delta_engine.deployment.remnants import lost_identity
 from delta_engine.deployment.stamps import new_id, utc_now
+from delta_engine.deployment.stores.files import FileVersions
 from delta_engine.telemetry.context import command
 
 _ATTEMPTS = 3
@@ -220,7 +221,7 @@ class StateRepository:
         return LoadedState(state=successor, stored=stored)
 
 
-def _keep(versions: StateVersions, base: LoadedState | None) -> None:
+def _keep(versions: FileVersions, base: LoadedState | None) -> None:
     """Keep the document that is about to be replaced as a version; one of an old format also as a backup."""
     if base is None:
         return
@@ -229,13 +230,13 @@ def _keep(versions: StateVersions, base: LoadedState | None) -> None:
     versions.keep(base.version_id, base.stored.data)
 
 
-def _keep_remains(versions: StateVersions, environment: str, stored: StoredDocument | None) -> None:
+def _keep_remains(versions: FileVersions, environment: str, stored: StoredDocument | None) -> None:
     if stored is not None and stored.data:
         why = f"unreadable-{sha256(stored.data).hexdigest()[:12]}"
         _back_up(versions, environment, stored, why)
 
 
-def _back_up(versions: StateVersions, environment: str, stored: StoredDocument, why: str) -> None:
+def _back_up(versions: FileVersions, environment: str, stored: StoredDocument, why: str) -> None:
     versions.back_up(f"{environment}.state.{why}.backup.json", stored.data)
 
 

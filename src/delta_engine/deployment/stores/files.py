@@ -18,7 +18,7 @@ _PARALLEL_READS: Final = 8
 
 
 class FileVersions:
-    """Keeps each version as a compressed file, `<folder>/<version id>.json.gz`.
+    """Keeps the earlier documents of one environment, each as a compressed file, `<folder>/<version id>.json.gz`.
 
     Args:
         files: the root of the environment's files; backups lie there.
@@ -41,17 +41,23 @@ class FileVersions:
         self._current = current
 
     def keep(self, version_id: str, data: bytes) -> None:
-        """Keep a document that is about to be replaced, and delete the versions beyond the limit."""
+        """Keep a document that is about to be replaced, and delete the versions beyond the limit.
+
+        Keeping it again changes nothing.
+
+        Raises:
+            StoreError: it could not be kept.
+        """
         self._files.create(self.name(version_id), compressed(data))
         if self._kept is not None:
             for old in self._all()[self._kept :]:
                 self._files.delete(self.name(old.version_id))
 
     def list(self) -> Sequence[StateVersion]:
-        """Return the kept versions, newest first; see `StateVersions.list`.
+        """Return the kept versions, newest first, without the current document.
 
-        Where the folder holds the current document as well, documents of a later serial are left out: they never
-        became current. If the current one is unknown, all are returned.
+        If the folder also holds the current document, documents of a later serial never became current and are
+        ignored. If the current one is unknown, all are returned.
         """
         current = self._current() if self._current else None
         found = self._all(is_replaced=self._current is None or current is not None)
@@ -65,13 +71,17 @@ class FileVersions:
         ]
 
     def read(self, version_id: str) -> bytes | None:
-        """Return a kept version's bytes; see `StateVersions.read`."""
+        """Return a kept version's bytes; None if there is no such version.
+
+        Raises:
+            CorruptStateError: it is damaged.
+        """
         name = self.name(version_id)
         data = None if "/" in version_id else self._files.read(name)
         return None if data is None else decompressed(data, self._files.location(name))
 
     def back_up(self, name: str, data: bytes) -> str:
-        """Keep a copy beside the document; return where it is."""
+        """Keep a copy beside the document, such as `prod.state.v0.backup.json`; return where it is."""
         return self._files.write(name, data)
 
     def name(self, version_id: str) -> str:

@@ -19,7 +19,7 @@ from delta_engine.deployment.local_files import (
     write_atomically,
 )
 from delta_engine.deployment.lock_record import Moment
-from delta_engine.deployment.ports import Identity, StateStore, StateVersions, StoredDocument, StoredFile
+from delta_engine.deployment.ports import Identity, StateStore, StoredDocument, StoredFile
 from delta_engine.deployment.remnants import UNDECODABLE, identity_in
 from delta_engine.deployment.stamps import utc_now
 from delta_engine.deployment.stores.files import FileVersions
@@ -194,7 +194,7 @@ class HybridStateStore:
         return self._remote.location
 
     @property
-    def versions(self) -> StateVersions:
+    def versions(self) -> FileVersions:
         """The remote's versions."""
         return self._remote.versions
 
