@@ -42,12 +42,7 @@ def encode_state(state: DeploymentState) -> bytes:
 
 
 def decode_state(data: bytes, *, environment: str, where: str) -> Decoded:
-    """Parse a document of any known format.
-
-    Args:
-        data: its bytes.
-        environment: the environment it was read for.
-        where: its place, for messages.
+    """Parse a document of any known format, read for an environment.
 
     Raises:
         CorruptStateError: it is incomplete or invalid, or was edited by hand where that breaks it.

@@ -64,12 +64,7 @@ class JournalEntry(OpenStruct, frozen=True, kw_only=True):
 
 
 class Journal:
-    """Writes one run's journal.
-
-    Args:
-        store: keeps it.
-        run_id: names it; the run's save carries the same id, so that a replay recognizes a journal that is saved.
-    """
+    """Writes one run's journal. The run's save carries the same id, so that a replay recognizes a saved journal."""
 
     def __init__(self, store: JournalStore, run_id: str) -> None:
         self._store = store
@@ -86,10 +81,7 @@ class Journal:
 class Replay:
     """A document with the journals of dead runs applied.
 
-    Args:
-        state: the document.
-        notes: what was found, for the user.
-        run_ids: the journals that were processed, to be removed once the document is saved.
+    `notes` tell the user what was found. The journals of `run_ids` are removed once the document is saved.
     """
 
     state: DeploymentState

@@ -79,13 +79,8 @@ def encode_lock_record(record: LockRecord) -> bytes:
 def decode_lock_record(data: bytes, *, where: str, token: str) -> LockRecord:
     """Parse a record.
 
-    Args:
-        data: its bytes.
-        where: its place, for messages.
-        token: what its store compares before it replaces the record.
-
     Raises:
-        UnreadableLockError: it is malformed.
+        UnreadableLockError: it is malformed; carries `token`, which replaces it.
     """
     try:
         return msgspec.json.decode(data, type=LockRecord)

@@ -115,11 +115,7 @@ class ReportFiles(Protocol):
     """Keeps the latest report of each kind beside the documents."""
 
     def write(self, name: str, data: bytes) -> str:
-        """Write or replace a report such as `prod.drift.html`; return where it is.
-
-        Raises:
-            StoreError: the store refused, or did not answer.
-        """
+        """Write or replace a report such as `prod.drift.html`; return where it is."""
 
 
 class StateStore(Protocol):
@@ -134,10 +130,7 @@ class StateStore(Protocol):
         """The earlier documents."""
 
     def read(self, *, allow_cached: bool = False) -> StoredDocument | None:
-        """Return the document; None if there is none yet.
-
-        Args:
-            allow_cached: accept a recent copy. Never for a run that holds the lock.
+        """Return the document; None if there is none yet. A run that holds the lock accepts no cached copy.
 
         Raises:
             StoreError: it cannot be read.
@@ -158,11 +151,7 @@ class JournalStore(Protocol):
     """Keeps the journals of runs: short entries that survive a killed run."""
 
     def append(self, run_id: str, position: int, entry: bytes) -> None:
-        """Add one line of JSON durably; the position counts the run's entries from 0.
-
-        Raises:
-            StoreError: it could not be added.
-        """
+        """Add one line of JSON durably, or raise `StoreError`; the position counts the run's entries from 0."""
 
     def read(self) -> Mapping[str, Sequence[bytes]]:
         """Return the entries of every journal, in order, by run id."""
@@ -233,12 +222,7 @@ class StateLock(Protocol):
         timeout_seconds: float,
         on_wait: Callable[[LockHolder], None] = lambda _holder: None,
     ) -> LockLease:
-        """Acquire the lock for a holder, waiting until the timeout.
-
-        Args:
-            holder: the run that acquires it.
-            timeout_seconds: the longest wait.
-            on_wait: called once, with the holder that the run waits for.
+        """Acquire the lock, waiting until the timeout; `on_wait` is called once, with the holder that is waited for.
 
         Raises:
             LockHeld: it is still held after the timeout; names the holder.

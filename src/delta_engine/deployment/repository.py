@@ -48,13 +48,7 @@ _UNUSABLE = (CorruptStateError, NewerStateError, StateMismatchError)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoadedState:
-    """A deployment state as it was loaded or saved.
-
-    Args:
-        state: the document.
-        stored: what the store holds; the next save replaces exactly this.
-        format_version: the format in which it is stored.
-    """
+    """A deployment state as it was loaded or saved; the next save replaces exactly `stored`."""
 
     state: DeploymentState
     stored: StoredDocument = field(repr=False)
@@ -72,14 +66,9 @@ class LoadedState:
 
 
 class StateRepository:
-    """The documents of one environment.
+    """The documents of one environment; documents of others are refused.
 
-    Args:
-        store: keeps them.
-        environment: the environment's name; documents of other environments are refused.
-        errored_dir: where a document goes that cannot be saved.
-        now: the clock.
-        new_write_id: returns the id of each save.
+    A document that cannot be saved is written to `errored_dir`.
     """
 
     def __init__(

@@ -35,14 +35,7 @@ _PAUSE_SECONDS = 0.1
 
 
 class FileLock:
-    """The lock of an environment whose deployment state is a local file.
-
-    Args:
-        folder: the folder of the deployment state.
-        environment: the environment's name.
-        monotonic: this process's monotonic clock, in seconds.
-        pause: waits a number of seconds.
-    """
+    """The lock of an environment whose deployment state is a local file. Clock and pause count seconds."""
 
     def __init__(
         self,

@@ -45,13 +45,9 @@ _MOST_RACES = 10
 
 
 class LeaseLock:
-    """A lock with a lease.
+    """A lock with a lease: how long a holder may be silent before another run takes over.
 
-    Args:
-        records: keeps its record.
-        lease_seconds: how long a holder may be silent before another run takes over.
-        monotonic: this process's monotonic clock, in seconds.
-        pause: waits a number of seconds.
+    Clock and pause count seconds; the clock is this process's monotonic one.
     """
 
     def __init__(
@@ -155,13 +151,7 @@ class LeaseLock:
 class Lease:
     """A held lease: renews itself in the background until it is released or lost.
 
-    Args:
-        records: keeps the record.
-        record: the record as it was written.
-        token: what replaces it.
-        taken_over_from: the dead holder whose lease expired, if there was one.
-        renewed_at: when the record's write was requested, by the monotonic clock.
-        monotonic: that clock.
+    `renewed_at` is when the write of the record was requested, not when it was answered.
     """
 
     def __init__(

@@ -111,13 +111,7 @@ def open_client(
     endpoint_url: str | None,
     limits: ClientLimits = DOCUMENT_LIMITS,
 ) -> AwsClient:
-    """Return a client; nothing is sent yet.
-
-    Args:
-        service: the service.
-        region: None for the region of boto3's configuration.
-        endpoint_url: of a server other than AWS's.
-        limits: how long it tries.
+    """Return a client; nothing is sent yet. Without a region, boto3's configuration names it.
 
     Raises:
         MissingDependencyError: boto3 is not installed.

@@ -128,13 +128,7 @@ class DatabricksStateStore:
 
 
 class DeltaLockRecords:
-    """Keeps the record of one environment's lock. The engine reads `record`; the other columns are for users.
-
-    Args:
-        runner: runs SQL.
-        table: the SQL that addresses the table of locks.
-        environment: the environment's name.
-    """
+    """Keeps the record of one environment's lock. The engine reads `record`; the other columns are for users."""
 
     def __init__(self, runner: SqlRunner, table: str, environment: str) -> None:
         self._row = DeltaRow(

@@ -165,13 +165,6 @@ class HybridStateStore:
 
     The copy is used while it is young enough, and only if the caller accepts a copy. It is never written back:
     every save and every locked run uses the remote store.
-
-    Args:
-        remote: the authoritative store.
-        folder: where the copy lies.
-        environment: the environment's name.
-        max_age_seconds: the oldest copy that is used.
-        now: the clock, UTC.
     """
 
     def __init__(

@@ -40,13 +40,7 @@ class S3Object:
 
 
 class S3Objects:
-    """The objects of a bucket under a prefix. All methods raise as `AwsClient.request`.
-
-    Args:
-        client: the client.
-        bucket: the bucket's name.
-        prefix: the folder's name; empty for the bucket itself.
-    """
+    """The objects of a bucket under a prefix, or all of them. All methods raise as `AwsClient.request`."""
 
     def __init__(self, client: AwsClient, bucket: str, prefix: str) -> None:
         self.endpoint = client.endpoint
@@ -202,13 +196,7 @@ class EndpointProbe:
 
 
 class S3Folder:
-    """A folder of a bucket. Threads may share it, and so do the store and the lock. It implements `JournalFiles`.
-
-    Args:
-        client: the client.
-        bucket: the bucket's name.
-        prefix: the folder's name; empty for the bucket itself.
-    """
+    """A folder of a bucket, or the bucket itself. Threads may share it. It implements `JournalFiles`."""
 
     def __init__(self, client: AwsClient, bucket: str, prefix: str) -> None:
         self._objects = S3Objects(client, bucket, prefix)
