@@ -28,6 +28,7 @@ from delta_engine.deployment.ports import (
     Identity,
     JournalStore,
     LockRecords,
+    ReportFiles,
     StateStore,
     StateVersion,
     StoredDocument,
@@ -143,6 +144,20 @@ def check_journal_store(make_journal: Callable[[], JournalStore]) -> None:
     journal.remove("run-2")
     journal.remove("run-2")
     assert dict(make_journal().read()) == {}
+
+
+def check_reports(store: StateStore, journals: JournalStore, files: ReportFiles) -> None:
+    """Check that reports are no documents, versions or journals, although they lie beside them."""
+    for name in ("prod.drift.html", "prod.drift.json", "prod.drift.html.drift.json"):
+        assert name in files.write(name, b"old")
+        assert name in files.write(name, "<p>Größe 表\r\n</p>".encode())
+    assert store.read() is None
+    saved = store.replace(document(1), identity(1), None)
+    store.versions.keep("00000000-a", document(0))
+    files.write("prod.drift.json", b"{}")
+    assert store.read() == saved
+    assert [version.version_id for version in store.versions.list()] == ["00000000-a"]
+    assert journals.read() == {}
 
 
 def check_lock_records(make_records: Callable[[], LockRecords]) -> None:

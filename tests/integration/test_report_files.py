@@ -12,11 +12,12 @@ from delta_engine.config.state_backend import DatabricksState, StateBackend
 from delta_engine.deployment.errors import StoreError
 from delta_engine.deployment.stores.databricks import DatabricksStateStore
 from delta_engine.deployment.stores.files import FileJournals
-from delta_engine.execute.recording_sql_runner import RecordingSqlRunner
 from delta_engine.orchestrate.deployments import open_report_files
 from tests.golden_cases import settings_for
 from tests.integration.counter_increments import VOLUME, volume_files
 from tests.integration.fake_files_api import FakeFilesApi, fake_files_api
+from tests.servers.warehouse_sql import SmallTables
+from tests.store_contract import check_reports
 
 pytestmark = pytest.mark.integration
 
@@ -47,13 +48,10 @@ def test_faults_of_an_upload_are_ridden_out(api: FakeFilesApi, fault: str) -> No
 
 def test_reports_are_no_documents_versions_or_journals(api: FakeFilesApi) -> None:
     files = volume_files(api.host, "prod")
-    for environment in ("prod", "prod.drift.html"):
-        volume_files(api.host).write(f"{environment}.drift.json", PAGE)
-    store = DatabricksStateStore(RecordingSqlRunner(), files, heads="heads", environment="prod")
-    assert store.read() is None
-    store.versions.keep("00000000-a", b"{}")
-    assert [version.version_id for version in store.versions.list()] == ["00000000-a"]
-    assert FileJournals(files, "journal").read() == {}
+    store = DatabricksStateStore(
+        SmallTables(), files, heads="`dev`.`ops`.`deployment_heads`", environment="prod"
+    )
+    check_reports(store, FileJournals(files, "journal"), volume_files(api.host))
 
 
 def test_missing_rights_are_named(api: FakeFilesApi) -> None:

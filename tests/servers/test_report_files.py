@@ -14,7 +14,7 @@ from delta_engine.deployment.stores.s3 import S3StateStore, s3_journals
 from delta_engine.orchestrate.deployments import open_report_files
 from tests.golden_cases import settings_for
 from tests.servers.places import PREFIX, REGION, Bucket, Server, new_bucket
-from tests.store_contract import document, identity
+from tests.store_contract import check_reports
 
 pytestmark = pytest.mark.servers
 
@@ -50,24 +50,7 @@ def test_a_report_is_replaced_and_says_what_it_is(bucket: Bucket, name: str, con
 
 def test_reports_are_no_documents_versions_or_journals(bucket: Bucket) -> None:
     folder = bucket.folder()
-    store, journals, files = (
-        S3StateStore(folder, "prod"),
-        s3_journals(folder, "prod"),
-        folder,
-    )
-    for name in ("prod.drift.html", "prod.drift.json"):
-        files.write(name, PAGE)
-    assert store.read() is None
-    saved = store.replace(document(1), identity(1), None)
-    store.versions.keep(identity(1).version_id, document(1))
-    assert store.read() == saved
-    assert [version.version_id for version in store.versions.list()] == [identity(1).version_id]
-    assert journals.read() == {}
-    kept = bucket.keys()
-    assert [key for key in kept if ".drift." in key] == [
-        f"{PREFIX}/prod.drift.html",
-        f"{PREFIX}/prod.drift.json",
-    ]
+    check_reports(S3StateStore(folder, "prod"), s3_journals(folder, "prod"), folder)
 
 
 def test_a_report_takes_one_request_and_no_probe(s3_server: Server) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -37,8 +36,21 @@ def bucket(s3_server: Server) -> Iterator[Bucket]:
         yield made
 
 
-def test_the_state_store_keeps_the_contract(bucket: Bucket) -> None:
+def check_contract(bucket: Bucket) -> None:
     check_state_store(lambda: S3StateStore(bucket.folder(), "prod"))
+    check_state_store_race(lambda: S3StateStore(bucket.folder(), "race"))
+    check_journal_store(lambda: s3_journals(bucket.folder(), "prod"))
+    check_lock_records(lambda: S3LockRecords(bucket.folder(), "prod"))
+
+
+def test_the_stores_keep_their_contract(bucket: Bucket) -> None:
+    check_contract(bucket)
+
+
+def test_a_bucket_that_keeps_versions_itself_makes_no_difference(s3_server: Server) -> None:
+    with new_bucket(s3_server, is_versioned=True) as bucket:
+        bucket.prove(s3_server.endpoint)
+        check_contract(bucket)
 
 
 def test_a_damaged_document_is_restored(bucket: Bucket, tmp_path: Path) -> None:
@@ -47,26 +59,6 @@ def test_a_damaged_document_is_restored(bucket: Bucket, tmp_path: Path) -> None:
         lambda: bucket.raw.put_object(Bucket=bucket.name, Key=DOCUMENT_KEY, Body=b"{"),
         tmp_path,
     )
-
-
-def test_one_of_several_savers_wins(bucket: Bucket) -> None:
-    check_state_store_race(lambda: S3StateStore(bucket.folder(), "prod"))
-
-
-def test_the_journal_store_keeps_the_contract(bucket: Bucket) -> None:
-    check_journal_store(lambda: s3_journals(bucket.folder(), "prod"))
-
-
-def test_the_lock_records_keep_the_contract(bucket: Bucket) -> None:
-    check_lock_records(lambda: S3LockRecords(bucket.folder(), "prod"))
-
-
-def test_a_bucket_that_keeps_versions_itself_makes_no_difference(s3_server: Server) -> None:
-    with new_bucket(s3_server, is_versioned=True) as bucket:
-        bucket.prove(s3_server.endpoint)
-        check_state_store(lambda: S3StateStore(bucket.folder(), "prod"))
-        check_journal_store(lambda: s3_journals(bucket.folder(), "prod"))
-        check_lock_records(lambda: S3LockRecords(bucket.folder(), "prod"))
 
 
 def test_objects_are_where_people_look_for_them(bucket: Bucket) -> None:
@@ -148,16 +140,6 @@ def test_a_token_of_something_else_is_a_conflict(bucket: Bucket) -> None:
         store.replace(document(2), identity(2), StoredDocument(data=b"", token="replaced since"))
 
 
-def test_a_damaged_version_is_refused(bucket: Bucket) -> None:
-    store = S3StateStore(bucket.folder(), "prod")
-    key = f"{PREFIX}/prod.versions/{identity(1).version_id}.json.gz"
-    whole = gzip.compress(document(1))
-    for damaged in (b"", b"{}", whole[:-9], whole[:20] + b"\0\0\0" + whole[23:]):
-        bucket.raw.put_object(Bucket=bucket.name, Key=key, Body=damaged)
-        with pytest.raises(CorruptStateError, match=identity(1).version_id):
-            store.versions.read(identity(1).version_id)
-
-
 def test_a_damaged_lock_record_is_refused(bucket: Bucket) -> None:
     bucket.raw.put_object(Bucket=bucket.name, Key=f"{PREFIX}/prod.lock.json", Body=b"{}")
     with pytest.raises(CorruptStateError, match="state unlock"):
@@ -171,11 +153,3 @@ def test_more_objects_than_a_page_holds_are_all_found(bucket: Bucket) -> None:
         list(threads.map(lambda name: folder.write(f"prod.versions/{name}.json.gz", b""), ids))
     kept = S3StateStore(folder, "prod").versions.list()
     assert [version.version_id for version in kept] == ids[::-1]
-
-
-def test_other_peoples_objects_are_passed_over(bucket: Bucket) -> None:
-    folder = bucket.folder()
-    for name in ("prod.versions/notes.txt", "prod.journal/run-1/notes.txt", "prod.journal/000001.json"):
-        folder.write(name, b"somebody's")
-    assert S3StateStore(folder, "prod").versions.list() == []
-    assert s3_journals(folder, "prod").read() == {}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from collections.abc import Callable
 from datetime import timedelta
@@ -23,11 +24,14 @@ from delta_engine.deployment.errors import (
 )
 from delta_engine.deployment.ports import Identity, StoredDocument
 from delta_engine.deployment.repository import StateRepository
+from delta_engine.deployment.stores.files import FileJournals, FileVersions
 from delta_engine.deployment.stores.local import KEPT_VERSIONS, HybridStateStore, LocalStateStore
-from delta_engine.deployment.stores.memory import MemoryStateStore, memory_journals
+from delta_engine.deployment.stores.memory import MemoryFiles, MemoryStateStore, memory_journals
 from tests.builders import WORKED_MODEL
 from tests.deployment_builders import NOON, deployment_over, deployment_state, repository_over
 from tests.store_contract import check_journal_store, check_restore_of_a_lost_document, check_state_store
+
+WHOLE = gzip.compress(b"{}" * 100)
 
 
 class FaultyStore(MemoryStateStore):
@@ -261,14 +265,23 @@ def test_local_versions_are_let_go_of_in_time(tmp_path: Path) -> None:
     assert kept == [f"{serial:08d}-x" for serial in range(KEPT_VERSIONS + 9, 9, -1)]
 
 
-def test_a_damaged_version_is_refused(tmp_path: Path) -> None:
-    store = LocalStateStore(tmp_path, "test")
-    store.versions.keep("00000001-x", b"{}" * 100)
-    (path,) = (tmp_path / "test.versions").iterdir()
-    path.write_bytes(path.read_bytes()[:20])
-    with pytest.raises(CorruptStateError):
-        store.versions.read("00000001-x")
-    assert store.versions.read("../test.state") is None
+@pytest.mark.parametrize("damage", [b"", b"{}", WHOLE[:-9], WHOLE[:20] + b"\0\0\0" + WHOLE[23:]])
+def test_a_damaged_version_is_refused(damage: bytes) -> None:
+    files = MemoryFiles()
+    versions = FileVersions(files, "versions")
+    files.write("versions/00000001-x.json.gz", damage)
+    with pytest.raises(CorruptStateError, match="00000001-x"):
+        versions.read("00000001-x")
+
+
+def test_foreign_files_are_ignored() -> None:
+    files = MemoryFiles()
+    for name in ("versions/notes.txt", "journal/run-1/notes.txt", "journal/000001.json", "outside.json.gz"):
+        files.write(name, b"foreign")
+    versions = FileVersions(files, "versions")
+    assert versions.list() == []
+    assert versions.read("../outside") is None
+    assert FileJournals(files, "journal").read() == {}
 
 
 class TestHybrid:

@@ -13,7 +13,7 @@ from delta_engine.deployment.local_files import remove_stray_files
 from delta_engine.deployment.stores.local import LocalFiles, LocalJournalStore, LocalStateStore
 from delta_engine.orchestrate.deployments import open_report_files
 from tests.golden_cases import settings_for
-from tests.store_contract import document, identity
+from tests.store_contract import check_reports
 
 PAGE = "<p>Größe 表\r\n</p>".encode()
 
@@ -29,17 +29,8 @@ def test_a_report_is_written_and_replaced_whole(tmp_path: Path) -> None:
 
 def test_reports_are_no_documents_versions_or_journals(tmp_path: Path) -> None:
     store, journals = LocalStateStore(tmp_path, "prod"), LocalJournalStore(tmp_path, "prod")
-    files = LocalFiles(tmp_path)
-    for name in ("prod.drift.html", "prod.drift.json"):
-        files.write(name, PAGE)
-    assert store.read() is None
-    saved = store.replace(document(1), identity(1), None)
-    store.versions.keep(identity(1).version_id, document(1))
-    files.write("prod.drift.json", b"{}")
+    check_reports(store, journals, LocalFiles(tmp_path))
     remove_stray_files(tmp_path / "prod.state.json")
-    assert store.read() == saved
-    assert [version.version_id for version in store.versions.list()] == [identity(1).version_id]
-    assert journals.read() == {}
     assert (tmp_path / "prod.drift.json").read_bytes() == b"{}"
 
 
