@@ -31,7 +31,7 @@ from tests.servers.places import ACCESS_KEY, PREFIX, REGION, SECRET_KEY
 from tests.servers.processes import free_port, running
 
 if TYPE_CHECKING:
-    from delta_engine.deployment.aws.s3_folder import S3Folder
+    from delta_engine.deployment.stores.s3_folder import S3Folder
 
 ROOT = Path(__file__).resolve().parents[1]
 THIS = [sys.executable, "-m", "benchmarks.state_survival"]
@@ -192,7 +192,7 @@ def local(folder: Path) -> tuple[StateStore, StateLock | None]:
 
 def s3(folder: Path) -> tuple[StateStore, StateLock | None]:
     """Return S3 with its lock."""
-    from delta_engine.deployment.locks.s3_records import S3LockRecords
+    from delta_engine.deployment.stores.s3 import S3LockRecords
 
     store, s3_folder = s3_parts(folder)
     return store, LeaseLock(S3LockRecords(s3_folder, "test"), lease_seconds=30, pause=short_pause)
@@ -200,21 +200,21 @@ def s3(folder: Path) -> tuple[StateStore, StateLock | None]:
 
 def dynamodb(folder: Path) -> tuple[StateStore, StateLock | None]:
     """Return S3 with a lock in DynamoDB."""
-    from delta_engine.deployment.aws.clients import open_dynamodb_client
-    from delta_engine.deployment.locks.dynamodb_records import DynamoDBLockRecords
+    from delta_engine.deployment.locks.dynamodb import DynamoDBLockRecords
+    from delta_engine.deployment.stores.aws import open_client
 
-    client = open_dynamodb_client(REGION, os.environ["MOTO_ENDPOINT"])
+    client = open_client("dynamodb", REGION, os.environ["MOTO_ENDPOINT"])
     records = DynamoDBLockRecords(client, TABLE, folder.name)
     return s3_parts(folder)[0], LeaseLock(records, lease_seconds=30, pause=short_pause)
 
 
 def s3_parts(folder: Path) -> tuple[StateStore, S3Folder]:
     """Return the store and its folder; each benchmark has a prefix of its own."""
-    from delta_engine.deployment.aws.clients import open_s3_client
-    from delta_engine.deployment.aws.s3_folder import S3Folder
+    from delta_engine.deployment.stores.aws import open_client
     from delta_engine.deployment.stores.s3 import S3StateStore
+    from delta_engine.deployment.stores.s3_folder import S3Folder
 
-    client = open_s3_client(REGION, os.environ["MOTO_ENDPOINT"])
+    client = open_client("s3", REGION, os.environ["MOTO_ENDPOINT"])
     s3_folder = S3Folder(client, BUCKET, f"{PREFIX}/{folder.name}")
     return S3StateStore(s3_folder, "test"), s3_folder
 

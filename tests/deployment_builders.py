@@ -19,12 +19,11 @@ from delta_engine.deployment.document import (
     Status,
 )
 from delta_engine.deployment.lock_record import LockHolder
-from delta_engine.deployment.locks.unlocked import NoLock
 from delta_engine.deployment.ports import JournalStore, StateLock, StateStore
 from delta_engine.deployment.repository import StateRepository
 from delta_engine.deployment.resources import applied_table, table_key
 from delta_engine.deployment.run_facts import RunFacts, environment_record
-from delta_engine.deployment.stores.memory import MemoryJournalStore, MemoryStateStore
+from delta_engine.deployment.stores.memory import MemoryStateStore, NoLock, memory_journals
 from delta_engine.models import Table
 from delta_engine.state.table_versions import TableVersion
 
@@ -101,7 +100,7 @@ def deployment_over(
     """Return a deployment of the environment `test`; in memory where nothing else is given."""
     return Deployment(
         repository=repository_over(store or MemoryStateStore(), folder),
-        journals=journals or MemoryJournalStore(),
+        journals=journals or memory_journals(),
         lock=lock or NoLock(),
         facts=lambda: FACTS,
         lock_timeout_seconds=0,

@@ -28,6 +28,7 @@ from delta_engine.deployment.ports import (
     Identity,
     JournalStore,
     LockRecords,
+    ReportFiles,
     StateStore,
     StateVersion,
     StoredDocument,
@@ -72,9 +73,11 @@ def check_state_store(make_store: Callable[[], StateStore]) -> None:
     _check_bytes(make_store)
     _check_versions(make_store)
     store = make_store()
-    assert store.keep_backup("test.state.v0.backup.json", document(0))
-    assert "test.state.v0.backup.json" in store.keep_backup("test.state.v0.backup.json", document(0))
-    assert [one.version_id for one in store.versions()] == [one.version_id for one in make_store().versions()]
+    assert store.versions.back_up("test.state.v0.backup.json", document(0))
+    assert "test.state.v0.backup.json" in store.versions.back_up("test.state.v0.backup.json", document(0))
+    assert [one.version_id for one in store.versions.list()] == [
+        one.version_id for one in make_store().versions.list()
+    ]
 
 
 def check_state_store_race(make_store: Callable[[], StateStore]) -> None:
@@ -143,6 +146,20 @@ def check_journal_store(make_journal: Callable[[], JournalStore]) -> None:
     assert dict(make_journal().read()) == {}
 
 
+def check_reports(store: StateStore, journals: JournalStore, files: ReportFiles) -> None:
+    """Check that reports are no documents, versions or journals, although they lie beside them."""
+    for name in ("prod.drift.html", "prod.drift.json", "prod.drift.html.drift.json"):
+        assert name in files.write(name, b"old")
+        assert name in files.write(name, "<p>Größe 表\r\n</p>".encode())
+    assert store.read() is None
+    saved = store.replace(document(1), identity(1), None)
+    store.versions.keep("00000000-a", document(0))
+    files.write("prod.drift.json", b"{}")
+    assert store.read() == saved
+    assert [version.version_id for version in store.versions.list()] == ["00000000-a"]
+    assert journals.read() == {}
+
+
 def check_lock_records(make_records: Callable[[], LockRecords]) -> None:
     """Check the compare-and-swap of a lock's record, alone and in a race."""
     records = make_records()
@@ -181,7 +198,7 @@ def _check_compare_and_swap(make_store: Callable[[], StateStore]) -> None:
             store.replace(document(2, write_id="late"), identity(2, "late"), stale)
     assert make_store().read() == second
     # a store of immutable documents has the first one anyhow; none has the current one or those that lost
-    assert {version.version_id for version in store.versions()} <= {identity(1).version_id}
+    assert {version.version_id for version in store.versions.list()} <= {identity(1).version_id}
 
 
 def _check_bytes(make_store: Callable[[], StateStore]) -> None:
@@ -204,11 +221,11 @@ def _check_versions(make_store: Callable[[], StateStore]) -> None:
         return identity(serial, f"kept{serial}").version_id
 
     def kept(some_store: StateStore) -> list[StateVersion]:
-        return [version for version in some_store.versions() if "kept" in version.version_id]
+        return [version for version in some_store.versions.list() if "kept" in version.version_id]
 
-    assert store.read_version(version_id(9)) is None
+    assert store.versions.read(version_id(9)) is None
     for serial in (9, 10, 2):
-        store.keep_version(version_id(serial), document(serial, text="ü" * serial))
+        store.versions.keep(version_id(serial), document(serial, text="ü" * serial))
     found = kept(make_store())
     assert [version.version_id for version in found] == [version_id(n) for n in (10, 9, 2)]
     assert all(version.size > 0 for version in found)
@@ -216,10 +233,10 @@ def _check_versions(make_store: Callable[[], StateStore]) -> None:
     assert all(
         begin <= version.saved_at <= datetime.now(timezone.utc) + timedelta(seconds=5) for version in found
     )
-    make_store().keep_version(version_id(9), document(9, text="ü" * 9))
+    make_store().versions.keep(version_id(9), document(9, text="ü" * 9))
     assert [version.version_id for version in kept(store)] == [version_id(n) for n in (10, 9, 2)]
-    assert make_store().read_version(version_id(9)) == document(9, text="ü" * 9)
-    assert store.read_version("00000077-none") is None
+    assert make_store().versions.read(version_id(9)) == document(9, text="ü" * 9)
+    assert store.versions.read("00000077-none") is None
 
 
 def _save_at_once(stores: Sequence[StateStore], expected: StoredDocument | None, serial: int) -> str:

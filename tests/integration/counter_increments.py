@@ -14,28 +14,28 @@ from pathlib import Path
 import msgspec
 
 from delta_engine.backends.sql_runner import SqlRunner
-from delta_engine.deployment.databricks.volume_files import SdkVolumeFiles, VolumeFiles
 from delta_engine.deployment.errors import StaleStateError
 from delta_engine.deployment.repository import StateRepository
 from delta_engine.deployment.stores.databricks import DatabricksStateStore
+from delta_engine.deployment.stores.volume_files import VolumeFiles
 from tests.deployment_builders import deployment_state
 
 VOLUME = "/Volumes/dev/delta_engine/deployment_state"
 
 
-def volume_files(host: str) -> VolumeFiles:
-    """Return the files of a fake workspace."""
+def volume_files(host: str, folder: str = "") -> VolumeFiles:
+    """Return the files of a fake workspace's volume."""
     from databricks.sdk import WorkspaceClient
     from databricks.sdk.config import Config
 
     config = Config(host=host, token="not a real one", retry_timeout_seconds=5, http_timeout_seconds=5)
-    return SdkVolumeFiles(WorkspaceClient(config=config))
+    return VolumeFiles(WorkspaceClient(config=config), f"{VOLUME}/{folder}".rstrip("/"))
 
 
 def repository(runner: SqlRunner, folder: Path, host: str) -> StateRepository:
     """Return the documents of the environment `test`, heads in a Delta table by path."""
     store = DatabricksStateStore(
-        runner, volume_files(host), heads=f"delta.`{folder / 'heads'}`", volume=VOLUME, environment="test"
+        runner, volume_files(host, "test"), heads=f"delta.`{folder / 'heads'}`", environment="test"
     )
     return StateRepository(store, "test", errored_dir=folder)
 

@@ -1,4 +1,7 @@
-"""The native store: blobs through the real SDK on a fake of its API, head and lock in real Delta tables."""
+"""The Databricks store on real Delta: what a commit must do for heads and locks.
+
+`tests/servers/test_databricks_store.py` covers the rest without Spark.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,6 @@ import pytest
 
 from delta_engine.backends.spark_sql_runner import SparkSqlRunner
 from delta_engine.backends.sql_runner import Row, SqlRunner
-from delta_engine.deployment.databricks.delta_row import DeltaRow
 from delta_engine.deployment.errors import (
     ConflictError,
     CorruptStateError,
@@ -22,18 +24,16 @@ from delta_engine.deployment.errors import (
     UncertainWriteError,
     UnsavedStateError,
 )
-from delta_engine.deployment.locks.delta_records import DeltaLockRecords
 from delta_engine.deployment.locks.lease import LeaseLock
 from delta_engine.deployment.repository import StateRepository
-from delta_engine.deployment.stores.databricks import DatabricksJournalStore, DatabricksStateStore
+from delta_engine.deployment.stores.databricks import DatabricksStateStore, DeltaLockRecords
+from delta_engine.deployment.stores.delta_row import DeltaRow
 from delta_engine.errors import StatementError
 from tests.deployment_builders import HOLDER, deployment_state
-from tests.integration.counter_increments import VOLUME, increment, repository, volume_files
+from tests.integration.counter_increments import increment, repository, volume_files
 from tests.integration.fake_files_api import FakeFilesApi, fake_files_api
 from tests.store_contract import (
-    check_journal_store,
     check_lock_records,
-    check_restore_of_a_lost_document,
     check_state_store,
 )
 
@@ -86,14 +86,13 @@ def store_over(
 ) -> DatabricksStateStore:
     heads = f"delta.`{folder / 'heads'}`"
     return DatabricksStateStore(
-        runner, volume_files(api.host), heads=heads, volume=VOLUME, environment=environment
+        runner, volume_files(api.host, environment), heads=heads, environment=environment
     )
 
 
+@pytest.mark.long
 def test_it_keeps_the_contract(runner: SparkSqlRunner, api: FakeFilesApi, tmp_path: Path) -> None:
     check_state_store(lambda: store_over(runner, api, tmp_path, "it's `test`"))
-    files = volume_files(api.host)
-    check_journal_store(lambda: DatabricksJournalStore(files, volume=VOLUME, environment="it's `test`"))
 
 
 @pytest.mark.long
@@ -173,39 +172,6 @@ def test_two_processes_lose_nothing(runner: SparkSqlRunner, api: FakeFilesApi, t
     assert loaded.state.serial == 9
 
 
-@pytest.mark.parametrize("fault", ["502", "503", "lost"])
-def test_faults_of_an_upload_are_ridden_out(
-    runner: SparkSqlRunner, api: FakeFilesApi, tmp_path: Path, fault: str
-) -> None:
-    documents = repository(runner, tmp_path, api.host)
-    base = documents.save(deployment_state(serial=0), None)
-    api.faults = [fault]
-    saved = documents.save(base.state, base)
-    assert documents.load() == saved
-
-
-@pytest.mark.parametrize(
-    ("faults", "message"),
-    [(["empty"], "did not arrive whole"), (["denied"], "READ VOLUME and WRITE VOLUME")],
-)
-def test_an_upload_that_fails_moves_no_head(
-    runner: SparkSqlRunner, api: FakeFilesApi, tmp_path: Path, faults: list[str], message: str
-) -> None:
-    documents = repository(runner, tmp_path, api.host)
-    base = documents.save(deployment_state(serial=0), None)
-    api.faults = faults
-    with pytest.raises(UnsavedStateError, match=message):
-        documents.save(base.state, base)
-    assert documents.load() == base
-    assert (tmp_path / "errored-2.json").exists()
-
-
-def test_a_missing_volume_is_named(runner: SparkSqlRunner, api: FakeFilesApi, tmp_path: Path) -> None:
-    api.volumes = ("/Volumes/other/",)
-    with pytest.raises(UnsavedStateError, match="The volume must exist: the bundle declares it"):
-        repository(runner, tmp_path, api.host).save(deployment_state(serial=0), None)
-
-
 @pytest.mark.parametrize("is_done", [True, False])
 def test_a_lost_answer_of_the_head_is_found_by_reading_back(
     runner: SparkSqlRunner, api: FakeFilesApi, tmp_path: Path, is_done: bool
@@ -245,36 +211,6 @@ def test_delta_says_which_condition_a_conflict_is(runner: SparkSqlRunner, tmp_pa
     assert [type(error) for error in errors] == [ConflictError] * 3
 
 
-def test_a_document_that_does_not_match_its_head_is_refused(
-    runner: SparkSqlRunner, api: FakeFilesApi, tmp_path: Path
-) -> None:
-    documents = repository(runner, tmp_path, api.host)
-    documents.save(deployment_state(serial=0), None)
-    (blob,) = api.files
-    api.files[blob] += b"x"
-    with pytest.raises(CorruptStateError, match="does not match the head's checksum"):
-        documents.load()
-    del api.files[blob]
-    with pytest.raises(CorruptStateError, match="is gone"):
-        documents.load()
-
-
-@pytest.mark.parametrize(
-    "left",
-    [pytest.param(None, marks=pytest.mark.long), pytest.param(b"", marks=pytest.mark.long), b"garbage"],
-)
-def test_a_lost_document_is_restored(
-    runner: SparkSqlRunner, api: FakeFilesApi, tmp_path: Path, left: bytes | None
-) -> None:
-    def lose() -> None:
-        current = max(path for path in api.files if "/documents/" in path)
-        del api.files[current]
-        if left is not None:
-            api.files[current] = left
-
-    check_restore_of_a_lost_document(lambda: store_over(runner, api, tmp_path), lose, tmp_path)
-
-
 def test_several_rows_for_one_environment_are_refused(
     runner: SparkSqlRunner, api: FakeFilesApi, tmp_path: Path
 ) -> None:
@@ -284,15 +220,3 @@ def test_several_rows_for_one_environment_are_refused(
     runner.run(f"INSERT INTO {heads} SELECT * FROM {heads}")
     with pytest.raises(CorruptStateError, match="there are 2 rows for one environment"):
         documents.load()
-
-
-def test_a_document_that_never_became_current_is_no_version(
-    runner: SparkSqlRunner, api: FakeFilesApi, tmp_path: Path
-) -> None:
-    documents = repository(runner, tmp_path, api.host)
-    base = documents.save(deployment_state(serial=0), None)
-    saved = documents.save(base.state, base)
-    api.files[f"{VOLUME}/test/documents/00000009-orphan.json.gz"] = b"x"
-    assert [version.version_id for version in documents.versions()] == [base.version_id]
-    assert documents.load_version(base.version_id) == base.state
-    assert documents.load() == saved

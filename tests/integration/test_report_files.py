@@ -10,16 +10,14 @@ import pytest
 
 from delta_engine.config.state_backend import DatabricksState, StateBackend
 from delta_engine.deployment.errors import StoreError
-from delta_engine.deployment.stores.databricks import (
-    DatabricksJournalStore,
-    DatabricksStateStore,
-    VolumeReportFiles,
-)
-from delta_engine.execute.recording_sql_runner import RecordingSqlRunner
+from delta_engine.deployment.stores.databricks import DatabricksStateStore
+from delta_engine.deployment.stores.files import FileJournals
 from delta_engine.orchestrate.deployments import open_report_files
 from tests.golden_cases import settings_for
 from tests.integration.counter_increments import VOLUME, volume_files
 from tests.integration.fake_files_api import FakeFilesApi, fake_files_api
+from tests.servers.warehouse_sql import SmallTables
+from tests.store_contract import check_reports
 
 pytestmark = pytest.mark.integration
 
@@ -33,7 +31,7 @@ def api() -> Iterator[FakeFilesApi]:
 
 
 def test_a_report_is_written_and_replaced(api: FakeFilesApi) -> None:
-    files = VolumeReportFiles(volume_files(api.host), volume=VOLUME)
+    files = volume_files(api.host)
     files.write("prod.drift.html", b"old")
     assert files.write("prod.drift.html", PAGE) == f"{VOLUME}/prod.drift.html"
     assert api.files == {f"{VOLUME}/prod.drift.html": PAGE}
@@ -41,7 +39,7 @@ def test_a_report_is_written_and_replaced(api: FakeFilesApi) -> None:
 
 @pytest.mark.parametrize("fault", ["503", "lost"])
 def test_faults_of_an_upload_are_ridden_out(api: FakeFilesApi, fault: str) -> None:
-    files = VolumeReportFiles(volume_files(api.host), volume=VOLUME)
+    files = volume_files(api.host)
     files.write("prod.drift.html", b"old")
     api.faults = [fault]
     files.write("prod.drift.html", PAGE)
@@ -49,22 +47,17 @@ def test_faults_of_an_upload_are_ridden_out(api: FakeFilesApi, fault: str) -> No
 
 
 def test_reports_are_no_documents_versions_or_journals(api: FakeFilesApi) -> None:
-    files = volume_files(api.host)
-    for environment in ("prod", "prod.drift.html"):
-        VolumeReportFiles(files, volume=VOLUME).write(f"{environment}.drift.json", PAGE)
+    files = volume_files(api.host, "prod")
     store = DatabricksStateStore(
-        RecordingSqlRunner(), files, heads="heads", volume=VOLUME, environment="prod"
+        SmallTables(), files, heads="`dev`.`ops`.`deployment_heads`", environment="prod"
     )
-    assert store.read() is None
-    store.keep_version("00000000-a", b"{}")
-    assert [version.version_id for version in store.versions()] == ["00000000-a"]
-    assert DatabricksJournalStore(files, volume=VOLUME, environment="prod").read() == {}
+    check_reports(store, FileJournals(files, "journal"), volume_files(api.host))
 
 
 def test_missing_rights_are_named(api: FakeFilesApi) -> None:
     api.faults = ["denied"]
     with pytest.raises(StoreError, match="WRITE VOLUME"):
-        VolumeReportFiles(volume_files(api.host), volume=VOLUME).write("prod.drift.html", PAGE)
+        volume_files(api.host).write("prod.drift.html", PAGE)
 
 
 def test_reports_of_a_state_on_databricks_go_to_its_volume(

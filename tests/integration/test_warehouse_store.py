@@ -11,9 +11,8 @@ import pytest
 from delta_engine.backends.spark_sql_runner import SparkSqlRunner
 from delta_engine.backends.warehouse_sql_runner import WarehouseSqlRunner
 from delta_engine.deployment.errors import ConflictError
-from delta_engine.deployment.locks.delta_records import DeltaLockRecords
-from delta_engine.deployment.stores.databricks import DatabricksStateStore
-from tests.integration.counter_increments import VOLUME, volume_files
+from delta_engine.deployment.stores.databricks import DatabricksStateStore, DeltaLockRecords
+from tests.integration.counter_increments import volume_files
 from tests.servers.fake_workspace import FakeWorkspace, answer_of, open_runner, serving
 from tests.store_contract import check_lock_records, check_state_store, document, identity
 
@@ -38,9 +37,8 @@ def runner(workspace: FakeWorkspace) -> WarehouseSqlRunner:
 def store(runner: WarehouseSqlRunner, workspace: FakeWorkspace, folder: Path) -> DatabricksStateStore:
     return DatabricksStateStore(
         runner,
-        volume_files(workspace.host),
+        volume_files(workspace.host, "it's `test`"),
         heads=f"delta.`{folder / 'heads'}`",
-        volume=VOLUME,
         environment="it's `test`",
     )
 

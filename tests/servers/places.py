@@ -13,15 +13,13 @@ from typing import Any
 import boto3
 from botocore.config import Config
 
-from delta_engine.deployment.aws.clients import (
+from delta_engine.deployment.stores.aws import (
+    AwsClient,
     ClientLimits,
-    DynamoDBClient,
-    S3Client,
-    open_dynamodb_client,
-    open_s3_client,
+    open_client,
 )
-from delta_engine.deployment.aws.s3_folder import MARKER_NAME, S3Folder
-from delta_engine.deployment.aws.s3_probe import PROBE_VERSION
+from delta_engine.deployment.stores.s3_folder import MARKER_NAME, S3Folder
+from delta_engine.deployment.stores.s3_probe import PROBE_VERSION
 from tests.servers.fault_proxy import FaultProxy, fault_proxy
 
 REGION = "us-east-1"
@@ -53,7 +51,7 @@ class Bucket:
     name: str
     raw: Any
     proxy: FaultProxy
-    client: S3Client
+    client: AwsClient
 
     def folder(self) -> S3Folder:
         """Return a new folder; it knows nothing yet of its endpoint. boto3 is slow to make a client for each."""
@@ -61,7 +59,7 @@ class Bucket:
 
     def proxied_folder(self, limits: ClientLimits = PATIENT) -> S3Folder:
         """Return a new client's folder, through the proxy."""
-        return S3Folder(open_s3_client(REGION, self.proxy.endpoint, limits=limits), self.name, PREFIX)
+        return S3Folder(open_client("s3", REGION, self.proxy.endpoint, limits), self.name, PREFIX)
 
     def prove(self, endpoint: str) -> None:
         """Let an endpoint pass for probed: the probe itself takes a hundred requests."""
@@ -82,13 +80,13 @@ class LockTable:
     raw: Any
     proxy: FaultProxy
 
-    def client(self) -> DynamoDBClient:
+    def client(self) -> AwsClient:
         """Return a client."""
         return _dynamodb_client(self.server.endpoint)
 
-    def proxied_client(self, limits: ClientLimits = PATIENT) -> DynamoDBClient:
+    def proxied_client(self, limits: ClientLimits = PATIENT) -> AwsClient:
         """Return a new client, through the proxy."""
-        return open_dynamodb_client(REGION, self.proxy.endpoint, limits=limits)
+        return open_client("dynamodb", REGION, self.proxy.endpoint, limits)
 
 
 @contextmanager
@@ -119,13 +117,13 @@ def new_lock_table(server: Server, *, key: str = "LockID") -> Iterator[LockTable
 
 
 @cache
-def _client(endpoint: str) -> S3Client:
-    return open_s3_client(REGION, endpoint)
+def _client(endpoint: str) -> AwsClient:
+    return open_client("s3", REGION, endpoint)
 
 
 @cache
-def _dynamodb_client(endpoint: str) -> DynamoDBClient:
-    return open_dynamodb_client(REGION, endpoint)
+def _dynamodb_client(endpoint: str) -> AwsClient:
+    return open_client("dynamodb", REGION, endpoint)
 
 
 @cache

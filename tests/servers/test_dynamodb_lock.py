@@ -6,7 +6,6 @@ from collections.abc import Iterator
 
 import pytest
 
-from delta_engine.deployment.aws.clients import open_dynamodb_client
 from delta_engine.deployment.errors import (
     ConflictError,
     CorruptStateError,
@@ -14,7 +13,8 @@ from delta_engine.deployment.errors import (
     UnansweredError,
     UncertainWriteError,
 )
-from delta_engine.deployment.locks.dynamodb_records import DynamoDBLockRecords
+from delta_engine.deployment.locks.dynamodb import DynamoDBLockRecords
+from delta_engine.deployment.stores.aws import open_client
 from tests.servers.fault_proxy import Fault
 from tests.servers.places import IMPATIENT, REGION, LockTable, Server, new_lock_table
 from tests.servers.processes import free_port
@@ -106,14 +106,14 @@ def test_a_slow_endpoint_is_not_waited_for(lock_table: LockTable) -> None:
 
 
 def test_an_endpoint_that_is_down_has_done_nothing() -> None:
-    client = open_dynamodb_client(REGION, f"http://127.0.0.1:{free_port()}")
+    client = open_client("dynamodb", REGION, f"http://127.0.0.1:{free_port()}")
     with pytest.raises(StoreError, match="cannot be reached") as caught:
         DynamoDBLockRecords(client, "locks", LOCK_ID).replace(lock_record(), None)
     assert type(caught.value) is StoreError
 
 
 def test_a_missing_table_says_how_to_create_it(moto: Server) -> None:
-    records = DynamoDBLockRecords(open_dynamodb_client(REGION, moto.endpoint), "nolocks", LOCK_ID)
+    records = DynamoDBLockRecords(open_client("dynamodb", REGION, moto.endpoint), "nolocks", LOCK_ID, REGION)
     command = (
         "aws dynamodb create-table --table-name nolocks --attribute-definitions AttributeName=LockID,AttributeType=S "
         f"--key-schema AttributeName=LockID,KeyType=HASH --billing-mode PAY_PER_REQUEST --region {REGION}"

@@ -10,11 +10,11 @@ import pytest
 
 from delta_engine.config.state_backend import S3State, StateBackend, StateCache
 from delta_engine.deployment.errors import StoreError, UncertainWriteError
-from delta_engine.deployment.stores.s3 import S3JournalStore, S3ReportFiles, S3StateStore
+from delta_engine.deployment.stores.s3 import S3StateStore, s3_journals
 from delta_engine.orchestrate.deployments import open_report_files
 from tests.golden_cases import settings_for
 from tests.servers.places import PREFIX, REGION, Bucket, Server, new_bucket
-from tests.store_contract import document, identity
+from tests.store_contract import check_reports
 
 pytestmark = pytest.mark.servers
 
@@ -37,7 +37,7 @@ def bucket(s3_server: Server) -> Iterator[Bucket]:
     ],
 )
 def test_a_report_is_replaced_and_says_what_it_is(bucket: Bucket, name: str, content_type: str) -> None:
-    files = S3ReportFiles(bucket.folder())
+    files = bucket.folder()
     files.write(name, b"old")
     assert (
         files.write(name, PAGE)
@@ -50,29 +50,12 @@ def test_a_report_is_replaced_and_says_what_it_is(bucket: Bucket, name: str, con
 
 def test_reports_are_no_documents_versions_or_journals(bucket: Bucket) -> None:
     folder = bucket.folder()
-    store, journals, files = (
-        S3StateStore(folder, "prod"),
-        S3JournalStore(folder, "prod"),
-        S3ReportFiles(folder),
-    )
-    for name in ("prod.drift.html", "prod.drift.json"):
-        files.write(name, PAGE)
-    assert store.read() is None
-    saved = store.replace(document(1), identity(1), None)
-    store.keep_version(identity(1).version_id, document(1))
-    assert store.read() == saved
-    assert [version.version_id for version in store.versions()] == [identity(1).version_id]
-    assert journals.read() == {}
-    kept = bucket.keys()
-    assert [key for key in kept if ".drift." in key] == [
-        f"{PREFIX}/prod.drift.html",
-        f"{PREFIX}/prod.drift.json",
-    ]
+    check_reports(S3StateStore(folder, "prod"), s3_journals(folder, "prod"), folder)
 
 
 def test_a_report_takes_one_request_and_no_probe(s3_server: Server) -> None:
     with new_bucket(s3_server) as bucket:
-        S3ReportFiles(bucket.proxied_folder()).write("prod.drift.html", PAGE)
+        bucket.proxied_folder().write("prod.drift.html", PAGE)
         assert [request.split(" ")[0] for request in bucket.proxy.requests] == ["PUT"]
         assert bucket.keys() == [f"{PREFIX}/prod.drift.html"]
 

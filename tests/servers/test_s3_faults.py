@@ -10,12 +10,11 @@ from functools import partial
 
 import pytest
 
-from delta_engine.deployment.aws.clients import open_s3_client
-from delta_engine.deployment.aws.s3_folder import S3Folder
 from delta_engine.deployment.errors import ConflictError, StoreError, UnansweredError, UncertainWriteError
-from delta_engine.deployment.locks.s3_records import S3LockRecords
 from delta_engine.deployment.ports import StoredDocument
-from delta_engine.deployment.stores.s3 import S3JournalStore, S3StateStore
+from delta_engine.deployment.stores.aws import open_client
+from delta_engine.deployment.stores.s3 import S3LockRecords, S3StateStore, s3_journals
+from delta_engine.deployment.stores.s3_folder import S3Folder
 from tests.servers.fault_proxy import Fault
 from tests.servers.places import ACCESS_KEY, IMPATIENT, REGION, SECRET_KEY, Bucket, Server, new_bucket
 from tests.servers.processes import free_port
@@ -114,15 +113,15 @@ def test_a_refusal_does_not_undo_what_an_earlier_attempt_may_have_done(saved: Sa
 def test_a_save_that_meets_another_is_a_conflict(saved: Saved) -> None:
     saved.bucket.proxy.spoil(Fault.CONFLICT, "PUT")
     assert type(error_of(saved.save)) is ConflictError
-    assert type(error_of(lambda: saved.folder.put("anything", b""))) is StoreError
+    assert type(error_of(lambda: saved.folder.write("anything", b""))) is StoreError
 
 
 def test_a_version_that_meets_another_is_kept_or_it_is_an_error(saved: Saved) -> None:
     version_id = identity(1).version_id
     saved.bucket.proxy.spoil(Fault.CONFLICT, "PUT", "versions")
-    assert type(error_of(lambda: saved.store.keep_version(version_id, document(1)))) is ConflictError
-    S3StateStore(saved.bucket.folder(), "prod").keep_version(version_id, document(1))
-    saved.store.keep_version(version_id, document(1))
+    assert type(error_of(lambda: saved.store.versions.keep(version_id, document(1)))) is ConflictError
+    S3StateStore(saved.bucket.folder(), "prod").versions.keep(version_id, document(1))
+    saved.store.versions.keep(version_id, document(1))
 
 
 def test_a_refused_write_was_not_done(saved: Saved) -> None:
@@ -139,7 +138,7 @@ def test_a_refused_write_was_not_done(saved: Saved) -> None:
 )
 def test_what_cannot_be_read_is_an_error_and_not_an_absence(saved: Saved, fault: Fault) -> None:
     saved.bucket.proxy.spoil(fault, "GET")
-    for read in (saved.store.read, saved.store.versions, S3LockRecords(saved.folder, "prod").read):
+    for read in (saved.store.read, saved.store.versions.list, S3LockRecords(saved.folder, "prod").read):
         error = error_of(read)
         assert not isinstance(error, UncertainWriteError | ConflictError)
         if fault in (Fault.RESET, Fault.UNAVAILABLE, Fault.BROKEN):
@@ -158,14 +157,14 @@ def test_a_slow_endpoint_is_not_waited_for(saved: Saved) -> None:
         saved.bucket.proxy.spoil(Fault.SLOW, method)
     begin = time.monotonic()
     assert type(error_of(S3StateStore(impatient, "prod").read)) is UnansweredError
-    assert type(error_of(lambda: impatient.put(DOCUMENT, b""))) is UncertainWriteError
+    assert type(error_of(lambda: impatient.write(DOCUMENT, b""))) is UncertainWriteError
     assert time.monotonic() - begin < 3
     assert saved.serial() == 1
 
 
 def test_an_endpoint_that_is_down_has_done_nothing(saved: Saved) -> None:
     saved.bucket.proxy.close()
-    for work in (saved.save, saved.store.read, saved.store.versions):
+    for work in (saved.save, saved.store.read, saved.store.versions.list):
         error = error_of(work)
         assert type(error) is StoreError
         assert "cannot be reached" in str(error)
@@ -173,7 +172,7 @@ def test_an_endpoint_that_is_down_has_done_nothing(saved: Saved) -> None:
 
 
 def test_an_endpoint_that_was_never_there() -> None:
-    client = open_s3_client(REGION, f"http://127.0.0.1:{free_port()}")
+    client = open_client("s3", REGION, f"http://127.0.0.1:{free_port()}")
     store = S3StateStore(S3Folder(client, "states", ""), "prod")
     assert "cannot be reached" in str(error_of(store.read))
     assert type(error_of(lambda: store.replace(document(1), identity(1), None))) is StoreError
@@ -189,14 +188,14 @@ def persist(write: Callable[[], None]) -> None:
 
 def test_nothing_is_lost_in_chaos(saved: Saved) -> None:
     saved.bucket.proxy.chaos(0.2)
-    journal = S3JournalStore(saved.folder, "prod")
+    journal = s3_journals(saved.folder, "prod")
     entries = [f"{position}".encode() for position in range(25)]
     for position, entry in enumerate(entries):
         persist(partial(journal.append, "run-1", position, entry))
-        persist(partial(saved.store.keep_version, identity(position).version_id, entry))
+        persist(partial(saved.store.versions.keep, identity(position).version_id, entry))
     saved.bucket.proxy.calm()
     assert journal.read() == {"run-1": entries}
-    kept = [saved.store.read_version(version.version_id) for version in saved.store.versions()]
+    kept = [saved.store.versions.read(version.version_id) for version in saved.store.versions.list()]
     assert kept == entries[::-1]
 
 
@@ -206,7 +205,7 @@ def test_threads_that_share_a_client_do_not_mix_up_their_answers(saved: Saved) -
     saved.bucket.proxy.spoil(Fault.FORBIDDEN, "PUT", "refused")
 
     def put(name: str) -> type[StoreError]:
-        return type(error_of(lambda: saved.folder.put(name, b"{}")))
+        return type(error_of(lambda: saved.folder.write(name, b"{}")))
 
     names = ["lost", "refused"] * 8
     with ThreadPoolExecutor(4) as threads:
@@ -215,8 +214,10 @@ def test_threads_that_share_a_client_do_not_mix_up_their_answers(saved: Saved) -
 
 
 def test_a_missing_bucket_says_what_to_do(s3_server: Server) -> None:
-    store = S3StateStore(S3Folder(open_s3_client(REGION, s3_server.endpoint), "no-such-bucket", ""), "prod")
-    for work in (store.read, store.versions, lambda: store.replace(document(1), identity(1), None)):
+    store = S3StateStore(
+        S3Folder(open_client("s3", REGION, s3_server.endpoint), "no-such-bucket", ""), "prod"
+    )
+    for work in (store.read, store.versions.list, lambda: store.replace(document(1), identity(1), None)):
         error = error_of(work)
         assert type(error) is StoreError
         assert "'no-such-bucket'" in str(error)
@@ -224,7 +225,7 @@ def test_a_missing_bucket_says_what_to_do(s3_server: Server) -> None:
 
 
 def test_an_impossible_bucket_name_is_refused(moto: Server) -> None:
-    store = S3StateStore(S3Folder(open_s3_client(REGION, moto.endpoint), "No Bucket!", ""), "prod")
+    store = S3StateStore(S3Folder(open_client("s3", REGION, moto.endpoint), "No Bucket!", ""), "prod")
     assert "No Bucket!" in str(error_of(store.read))
 
 
@@ -251,7 +252,7 @@ def test_refused_credentials_are_not_repeated(
         monkeypatch.setenv(variable, "wrong-and-secret")
         folder = bucket.proxied_folder()
         store = S3StateStore(folder, "prod")
-        for work in (store.read, store.versions, lambda: folder.put("anything", b"")):
+        for work in (store.read, store.versions.list, lambda: folder.write("anything", b"")):
             error = error_of(work)
             assert type(error) is StoreError
             assert code in str(error)

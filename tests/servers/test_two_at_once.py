@@ -13,9 +13,8 @@ import msgspec
 import pytest
 
 from delta_engine.deployment.locks.lease import LeaseLock
-from delta_engine.deployment.locks.s3_records import S3LockRecords
 from delta_engine.deployment.repository import StateRepository
-from delta_engine.deployment.stores.s3 import S3StateStore
+from delta_engine.deployment.stores.s3 import S3LockRecords, S3StateStore
 from tests.deployment_builders import HOLDER
 from tests.integration.counter_increments import increment
 from tests.servers.places import PREFIX, REGION, Bucket
@@ -42,15 +41,15 @@ def test_two_that_count_lose_nothing(bucket: Bucket, tmp_path: Path) -> None:
 
 HOLD = """
 import sys
-from delta_engine.deployment.aws.clients import open_s3_client
-from delta_engine.deployment.aws.s3_folder import S3Folder
+from delta_engine.deployment.stores.aws import open_client
+from delta_engine.deployment.stores.s3_folder import S3Folder
 from delta_engine.deployment.errors import LockLost
 from delta_engine.deployment.locks.lease import LeaseLock
-from delta_engine.deployment.locks.s3_records import S3LockRecords
+from delta_engine.deployment.stores.s3 import S3LockRecords
 from tests.deployment_builders import HOLDER
 
 region, endpoint, bucket, prefix, lease_seconds = sys.argv[1:]
-records = S3LockRecords(S3Folder(open_s3_client(region, endpoint), bucket, prefix), "test")
+records = S3LockRecords(S3Folder(open_client("s3", region, endpoint), bucket, prefix), "test")
 lease = LeaseLock(records, lease_seconds=float(lease_seconds)).acquire(HOLDER, timeout_seconds=0)
 lease.check()
 print("held", flush=True)

@@ -158,6 +158,6 @@ def unlock(ctx: typer.Context, yes: Yes = False) -> None:
 @state_app.command(epilog="Example: delta-engine state schema > deployment-state-v1.json")
 def schema() -> None:
     """Print the JSON schema of the document."""
-    from delta_engine.deployment.schema import published_schema
+    from delta_engine.deployment.codec import published_schema
 
     typer.echo(published_schema())

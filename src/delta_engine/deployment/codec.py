@@ -1,4 +1,4 @@
-"""From bytes to a deployment state and back: format, migration, validation, checksums."""
+"""Deployment states as bytes: format, migration, validation, checksums, and the published JSON schema."""
 
 from __future__ import annotations
 
@@ -9,23 +9,19 @@ from typing import Any
 
 import msgspec
 
+from delta_engine.config.json_schema import described_schema
 from delta_engine.deployment.definitions import definition_checksum
-from delta_engine.deployment.document import VERSION, DeploymentState
+from delta_engine.deployment.document import SCHEMA_URI, VERSION, DeploymentState
 from delta_engine.deployment.errors import CorruptStateError, NewerStateError
 from delta_engine.deployment.migrations import migrate
-from delta_engine.deployment.open_struct import decode_open, encode_open
+from delta_engine.deployment.open_struct import UNKNOWN_KEY, decode_open, encode_open
 from delta_engine.telemetry.context import command
 from delta_engine.telemetry.garbage import no_garbage_collection
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decoded:
-    """A document that was read.
-
-    Args:
-        state: in the current format.
-        version: the format it was written in.
-    """
+    """A document in the current format, and the format's version that it was written in."""
 
     state: DeploymentState
     version: int
@@ -36,25 +32,20 @@ class _Header(msgspec.Struct):
 
 
 def restore_hint() -> str:
-    """Return the way out of a document that cannot be used."""
+    """Return the way out of an unusable document."""
     return f"{command('state versions')} lists earlier ones, {command('state restore')} brings one back."
 
 
 def encode_state(state: DeploymentState) -> bytes:
-    """Return a document as indented JSON, for people and their diffs."""
+    """Return a document as indented JSON."""
     return msgspec.json.format(encode_open(state), indent=2)
 
 
 def decode_state(data: bytes, *, environment: str, where: str) -> Decoded:
-    """Read a document, of whatever format.
-
-    Args:
-        data: the bytes.
-        environment: the environment it was read for.
-        where: the document's place, for messages.
+    """Parse a document of any known format, read for an environment.
 
     Raises:
-        CorruptStateError: it is not a whole, valid document, or was edited by hand where it must not be.
+        CorruptStateError: it is incomplete or invalid, or was edited by hand where that breaks it.
         NewerStateError: a newer engine wrote it.
     """
     if not data.strip():
@@ -68,6 +59,20 @@ def decode_state(data: bytes, *, environment: str, where: str) -> Decoded:
             state = decode_open(msgspec.json.encode(raw), DeploymentState)
         _verify_resources(state, where)
     return Decoded(state=state, version=version)
+
+
+def published_schema() -> str:
+    """Return the JSON schema as indented JSON, generated from the document's classes and their docstrings.
+
+    `docs/schemas/deployment-state-v1.json` holds it.
+    """
+    return described_schema(
+        DeploymentState,
+        uri=SCHEMA_URI,
+        title="Delta Engine deployment state",
+        renamed={"schema_uri": "$schema"},
+        hidden=UNKNOWN_KEY,
+    )
 
 
 def _version(data: bytes, where: str) -> int:

@@ -15,13 +15,12 @@ from delta_engine.deployment.document import VERSION, DeploymentState
 from delta_engine.deployment.errors import CorruptStateError, StateMismatchError
 from delta_engine.deployment.journal import replay
 from delta_engine.deployment.lock_record import LockHolder
-from delta_engine.deployment.locks.unlocked import NoLock
 from delta_engine.deployment.ports import Identity, JournalStore, LockLease, StateLock
 from delta_engine.deployment.recorder import Notify, RunRecorder
 from delta_engine.deployment.repository import LoadedState, StateRepository
 from delta_engine.deployment.run_facts import RunFacts, environment_record
 from delta_engine.deployment.stamps import utc_now
-from delta_engine.deployment.stores.memory import MemoryJournalStore, MemoryStateStore
+from delta_engine.deployment.stores.memory import MemoryStateStore, NoLock, memory_journals
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,7 +63,7 @@ class Deployment:
         """Return a deployment state that nobody keeps: for callers without one."""
         return cls(
             repository=StateRepository(MemoryStateStore(), "unrecorded", errored_dir=Path(gettempdir())),
-            journals=MemoryJournalStore(),
+            journals=memory_journals(),
             lock=NoLock(),
             facts=_nobody,
         )

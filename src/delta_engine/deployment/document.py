@@ -1,7 +1,6 @@
-"""The deployment state, version 1: the document's classes. They are the published schema's one source.
+"""The deployment state, version 1: the document's classes, from which the published schema is generated.
 
-What the fields mean is the business of docs/deployment-state.md. A document is a value: `msgspec.structs.replace`
-makes the next one.
+docs/deployment-state.md explains the fields. A document is a value: `msgspec.structs.replace` makes the next one.
 """
 
 from __future__ import annotations
@@ -18,8 +17,8 @@ from delta_engine.deployment.open_struct import OpenStruct
 VERSION: Final = 1
 SCHEMA_URI: Final = "urn:delta-engine:deployment-state:v1"
 KEPT_WRITE_IDS: Final = 20
-"""How many earlier write ids a document remembers: a save whose answer was lost is recognised by its own,
-even after others have saved on top of it."""
+"""How many earlier write ids a document remembers. They identify a save whose answer was lost, even after other runs
+have saved on top of it."""
 KEPT_APPLIED_PLANS: Final = 20
 """How many applied plan files a document remembers."""
 
@@ -35,19 +34,19 @@ class ResourceType(Enum):
 
 
 class Status(Enum):
-    """What is known of a resource."""
+    """The status of a resource."""
 
     HEALTHY = "healthy"  # as it was last applied
     DEGRADED = "degraded"  # applied in part
-    FAILED = "failed"  # nothing of the last change could be applied
-    UNKNOWN = "unknown"  # a run that was changing it ended without a word
-    MISSING = "missing"  # applied once, and not there any more
-    DRIFTED = "drifted"  # somebody changed it
-    UNMANAGED = "unmanaged"  # stands in a managed schema and is in no model
+    FAILED = "failed"  # nothing of the last change was applied
+    UNKNOWN = "unknown"  # a run that was changing it was interrupted
+    MISSING = "missing"  # applied once, and does not exist any more
+    DRIFTED = "drifted"  # changed outside the engine
+    UNMANAGED = "unmanaged"  # exists in a managed schema and is in no model
 
 
 class Difference(OpenStruct, frozen=True, kw_only=True):
-    """One field in which a resource differs from what was applied; None on a side: it is not there."""
+    """A field in which a resource differs from what was applied; None on a side: it does not exist there."""
 
     field: str
     expected: str | None
@@ -55,25 +54,25 @@ class Difference(OpenStruct, frozen=True, kw_only=True):
 
 
 class ResourceMetadata(OpenStruct, frozen=True, kw_only=True):
-    """What there is to say about one resource. All of it is optional; schemas have next to nothing.
+    """The details of one resource. All of them are optional; schemas have few.
 
     Args:
-        definition: the table as it was last applied, whole. Only an apply replaces it.
+        definition: the whole table as it was last applied. Only an apply replaces it.
         delta_table_id: Delta's id of the table then; another id is another table of that name.
-        delta_version: the table's version after the apply; later ones are other people's, or data.
-        created_at: when the catalog says that the table was created, which tells it from another of that name.
-        column_order: the columns in the table's order after the apply, where the definition has another; None where
-            nobody looked.
+        delta_version: the table's version after the apply; later ones are data or external changes.
+        created_at: when the catalog says that the table was created, which distinguishes it from another of that name.
+        column_order: the columns in the table's order after the apply, if the definition has another order; None if
+            unknown.
         schema_checksum: of names, types and NOT NULL as applied.
-        actual_checksum: of the same as found, where they differ.
+        actual_checksum: of the same as observed, where they differ.
         drift: how the table differs from its definition.
-        lag: how the catalog showed it otherwise right after the apply; that is nobody's drift while it lasts.
+        lag: how the catalog differed right after the apply; no drift while it lasts.
         sync_error: why the status is what it is.
-        sync_warning: for resources that nobody declared.
-        schema_definition: the schema as it was last applied, where it is declared.
-        with_others: the definition with what was beside it when the table was first applied: somebody else's
-            constraints, clustering, comments and defaults, which are no drift; None where there was nothing.
-        attempted: what runs attempted since and did not bring to an end: some of it may be there, and is ours.
+        sync_warning: for resources that no model declares.
+        schema_definition: the schema as it was last applied, if it is declared.
+        with_others: the definition with the unmanaged parts that the table had when it was first applied: constraints,
+            clustering, comments and defaults, which are no drift; None if it had none.
+        attempted: what unfinished runs attempted since: the table may have parts of it, which the engine manages.
         attempted_schemas: the same of a schema.
     """
 
@@ -98,14 +97,14 @@ class Resource(OpenStruct, frozen=True, kw_only=True):
     """One table or schema.
 
     Args:
-        type: what it is.
+        type: its kind.
         id: its qualified name, as declared.
-        deployed_at: when it was last applied; None for what nobody applied.
-        deployed_by: by whom.
-        config_checksum: SHA-256 of the canonical model; None for what has no model.
-        status: what is known of it.
-        metadata: the rest.
-        dependencies: the keys of the resources it needs.
+        deployed_at: when it was last applied; None if it never was.
+        deployed_by: the principal that applied it.
+        config_checksum: SHA-256 of the canonical model; None without a model.
+        status: its status.
+        metadata: its details.
+        dependencies: the keys of the resources that it needs.
     """
 
     type: ResourceType
@@ -119,7 +118,7 @@ class Resource(OpenStruct, frozen=True, kw_only=True):
 
 
 class EnvironmentRecord(OpenStruct, frozen=True, kw_only=True):
-    """The environment that the document is about; values of variables that name secrets are blanked."""
+    """The environment of the document; values of variables that name secrets are blanked."""
 
     name: str
     host: str
@@ -139,10 +138,10 @@ class Checkpoint(OpenStruct, frozen=True, kw_only=True):
 
     Args:
         resource: the table's key.
-        status: what became of it.
-        statements_done: how many of its statements ran to the end.
+        status: its status after the apply.
+        statements_done: how many of its statements succeeded.
         statement: the one that failed, if one did.
-        error: what the platform said about it.
+        error: the platform's message about it.
     """
 
     resource: str
@@ -166,8 +165,8 @@ class AppliedPlan(OpenStruct, frozen=True, kw_only=True):
 
     Args:
         checksum: the plan file's.
-        applied_at: when that ended; when it began, if it was cut short.
-        applied_by: by whom.
+        applied_at: when the apply ended; when it began, if it was interrupted.
+        applied_by: the principal that applied it.
         is_whole: whether all of it was applied.
     """
 
@@ -184,19 +183,19 @@ class DeploymentState(OpenStruct, frozen=True, kw_only=True):
         schema_uri: names the JSON schema.
         version: the format's major version.
         serial: counts the saves.
-        state_id: the document's identity, made once; `lineage` changes with every deployed commit.
-        write_id: made anew for every save.
+        state_id: the document's identity, which never changes; `lineage` changes with every deployed commit.
+        write_id: unique per save.
         recent_write_ids: those of the latest earlier saves, newest first.
         lineage: the commit of the deployed configuration, `git:…`, or `unknown`.
         engine_version: of the engine that saved it.
-        platform_version: of what it deployed to.
-        created_at: when the first document was made.
+        platform_version: of the platform that it deployed to.
+        created_at: when the first document was saved.
         updated_at: when this one was.
         synced_at: when it was last compared with the catalog.
-        environment: what it is about.
+        environment: the environment.
         resources: by key, `table.<catalog>.<schema>.<table>` and `schema.<catalog>.<schema>`, lower case.
         metadata: what the last apply did.
-        applied_plans: the plan files that were applied, newest first; only the latest are remembered.
+        applied_plans: the plan files that were applied, newest first; only the latest are kept.
     """
 
     schema_uri: str = msgspec.field(name="$schema")
@@ -217,7 +216,7 @@ class DeploymentState(OpenStruct, frozen=True, kw_only=True):
     applied_plans: tuple[AppliedPlan, ...] = ()
 
     def with_applied_plan(self, plan: AppliedPlan) -> DeploymentState:
-        """Return the document with one more plan file among those that were applied."""
+        """Return the document with one more applied plan file."""
         others = (known for known in self.applied_plans if known.checksum != plan.checksum)
         kept = (plan, *others)[:KEPT_APPLIED_PLANS]
         return msgspec.structs.replace(self, applied_plans=kept)

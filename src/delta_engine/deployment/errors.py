@@ -1,4 +1,4 @@
-"""What can go wrong with the deployment state. What was refused changed nothing."""
+"""Errors of the deployment state. A refused operation changed nothing."""
 
 from __future__ import annotations
 
@@ -11,13 +11,7 @@ if TYPE_CHECKING:
 
 
 class _DocumentRefusedError(RefusedError):
-    """A document that is not used and not touched.
-
-    Args:
-        reason: what is wrong with it.
-        where: the document, as its store names it.
-        way_out: what the user can do about it.
-    """
+    """A document that is neither used nor changed; `where` is its place in the store."""
 
     def __init__(self, reason: str, *, where: str = "", way_out: str = "") -> None:
         location = SourceLocation(where) if where else None
@@ -29,9 +23,9 @@ class CorruptStateError(_DocumentRefusedError):
 
     Args:
         reason: what is wrong with it.
-        where: the document, as its store names it.
-        way_out: what the user can do about it.
-        stored: what is left of it, where its store knows that it is damaged: a restored document replaces that.
+        where: its place in the store.
+        way_out: what the user can do.
+        stored: its remains, if its store knows that it is damaged: a restored document replaces them.
     """
 
     def __init__(
@@ -46,36 +40,36 @@ class NewerStateError(_DocumentRefusedError):
 
 
 class StateMismatchError(_DocumentRefusedError):
-    """A document of another environment, or of another life of this one."""
+    """A document of another environment, or of another lineage of this one."""
 
 
 class StaleStateError(DeltaEngineError):
-    """Somebody else saved the deployment state since it was loaded: this save was not done."""
+    """Another run saved the deployment state since it was loaded: this save was not done."""
 
 
 class StoreError(DeltaEngineError):
-    """A store cannot be used: no such bucket, no access, no answer. What was asked for was not done."""
+    """A store cannot be used: missing, access denied, unreachable. The operation was not done."""
 
 
 class UncertainWriteError(StoreError):
-    """A write got no answer: it may have been done, or not. Reading back tells."""
+    """A write got no answer: it may have been done. Reading back tells."""
 
 
 class UnansweredError(StoreError):
-    """A read got no usable answer: that tells nothing about what is stored."""
+    """A read got no usable answer, which says nothing about what is stored."""
 
 
 class ConflictError(StoreError):
-    """A conditional write was refused: something else is there, or this very write by a hidden retry."""
+    """A conditional write was refused: the store holds something else, or this very write by a hidden retry."""
 
 
 class UnsavedStateError(DeltaEngineError):
-    """What was applied could not be recorded. The document lies beside the run, to be restored by hand."""
+    """The record of an apply could not be saved. The document lies in a file, to be restored by the user."""
 
 
 class LockHeld(DeltaEngineError):
-    """Somebody else works on the environment."""
+    """Another run holds the environment's lock."""
 
 
 class LockLost(DeltaEngineError):
-    """The lock was broken or its lease ran out while this run held it: it may not go on."""
+    """The lock was broken, or its lease expired, while this run held it: the run must stop."""

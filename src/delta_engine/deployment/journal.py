@@ -1,7 +1,7 @@
-"""The journal of a run: what it was about to change, and each table as it is done.
+"""The journal of a run: what it was about to change, and each resource as it is finished.
 
-It stands beside the document, so that a killed run leaves the truth behind without a full save per table. The next
-locked run replays it if it fits the document: same state id, same serial.
+It lies beside the document, so that a killed run leaves a record without a full save per table. The next locked run
+replays it if it fits the document: same state id, same serial.
 """
 
 from __future__ import annotations
@@ -33,15 +33,15 @@ class JournalStart(OpenStruct, frozen=True, kw_only=True):
     """The first entry of a journal.
 
     Args:
-        state_id: the document it goes with.
+        state_id: of the document that it belongs to.
         serial: the document's serial when the run began.
         fence: the run's lock fence; orders journals of one serial.
         started_at: when the run began to change tables.
-        started_by: who ran it.
+        started_by: the principal that ran it.
         resources: the keys of the tables that it was about to change.
-        attempted: what it was about to make of them, by the same keys.
+        attempted: their definitions as the run intended them, by key.
         attempted_schemas: the same of schemas.
-        plan: the checksum of the plan file that it applied; None for a plan that was made and applied at once.
+        plan: the checksum of the plan file that it applied; None without one.
     """
 
     state_id: str
@@ -54,15 +54,9 @@ class JournalStart(OpenStruct, frozen=True, kw_only=True):
     attempted_schemas: dict[str, SchemaDefinition] = msgspec.field(default_factory=dict)
     plan: Checksum | None = None
 
-    def cut_short(self, plan: Checksum) -> AppliedPlan:
-        """Return what there is to say of a plan file whose run did not end."""
-        return AppliedPlan(
-            checksum=plan, applied_at=self.started_at, applied_by=self.started_by, is_whole=False
-        )
-
 
 class JournalEntry(OpenStruct, frozen=True, kw_only=True):
-    """One finished table or schema: its resource as the document should have it, and how far its statements came."""
+    """A finished table or schema: its resource as the document should have it, and how far its statements came."""
 
     key: str
     resource: Resource
@@ -70,39 +64,24 @@ class JournalEntry(OpenStruct, frozen=True, kw_only=True):
 
 
 class Journal:
-    """Writes one run's journal.
-
-    Args:
-        store: where it goes.
-        run_id: names it; the run's save carries the same id, by which a replay knows that it is in already.
-    """
+    """Writes one run's journal. The run's save carries the same id, so that a replay recognizes a saved journal."""
 
     def __init__(self, store: JournalStore, run_id: str) -> None:
         self._store = store
         self._run_id = run_id
         self._length = 0
 
-    def start(self, start: JournalStart) -> None:
-        """Write the first entry, before anything is changed."""
-        self._append(start)
-
-    def record(self, entry: JournalEntry) -> None:
-        """Write a finished table."""
-        self._append(entry)
-
-    def _append(self, entry: OpenStruct) -> None:
+    def append(self, entry: JournalStart | JournalEntry) -> None:
+        """Write the first entry before anything is changed, then each finished table or schema."""
         self._store.append(self._run_id, self._length, encode_open(entry))
         self._length += 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Replay:
-    """A document with the journals of dead runs taken in.
+    """A document with the journals of dead runs applied.
 
-    Args:
-        state: the document.
-        notes: what was found, for people.
-        run_ids: the journals that are dealt with, to be removed once the document is saved.
+    `notes` tell the user what was found. The journals of `run_ids` are removed once the document is saved.
     """
 
     state: DeploymentState
@@ -111,18 +90,13 @@ class Replay:
 
 
 def replay(state: DeploymentState, journals: Mapping[str, Sequence[bytes]]) -> Replay:
-    """Take in what killed runs left behind.
-
-    Args:
-        state: the current document.
-        journals: the entries of every journal that is there, by run.
-    """
+    """Apply the journals that killed runs left behind, by run id, to the current document."""
     resources = dict(state.resources)
     notes: list[str] = []
     started = [(run_id, *_parse(lines)) for run_id, lines in journals.items()]
     for run_id, start, entries in sorted(started, key=lambda item: item[1].fence if item[1] else 0):
         if run_id in (state.write_id, *state.recent_write_ids):
-            continue  # the run's own save has it all
+            continue  # the run's own save contains it
         if start is None:
             if len(journals[run_id]) > 1:  # with less, nothing was changed yet
                 notes.append(_without_beginning(run_id))
@@ -132,7 +106,7 @@ def replay(state: DeploymentState, journals: Mapping[str, Sequence[bytes]]) -> R
             notes.append(_misfit(who, start, entries, state))
             continue
         if start.plan is not None:
-            state = state.with_applied_plan(start.cut_short(start.plan))
+            state = state.with_applied_plan(_interrupted_plan(start, start.plan))
         finished = {entry.key: entry.resource for entry in entries}
         resources |= finished
         unfinished = [key for key in start.resources if key not in finished]
@@ -149,9 +123,9 @@ def replay(state: DeploymentState, journals: Mapping[str, Sequence[bytes]]) -> R
 
 
 def _parse(lines: Sequence[bytes]) -> tuple[JournalStart | None, list[JournalEntry]]:
-    """Read entries up to the first that is not whole: a killed run tears at most its last one.
+    """Parse entries up to the first incomplete one: a killed run tears at most its last entry.
 
-    Of a journal whose removal broke off, the first may be gone.
+    The first one may be missing: the removal of the journal was interrupted.
     """
     start: JournalStart | None = None
     entries: list[JournalEntry] = []
@@ -164,23 +138,29 @@ def _parse(lines: Sequence[bytes]) -> tuple[JournalStart | None, list[JournalEnt
 
 def _without_beginning(run_id: str) -> str:
     return (
-        f"the journal of run {run_id} was left out: its beginning is gone or damaged, so that nobody can tell which "
-        "document it goes with"
+        f"the journal of run {run_id} was ignored: its first entry is missing or damaged, so that its document is "
+        "unknown"
     )
 
 
 def _misfit(who: str, start: JournalStart, entries: Sequence[JournalEntry], state: DeploymentState) -> str:
     tables = ", ".join(entry.key for entry in entries) or "no table"
     return (
-        f"the journal of {who} was left out: it goes with serial {start.serial} of {start.state_id}, and the document "
+        f"the journal of {who} was ignored: it belongs to serial {start.serial} of {start.state_id}, and the document "
         f"is at serial {state.serial} of {state.state_id}; it had recorded {tables}"
+    )
+
+
+def _interrupted_plan(start: JournalStart, plan: Checksum) -> AppliedPlan:
+    return AppliedPlan(
+        checksum=plan, applied_at=start.started_at, applied_by=start.started_by, is_whole=False
     )
 
 
 def _interrupted(
     resources: Mapping[str, Resource], start: JournalStart, finished: Set[str], reason: str
 ) -> Iterator[tuple[str, Resource]]:
-    """Yield the records of what a run was about to change when it ended: with what it attempted, by their keys."""
+    """Yield the records of the resources that a run attempted and did not finish, by key."""
     for key in start.resources:
         attempted, earlier = start.attempted.get(key, ()), resources.get(key)
         if key not in finished and (earlier or attempted):

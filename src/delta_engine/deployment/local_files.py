@@ -1,4 +1,4 @@
-"""Files that survive crashes: written whole or not at all, and changed by one process at a time."""
+"""Files that survive crashes: written completely or not at all, and changed by one process at a time."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ _TEMPORARY_SUFFIX = ".tmp"
 
 
 def write_atomically(path: Path, data: bytes) -> None:
-    """Replace a file's content: durable when this returns, never half there.
+    """Replace a file's content, durably and never partially.
 
-    The temporary file, the file's fsync, the rename and the folder's fsync are all needed: without the
-    folder's, a power loss takes back an acknowledged write.
+    The temporary file, its fsync, the rename and the folder's fsync are all needed: without the folder's fsync, a
+    power loss undoes an acknowledged write.
 
     Raises:
         OSError: it was not written; the old content is there.
@@ -36,12 +36,12 @@ def write_atomically(path: Path, data: bytes) -> None:
 
 
 def append_durably(path: Path, data: bytes) -> None:
-    """Add to the end of a file, which is made if need be; durable when this returns.
+    """Append to a file durably; the file is created if it does not exist.
 
-    What a full disk takes of it is taken back, or what is added later would go on in the middle of it.
+    If the disk is full, a part that was written is removed again: the next entry must not continue in its middle.
 
     Raises:
-        OSError: it was not added.
+        OSError: it was not appended.
     """
     is_new = not path.exists()
     with path.open("ab", buffering=0) as file:
@@ -60,13 +60,13 @@ def append_durably(path: Path, data: bytes) -> None:
 
 
 def remove_stray_files(path: Path) -> None:
-    """Remove the temporary files of killed writers of a file; only while nobody else may write it."""
+    """Remove the temporary files of killed writers of a file. The caller must be its only writer."""
     for stray in path.parent.glob(f".{path.name}.*{_TEMPORARY_SUFFIX}"):
         stray.unlink(missing_ok=True)
 
 
 def sync_folder(folder: Path) -> None:
-    """Make the folder's entries durable."""
+    """Make a folder's entries durable."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(descriptor)
@@ -76,7 +76,7 @@ def sync_folder(folder: Path) -> None:
 
 @contextmanager
 def exclusive(path: Path) -> Iterator[None]:
-    """Let one process at a time into a short section; the file stays, so that all lock the same one."""
+    """Admit one process at a time. The file stays, so that all processes lock the same one."""
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
@@ -87,7 +87,7 @@ def exclusive(path: Path) -> Iterator[None]:
 
 @contextmanager
 def store_errors(where: Path, doing: str) -> Iterator[None]:
-    """Turn the operating system's refusals into a `StoreError` that names the place.
+    """Turn an `OSError` into a `StoreError` that names the place.
 
     Raises:
         StoreError: the block raised an `OSError`.

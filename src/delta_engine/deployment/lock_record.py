@@ -1,4 +1,4 @@
-"""What a lock says about its holder."""
+"""The record of a lock and its holder."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ Moment = Annotated[datetime, msgspec.Meta(tz=True)]
 
 
 class LockHolder(msgspec.Struct, frozen=True, kw_only=True):
-    """Who holds a lock.
+    """The run that holds a lock.
 
     Args:
         who: the user or service principal.
         host: the machine.
-        pid: the process there.
-        since: when it took the lock, by its own clock.
+        pid: the process on it.
+        since: when the run acquired the lock, by its own clock.
         operation: what it does, such as `sync`.
-        run_url: where to watch it; empty if there is no such place.
+        run_url: where to watch it; empty if unknown.
     """
 
     who: str
@@ -43,12 +43,12 @@ class LockRecord(msgspec.Struct, frozen=True, kw_only=True):
     """The state of a lock. It is overwritten, never deleted.
 
     Args:
-        lock_id: made anew by whoever takes it.
+        lock_id: unique per acquisition.
         fence: counts the holders; survives releases.
         beat: counts the renewals of this holder.
-        lease_seconds: how long a beat is good for.
-        released: whether the holder gave it back.
-        holder: who has it, or had it last.
+        lease_seconds: how long a beat is valid.
+        released: whether the holder released the lock.
+        holder: the current holder, or the last one.
     """
 
     lock_id: str
@@ -59,39 +59,28 @@ class LockRecord(msgspec.Struct, frozen=True, kw_only=True):
     holder: LockHolder
 
 
-def encode_lock_record(record: LockRecord) -> bytes:
-    """Return a record as JSON."""
-    return msgspec.json.encode(record)
-
-
 class UnreadableLockError(CorruptStateError):
-    """A lock's record that is not one: it was damaged, or written by hand.
-
-    Args:
-        reason: what is wrong with it.
-        where: the record, as its store names it.
-        token: what the store compares before it is replaced.
-    """
+    """A lock's record that was damaged, or written by hand; `token` replaces it."""
 
     def __init__(self, reason: str, *, where: str, token: str) -> None:
         self.token = token
         super().__init__(
             f"the lock's record is not readable: {reason}",
             where=where,
-            way_out=f"Make sure that nobody works on the environment; then {command('state unlock')}.",
+            way_out=f"Make sure that no run works on the environment; then {command('state unlock')}.",
         )
 
 
-def decode_lock_record(data: bytes, *, where: str, token: str) -> LockRecord:
-    """Read a record.
+def encode_lock_record(record: LockRecord) -> bytes:
+    """Return a record as JSON."""
+    return msgspec.json.encode(record)
 
-    Args:
-        data: its bytes.
-        where: its place, for messages.
-        token: what its store compares before it is replaced.
+
+def decode_lock_record(data: bytes, *, where: str, token: str) -> LockRecord:
+    """Parse a record.
 
     Raises:
-        UnreadableLockError: it is not one.
+        UnreadableLockError: it is malformed; carries `token`, which replaces it.
     """
     try:
         return msgspec.json.decode(data, type=LockRecord)
@@ -100,13 +89,12 @@ def decode_lock_record(data: bytes, *, where: str, token: str) -> LockRecord:
 
 
 def released_anew(now: Moment) -> LockRecord:
-    """Return a record for a lock whose own cannot be read: free, with a fence that no count has reached."""
-    nobody = LockHolder(who="nobody", host="", pid=0, since=now, operation="state unlock")
+    """Return a record for a lock whose own is unreadable: free, with a fence above any count."""
     return LockRecord(
         lock_id="broken",
         fence=int(now.timestamp()),
         beat=0,
         lease_seconds=0,
         released=True,
-        holder=nobody,
+        holder=LockHolder(who="nobody", host="", pid=0, since=now, operation="state unlock"),
     )

@@ -1,7 +1,7 @@
-"""Structs that keep what they do not know, so that a newer minor's fields survive a round trip.
+"""Structs that keep unknown fields, so that the fields of a newer minor version survive a round trip.
 
-A document that says nothing unknown, which is nearly every one, is decoded and encoded in one pass. Only
-when the strict decoder meets an unknown field is the document taken apart by hand.
+A document without unknown fields, which is nearly every one, is decoded and encoded in one pass. Only if the strict
+decoder meets an unknown field, the document is split by hand.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any, Literal, TypeVar
 import msgspec
 
 UNKNOWN_KEY = "(unknown fields)"
-"""Where a struct's unknown fields wait while it is in memory; no written document has this key."""
+"""Holds a struct's unknown fields in memory; no written document has this key."""
 
 
 class OpenStruct(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -28,7 +28,7 @@ _UNKNOWN_MARK = msgspec.json.encode(UNKNOWN_KEY)
 
 
 def decode_open(data: bytes, shape: type[SomeStruct]) -> SomeStruct:
-    """Read JSON into a struct.
+    """Parse JSON into a struct.
 
     Raises:
         msgspec.DecodeError: it is not JSON (`msgspec.ValidationError`: not of this shape).
@@ -40,11 +40,9 @@ def decode_open(data: bytes, shape: type[SomeStruct]) -> SomeStruct:
 
 
 def encode_open(value: OpenStruct, *, sort_keys: bool = False) -> bytes:
-    """Return a struct as compact JSON, its unknown fields back in their places.
+    """Return a struct as compact JSON, with its unknown fields in their places.
 
-    Args:
-        value: the struct.
-        sort_keys: whether to sort keys, for checksums: the same content is then the same bytes.
+    Sorted keys are for checksums: the same content is then the same bytes.
     """
     order: Literal["sorted"] | None = "sorted" if sort_keys else None
     data = msgspec.json.encode(value, order=order)
@@ -70,7 +68,7 @@ def _set_apart(raw: object, annotation: object) -> object:
 
 
 def _put_back(raw: object, annotation: object) -> object:
-    """Undo `_set_apart`; what the struct knows wins."""
+    """Undo `_set_apart`; known fields win."""
     shape = _struct_of(annotation)
     match raw:
         case dict() if shape:
@@ -99,6 +97,6 @@ def _struct_of(annotation: object) -> type[OpenStruct] | None:
 
 
 def _inner(annotation: object) -> object:
-    """Return what a container's items are: the last parameter of `dict[str, X]` and `tuple[X, ...]`."""
+    """Return the type of a container's items: the last parameter of `dict[str, X]` and `tuple[X, ...]`."""
     arguments = [choice for choice in getattr(annotation, "__args__", ()) if choice is not Ellipsis]
     return arguments[-1] if arguments else None

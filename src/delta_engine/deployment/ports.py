@@ -1,8 +1,8 @@
 """The ports of the deployment state: where documents, journals and locks live.
 
-Stores move bytes and compare; they know nothing of what a document says. All of them are for one
-environment. What a lost answer means is decided by their callers, who read back (`StateRepository`,
-`LeaseLock`): a store only says which of three things happened.
+Every implementation serves one environment. A store moves bytes and compares tokens; it does not interpret
+documents. It reports a write as done, refused or unanswered. Its callers (`StateRepository`, `LeaseLock`) resolve
+an unanswered write by reading back.
 """
 
 from __future__ import annotations
@@ -10,19 +10,22 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from delta_engine.deployment.lock_record import LockHolder, LockRecord
+
+if TYPE_CHECKING:
+    from delta_engine.deployment.stores.files import FileVersions
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Identity:
-    """What makes one saved document different from every other.
+    """What distinguishes one saved document from every other.
 
     Args:
-        state_id: the document's identity through all its saves.
+        state_id: identifies the environment's document through all its saves.
         serial: counts the saves.
-        write_id: made anew for every save.
+        write_id: unique per save.
     """
 
     state_id: str
@@ -31,18 +34,18 @@ class Identity:
 
     @property
     def version_id(self) -> str:
-        """The name under which this document is kept among the versions; sorts by serial."""
+        """The name of this document among the kept versions; sorts by serial."""
         return f"{self.serial:08d}-{self.write_id}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredDocument:
-    """A document as a store has it.
+    """A document as its store holds it.
 
     Args:
-        data: its bytes, as they were saved.
-        token: what the store compares before it replaces it; opaque.
-        identity: what the store itself notes of it; None where only its bytes say that.
+        data: the bytes as saved.
+        token: what the store compares before it replaces the document; opaque.
+        identity: the store's own record of the identity; None if only the bytes hold it.
     """
 
     data: bytes
@@ -55,8 +58,8 @@ class StateVersion:
     """A kept version.
 
     Args:
-        version_id: names it for `restore` and `diff`.
-        saved_at: when the store got it, UTC.
+        version_id: its name in `restore` and `diff`.
+        saved_at: when the store received it, UTC.
         size: in bytes, as stored.
         is_replaced: whether a later document replaced it; False if the store cannot tell.
     """
@@ -67,137 +70,142 @@ class StateVersion:
     is_replaced: bool = True
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredFile:
+    """A file in a listing; the name is relative to the listed folder's root, the time UTC."""
+
+    name: str
+    size: int
+    modified_at: datetime
+
+
+class Files(Protocol):
+    """A folder of files, or of objects with a common prefix. Names are relative, with `/` between folders.
+
+    Every method raises `StoreError` if the store refuses, and `UncertainWriteError` if a write got no answer.
+    """
+
+    def location(self, name: str) -> str:
+        """Return where a file is, for messages; without credentials."""
+
+    def read(self, name: str) -> bytes | None:
+        """Return a file's bytes; None if it does not exist."""
+
+    def write(self, name: str, data: bytes) -> str:
+        """Write or replace a file; return where it is."""
+
+    def create(self, name: str, data: bytes) -> None:
+        """Write a file unless it exists: an existing file stays as it is."""
+
+    def list(self, folder: str) -> Sequence[StoredFile]:
+        """Return all files below a folder; nothing if the folder does not exist."""
+
+    def delete(self, name: str) -> None:
+        """Delete a file; no error if it does not exist."""
+
+
+class JournalFiles(Files, Protocol):
+    """Files whose folders can be deleted as a whole."""
+
+    def delete_folder(self, folder: str) -> None:
+        """Delete a folder and all files in it; no error if it does not exist."""
+
+
+class ReportFiles(Protocol):
+    """Keeps the latest report of each kind beside the documents."""
+
+    def write(self, name: str, data: bytes) -> str:
+        """Write or replace a report such as `prod.drift.html`; return where it is."""
+
+
 class StateStore(Protocol):
-    """Keeps the document of one environment, and its earlier versions."""
+    """Keeps the current document of one environment."""
 
     @property
     def location(self) -> str:
         """Where the document is, for messages; without credentials."""
-        ...
+
+    @property
+    def versions(self) -> FileVersions:
+        """The earlier documents."""
 
     def read(self, *, allow_cached: bool = False) -> StoredDocument | None:
-        """Return the document; None if there is none yet.
-
-        Args:
-            allow_cached: whether a recent copy will do. Never for a run that holds the lock.
+        """Return the document; None if there is none yet. A run that holds the lock accepts no cached copy.
 
         Raises:
             StoreError: it cannot be read.
-            CorruptStateError: what is there does not match the store's own checksum; it carries what is there.
+            CorruptStateError: it does not match the store's own checksum; the error carries what is there.
         """
-        ...
 
     def replace(self, data: bytes, identity: Identity, expected: StoredDocument | None) -> StoredDocument:
-        """Write a document, if what is there is still what was read (None: if nothing is there).
-
-        Returns:
-            What is there now.
+        """Write a document if the store still holds the expected one (None: no document). Return what it holds now.
 
         Raises:
-            ConflictError: something else is there; it may be this very write, by a hidden retry.
+            ConflictError: the store holds another document, which may be this very write by a hidden retry.
             UncertainWriteError: there was no answer.
             StoreError: it was not written.
         """
-        ...
-
-    def keep_version(self, version_id: str, data: bytes) -> None:
-        """Keep a document that is about to be replaced. Keeping it again changes nothing.
-
-        Raises:
-            StoreError: it could not be kept.
-        """
-        ...
-
-    def versions(self) -> Sequence[StateVersion]:
-        """Return the kept versions, newest first; the document itself is not among them."""
-        ...
-
-    def read_version(self, version_id: str) -> bytes | None:
-        """Return a kept version's bytes; None if there is no such version."""
-        ...
-
-    def keep_backup(self, name: str, data: bytes) -> str:
-        """Keep a copy beside the document, such as `prod.state.v0.backup.json`; return where it is."""
-        ...
 
 
 class JournalStore(Protocol):
     """Keeps the journals of runs: short entries that survive a killed run."""
 
     def append(self, run_id: str, position: int, entry: bytes) -> None:
-        """Add an entry durably.
-
-        Args:
-            run_id: the run's; file name characters only.
-            position: counts the run's entries from 0.
-            entry: one line of JSON.
-
-        Raises:
-            StoreError: it could not be added.
-        """
-        ...
+        """Add one line of JSON durably, or raise `StoreError`; the position counts the run's entries from 0."""
 
     def read(self) -> Mapping[str, Sequence[bytes]]:
-        """Return the entries of every journal that is there, in order, by run."""
-        ...
+        """Return the entries of every journal, in order, by run id."""
 
     def remove(self, run_id: str) -> None:
         """Remove a run's journal; no error if there is none."""
-        ...
 
 
 class LockRecords(Protocol):
-    """Keeps the one record of a lock, and replaces it only if it is still what was read.
+    """Keeps the one record of a lock, with a compare-and-swap.
 
-    The record is never deleted: its fence must survive.
+    The record is never deleted, so that its fence survives.
     """
 
     @property
     def location(self) -> str:
         """Where the record is, for messages; without credentials."""
-        ...
 
     def read(self) -> tuple[LockRecord, str] | None:
-        """Return the record and the token to replace it with; None if there was never one.
+        """Return the record and the token to replace it with; None if there never was one.
 
         Raises:
             StoreError: it cannot be read.
+            UnreadableLockError: it is damaged; the error carries its token.
         """
-        ...
 
     def replace(self, record: LockRecord, expected: str | None) -> str:
-        """Write a record, if the token still fits (None: if there is no record); return its token.
+        """Write a record if the token still fits (None: no record); return the new token.
 
         Raises:
             ConflictError, UncertainWriteError, StoreError: as `StateStore.replace`.
         """
-        ...
 
 
 class LockLease(Protocol):
-    """A lock that is held. One process may use it; a forked child may not."""
+    """A held lock. Only the process that acquired it may use it, not its forked children."""
 
     @property
     def fence(self) -> int:
         """Counts the holders of this lock, through releases and takeovers."""
-        ...
 
     @property
     def taken_over_from(self) -> LockHolder | None:
-        """Whose dead hand it was taken from, if it was not free."""
-        ...
+        """The dead holder that this lease replaced; None if the lock was free."""
 
     def check(self) -> None:
-        """Make sure that the lock is still held; cheap enough for every statement.
+        """Verify that the lock is still held; cheap enough for every statement.
 
         Raises:
             LockLost: it is not.
         """
-        ...
 
     def release(self) -> None:
-        """Give it back. Does nothing if it is not held any more, or held by somebody else."""
-        ...
+        """Release the lock; does nothing if this lease does not hold it any more."""
 
 
 class StateLock(Protocol):
@@ -206,7 +214,6 @@ class StateLock(Protocol):
     @property
     def location(self) -> str:
         """Where the lock is, for messages."""
-        ...
 
     def acquire(
         self,
@@ -215,39 +222,15 @@ class StateLock(Protocol):
         timeout_seconds: float,
         on_wait: Callable[[LockHolder], None] = lambda _holder: None,
     ) -> LockLease:
-        """Take the lock, waiting for it if need be.
-
-        Args:
-            holder: who takes it.
-            timeout_seconds: how long to wait.
-            on_wait: called once with the holder that is waited for.
+        """Acquire the lock, waiting until the timeout; `on_wait` is called once, with the holder that is waited for.
 
         Raises:
-            LockHeld: it is still held after that time; names the holder.
+            LockHeld: it is still held after the timeout; names the holder.
             StoreError: the lock cannot be reached.
         """
-        ...
 
     def holder(self) -> LockHolder | None:
-        """Return who holds it; None if nobody does."""
-        ...
+        """Return the current holder; None if the lock is free."""
 
     def break_lock(self) -> LockHolder | None:
-        """Release it by force; return whose it was, None if nobody held it."""
-        ...
-
-
-class ReportFiles(Protocol):
-    """Keeps reports beside the documents, where people and tools find the latest of each kind."""
-
-    def write(self, name: str, data: bytes) -> str:
-        """Write or replace a file, and return where it is.
-
-        Args:
-            name: the file's, such as `prod.drift.html`; its ending says what it is.
-            data: its content.
-
-        Raises:
-            StoreError: it was not written, or nobody knows.
-        """
-        ...
+        """Release the lock by force; return its holder, None if it was free."""

@@ -16,6 +16,7 @@ from delta_engine.actions.policy import NO_POLICY, Policy
 from delta_engine.deployment.attempts import NOTHING_ATTEMPTED, attempted_by
 from delta_engine.deployment.document import (
     AppliedPlan,
+    ApplyActions,
     Checkpoint,
     Checksum,
     DeploymentState,
@@ -32,8 +33,7 @@ from delta_engine.deployment.resources import (
     table_key,
     with_version,
 )
-from delta_engine.deployment.run_document import apply_record, described, first_document
-from delta_engine.deployment.run_facts import RunFacts
+from delta_engine.deployment.run_facts import RunFacts, apply_record, described, first_document
 from delta_engine.deployment.run_records import RunRecords
 from delta_engine.deployment.schema_resources import (
     applied_schema,
@@ -156,7 +156,7 @@ class RunRecorder:
         if self._base is None:
             self._base = self._repository.save(described(self.state, self._facts), None)
         self._attempted = attempted_by(plan, models, schemas, self.records.resources)
-        self._journal.start(
+        self._journal.append(
             JournalStart(
                 state_id=self._base.state.state_id,
                 serial=self._base.state.serial,
@@ -228,7 +228,7 @@ class RunRecorder:
         self._checkpoints.append(checkpoint)
         self._outcomes.append(outcome)
         try:
-            self._journal.record(JournalEntry(key=key, resource=resource, checkpoint=checkpoint))
+            self._journal.append(JournalEntry(key=key, resource=resource, checkpoint=checkpoint))
         except StoreError as error:
             self.warn(f"the journal could not be written: {error}")
 
@@ -300,8 +300,13 @@ class RunRecorder:
             return self._base
         state = described(self.state, self._facts)
         if plan:
+            kinds = [outcome.kind for outcome in self._outcomes]
             record = apply_record(
-                [outcome.kind for outcome in self._outcomes],
+                ApplyActions(
+                    added=kinds.count(OutcomeKind.CREATED),
+                    changed=kinds.count(OutcomeKind.CHANGED),
+                    destroyed=kinds.count(OutcomeKind.DROPPED),
+                ),
                 self._checkpoints,
                 self._warnings,
                 seconds=self._seconds() - self._began_at,

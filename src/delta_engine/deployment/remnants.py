@@ -45,7 +45,7 @@ def lost_identity(store: StateStore, stored: StoredDocument | None) -> Identity:
     Raises:
         StoreError: the kept versions cannot be read.
     """
-    kept = [one for one in store.versions() if one.version_id.partition("-")[0].isdecimal()]
+    kept = [one for one in store.versions.list() if one.version_id.partition("-")[0].isdecimal()]
     newest = [one.version_id for one in kept[:1]]
     found = [*_identities(store, stored, newest), Identity(state_id="", serial=0, write_id="")]
     known = next((one for one in found if one.state_id), found[-1])
@@ -62,4 +62,4 @@ def _identities(store: StateStore, stored: StoredDocument | None, versions: list
             yield identity_in(stored.data)
     for version_id in versions:
         with suppress(CorruptStateError, *UNDECODABLE):
-            yield identity_in(store.read_version(version_id) or b"")
+            yield identity_in(store.versions.read(version_id) or b"")

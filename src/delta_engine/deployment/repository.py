@@ -1,8 +1,8 @@
 """Loads and saves the deployment state of one environment.
 
-Every save is a compare-and-swap on state id, serial and write id. That, and not the lock, is what keeps two runs
-from losing each other's records. A conflict or a lost answer is resolved by reading back: a document that
-carries our write id is ours, whatever the store said.
+Every save is a compare-and-swap on state id, serial and write id. The lock does not prevent two runs from losing
+each other's records; the compare-and-swap does. A conflict or a lost answer is resolved by reading back: a document
+that carries our write id is ours, whatever the store answered.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from tempfile import gettempdir
 
 import msgspec
 
-from delta_engine.deployment.codec import Decoded, decode_state, encode_state
+from delta_engine.deployment.codec import decode_state, encode_state
 from delta_engine.deployment.document import KEPT_WRITE_IDS, VERSION, DeploymentState
 from delta_engine.deployment.errors import (
     ConflictError,
@@ -35,23 +35,20 @@ from delta_engine.deployment.local_files import write_atomically
 from delta_engine.deployment.ports import Identity, StateStore, StateVersion, StoredDocument
 from delta_engine.deployment.remnants import lost_identity
 from delta_engine.deployment.stamps import new_id, utc_now
+from delta_engine.deployment.stores.files import FileVersions
 from delta_engine.telemetry.context import command
 
 _ATTEMPTS = 3
 
 _REPLACED_SINCE = "replaced since"
-"""The token of a document that was saved, and is not the current one any more: no store hands it out."""
+"""The token of a document that was saved and has been replaced since: no store returns it."""
+
+_UNUSABLE = (CorruptStateError, NewerStateError, StateMismatchError)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoadedState:
-    """A deployment state as it was loaded or saved.
-
-    Args:
-        state: the document.
-        stored: what the store has; the next save replaces exactly this.
-        format_version: the format in which it is stored.
-    """
+    """A deployment state as it was loaded or saved; the next save replaces exactly `stored`."""
 
     state: DeploymentState
     stored: StoredDocument = field(repr=False)
@@ -59,24 +56,19 @@ class LoadedState:
 
     @property
     def identity(self) -> Identity:
-        """What makes it different from every other document."""
+        """What distinguishes it from every other document."""
         return _identity(self.state)
 
     @property
     def version_id(self) -> str:
-        """The name under which it is kept once it is replaced."""
+        """Its name among the kept versions once it is replaced."""
         return self.identity.version_id
 
 
 class StateRepository:
-    """The documents of one environment.
+    """The documents of one environment; documents of others are refused.
 
-    Args:
-        store: where they are.
-        environment: the environment's name; documents of others are refused.
-        errored_dir: where a document goes that cannot be saved.
-        now: the clock.
-        new_write_id: makes the id of each save.
+    A document that cannot be saved is written to `errored_dir`.
     """
 
     def __init__(
@@ -100,17 +92,14 @@ class StateRepository:
         return self._store.location
 
     def load(self, *, allow_cached: bool = False) -> LoadedState | None:
-        """Return the current document, migrated if need be; None if there is none yet.
-
-        Args:
-            allow_cached: whether a recent copy will do.
+        """Return the current document, migrated if necessary; None if there is none yet.
 
         Raises:
-            CorruptStateError, NewerStateError, StateMismatchError: it is not one that can be used.
+            CorruptStateError, NewerStateError, StateMismatchError: it is unusable.
             StoreError: it cannot be read.
         """
         stored = self._store.read(allow_cached=allow_cached)
-        return self._decoded(stored) if stored else None
+        return _loaded(stored, self._environment, self.location) if stored else None
 
     def save(
         self, state: DeploymentState, base: LoadedState | None, *, write_id: str | None = None
@@ -118,45 +107,41 @@ class StateRepository:
         """Save the successor of a document.
 
         Args:
-            state: what to save; serial, write id and time are set here.
+            state: the successor; this method sets its serial, write id and time.
             base: the document that it replaces; None for the first.
-            write_id: an id of the caller's, used for this save alone; a fresh one by default.
+            write_id: an id of the caller's, used for this save alone; a new one by default.
 
         Returns:
-            What was saved.
+            The saved document.
 
         Raises:
-            StaleStateError: somebody else saved since `base` was loaded; nothing was written.
-            UnsavedStateError: it could not be saved; it lies in a file, to be restored by hand.
+            StaleStateError: another run saved since `base` was loaded; nothing was written.
+            UnsavedStateError: it could not be saved; it lies in a file, to be restored by the user.
         """
-        before = base.state.serial if base else 0
         earlier = (base.state.write_id, *base.state.recent_write_ids) if base else ()
-        successor = self._successor(state, before, earlier, write_id or self._new_write_id())
-        return self._save(successor, base.stored if base else None, lambda: self._keep(base))
+        successor = self._successor(state, base.state.serial if base else 0, earlier, write_id)
+        return self._save(successor, base.stored if base else None, lambda: _keep(self._store.versions, base))
 
     def versions(self) -> Sequence[StateVersion]:
         """Return the earlier documents that are kept, newest first."""
-        return self._store.versions()
+        return self._store.versions.list()
 
     def load_version(self, version_id: str) -> DeploymentState:
-        """Return an earlier document.
-
-        Args:
-            version_id: a version's id, or a serial, which may be the current one's.
+        """Return an earlier document, by its version id or its serial, which may be the current one's.
 
         Raises:
             StateMismatchError: there is no such version.
-            CorruptStateError, NewerStateError: it cannot be used.
+            CorruptStateError, NewerStateError: it is unusable.
         """
         if version_id.isdecimal():
-            with suppress(CorruptStateError):  # the more reason to want another one
+            with suppress(CorruptStateError):  # then another version is needed all the more
                 current = self.load()
                 if current and current.state.serial == int(version_id):
                     return current.state
             serial = f"{int(version_id):08d}-"
-            matching = [one.version_id for one in self._store.versions() if one.version_id.startswith(serial)]
+            matching = [one.version_id for one in self.versions() if one.version_id.startswith(serial)]
             version_id = matching[0] if matching else version_id
-        data = self._store.read_version(version_id)
+        data = self._store.versions.read(version_id)
         if data is None:
             raise StateMismatchError(
                 f"there is no version {version_id!r}",
@@ -166,34 +151,52 @@ class StateRepository:
         return self.decode(data, where=f"version {version_id} of {self.location}")
 
     def decode(self, data: bytes, *, where: str) -> DeploymentState:
-        """Read a document that came from elsewhere, such as a file.
+        """Parse a document from elsewhere, such as a file.
 
         Raises:
-            CorruptStateError, NewerStateError, StateMismatchError: it cannot be used.
+            CorruptStateError, NewerStateError, StateMismatchError: it is unusable.
         """
-        return self._checked(decode_state(data, environment=self._environment, where=where), where).state
+        return _loaded(StoredDocument(data=data, token=""), self._environment, where).state
 
     def replace_lost(
         self, state: DeploymentState, require_successor: Callable[[DeploymentState, Identity], None]
     ) -> LoadedState:
-        """Save a document where the current one cannot be read or is gone, above every serial that is known.
+        """Save a document in place of one that is missing or unreadable, above every known serial.
 
-        What is left of the lost one is kept as a backup.
+        The remains of the lost document are kept as a backup.
 
         Args:
-            state: what to save.
-            require_successor: refuses what must not follow a document of that identity.
+            state: the document to save.
+            require_successor: refuses what must not follow a document of the given identity.
 
         Raises:
             StoreError, StaleStateError, UnsavedStateError: as `save`.
         """
-        stored = self._current()
+        stored = _current(self._store)
         lost = lost_identity(self._store, stored)
-        if lost.state_id:  # of the lost one nothing can be saved: those before it count
+        if lost.state_id:  # a file of the lost document's own serial may replace it
             require_successor(state, dataclasses.replace(lost, serial=lost.serial - 1))
         earlier = (lost.write_id,) if lost.write_id else ()
-        successor = self._successor(state, max(lost.serial, state.serial), earlier, self._new_write_id())
-        return self._save(successor, stored, lambda: self._keep_remnant(stored))
+        successor = self._successor(state, max(lost.serial, state.serial), earlier)
+        versions = self._store.versions
+        return self._save(successor, stored, lambda: _keep_remains(versions, self._environment, stored))
+
+    def _successor(
+        self, state: DeploymentState, serial: int, earlier: Sequence[str], write_id: str | None = None
+    ) -> DeploymentState:
+        """Number a document after the highest serial and the earlier write ids so far.
+
+        A restored document keeps its own write id among them: this one contains its content.
+        """
+        restored = (state.write_id,) if state.serial else ()
+        return msgspec.structs.replace(
+            state,
+            serial=serial + 1,
+            write_id=write_id or self._new_write_id(),
+            recent_write_ids=tuple(dict.fromkeys((*restored, *earlier)))[:KEPT_WRITE_IDS],
+            updated_at=self._now(),
+            resources=dict(sorted(state.resources.items())),
+        )
 
     def _save(
         self, successor: DeploymentState, expected: StoredDocument | None, keep: Callable[[], None]
@@ -201,130 +204,121 @@ class StateRepository:
         data = encode_state(successor)
         try:
             keep()
-            stored = self._write(data, successor, expected)
-            return LoadedState(state=successor, stored=stored)
+            stored = _written(self._store, self._environment, successor, data, expected)
         except (StoreError, CorruptStateError) as error:
-            raise self._unsaved(data, successor, error) from error
+            raise _unsaved(data, successor, self._errored_dir, error) from error
+        return LoadedState(state=successor, stored=stored)
 
-    def _decoded(self, stored: StoredDocument) -> LoadedState:
-        decoded = decode_state(stored.data, environment=self._environment, where=self.location)
-        self._checked(decoded, self.location)
-        return LoadedState(state=decoded.state, stored=stored, format_version=decoded.version)
 
-    def _checked(self, decoded: Decoded, where: str) -> Decoded:
-        name = decoded.state.environment.name
-        if name != self._environment:
-            raise StateMismatchError(
-                f"it is the deployment state of the environment {name!r}, not of {self._environment!r}",
-                where=where,
-                way_out="Give each environment a place of its own in state_backend.",
-            )
-        return decoded
+def _keep(versions: FileVersions, base: LoadedState | None) -> None:
+    """Keep the document that is about to be replaced as a version; one of an old format also as a backup."""
+    if base is None:
+        return
+    if base.format_version != VERSION:
+        _back_up(versions, base.state.environment.name, base.stored, f"v{base.format_version}")
+    versions.keep(base.version_id, base.stored.data)
 
-    def _successor(
-        self, state: DeploymentState, before: int, earlier: Sequence[str], write_id: str
-    ) -> DeploymentState:
-        """Number a document. A restored one brings its own write id along: what it holds is in this one.
 
-        Args:
-            state: the document.
-            before: the highest serial so far.
-            earlier: the latest write ids so far.
-            write_id: its own.
-        """
-        restored = (state.write_id,) if state.serial else ()
-        return msgspec.structs.replace(
-            state,
-            serial=before + 1,
-            write_id=write_id,
-            recent_write_ids=tuple(dict.fromkeys((*restored, *earlier)))[:KEPT_WRITE_IDS],
-            updated_at=self._now(),
-            resources=dict(sorted(state.resources.items())),
+def _keep_remains(versions: FileVersions, environment: str, stored: StoredDocument | None) -> None:
+    if stored is not None and stored.data:
+        why = f"unreadable-{sha256(stored.data).hexdigest()[:12]}"
+        _back_up(versions, environment, stored, why)
+
+
+def _back_up(versions: FileVersions, environment: str, stored: StoredDocument, why: str) -> None:
+    versions.back_up(f"{environment}.state.{why}.backup.json", stored.data)
+
+
+def _loaded(stored: StoredDocument, environment: str, where: str) -> LoadedState:
+    """Parse a stored document, and refuse one of another environment."""
+    decoded = decode_state(stored.data, environment=environment, where=where)
+    name = decoded.state.environment.name
+    if name != environment:
+        raise StateMismatchError(
+            f"it is the deployment state of the environment {name!r}, not of {environment!r}",
+            where=where,
+            way_out="Give each environment a place of its own in state_backend.",
         )
+    return LoadedState(state=decoded.state, stored=stored, format_version=decoded.version)
 
-    def _keep(self, base: LoadedState | None) -> None:
-        """Keep what is about to be replaced: a version, or for an old format a backup as well."""
-        if base is None:
-            return
-        if base.format_version != VERSION:
-            self._back_up(base.stored, f"v{base.format_version}")
-        self._store.keep_version(base.version_id, base.stored.data)
 
-    def _keep_remnant(self, stored: StoredDocument | None) -> None:
-        if stored is not None and stored.data:
-            self._back_up(stored, f"unreadable-{sha256(stored.data).hexdigest()[:12]}")
+def _current(store: StateStore) -> StoredDocument | None:
+    """Return what the store holds, including a document that it knows to be damaged."""
+    try:
+        return store.read()
+    except CorruptStateError as error:
+        if error.stored is None:
+            raise
+        return error.stored
 
-    def _back_up(self, stored: StoredDocument, why: str) -> None:
-        self._store.keep_backup(f"{self._environment}.state.{why}.backup.json", stored.data)
 
-    def _current(self) -> StoredDocument | None:
-        """Return what the store has, also what it knows to be damaged."""
+def _written(
+    store: StateStore,
+    environment: str,
+    successor: DeploymentState,
+    data: bytes,
+    expected: StoredDocument | None,
+) -> StoredDocument:
+    """Write a document, and resolve a conflict or a lost answer by reading back.
+
+    Raises:
+        StaleStateError: another run saved since.
+        StoreError: it was not written.
+    """
+    attempt = 1
+    while True:
         try:
-            return self._store.read()
-        except CorruptStateError as error:
-            if error.stored is None:
+            return store.replace(data, _identity(successor), expected)
+        except (ConflictError, UncertainWriteError) as error:
+            current = _current(store)
+            if current and current.data == data:
+                return current
+            found: LoadedState | Exception | None = None
+            try:
+                found = _loaded(current, environment, store.location) if current else None
+            except _UNUSABLE as unusable:
+                found = unusable
+            if isinstance(found, LoadedState) and successor.write_id in found.state.recent_write_ids:
+                return StoredDocument(data=data, token=_REPLACED_SINCE)
+            if (current and current.token) != (expected and expected.token):
+                raise _stale(store.location, found) from error
+            if attempt == _ATTEMPTS:
                 raise
-            return error.stored
+        attempt += 1
 
-    def _write(
-        self, data: bytes, successor: DeploymentState, expected: StoredDocument | None
-    ) -> StoredDocument:
-        """Write, and resolve every answer but a plain yes by reading back."""
-        for attempt in range(_ATTEMPTS):
-            try:
-                return self._store.replace(data, _identity(successor), expected)
-            except (ConflictError, UncertainWriteError) as error:
-                current = self._current()
-                if current and current.data == data:
-                    return current
-                if self._was_saved(successor.write_id, current):
-                    return StoredDocument(data=data, token=_REPLACED_SINCE)
-                if (current and current.token) != (expected and expected.token):
-                    raise self._stale(current) from error
-                if attempt == _ATTEMPTS - 1:
-                    raise
-        raise AssertionError("the loop returns or raises")
 
-    def _was_saved(self, write_id: str, current: StoredDocument | None) -> bool:
-        """Whether others have saved on top of our save."""
-        if current is None:
-            return False
+def _stale(where: str, found: LoadedState | Exception | None) -> StaleStateError:
+    match found:
+        case None:
+            reason = "it does not exist any more"
+        case LoadedState(state=state):
+            reason = f"it is now at serial {state.serial}, of {state.updated_at:%Y-%m-%d %H:%M:%S} UTC"
+        case unusable:
+            reason = str(unusable)
+    return StaleStateError(
+        f"{where}: the deployment state was saved by another run since it was loaded ({reason}). Run again: the other "
+        "run's records are kept."
+    )
+
+
+def _unsaved(data: bytes, state: DeploymentState, errored_dir: Path, error: Exception) -> UnsavedStateError:
+    """Write a document that could not be saved to a file, and return the error that names it."""
+    name = f"errored-{state.serial}.json"
+    for folder in (errored_dir, Path(gettempdir())):
         try:
-            state = self._decoded(current).state
-        except (CorruptStateError, NewerStateError, StateMismatchError):
-            return False
-        return write_id in state.recent_write_ids
-
-    def _stale(self, current: StoredDocument | None) -> StaleStateError:
-        found = "there is none any more"
-        if current is not None:
-            try:
-                state = self._decoded(current).state
-                found = f"it is now at serial {state.serial}, of {state.updated_at:%Y-%m-%d %H:%M:%S} UTC"
-            except (CorruptStateError, NewerStateError, StateMismatchError) as error:
-                found = str(error)
-        return StaleStateError(
-            f"{self.location}: the deployment state was saved by somebody else since it was loaded ({found}). "
-            "Run again: nothing of theirs is lost."
-        )
-
-    def _unsaved(self, data: bytes, state: DeploymentState, error: Exception) -> UnsavedStateError:
-        name = f"errored-{state.serial}.json"
-        for folder in (self._errored_dir, Path(gettempdir())):
-            try:
-                folder.mkdir(parents=True, exist_ok=True)
-                write_atomically(folder / name, data)
-            except OSError:
-                continue
-            restore = command(f"state restore {shlex.quote(str(folder / name))}", self._environment)
-            return UnsavedStateError(
-                f"the deployment state could not be saved: {error}\nIt lies in {folder / name}. When the store "
-                f"works again: {restore}"
-            )
+            folder.mkdir(parents=True, exist_ok=True)
+            write_atomically(folder / name, data)
+        except OSError:
+            continue
+        restore = command(f"state restore {shlex.quote(str(folder / name))}", state.environment.name)
         return UnsavedStateError(
-            f"the deployment state could not be saved, nor written to {self._errored_dir} or {gettempdir()}: "
-            f"{error}\nThe next sync reads the catalog and records what it finds."
+            f"the deployment state could not be saved: {error}\nIt lies in {folder / name}. When the store "
+            f"works again: {restore}"
         )
+    return UnsavedStateError(
+        f"the deployment state could not be saved, nor written to {errored_dir} or {gettempdir()}: "
+        f"{error}\nThe next sync reads the catalog and records what it finds."
+    )
 
 
 def _identity(state: DeploymentState) -> Identity:

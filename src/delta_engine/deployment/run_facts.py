@@ -1,12 +1,24 @@
-"""What the deployment state says about the run that writes it."""
+"""What a run writes into the document besides resources: its origin, and what its apply did. Pure."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 
-from delta_engine.deployment.document import EnvironmentRecord
+import msgspec
+
+from delta_engine.deployment.document import (
+    SCHEMA_URI,
+    VERSION,
+    ApplyActions,
+    ApplyRecord,
+    Checkpoint,
+    DeploymentState,
+    EnvironmentRecord,
+)
+from delta_engine.deployment.stamps import new_id
 
 _NAMES_A_SECRET = re.compile(
     r"secret|password|passwd|token|credential|api_?key|access_?key|private_?key", re.I
@@ -20,14 +32,14 @@ class RunFacts:
     """Who deploys what, from where, to where.
 
     Args:
-        environment: what the document is about.
+        environment: the record of the environment.
         who: the user or service principal.
         host: the machine that the run is on.
         pid: its process.
-        run_url: where to watch it; empty if there is no such place.
+        run_url: where to watch it; empty if unknown.
         lineage: the commit of the deployed configuration, `git:…`, or `unknown`.
-        engine_version: of this engine.
-        platform_version: of what it deploys to.
+        engine_version: the version of this engine.
+        platform_version: the version of the platform that it deploys to.
     """
 
     environment: EnvironmentRecord
@@ -41,11 +53,59 @@ class RunFacts:
 
 
 def environment_record(name: str, host: str, variables: Mapping[str, str]) -> EnvironmentRecord:
-    """Return what is recorded of an environment: no credentials, neither in variables nor in the host."""
+    """Return the record of an environment, without credentials in the host or the variables."""
     return EnvironmentRecord(
         name=name,
         host=re.sub(r"//[^/@]*@", "//", host),
         variables={
             key: _BLANKED if _NAMES_A_SECRET.search(key) else value for key, value in variables.items()
         },
+    )
+
+
+def first_document(facts: RunFacts, *, now: datetime) -> DeploymentState:
+    """Return the document of an environment that has none."""
+    return DeploymentState(
+        schema_uri=SCHEMA_URI,
+        version=VERSION,
+        serial=0,
+        state_id=new_id(),
+        write_id=new_id(),
+        recent_write_ids=(),
+        lineage="unknown",
+        engine_version="",
+        platform_version="",
+        created_at=now,
+        updated_at=now,
+        environment=facts.environment,
+        resources={},
+        metadata=ApplyRecord(
+            last_apply_duration=None,
+            last_apply_actions=ApplyActions(added=0, changed=0, destroyed=0),
+            warnings=(),
+            checkpoints=(),
+        ),
+    )
+
+
+def described(state: DeploymentState, facts: RunFacts) -> DeploymentState:
+    """Return a document with the facts of the run that is about to save it."""
+    return msgspec.structs.replace(
+        state,
+        lineage=facts.lineage,
+        engine_version=facts.engine_version,
+        platform_version=facts.platform_version,
+        environment=facts.environment,
+    )
+
+
+def apply_record(
+    actions: ApplyActions, checkpoints: Sequence[Checkpoint], warnings: Sequence[str], *, seconds: float
+) -> ApplyRecord:
+    """Return the record of an apply: its counts, how far each resource came, its warnings and its duration."""
+    return ApplyRecord(
+        last_apply_duration=round(seconds, 3),
+        last_apply_actions=actions,
+        warnings=tuple(warnings),
+        checkpoints=tuple(sorted(checkpoints, key=lambda check: check.resource)),
     )

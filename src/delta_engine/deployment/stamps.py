@@ -1,4 +1,4 @@
-"""What is new each time: the moment, and ids that nothing else has."""
+"""The time, and unique ids."""
 
 from __future__ import annotations
 
@@ -12,5 +12,5 @@ def utc_now() -> datetime:
 
 
 def new_id() -> str:
-    """Return a fresh id."""
+    """Return a unique id."""
     return uuid.uuid4().hex

@@ -11,50 +11,47 @@ from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from subprocess import SubprocessError, run
-from typing import TYPE_CHECKING
+from typing import Final
 
 from typing_extensions import assert_never
 
 from delta_engine.config.settings import Settings
-from delta_engine.config.state_backend import (
-    DatabricksState,
-    DynamoDBLockTable,
-    LocalState,
-    S3State,
-    StateBackend,
-)
+from delta_engine.config.state_backend import DatabricksState, LocalState, S3State, StateBackend
 from delta_engine.deployment.deployment import Deployment
+from delta_engine.deployment.locks.dynamodb import DynamoDBLockRecords
 from delta_engine.deployment.locks.file import FileLock
 from delta_engine.deployment.locks.lease import LeaseLock
 from delta_engine.deployment.ports import JournalStore, LockRecords, ReportFiles, StateLock, StateStore
 from delta_engine.deployment.repository import StateRepository
 from delta_engine.deployment.run_facts import RunFacts, environment_record
-from delta_engine.deployment.stores.hybrid import HybridStateStore
-from delta_engine.deployment.stores.local import LocalJournalStore, LocalReportFiles, LocalStateStore
+from delta_engine.deployment.stores.aws import DOCUMENT_LIMITS, ClientLimits, open_client
+from delta_engine.deployment.stores.databricks import HEADS, LOCKS, DatabricksStateStore, DeltaLockRecords
+from delta_engine.deployment.stores.files import FileJournals
+from delta_engine.deployment.stores.local import (
+    HybridStateStore,
+    LocalFiles,
+    LocalJournalStore,
+    LocalStateStore,
+)
+from delta_engine.deployment.stores.s3 import S3LockRecords, S3StateStore, s3_journals
+from delta_engine.deployment.stores.s3_folder import S3Folder
+from delta_engine.deployment.stores.volume_files import VolumeFiles, open_volume_files
 from delta_engine.errors import ConfigError
 from delta_engine.orchestrate.backend import Backend
 from delta_engine.sql import quote_ident
 
-if TYPE_CHECKING:
-    from delta_engine.deployment.aws.clients import ClientLimits
-    from delta_engine.deployment.aws.s3_folder import S3Folder
+_SHORTEST_TIMEOUT_SECONDS: Final = 60.0
+_S3_LEASE_SECONDS: Final = 30.0
+_LOCK_LIMITS: Final = ClientLimits(attempts=2, connect_timeout_seconds=2, read_timeout_seconds=4)
+"""A renewal that takes longer than a lease is useless."""
 
-_SHORTEST_TIMEOUT_SECONDS = 60.0
-_S3_LEASE_SECONDS = 30.0
-_LOCK_LIMITS: Mapping[str, int] = {
-    "attempts": 2,
-    "connect_timeout_seconds": 2,
-    "read_timeout_seconds": 4,
-}
-"""A renewal that takes longer than a lease is none."""
-
-_DELTA_LEASE_SECONDS = 120.0
-"""A beat is a commit of seconds there, and competes with the run's own statements."""
+_DELTA_LEASE_SECONDS: Final = 120.0
+"""A beat is a commit that takes seconds there, and competes with the run's own statements."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunOrigin:
-    """What a run is told about where it comes from; empty texts are found out as far as possible.
+    """Where a run comes from. The engine determines empty values itself, as far as possible.
 
     Args:
         lineage: the deployed commit, such as `git:abc123`; `git:` alone, from a project without git, counts as empty.
@@ -71,7 +68,7 @@ UNKNOWN_ORIGIN = RunOrigin()
 
 
 def state_needs_backend(settings: Settings) -> bool:
-    """Whether the deployment state is reached through the backend's SQL."""
+    """Return whether the engine reaches the deployment state through the backend's SQL."""
     return isinstance(settings.state_backend.place, DatabricksState)
 
 
@@ -82,12 +79,13 @@ def open_deployment(
 
     Args:
         settings: the environment's.
-        backend: what runs SQL; may be None for commands that only touch a state outside of the platform.
+        backend: runs SQL; may be None for commands that only use a deployment state outside the platform.
         origin: where the run comes from.
 
     Raises:
-        ConfigError: the state needs the backend, and there is none.
+        ConfigError: the deployment state needs the backend, and there is none.
         MissingDependencyError: boto3 or databricks-sdk is not installed.
+        StoreError: there is no login, or region, endpoint or profile are not usable.
     """
     store, journals, lock, lease_seconds = _parts(settings, backend)
     return Deployment(
@@ -102,34 +100,50 @@ def open_deployment(
 
 
 def open_report_files(settings: Settings) -> ReportFiles:
-    """Open the place for reports, beside the deployment state; of a cached state that is the remote place.
-
-    Args:
-        settings: the environment's.
+    """Open the place for reports, beside the deployment state; with a local copy, beside the remote one.
 
     Raises:
-        MissingDependencyError: boto3 or databricks-sdk is not installed.
-        StoreError: there are no credentials for the workspace.
+        MissingDependencyError, StoreError: as `open_deployment`.
     """
     match settings.state_backend.place:
         case LocalState(path=path):
-            return LocalReportFiles(path)
+            return LocalFiles(path)
         case S3State() as place:
-            from delta_engine.deployment.aws.clients import ClientLimits
-            from delta_engine.deployment.stores.s3 import S3ReportFiles
-
-            return S3ReportFiles(open_s3_folder(place, ClientLimits()))
+            return open_s3_folder(place)
         case DatabricksState() as place:
-            from delta_engine.deployment.databricks.volume_files import open_volume_files
-            from delta_engine.deployment.stores.databricks import VolumeReportFiles
-
-            return VolumeReportFiles(open_volume_files(login_profile(settings)), volume=volume_path(place))
+            return open_volume(settings, place)
         case other:
             assert_never(other)
 
 
+def open_s3_folder(place: S3State, limits: ClientLimits = DOCUMENT_LIMITS) -> S3Folder:
+    """Return the folder of the bucket that holds the deployment state.
+
+    Raises:
+        MissingDependencyError: boto3 is not installed.
+        StoreError: region, endpoint or profile are not usable.
+    """
+    return S3Folder(open_client("s3", place.region, place.endpoint_url, limits), place.bucket, place.prefix)
+
+
+def open_volume(settings: Settings, place: DatabricksState, folder: str = "") -> VolumeFiles:
+    """Return the volume that holds the deployment state, or a folder of it, in the workspace that runs SQL.
+
+    Raises:
+        MissingDependencyError: databricks-sdk is not installed.
+        StoreError: there is no login.
+    """
+    profile = settings.sql_warehouse.profile if settings.sql_warehouse else None
+    return open_volume_files(f"{volume_path(place)}/{folder}".rstrip("/"), profile)
+
+
+def volume_path(place: DatabricksState) -> str:
+    """Return the path of the volume that holds the deployment state."""
+    return f"/Volumes/{place.catalog}/{place.schema}/{place.volume}"
+
+
 def git_lineage(project_dir: Path) -> str:
-    """Return the commit of a project, `git:<commit>`, with `-dirty` where it has changes that are not committed."""
+    """Return a project's commit, `git:<commit>`, with `-dirty` if it has uncommitted changes."""
     try:
         commit = _git(project_dir, "rev-parse", "HEAD")
         changes = _git(project_dir, "status", "--porcelain", "--untracked-files=normal", "--", ".")
@@ -138,33 +152,59 @@ def git_lineage(project_dir: Path) -> str:
     return f"git:{commit}{'-dirty' if changes else ''}"
 
 
+def _git(folder: Path, *arguments: str) -> str:
+    found = run(["git", *arguments], cwd=folder, capture_output=True, check=True, timeout=10, text=True)
+    return found.stdout.strip()
+
+
 def _parts(settings: Settings, backend: Backend | None) -> tuple[StateStore, JournalStore, StateLock, float]:
     """Return store, journals and lock, and the lock's lease in seconds; a file lock needs none."""
     environment, state = settings.environment, settings.state_backend
+    store: StateStore
+    records: LockRecords
     match state.place:
         case LocalState(path=path):
             lock = FileLock(path, environment)
             return LocalStateStore(path, environment), LocalJournalStore(path, environment), lock, 0
         case S3State() as place:
-            store, journals, records = _s3_parts(environment, place)
+            folder = open_s3_folder(place)
+            store, journals = S3StateStore(folder, environment), s3_journals(folder, environment)
+            records = S3LockRecords(open_s3_folder(place, _LOCK_LIMITS), environment)
             lease_seconds = _S3_LEASE_SECONDS
         case DatabricksState() as place:
-            store, journals, records = _databricks_parts(settings, place, backend)
+            if backend is None:
+                raise ConfigError("a state_backend of type databricks is reached through the backend's SQL")
+            files = open_volume(settings, place, environment)
+            heads, locks = (
+                ".".join(map(quote_ident, (place.catalog, place.schema, name))) for name in (HEADS, LOCKS)
+            )
+            store = DatabricksStateStore(backend.runner, files, heads=heads, environment=environment)
+            journals = FileJournals(files, "journal")
+            records = DeltaLockRecords(backend.runner, locks, environment)
             lease_seconds = _DELTA_LEASE_SECONDS
         case other:
             assert_never(other)
     if state.lock_table is not None:
-        records, lease_seconds = _dynamodb_records(store.location, state.lock_table), _S3_LEASE_SECONDS
+        table = state.lock_table
+        client = open_client("dynamodb", table.region, table.endpoint_url, _LOCK_LIMITS)
+        records = DynamoDBLockRecords(client, table.table, store.location, table.region)
+        lease_seconds = _S3_LEASE_SECONDS
     if state.cache is not None:
-        store = HybridStateStore(
-            store, state.cache.path, environment, max_age_seconds=state.cache.max_age_seconds
-        )
+        max_age = state.cache.max_age_seconds
+        store = HybridStateStore(store, state.cache.path, environment, max_age_seconds=max_age)
     lease_seconds = state.lease_seconds or lease_seconds
     return store, journals, LeaseLock(records, lease_seconds=lease_seconds), lease_seconds
 
 
+def _lock_timeout(state: StateBackend, lease_seconds: float) -> float:
+    """Return how long to wait: a run that waits less than a lease never takes over from a dead run."""
+    if state.lock_timeout_seconds is not None:
+        return state.lock_timeout_seconds
+    return max(_SHORTEST_TIMEOUT_SECONDS, 1.5 * lease_seconds)
+
+
 def _facts(settings: Settings, backend: Backend | None, origin: RunOrigin) -> RunFacts:
-    """Find out who runs what, from where; called once a run holds the lock, or is about to."""
+    """Determine the principal, host and lineage of a run that holds the lock, or is about to."""
     has_commit = bool(origin.lineage.removeprefix("git:"))
     return RunFacts(
         environment=environment_record(
@@ -182,86 +222,8 @@ def _facts(settings: Settings, backend: Backend | None, origin: RunOrigin) -> Ru
     )
 
 
-def _lock_timeout(state: StateBackend, lease_seconds: float) -> float:
-    """Return how long to wait: who waits for less than a lease never takes over from a dead run."""
-    if state.lock_timeout_seconds is not None:
-        return state.lock_timeout_seconds
-    return max(_SHORTEST_TIMEOUT_SECONDS, 1.5 * lease_seconds)
-
-
-def open_s3_folder(place: S3State, limits: ClientLimits) -> S3Folder:
-    """Return the folder of a bucket that holds the deployment state.
-
-    Raises:
-        MissingDependencyError: boto3 is not installed.
-        StoreError: region, endpoint or profile are not usable.
-    """
-    from delta_engine.deployment.aws.clients import open_s3_client
-    from delta_engine.deployment.aws.s3_folder import S3Folder
-
-    return S3Folder(
-        open_s3_client(place.region, place.endpoint_url, limits=limits), place.bucket, place.prefix
-    )
-
-
-def login_profile(settings: Settings) -> str | None:
-    """Return the login of the workspace that runs SQL, which has the volume as well."""
-    return settings.sql_warehouse.profile if settings.sql_warehouse else None
-
-
-def volume_path(place: DatabricksState) -> str:
-    """Return the path of the volume that holds the deployment state."""
-    return f"/Volumes/{place.catalog}/{place.schema}/{place.volume}"
-
-
-def _git(folder: Path, *arguments: str) -> str:
-    found = run(["git", *arguments], cwd=folder, capture_output=True, check=True, timeout=10, text=True)
-    return found.stdout.strip()
-
-
-def _s3_parts(environment: str, place: S3State) -> tuple[StateStore, JournalStore, LockRecords]:
-    from delta_engine.deployment.aws.clients import ClientLimits
-    from delta_engine.deployment.locks.s3_records import S3LockRecords
-    from delta_engine.deployment.stores.s3 import S3JournalStore, S3StateStore
-
-    documents = open_s3_folder(place, ClientLimits())
-    records = S3LockRecords(open_s3_folder(place, ClientLimits(**_LOCK_LIMITS)), environment)
-    return S3StateStore(documents, environment), S3JournalStore(documents, environment), records
-
-
-def _databricks_parts(
-    settings: Settings, place: DatabricksState, backend: Backend | None
-) -> tuple[StateStore, JournalStore, LockRecords]:
-    from delta_engine.deployment.databricks.volume_files import open_volume_files
-    from delta_engine.deployment.locks.delta_records import LOCKS, DeltaLockRecords
-    from delta_engine.deployment.stores.databricks import (
-        HEADS,
-        DatabricksJournalStore,
-        DatabricksStateStore,
-    )
-
-    if backend is None:
-        raise ConfigError("a state_backend of type databricks is reached through the backend's SQL")
-    files, runner = open_volume_files(login_profile(settings)), backend.runner
-    environment, volume = settings.environment, volume_path(place)
-    heads, locks = (
-        ".".join(map(quote_ident, (place.catalog, place.schema, name))) for name in (HEADS, LOCKS)
-    )
-    store = DatabricksStateStore(runner, files, heads=heads, volume=volume, environment=environment)
-    journals = DatabricksJournalStore(files, volume=volume, environment=environment)
-    return store, journals, DeltaLockRecords(runner, locks, environment)
-
-
-def _dynamodb_records(lock_id: str, lock: DynamoDBLockTable) -> LockRecords:
-    from delta_engine.deployment.aws.clients import ClientLimits, open_dynamodb_client
-    from delta_engine.deployment.locks.dynamodb_records import DynamoDBLockRecords
-
-    client = open_dynamodb_client(lock.region, lock.endpoint_url, limits=ClientLimits(**_LOCK_LIMITS))
-    return DynamoDBLockRecords(client, lock.table, lock_id)
-
-
 def _who(settings: Settings, backend: Backend | None) -> str:
-    """Return whom the platform knows this run as; on a laptop, the user."""
+    """Return the platform's principal; on a laptop, the user."""
     if backend is not None and settings.backend.is_databricks:
         (row,) = backend.runner.run("SELECT current_user() AS who")
         return str(row["who"])
@@ -272,7 +234,7 @@ def _who(settings: Settings, backend: Backend | None) -> str:
 
 
 def _ci_run_url(environ: Mapping[str, str]) -> str:
-    """Return where to watch this run in the CI system that it runs in; empty outside of one."""
+    """Return where to watch this run in its CI system; empty outside of one."""
     if environ.get("GITHUB_RUN_ID"):
         server, repository = environ.get("GITHUB_SERVER_URL", ""), environ.get("GITHUB_REPOSITORY", "")
         return f"{server}/{repository}/actions/runs/{environ['GITHUB_RUN_ID']}"

@@ -12,8 +12,8 @@ from delta_engine.backends.error_conditions import statement_error
 from delta_engine.backends.retries import past_throttling
 from delta_engine.backends.sql_runner import Row
 from delta_engine.deployment.errors import LockLost, StoreError
-from delta_engine.deployment.locks.delta_records import DeltaLockRecords
 from delta_engine.deployment.locks.lease import LeaseLock
+from delta_engine.deployment.stores.databricks import DeltaLockRecords
 from delta_engine.errors import StatementError
 from tests.deployment_builders import HOLDER
 from tests.error_forms import FORMS

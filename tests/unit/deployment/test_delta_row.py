@@ -13,8 +13,8 @@ import pytest
 from delta_engine.backends.cancellation import StoppedError
 from delta_engine.backends.error_conditions import statement_error
 from delta_engine.backends.sql_runner import Row, SqlRunner
-from delta_engine.deployment.databricks.delta_row import DeltaRow
 from delta_engine.deployment.errors import ConflictError, CorruptStateError, StoreError, UncertainWriteError
+from delta_engine.deployment.stores.delta_row import DeltaRow
 from delta_engine.errors import StatementError
 from tests.error_forms import FORMS
 from tests.servers.warehouse_sql import SmallTables

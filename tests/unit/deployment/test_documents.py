@@ -1,16 +1,18 @@
-"""Documents: round trips from files, unknown fields, migrations, and what must be refused."""
+"""Documents: round trips from files, unknown fields, migrations, refusals, and the published schema."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
 from hypothesis import given
+from jsonschema import Draft202012Validator
 
-from delta_engine.deployment.codec import decode_state, encode_state
+from delta_engine.deployment.codec import decode_state, encode_state, published_schema
 from delta_engine.deployment.definitions import as_table, define, definition_checksum
 from delta_engine.deployment.document import VERSION
 from delta_engine.deployment.errors import CorruptStateError, NewerStateError
@@ -19,10 +21,13 @@ from delta_engine.deployment.run_facts import environment_record
 from delta_engine.errors import RefusedError
 from delta_engine.models import Column, Table
 from tests.builders import WORKED_MODEL, orders
+from tests.commandline import CommandLine
 from tests.deployment_builders import deployment_state
 from tests.strategies import models
 
 DOCUMENTS = Path(__file__).parent / "documents"
+PUBLISHED = Path(__file__).parents[3] / "docs" / "schemas" / "deployment-state-v1.json"
+KEY = "table.dev.silver.orders"
 
 
 def decoded(data: bytes) -> Any:
@@ -60,7 +65,7 @@ def test_every_truncation_is_refused() -> None:
 
 def test_unknown_fields_survive_everywhere() -> None:
     raw = json.loads(encode_state(deployment_state(WORKED_MODEL)))
-    resource = raw["resources"]["table.dev.silver.orders"]
+    resource = raw["resources"][KEY]
     definition = resource["metadata"]["definition"]
     places = [
         raw,
@@ -83,7 +88,7 @@ def test_unknown_fields_survive_everywhere() -> None:
 
 def test_the_checksum_covers_what_a_newer_minor_added() -> None:
     raw = json.loads(encode_state(deployment_state(WORKED_MODEL)))
-    resource = raw["resources"]["table.dev.silver.orders"]
+    resource = raw["resources"][KEY]
     resource["metadata"]["definition"]["sort_order"] = "f"
     with pytest.raises(CorruptStateError, match="was edited by hand"):
         decoded(json.dumps(raw).encode())
@@ -98,7 +103,7 @@ def test_the_checksum_covers_what_a_newer_minor_added() -> None:
 )
 def test_a_record_under_the_key_of_another_resource_is_refused(there: str) -> None:
     raw = json.loads(encode_state(deployment_state(WORKED_MODEL)))
-    raw["resources"][there] = raw["resources"].pop("table.dev.silver.orders")
+    raw["resources"][there] = raw["resources"].pop(KEY)
     with pytest.raises(CorruptStateError, match=r"is of table dev\.silver\.orders: it was edited"):
         decoded(json.dumps(raw).encode())
 
@@ -144,3 +149,47 @@ def test_no_credentials_are_recorded() -> None:
         "API_KEY": "(not recorded)",
         "access_token": "(not recorded)",
     }
+
+
+@pytest.fixture
+def validator() -> Draft202012Validator:
+    schema = json.loads(PUBLISHED.read_text("utf-8"))
+    Draft202012Validator.check_schema(schema)
+    return Draft202012Validator(schema)
+
+
+@pytest.fixture
+def document() -> Any:
+    return json.loads(encode_state(deployment_state(WORKED_MODEL)))
+
+
+def test_the_published_schema_is_the_generated_one(delta_engine: CommandLine) -> None:
+    assert PUBLISHED.read_text("utf-8") == published_schema() + "\n"
+    assert delta_engine("state", "schema").stdout == published_schema() + "\n"
+
+
+def test_real_documents_are_valid(validator: Draft202012Validator, document: Any) -> None:
+    validator.validate(document)
+    document["of a newer minor"] = 1
+    document["resources"][KEY]["metadata"]["of a newer minor"] = {"a": []}
+    validator.validate(document)
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda document: document.pop("state_id"),
+        lambda document: document.update(version=2),
+        lambda document: document.update(serial=-1),
+        lambda document: document.update(serial="7"),
+        lambda document: document["resources"][KEY].update(status="fine"),
+        lambda document: document["resources"][KEY].update(config_checksum="md5:abc"),
+        lambda document: document["resources"][KEY]["metadata"]["definition"].pop("columns"),
+        lambda document: document["metadata"]["last_apply_actions"].update(added=None),
+    ],
+)
+def test_broken_documents_are_not(
+    validator: Draft202012Validator, document: Any, damage: Callable[[Any], object]
+) -> None:
+    damage(document)
+    assert not validator.is_valid(document)

@@ -9,7 +9,8 @@ import pytest
 from delta_engine.actions import CreateTable
 from delta_engine.deployment.deployment import Deployment
 from delta_engine.deployment.errors import StoreError
-from delta_engine.deployment.stores.memory import MemoryJournalStore
+from delta_engine.deployment.stores.files import FileJournals
+from delta_engine.deployment.stores.memory import MemoryFiles
 from delta_engine.execute.action_runner import TableOutcome
 from delta_engine.models import Table
 from tests.builders import orders
@@ -91,7 +92,7 @@ def test_the_first_run_of_all_may_be_interrupted_too(platform: FakePlatform, dep
     assert set(statuses(deployment).values()) == {"healthy"}
 
 
-class _FirstEntryRemoved(MemoryJournalStore):
+class _FirstEntryRemoved(FileJournals):
     """Removes the first entry of a journal, and fails at the second."""
 
     def remove(self, run_id: str) -> None:
@@ -104,7 +105,7 @@ class _FirstEntryRemoved(MemoryJournalStore):
 
 
 def test_a_journal_whose_removal_broke_off_is_in_nobodys_way(platform: FakePlatform, tmp_path: Path) -> None:
-    deployment = deployment_over(tmp_path, journals=_FirstEntryRemoved())
+    deployment = deployment_over(tmp_path, journals=_FirstEntryRemoved(MemoryFiles(), "journal"))
     sync(platform, deployment, *TABLES)
     assert [len(entries) for entries in deployment.journals.read().values()] == [3]
     assert sync(platform, deployment, *CHANGED) == ["a journal could not be removed: the store is away"] * 2
@@ -119,8 +120,8 @@ def test_a_journal_without_its_beginning_is_left_out_and_named(
         deployment.journals.append("run-1", position, entry)
     (note,) = sync(platform, deployment, *CHANGED)
     assert note == (
-        "the journal of run run-1 was left out: its beginning is gone or damaged, so that nobody can tell which "
-        "document it goes with"
+        "the journal of run run-1 was ignored: its first entry is missing or damaged, so that its document is "
+        "unknown"
     )
     assert deployment.journals.read() == {}
 

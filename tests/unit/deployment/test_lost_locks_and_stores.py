@@ -10,10 +10,10 @@ import pytest
 from delta_engine.deployment.deployment import Deployment
 from delta_engine.deployment.errors import LockHeld, LockLost, StoreError, UnsavedStateError
 from delta_engine.deployment.lock_record import LockHolder
-from delta_engine.deployment.locks.unlocked import NoLock
 from delta_engine.deployment.ports import LockLease, StateLock
+from delta_engine.deployment.stores.files import FileJournals
 from delta_engine.deployment.stores.local import LocalJournalStore, LocalStateStore
-from delta_engine.deployment.stores.memory import MemoryJournalStore
+from delta_engine.deployment.stores.memory import MemoryFiles, NoLock
 from delta_engine.orchestrate.run_endings import UnrecordedApplyError
 from tests.deployment_builders import HOLDER, deployment_over
 from tests.fake_platform import FakePlatform, engine_over, recorded, statuses, sync
@@ -103,7 +103,7 @@ def test_what_could_not_be_saved_is_in_the_journal_and_in_a_file(
     assert deployment.journals.read() == {}
 
 
-class StickyJournals(MemoryJournalStore):
+class StickyJournals(FileJournals):
     """Journals that cannot be removed."""
 
     def remove(self, run_id: str) -> None:
@@ -113,14 +113,14 @@ class StickyJournals(MemoryJournalStore):
 def test_a_journal_that_cannot_be_removed_is_known_to_be_in_the_document(
     platform: FakePlatform, tmp_path: Path
 ) -> None:
-    deployment = deployment_over(tmp_path, journals=StickyJournals())
+    deployment = deployment_over(tmp_path, journals=StickyJournals(MemoryFiles(), "journal"))
     assert sync(platform, deployment, *TABLES) == ["a journal could not be removed: no right to delete"]
     saved = recorded(deployment)
     assert "did not end" not in "".join(sync(platform, deployment, *TABLES))
     assert recorded(deployment) == saved
 
 
-class BrokenJournals(MemoryJournalStore):
+class BrokenJournals(FileJournals):
     """A journal that takes its first entry alone."""
 
     def append(self, run_id: str, position: int, entry: bytes) -> None:
@@ -130,7 +130,7 @@ class BrokenJournals(MemoryJournalStore):
 
 
 def test_a_journal_that_cannot_be_written_is_a_warning(platform: FakePlatform, tmp_path: Path) -> None:
-    deployment = deployment_over(tmp_path, journals=BrokenJournals())
+    deployment = deployment_over(tmp_path, journals=BrokenJournals(MemoryFiles(), "journal"))
     notes = sync(platform, deployment, *TABLES)
     state = recorded(deployment)
     assert notes == ["the journal could not be written: disk full"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from collections.abc import Callable
 from datetime import timedelta
@@ -23,12 +24,14 @@ from delta_engine.deployment.errors import (
 )
 from delta_engine.deployment.ports import Identity, StoredDocument
 from delta_engine.deployment.repository import StateRepository
-from delta_engine.deployment.stores.hybrid import HybridStateStore
-from delta_engine.deployment.stores.local import KEPT_VERSIONS, LocalStateStore
-from delta_engine.deployment.stores.memory import MemoryJournalStore, MemoryStateStore
+from delta_engine.deployment.stores.files import FileJournals, FileVersions
+from delta_engine.deployment.stores.local import KEPT_VERSIONS, HybridStateStore, LocalStateStore
+from delta_engine.deployment.stores.memory import MemoryFiles, MemoryStateStore, memory_journals
 from tests.builders import WORKED_MODEL
 from tests.deployment_builders import NOON, deployment_over, deployment_state, repository_over
 from tests.store_contract import check_journal_store, check_restore_of_a_lost_document, check_state_store
+
+WHOLE = gzip.compress(b"{}" * 100)
 
 
 class FaultyStore(MemoryStateStore):
@@ -206,7 +209,7 @@ def test_the_stores_keep_their_contract(tmp_path: Path) -> None:
     )
     memory = MemoryStateStore()
     check_state_store(lambda: memory)
-    journals = MemoryJournalStore()
+    journals = memory_journals()
     check_journal_store(lambda: journals)
 
 
@@ -257,19 +260,28 @@ def test_an_errored_document_is_restored_over_a_torn_one(tmp_path: Path) -> None
 def test_local_versions_are_let_go_of_in_time(tmp_path: Path) -> None:
     store = LocalStateStore(tmp_path, "test")
     for serial in range(KEPT_VERSIONS + 10):
-        store.keep_version(f"{serial:08d}-x", b"{}")
-    kept = [one.version_id for one in store.versions()]
+        store.versions.keep(f"{serial:08d}-x", b"{}")
+    kept = [one.version_id for one in store.versions.list()]
     assert kept == [f"{serial:08d}-x" for serial in range(KEPT_VERSIONS + 9, 9, -1)]
 
 
-def test_a_damaged_version_is_refused(tmp_path: Path) -> None:
-    store = LocalStateStore(tmp_path, "test")
-    store.keep_version("00000001-x", b"{}" * 100)
-    (path,) = (tmp_path / "test.versions").iterdir()
-    path.write_bytes(path.read_bytes()[:20])
-    with pytest.raises(CorruptStateError):
-        store.read_version("00000001-x")
-    assert store.read_version("../test.state") is None
+@pytest.mark.parametrize("damage", [b"", b"{}", WHOLE[:-9], WHOLE[:20] + b"\0\0\0" + WHOLE[23:]])
+def test_a_damaged_version_is_refused(damage: bytes) -> None:
+    files = MemoryFiles()
+    versions = FileVersions(files, "versions")
+    files.write("versions/00000001-x.json.gz", damage)
+    with pytest.raises(CorruptStateError, match="00000001-x"):
+        versions.read("00000001-x")
+
+
+def test_foreign_files_are_ignored() -> None:
+    files = MemoryFiles()
+    for name in ("versions/notes.txt", "journal/run-1/notes.txt", "journal/000001.json", "outside.json.gz"):
+        files.write(name, b"foreign")
+    versions = FileVersions(files, "versions")
+    assert versions.list() == []
+    assert versions.read("../outside") is None
+    assert FileJournals(files, "journal").read() == {}
 
 
 class TestHybrid:

@@ -20,9 +20,8 @@ from delta_engine.deployment.deployment import Deployment
 from delta_engine.deployment.document import DeploymentState
 from delta_engine.deployment.errors import StaleStateError, UnsavedStateError
 from delta_engine.deployment.lock_record import LockHolder
-from delta_engine.deployment.locks.unlocked import NoLock
 from delta_engine.deployment.ports import Identity, LockLease, StoredDocument
-from delta_engine.deployment.stores.memory import MemoryStateStore
+from delta_engine.deployment.stores.memory import MemoryStateStore, NoLock
 from delta_engine.execute.action_runner import (
     ActionRunner,
     ApplyFailedError,
@@ -139,7 +138,7 @@ def test_a_document_that_somebody_else_saved_meanwhile_is_no_other_case(
 
     with (
         engine_over(platform, deployment).run("sync") as run,
-        pytest.raises(UnrecordedApplyError, match="saved by somebody else") as failed,
+        pytest.raises(UnrecordedApplyError, match="saved by another run") as failed,
     ):
         run.apply(run.plan(TABLES), save_meanwhile)
     assert isinstance(failed.value.reason, StaleStateError)

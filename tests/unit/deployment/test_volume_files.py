@@ -1,7 +1,9 @@
-"""Answers of the Files API that say nothing, told apart from refusals."""
+"""The files of a volume: opening them, and answers that say nothing, told apart from refusals."""
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, NoReturn, cast
 
@@ -9,32 +11,74 @@ import pytest
 from databricks.sdk.errors import PermissionDenied, TemporarilyUnavailable
 from databricks.sdk.errors.base import DatabricksError
 
-from delta_engine.deployment.databricks.volume_files import SdkVolumeFiles
 from delta_engine.deployment.errors import StoreError, UnansweredError, UncertainWriteError
+from delta_engine.deployment.stores.volume_files import VolumeFiles, open_volume_files
+from delta_engine.errors import MissingDependencyError
 
 if TYPE_CHECKING:
     from databricks.sdk import WorkspaceClient
 
+ROOT = "/Volumes/a/b/c"
 
-def files_that_fail(error: DatabricksError) -> SdkVolumeFiles:
+
+@pytest.fixture(autouse=True)
+def no_credentials(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Leave the SDK nothing to find."""
+    for name in ("DATABRICKS_HOST", "DATABRICKS_TOKEN", "DATABRICKS_RUNTIME_VERSION"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("DATABRICKS_CONFIG_FILE", str(tmp_path / "none"))
+    monkeypatch.setenv("PATH", str(tmp_path))
+
+
+def test_a_missing_login_is_told() -> None:
+    with pytest.raises(StoreError, match="databricks auth login"):
+        open_volume_files(ROOT)
+
+
+def test_a_missing_sdk_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "databricks.sdk", None)
+    with pytest.raises(MissingDependencyError, match="pip install"):
+        open_volume_files(ROOT)
+
+
+@pytest.mark.parametrize(
+    "error", [RuntimeError("[CONTEXT_UNAVAILABLE_FOR_REMOTE_CLIENT] no"), AttributeError("no")]
+)
+def test_a_client_that_cannot_be_created_is_told_with_the_sdks_version(
+    error: Exception, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(**_arguments: object) -> None:
+        raise error
+
+    monkeypatch.setenv("DATABRICKS_HOST", "http://127.0.0.1:9")
+    monkeypatch.setenv("DATABRICKS_TOKEN", "x")
+    monkeypatch.setattr("databricks.sdk.WorkspaceClient", fail)
+    monkeypatch.setattr("databricks.sdk.version.__version__", "0.67.0")
+    with pytest.raises(StoreError) as raised:
+        open_volume_files(ROOT)
+    message = str(raised.value)
+    assert f"databricks-sdk 0.67.0 cannot open the workspace: {type(error).__name__}: {error}" in message
+    assert "databricks-sdk>=0.117" in message
+
+
+@pytest.mark.parametrize(
+    ("error", "of_a_read", "of_a_write"),
+    [
+        (TemporarilyUnavailable("later"), UnansweredError, UncertainWriteError),
+        (DatabricksError("a gateway's 502"), StoreError, UncertainWriteError),
+        (PermissionDenied("no"), StoreError, StoreError),
+    ],
+)
+def test_an_answer_that_says_nothing_is_no_refusal(
+    error: DatabricksError, of_a_read: type[StoreError], of_a_write: type[StoreError]
+) -> None:
     def fail(*_: object, **__: object) -> NoReturn:
         raise error
 
-    files = SimpleNamespace(download=fail, upload=fail)
-    return SdkVolumeFiles(cast("WorkspaceClient", SimpleNamespace(files=files)))
-
-
-def test_a_read_without_an_answer_is_no_refusal() -> None:
-    with pytest.raises(UnansweredError, match="no usable answer"):
-        files_that_fail(TemporarilyUnavailable("later")).download("/Volumes/a/b/c/d")
-
-
-def test_a_write_without_an_answer_may_be_done() -> None:
-    with pytest.raises(UncertainWriteError):
-        files_that_fail(TemporarilyUnavailable("later")).upload("/Volumes/a/b/c/d", b"", overwrite=False)
-
-
-def test_a_refused_read_is_a_refusal() -> None:
-    with pytest.raises(StoreError) as refused:
-        files_that_fail(PermissionDenied("no")).download("/Volumes/a/b/c/d")
-    assert not isinstance(refused.value, UnansweredError)
+    api = SimpleNamespace(download=fail, upload=fail)
+    files = VolumeFiles(cast("WorkspaceClient", SimpleNamespace(files=api)), ROOT)
+    with pytest.raises(StoreError) as read:
+        files.read("d")
+    with pytest.raises(StoreError) as written:
+        files.upload("d", b"", overwrite=False)
+    assert (read.type, written.type) == (of_a_read, of_a_write)

@@ -1,1 +1,1 @@
-"""Locks on an environment: they keep people from wasting work; the compare-and-swap is what makes it safe."""
+"""Locks on an environment. They save wasted work; the compare-and-swap of the document makes saves safe."""

@@ -1,8 +1,8 @@
 """The lock for local files: the operating system's own, which a dead process cannot keep.
 
-The lock file is never removed while in use: two processes that lock two files of one name both think that
-they are alone. It is never truncated either: who holds it stands in a record beside it. A lock is broken by putting
-a new file in the old one's place, which its holder notices.
+The lock file is never removed: two processes that lock two files of one name would both hold "the" lock. It is
+never truncated either: a record beside it names the holder. A lock is broken by putting a new file in place of the
+old one, which its holder detects.
 """
 
 from __future__ import annotations
@@ -35,14 +35,7 @@ _PAUSE_SECONDS = 0.1
 
 
 class FileLock:
-    """The lock of an environment whose deployment state is a local file.
-
-    Args:
-        folder: the deployment state's folder.
-        environment: the environment's name.
-        monotonic: this process's monotonic clock, in seconds.
-        pause: waits a number of seconds.
-    """
+    """The lock of an environment whose deployment state is a local file. Clock and pause count seconds."""
 
     def __init__(
         self,
@@ -69,7 +62,7 @@ class FileLock:
         timeout_seconds: float,
         on_wait: Callable[[LockHolder], None] = lambda _holder: None,
     ) -> LockLease:
-        """Take the lock, waiting for it if need be; see `StateLock.acquire`."""
+        """Acquire the lock, waiting until the timeout; see `StateLock.acquire`."""
         deadline = self._monotonic() + timeout_seconds
         has_waited = False
         with store_errors(self._path, "locked"):
@@ -88,7 +81,7 @@ class FileLock:
                 self._pause(_PAUSE_SECONDS)
 
     def holder(self) -> LockHolder | None:
-        """Return who holds it; None if nobody does, also if its last holder died."""
+        """Return the current holder; None if the lock is free, or its last holder died."""
         with store_errors(self._path, "locked"):
             if not self._path.exists():
                 return None
@@ -99,7 +92,7 @@ class FileLock:
         return None
 
     def break_lock(self) -> LockHolder | None:
-        """Put a new lock file in place of the held one; return whose it was, None if nobody held it."""
+        """Put a new lock file in place of the held one; return its holder, None if the lock was free."""
         holder = self.holder()
         if holder is None:
             return None
@@ -113,7 +106,7 @@ class FileLock:
         return holder
 
     def _try_lock(self, path: Path) -> int | None:
-        """Lock the file of this name; None if it is locked, or was replaced in the meantime."""
+        """Lock the file of this name; None if another process holds it, or has just replaced it."""
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -140,7 +133,7 @@ class FileLock:
         return _FileLease(self._path, descriptor, record.fence, dead, self._mark_released)
 
     def _record(self) -> LockRecord | None:
-        """Return what was recorded last. A damaged record is no obstacle: the lock is the file, not the record."""
+        """Return the last record. A damaged one does not matter: the lock is the file, not the record."""
         try:
             data = self._record_path.read_bytes()
             return decode_lock_record(data, where=str(self._record_path), token="")
@@ -171,25 +164,15 @@ class _FileLease:
         taken_over_from: LockHolder | None,
         mark_released: Callable[[], None],
     ) -> None:
+        self.fence = fence
+        self.taken_over_from = taken_over_from
         self._path = path
         self._descriptor: int | None = descriptor
-        self._fence = fence
-        self._taken_over_from = taken_over_from
         self._mark_released = mark_released
         _HELD.add(self)
 
-    @property
-    def fence(self) -> int:
-        """Counts the holders of this lock."""
-        return self._fence
-
-    @property
-    def taken_over_from(self) -> LockHolder | None:
-        """Who died with the lock, if it was not given back."""
-        return self._taken_over_from
-
     def check(self) -> None:
-        """Make sure that the lock is still held: one look at the file.
+        """Verify that the lock is still held; reads the file's status alone.
 
         Raises:
             LockLost: it was broken, released, or belongs to the parent process.
@@ -200,7 +183,7 @@ class _FileLease:
             raise LockLost(f"{self._path}: the lock was lost: it was broken by force")
 
     def release(self) -> None:
-        """Give it back, if it is still ours."""
+        """Release the lock, if this lease still holds it."""
         if self._descriptor is None:
             return
         with store_errors(self._path, "released"):
@@ -209,7 +192,7 @@ class _FileLease:
         self.forget()
 
     def forget(self) -> None:
-        """Close this process's copy; in a forked child that leaves the parent's lock alone."""
+        """Close this process's descriptor; in a forked child, the parent keeps the lock."""
         if self._descriptor is not None:
             os.close(self._descriptor)
             self._descriptor = None
@@ -219,7 +202,7 @@ _HELD: weakref.WeakSet[_FileLease] = weakref.WeakSet()
 
 
 def _forget_in_child() -> None:
-    """A child that kept the descriptor would keep the lock after its parent's death."""
+    """Release a child's descriptors: they would keep the lock after the parent's death."""
     for lease in list(_HELD):
         lease.forget()
 
@@ -237,7 +220,7 @@ def _closed_on_error(descriptor: int) -> Iterator[None]:
 
 
 def _is_file(descriptor: int, path: Path) -> bool:
-    """Whether an open file is the one that has the name now."""
+    """Return whether an open file is the one that has this name now."""
     opened = os.fstat(descriptor)
     try:
         named = path.stat()
@@ -248,5 +231,5 @@ def _is_file(descriptor: int, path: Path) -> bool:
 
 def _held(where: str, holder: LockHolder | None) -> str:
     if holder is None:
-        return f"{where}: the environment is locked by a process that has not said yet who it is"
+        return f"{where}: the environment is locked by a process that has not recorded its name yet"
     return held_message(where, holder)

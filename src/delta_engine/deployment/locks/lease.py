@@ -1,8 +1,8 @@
 """The lease protocol, over any store that can compare and swap one small record.
 
-A holder renews its lease by counting beats. A waiter takes over when it has seen the same beat of the same
-holder for one whole lease, on its own monotonic clock: the clocks of two machines are never compared. The
-record is overwritten, never deleted, so that the fence survives.
+A holder renews its lease by counting beats. A waiter takes over after it has seen the same beat of the same holder
+for one whole lease, by its own monotonic clock: the clocks of two machines are never compared. The record is
+overwritten, never deleted, so that the fence survives.
 """
 
 from __future__ import annotations
@@ -36,22 +36,18 @@ from delta_engine.telemetry.context import command
 
 _BEATS_PER_LEASE = 3
 _BEAT_PATIENCE = 2 / 3
-"""The share of a lease after which a beat is given up: then the lease has run out."""
+"""The share of a lease after which a beat is given up: the lease has expired by then."""
 _RELEASE_SECONDS = 20.0
-"""How long the released marker may take at most. Without it, the lease runs out."""
+"""How long the released marker may take at most. Without it, the lease expires."""
 _LONGEST_PAUSE_SECONDS = 2.0
 _MOST_RACES = 10
-"""How often a free lock is tried after the timeout: somebody else was always faster, or the store always refuses."""
+"""How often a free lock is tried after the timeout: other runs were always faster, or the store always refuses."""
 
 
 class LeaseLock:
-    """A lock with a lease.
+    """A lock with a lease: how long a holder may be silent before another run takes over.
 
-    Args:
-        records: where its record is.
-        lease_seconds: how long a holder may be silent before others take over.
-        monotonic: this process's monotonic clock, in seconds.
-        pause: waits a number of seconds.
+    Clock and pause count seconds; the clock is this process's monotonic one.
     """
 
     def __init__(
@@ -79,23 +75,23 @@ class LeaseLock:
         timeout_seconds: float,
         on_wait: Callable[[LockHolder], None] = lambda _holder: None,
     ) -> LockLease:
-        """Take the lock, waiting for it if need be; see `StateLock.acquire`."""
+        """Acquire the lock, waiting until the timeout; see `StateLock.acquire`."""
         deadline = self._monotonic() + timeout_seconds
         watched, since, pause, races = "", 0.0, 0.1, 0
         lease: Lease | StoreError | None = None
         while True:
             found = self._records.read()
-            current, token = found or (None, None)
+            current = found[0] if found else None
             if current is None or current.released:
-                lease = self._take(holder, current, token, None)
+                lease = self._take(holder, found, None)
             else:
                 beat, now = f"{current.lock_id} {current.beat}", self._monotonic()
                 if not watched:
                     on_wait(current.holder)
                 if beat != watched:
                     watched, since = beat, now
-                ran_out = now - since >= current.lease_seconds
-                lease = self._take(holder, current, token, current.holder) if ran_out else None
+                has_expired = now - since >= current.lease_seconds
+                lease = self._take(holder, found, current.holder) if has_expired else None
             if isinstance(lease, Lease):
                 return lease
             if self._monotonic() >= deadline:
@@ -111,12 +107,12 @@ class LeaseLock:
             pause = min(pause * 1.5, _LONGEST_PAUSE_SECONDS, self._lease_seconds / 10)
 
     def holder(self) -> LockHolder | None:
-        """Return who holds it; None if nobody does."""
+        """Return the current holder; None if the lock is free."""
         found = self._records.read()
         return None if found is None or found[0].released else found[0].holder
 
     def break_lock(self) -> LockHolder | None:
-        """Release it by force; return whose it was, None if nobody held it."""
+        """Release the lock by force; return its holder, None if it was free."""
         while True:
             try:
                 found = self._records.read()
@@ -128,51 +124,34 @@ class LeaseLock:
                 return None
             record, token = found
             broken = msgspec.structs.replace(record, released=True)
-            try:
-                self._records.replace(broken, token)
-            except (ConflictError, UncertainWriteError):
-                found = self._records.read()
-                if found is None or found[0] != broken:
-                    continue  # it was renewed, released or taken over in this moment
-            return record.holder
+            stored, _doubt = _swapped(self._records, broken, token)
+            if stored is not None and stored[0] == broken:
+                return record.holder  # else the holder renewed or released it, or another run took it over
 
     def _take(
-        self,
-        holder: LockHolder,
-        current: LockRecord | None,
-        token: str | None,
-        taken_over_from: LockHolder | None,
+        self, holder: LockHolder, found: _Stored | None, taken_over_from: LockHolder | None
     ) -> Lease | StoreError:
-        """Write our record; return why it is not there if another run was faster, or the store did not answer."""
+        """Write our record; return why that failed if another run was faster, or the store did not answer."""
         record = LockRecord(
             lock_id=new_id(),
-            fence=current.fence + 1 if current else 1,
+            fence=found[0].fence + 1 if found else 1,
             beat=0,
             lease_seconds=self._lease_seconds,
             released=False,
             holder=holder,
         )
         asked_at = self._monotonic()
-        try:
-            new_token = self._records.replace(record, token)
-        except (ConflictError, UncertainWriteError) as error:
-            found = self._records.read()
-            if found is None or found[0] != record:
-                return error
-            new_token = found[1]
-        return Lease(self._records, record, new_token, taken_over_from, asked_at, self._monotonic)
+        stored, doubt = _swapped(self._records, record, found[1] if found else None)
+        if doubt is not None and (stored is None or stored[0] != record):
+            return doubt
+        assert stored is not None
+        return Lease(self._records, record, stored[1], taken_over_from, asked_at, self._monotonic)
 
 
 class Lease:
     """A held lease: renews itself in the background until it is released or lost.
 
-    Args:
-        records: where the record is.
-        record: the record as it was taken.
-        token: what replaces it.
-        taken_over_from: whose dead hand it was taken from.
-        renewed_at: when it was asked for, on the monotonic clock.
-        monotonic: that clock.
+    `renewed_at` is when the write of the record was requested, not when it was answered.
     """
 
     def __init__(
@@ -184,10 +163,11 @@ class Lease:
         renewed_at: float,
         monotonic: Callable[[], float],
     ) -> None:
+        self.taken_over_from = taken_over_from
+        self.fence = record.fence
         self._records = records
         self._record = record
         self._token = token
-        self._taken_over_from = taken_over_from
         self._renewed_at = renewed_at
         self._monotonic = monotonic
         self._pid = os.getpid()
@@ -198,21 +178,11 @@ class Lease:
         self._renewer = threading.Thread(target=self._keep_renewing, name="lease", daemon=True)
         self._renewer.start()
 
-    @property
-    def fence(self) -> int:
-        """Counts the holders of this lock."""
-        return self._record.fence
-
-    @property
-    def taken_over_from(self) -> LockHolder | None:
-        """Whose dead hand it was taken from, if it was not free."""
-        return self._taken_over_from
-
     def check(self) -> None:
-        """Make sure that the lease is still held; asks the store only when renewals are overdue.
+        """Verify that the lease is still held; reads the store only if renewals are overdue.
 
         Raises:
-            LockLost: it is not.
+            LockLost: it is not held.
         """
         if os.getpid() != self._pid:
             raise LockLost(f"{self._records.location}: a forked process may not use its parent's lock")
@@ -226,7 +196,7 @@ class Lease:
             )
 
     def release(self) -> None:
-        """Write the released marker, if the lease is still ours and the store takes it soon."""
+        """Write the released marker, if this lease still holds the lock and the store answers in time."""
         if os.getpid() != self._pid:
             return
         self._stop.request()
@@ -237,7 +207,7 @@ class Lease:
             if self._lost_to:
                 return
             released = msgspec.structs.replace(self._record, released=True)
-            with suppress(StoreError):  # it is done, or lost, or will run out: there is no more to do
+            with suppress(StoreError):  # written, lost, or soon expired: nothing is left to do
                 self._records.replace(released, self._token)
             self._lost_to = "it was released"
 
@@ -250,37 +220,53 @@ class Lease:
             self._renew()
 
     def _renew(self) -> None:
-        """Beat once. A store that does not answer is asked again at the next beat."""
+        """Write the next beat. If the store does not answer, the next beat tries again."""
         patience = self._record.lease_seconds * _BEAT_PATIENCE
         with self._guard, Stop(within=current_stop(), seconds=patience).heeded():
             asked_at = self._monotonic()
             beaten = msgspec.structs.replace(self._record, beat=self._record.beat + 1)
             try:
-                try:
-                    token = self._records.replace(beaten, self._token)
-                except (ConflictError, UncertainWriteError):
-                    found = self._records.read()
-                    if found is None or found[0] not in (self._record, beaten):
-                        self._lost_to = _loser_words(found and found[0], self._record)
-                        return
-                    token = found[1]
-                    if found[0] != beaten:  # still ours, but who waits has seen no new beat
-                        self._token = token
-                        return
+                stored, _doubt = _swapped(self._records, beaten, self._token)
             except StoreError:
                 return
-            self._record, self._token, self._renewed_at = beaten, token, asked_at
+            if stored is None or stored[0] not in (self._record, beaten):
+                self._lost_to = _loss(stored and stored[0], self._record)
+                return
+            self._token = stored[1]
+            if stored[0] == beaten:  # else the lock is still ours, but waiters have seen no new beat
+                self._record, self._renewed_at = beaten, asked_at
+
+
+_Stored = tuple[LockRecord, str]
+"""A record and the token that replaces it."""
+
+
+def _swapped(
+    records: LockRecords, record: LockRecord, token: str | None
+) -> tuple[_Stored | None, StoreError | None]:
+    """Write a record, and resolve a conflict or a lost answer by reading back.
+
+    Returns:
+        What the store holds now, and the error that was resolved.
+
+    Raises:
+        StoreError: it was not written, or cannot be read back.
+    """
+    try:
+        return (record, records.replace(record, token)), None
+    except (ConflictError, UncertainWriteError) as error:
+        return records.read(), error
 
 
 def held_message(where: str, holder: LockHolder) -> str:
-    """Return what `LockHeld` says."""
+    """Return the message of `LockHeld`."""
     return (
         f"{where}: the environment is locked by {holder}. Wait for it, or, if you are sure that it is gone, "
         f"{command('state unlock')}."
     )
 
 
-def _loser_words(found: LockRecord | None, ours: LockRecord) -> str:
+def _loss(found: LockRecord | None, ours: LockRecord) -> str:
     if found is None:
         return "its record is gone"
     if found.lock_id == ours.lock_id:

@@ -1,1 +1,1 @@
-"""Where deployment states and their journals live: one module per kind of store."""
+"""Where documents, versions and journals live, and the clients that reach them."""

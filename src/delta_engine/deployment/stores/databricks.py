@@ -1,29 +1,30 @@
-"""Deployment states on Databricks: documents in a volume, and which of them is current in a Delta table.
+"""Deployment states and locks on Databricks: documents in a volume, heads and locks in small Delta tables.
 
-A volume has no compare-and-swap, a Delta commit has, but is no place for megabytes. So every document is an
-immutable file, and the head, one row per environment, says which one counts.
+A volume has no compare-and-swap. A Delta commit has one, but is no place for megabytes. So every document is an
+immutable file, and the head, one row per environment, names the current one.
 """
 
 from __future__ import annotations
 
-import gzip
 import json
-import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import suppress
 from hashlib import sha256
 
 from delta_engine.backends.sql_runner import Row, SqlRunner
 from delta_engine.deployment.codec import restore_hint
-from delta_engine.deployment.databricks.delta_row import DeltaRow, Value
-from delta_engine.deployment.databricks.volume_files import VolumeFiles
-from delta_engine.deployment.errors import ConflictError, CorruptStateError, StoreError, UncertainWriteError
-from delta_engine.deployment.ports import Identity, StateVersion, StoredDocument
+from delta_engine.deployment.errors import ConflictError, CorruptStateError, StoreError
+from delta_engine.deployment.lock_record import LockRecord, decode_lock_record, encode_lock_record
+from delta_engine.deployment.ports import Identity, StoredDocument
 from delta_engine.deployment.stamps import utc_now
+from delta_engine.deployment.stores.delta_row import DeltaRow, Value
+from delta_engine.deployment.stores.files import FileVersions, compressed, decompressed
+from delta_engine.deployment.stores.volume_files import VolumeFiles, upload_verified
 
 HEADS = "deployment_heads"
+LOCKS = "deployment_locks"
 
-_COLUMNS: Mapping[str, type] = {
+_HEAD_COLUMNS: Mapping[str, type] = {
     "state_id": str,
     "serial": int,
     "write_id": str,
@@ -33,12 +34,27 @@ _COLUMNS: Mapping[str, type] = {
     "saved_at": str,
 }
 _IDENTITY = ("state_id", "serial", "write_id")
-_COMMENT = "Delta Engine: which document of each environment is current. Changed by the engine alone."
-_SEVERAL = (
+_HEADS_COMMENT = "Delta Engine: which document of each environment is current. Changed by the engine alone."
+_ONE_OF_SEVERAL_HEADS = (
     "Keep the row of the highest serial; of equal ones, that of the run that succeeded. Delete each other one, adding "
     "`AND write_id = '…'` with its own write_id:"
 )
-_SUFFIX = ".json.gz"
+
+_LOCK_COLUMNS: Mapping[str, type] = {
+    "who": str,
+    "host": str,
+    "operation": str,
+    "since": str,
+    "released": bool,
+    "fence": int,
+    "beat": int,
+    "record": str,
+}
+_LOCKS_COMMENT = (
+    "Delta Engine: which run holds the lock of each environment. Changed by the engine alone; "
+    "see `delta-engine -e ENV state unlock`."
+)
+_ONE_OF_SEVERAL_LOCKS = "Make sure that no run works on the environment, and free the lock:"
 
 
 class DatabricksStateStore:
@@ -46,18 +62,17 @@ class DatabricksStateStore:
 
     Args:
         runner: runs SQL: one SELECT a load, one UPDATE a save.
-        files: the volume's files.
+        files: the folder `<volume>/<environment>`.
         heads: the SQL that addresses the table of heads.
-        volume: the volume's path, `/Volumes/<catalog>/<schema>/<volume>`.
         environment: the environment's name.
     """
 
-    def __init__(
-        self, runner: SqlRunner, files: VolumeFiles, *, heads: str, volume: str, environment: str
-    ) -> None:
+    def __init__(self, runner: SqlRunner, files: VolumeFiles, *, heads: str, environment: str) -> None:
         self._files = files
-        self._folder = f"{volume}/{environment}"
-        self._head = DeltaRow(runner, heads, environment, _COLUMNS, _COMMENT, one_of_several=_SEVERAL)
+        self._head = DeltaRow(
+            runner, heads, environment, _HEAD_COLUMNS, _HEADS_COMMENT, one_of_several=_ONE_OF_SEVERAL_HEADS
+        )
+        self.versions = FileVersions(files, "documents", current=self._current)
 
     @property
     def location(self) -> str:
@@ -70,154 +85,84 @@ class DatabricksStateStore:
         if head is None:
             return None
         blob = str(head["blob"])
-        compressed = self._files.download(blob)
-        left = StoredDocument(data=compressed or b"", token=_token(head), identity=_identity(head))
-        if compressed is None or sha256(compressed).hexdigest() != head["sha256"]:
-            what = "is gone" if compressed is None else "does not match the head's checksum"
+        data = self._files.read(blob)
+        remains = StoredDocument(data=data or b"", token=_token(head), identity=_identity(head))
+        if data is None or sha256(data).hexdigest() != head["sha256"]:
+            what = "is gone" if data is None else "does not match the head's checksum"
             raise CorruptStateError(
-                f"the document {blob} {what}", where=self.location, way_out=restore_hint(), stored=left
+                f"the document {blob} {what}", where=self.location, way_out=restore_hint(), stored=remains
             )
-        return StoredDocument(data=_decompressed(compressed, blob, left), token=left.token)
+        return StoredDocument(data=decompressed(data, blob, remains), token=remains.token)
 
     def replace(self, data: bytes, identity: Identity, expected: StoredDocument | None) -> StoredDocument:
         """Upload the document, and move the head if it is still the expected one; see `StateStore.replace`."""
-        compressed = _compressed(data)
-        path = self._path(identity.version_id)
-        self._upload(path, compressed)
+        blob = compressed(data)
+        name = self.versions.name(identity.version_id)
+        upload_verified(self._files, name, blob)
         head: dict[str, Value] = {
             "state_id": identity.state_id,
             "serial": identity.serial,
             "write_id": identity.write_id,
-            "sha256": sha256(compressed).hexdigest(),
-            "size": len(compressed),
-            "blob": path,
+            "sha256": sha256(blob).hexdigest(),
+            "size": len(blob),
+            "blob": self._files.location(name),
             "saved_at": utc_now().isoformat(timespec="seconds"),
         }
         try:
             self._head.replace(head, None if expected is None else json.loads(expected.token))
         except ConflictError:
-            self._remove_unless_current(path)
+            self._delete_unless_current(name)
             raise
         return StoredDocument(data=data, token=_token(head))
 
-    def keep_version(self, version_id: str, data: bytes) -> None:
-        """Keep a document: its file is there already, unless it came from somewhere else."""
-        if not self._files.exists(self._path(version_id)):
-            self._upload(self._path(version_id), _compressed(data))
-
-    def versions(self) -> Sequence[StateVersion]:
-        """Return the documents but the current one, newest first; what never became current is left out.
-
-        Without a head, no document is known to be current or never to have been: all are returned.
-        """
+    def _current(self) -> Identity | None:
         head = self._head.read()
-        found = [
-            StateVersion(
-                version_id=file.name.removesuffix(_SUFFIX),
-                saved_at=file.modified_at,
-                size=file.size,
-                is_replaced=head is not None,
-            )
-            for file in self._files.list_folder(f"{self._folder}/documents")
-            if file.name.endswith(_SUFFIX) and (head is None or file.path != head["blob"])
-        ]
-        if head is not None:
-            serial = f"{int(str(head['serial'])):08d}"
-            found = [version for version in found if version.version_id[:8] <= serial]
-        return sorted(found, key=lambda version: version.version_id, reverse=True)
+        return None if head is None else _identity(head)
 
-    def read_version(self, version_id: str) -> bytes | None:
-        """Return a document's bytes; None if there is none of that name."""
-        if "/" in version_id:
-            return None
-        compressed = self._files.download(self._path(version_id))
-        return None if compressed is None else _decompressed(compressed, self._path(version_id))
-
-    def keep_backup(self, name: str, data: bytes) -> str:
-        """Keep a copy beside the documents; return its path."""
-        path = f"{self._folder}/{name}"
-        self._files.upload(path, data, overwrite=True)
-        return path
-
-    def _path(self, version_id: str) -> str:
-        return f"{self._folder}/documents/{version_id}{_SUFFIX}"
-
-    def _upload(self, path: str, compressed: bytes) -> None:
-        """Upload and look: databricks-sdk before 0.38 could upload nothing and report success.
-
-        Raises:
-            StoreError: the file is not there, or not whole; no head names it.
-        """
-        doubt: StoreError | None = None
-        try:
-            self._files.upload(path, compressed, overwrite=False)
-        except (ConflictError, UncertainWriteError) as error:
-            doubt = error  # by a hidden retry it may be there all the same
-        if self._files.download(path) != compressed:
-            raise StoreError(f"{path}: the upload did not arrive whole. Run again.") from doubt
-
-    def _remove_unless_current(self, path: str) -> None:
-        """Remove a document that lost; if that fails it is a file that no head names."""
+    def _delete_unless_current(self, name: str) -> None:
+        """Delete a document that lost the race. If that fails, it stays as a file that no head names."""
         with suppress(StoreError, CorruptStateError):
             head = self._head.read()
-            if head is not None and head["blob"] != path:
-                self._files.delete(path)
+            if head is not None and head["blob"] != self._files.location(name):
+                self._files.delete(name)
 
 
-class DatabricksJournalStore:
-    """Keeps journals as small files in `<volume>/<environment>/journal/<run>`.
+class DeltaLockRecords:
+    """Keeps the record of one environment's lock. The engine reads `record`; the other columns are for users."""
 
-    Args:
-        files: the volume's files.
-        volume: the volume's path.
-        environment: the environment's name.
-    """
+    def __init__(self, runner: SqlRunner, table: str, environment: str) -> None:
+        self._row = DeltaRow(
+            runner, table, environment, _LOCK_COLUMNS, _LOCKS_COMMENT, one_of_several=_ONE_OF_SEVERAL_LOCKS
+        )
 
-    def __init__(self, files: VolumeFiles, *, volume: str, environment: str) -> None:
-        self._files = files
-        self._folder = f"{volume}/{environment}/journal"
+    @property
+    def location(self) -> str:
+        """Where the record is."""
+        return self._row.location
 
-    def append(self, run_id: str, position: int, entry: bytes) -> None:
-        """Add an entry; written twice, by a hidden retry, it is still one."""
-        self._files.upload(f"{self._folder}/{run_id}/{position:06d}.json", entry, overwrite=True)
+    def read(self) -> tuple[LockRecord, str] | None:
+        """Return the record and its JSON, by which it is compared."""
+        row = self._row.read()
+        if row is None:
+            return None
+        found = str(row["record"])
+        return decode_lock_record(found.encode(), where=self.location, token=found), found
 
-    def read(self) -> Mapping[str, Sequence[bytes]]:
-        """Return the entries by run, in order."""
-        runs = [entry for entry in self._files.list_folder(self._folder) if entry.is_folder]
-        return {run.name: [entry for _, entry in self._entries(run.path)] for run in runs}
-
-    def remove(self, run_id: str) -> None:
-        """Remove a run's journal."""
-        folder = f"{self._folder}/{run_id}"
-        files = self._files.list_folder(folder)
-        for file in files:
-            self._files.delete(file.path)
-        if files:
-            self._files.delete_folder(folder)
-
-    def _entries(self, folder: str) -> Sequence[tuple[str, bytes]]:
-        files = sorted(self._files.list_folder(folder), key=lambda file: file.name)
-        found = ((file.name, self._files.download(file.path)) for file in files)
-        return [(name, entry) for name, entry in found if entry is not None]
-
-
-class VolumeReportFiles:
-    """Keeps reports in the volume itself, beside the folders of the environments.
-
-    Args:
-        files: the volume's files.
-        volume: the volume's path.
-    """
-
-    def __init__(self, files: VolumeFiles, *, volume: str) -> None:
-        self._files = files
-        self._volume = volume
-
-    def write(self, name: str, data: bytes) -> str:
-        """Write or replace a file; return its path."""
-        path = f"{self._volume}/{name}"
-        self._files.upload(path, data, overwrite=True)
-        return path
+    def replace(self, record: LockRecord, expected: str | None) -> str:
+        """Write a record if the stored JSON is exactly the expected one; return the new JSON."""
+        token = encode_lock_record(record).decode()
+        values: dict[str, Value] = {
+            "who": record.holder.who,
+            "host": record.holder.host,
+            "operation": record.holder.operation,
+            "since": record.holder.since.isoformat(timespec="seconds"),
+            "released": record.released,
+            "fence": record.fence,
+            "beat": record.beat,
+            "record": token,
+        }
+        self._row.replace(values, None if expected is None else {"record": expected})
+        return token
 
 
 def _token(head: Row | Mapping[str, Value]) -> str:
@@ -228,14 +173,3 @@ def _identity(head: Row) -> Identity:
     return Identity(
         state_id=str(head["state_id"]), serial=int(str(head["serial"])), write_id=str(head["write_id"])
     )
-
-
-def _compressed(data: bytes) -> bytes:
-    return gzip.compress(data, compresslevel=1, mtime=0)
-
-
-def _decompressed(compressed: bytes, where: str, stored: StoredDocument | None = None) -> bytes:
-    try:
-        return gzip.decompress(compressed)
-    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-        raise CorruptStateError(f"it is damaged: {error}", where=where, stored=stored) from None

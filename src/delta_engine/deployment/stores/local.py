@@ -1,15 +1,16 @@
-"""Deployment states as local files: for laptops, and for what hybrid stores keep at hand."""
+"""Deployment states in local files, and local copies of remote ones."""
 
 from __future__ import annotations
 
-import gzip
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime, timezone
 from hashlib import sha256
 from pathlib import Path
 
-from delta_engine.deployment.errors import ConflictError, CorruptStateError
+import msgspec
+
+from delta_engine.deployment.errors import ConflictError
 from delta_engine.deployment.local_files import (
     append_durably,
     exclusive,
@@ -17,27 +18,82 @@ from delta_engine.deployment.local_files import (
     store_errors,
     write_atomically,
 )
-from delta_engine.deployment.ports import Identity, StateVersion, StoredDocument
+from delta_engine.deployment.lock_record import Moment
+from delta_engine.deployment.ports import Identity, StateStore, StoredDocument, StoredFile
+from delta_engine.deployment.remnants import UNDECODABLE, identity_in
+from delta_engine.deployment.stamps import utc_now
+from delta_engine.deployment.stores.files import FileVersions
 
 KEPT_VERSIONS = 50
-"""How many earlier documents are kept."""
+"""How many earlier documents a local folder keeps."""
 
-_VERSION_SUFFIX = ".json.gz"
+_UNREADABLE = (OSError, *UNDECODABLE)
+"""What reading a damaged copy raises."""
+
+
+class LocalFiles:
+    """A folder of the file system; folders are created when a file is written."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def location(self, name: str) -> str:
+        """Return a file's path."""
+        return str(self._folder / name)
+
+    def read(self, name: str) -> bytes | None:
+        """Return a file's bytes; None if it does not exist."""
+        path = self._folder / name
+        with store_errors(path, "read"):
+            try:
+                return path.read_bytes()
+            except FileNotFoundError:
+                return None
+
+    def write(self, name: str, data: bytes) -> str:
+        """Write or replace a file, completely or not at all; return its path."""
+        path = self._folder / name
+        with store_errors(path, "written"):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            write_atomically(path, data)
+        return str(path)
+
+    def create(self, name: str, data: bytes) -> None:
+        """Write a file unless it exists."""
+        if not (self._folder / name).exists():
+            self.write(name, data)
+
+    def list(self, folder: str) -> Sequence[StoredFile]:
+        """Return all files below a folder."""
+        with store_errors(self._folder / folder, "read"):
+            paths = [path for path in (self._folder / folder).rglob("*") if path.is_file()]
+            return [file for file in map(self._stored, paths) if file is not None]
+
+    def delete(self, name: str) -> None:
+        """Delete a file."""
+        with store_errors(self._folder / name, "removed"):
+            (self._folder / name).unlink(missing_ok=True)
+
+    def _stored(self, path: Path) -> StoredFile | None:
+        """Return a file's entry; None if another process has just removed it."""
+        try:
+            status = path.stat()
+        except FileNotFoundError:
+            return None
+        modified_at = datetime.fromtimestamp(status.st_mtime, timezone.utc)
+        name = path.relative_to(self._folder).as_posix()
+        return StoredFile(name=name, size=status.st_size, modified_at=modified_at)
 
 
 class LocalStateStore:
-    """Keeps `<folder>/<environment>.state.json`, and the versions in a folder beside it.
-
-    Args:
-        folder: made when something is written.
-        environment: the environment's name.
-    """
+    """Keeps `<folder>/<environment>.state.json`, and the versions in a folder beside it."""
 
     def __init__(self, folder: Path, environment: str) -> None:
-        self._folder = folder
-        self._document = folder / f"{environment}.state.json"
+        self._name = f"{environment}.state.json"
+        self._document = folder / self._name
         self._guard = folder / f"{environment}.state.guard"
-        self._versions = folder / f"{environment}.versions"
+        self._files = LocalFiles(folder)
+        self.versions = FileVersions(self._files, f"{environment}.versions", kept=KEPT_VERSIONS)
 
     @property
     def location(self) -> str:
@@ -46,22 +102,13 @@ class LocalStateStore:
 
     def read(self, *, allow_cached: bool = False) -> StoredDocument | None:
         """Return the document; see `StateStore.read`."""
-        with store_errors(self._document, "read"):
-            try:
-                data = self._document.read_bytes()
-            except FileNotFoundError:
-                return None
-        return StoredDocument(data=data, token=sha256(data).hexdigest())
+        data = self._files.read(self._name)
+        return None if data is None else StoredDocument(data=data, token=sha256(data).hexdigest())
 
-    def replace(
-        self,
-        data: bytes,
-        identity: Identity,
-        expected: StoredDocument | None,
-    ) -> StoredDocument:
+    def replace(self, data: bytes, identity: Identity, expected: StoredDocument | None) -> StoredDocument:
         """Write the document if the file's content is still the expected one; see `StateStore.replace`."""
         with store_errors(self._document, "written"):
-            self._folder.mkdir(parents=True, exist_ok=True)
+            self._document.parent.mkdir(parents=True, exist_ok=True)
             with exclusive(self._guard):
                 current = self.read()
                 if (current and current.token) != (expected and expected.token):
@@ -70,61 +117,9 @@ class LocalStateStore:
                 write_atomically(self._document, data)
         return StoredDocument(data=data, token=sha256(data).hexdigest())
 
-    def keep_version(self, version_id: str, data: bytes) -> None:
-        """Keep a document that is about to be replaced, and let go of the oldest ones."""
-        path = self._version_path(version_id)
-        with store_errors(path, "written"):
-            self._versions.mkdir(parents=True, exist_ok=True)
-            if not path.exists():
-                write_atomically(path, gzip.compress(data, compresslevel=1, mtime=0))
-            for old in self._version_files()[KEPT_VERSIONS:]:
-                old.unlink(missing_ok=True)
-
-    def versions(self) -> Sequence[StateVersion]:
-        """Return the kept versions, newest first."""
-        with store_errors(self._versions, "read"):
-            return [
-                StateVersion(
-                    version_id=path.name.removesuffix(_VERSION_SUFFIX),
-                    saved_at=datetime.fromtimestamp(path.stat().st_mtime, timezone.utc),
-                    size=path.stat().st_size,
-                )
-                for path in self._version_files()
-            ]
-
-    def read_version(self, version_id: str) -> bytes | None:
-        """Return a kept version's bytes; None if there is no such version."""
-        path = self._version_path(version_id)
-        if path not in self._version_files():
-            return None
-        with store_errors(path, "read"):
-            try:
-                return gzip.decompress(path.read_bytes())
-            except (EOFError, gzip.BadGzipFile) as error:
-                raise CorruptStateError(f"it is damaged: {error}", where=str(path)) from None
-
-    def keep_backup(self, name: str, data: bytes) -> str:
-        """Keep a copy beside the document; return its path."""
-        path = self._folder / name
-        with store_errors(path, "written"):
-            self._folder.mkdir(parents=True, exist_ok=True)
-            write_atomically(path, data)
-        return str(path)
-
-    def _version_path(self, version_id: str) -> Path:
-        return self._versions / f"{version_id}{_VERSION_SUFFIX}"
-
-    def _version_files(self) -> list[Path]:
-        return sorted(self._versions.glob(f"*{_VERSION_SUFFIX}"), reverse=True)
-
 
 class LocalJournalStore:
-    """Keeps each run's journal as a file of lines in `<folder>/<environment>.journal`.
-
-    Args:
-        folder: the deployment state's folder.
-        environment: the environment's name.
-    """
+    """Keeps each run's journal as one file of lines in `<folder>/<environment>.journal`."""
 
     def __init__(self, folder: Path, environment: str) -> None:
         self._folder = folder / f"{environment}.journal"
@@ -137,13 +132,11 @@ class LocalJournalStore:
             append_durably(path, entry + b"\n")
 
     def read(self) -> Mapping[str, Sequence[bytes]]:
-        """Return the lines by run; a line that a killed run left half-written is among them."""
+        """Return the lines by run id, including a line that a killed run left incomplete."""
         journals: dict[str, Sequence[bytes]] = {}
         with store_errors(self._folder, "read"):
             for path in sorted(self._folder.glob("*.jsonl")):
-                with suppress(
-                    FileNotFoundError
-                ):  # its run has just ended, where this one looks without the lock
+                with suppress(FileNotFoundError):  # without the lock: its run has just ended
                     journals[path.stem] = path.read_bytes().splitlines()
         return journals
 
@@ -156,20 +149,93 @@ class LocalJournalStore:
         return self._folder / f"{run_id}.jsonl"
 
 
-class LocalReportFiles:
-    """Keeps reports in the deployment state's folder.
+class _CopyHeader(msgspec.Struct, frozen=True, kw_only=True):
+    """What a local copy is a copy of."""
 
-    Args:
-        folder: made when something is written.
+    location: str
+    state_id: str
+    serial: int
+    sha256: str
+    token: str
+    cached_at: Moment
+
+
+class HybridStateStore:
+    """A remote store with a local copy, for commands that only read.
+
+    The copy is used while it is young enough, and only if the caller accepts a copy. It is never written back:
+    every save and every locked run uses the remote store.
     """
 
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
+    def __init__(
+        self,
+        remote: StateStore,
+        folder: Path,
+        environment: str,
+        *,
+        max_age_seconds: float,
+        now: Callable[[], Moment] = utc_now,
+    ) -> None:
+        self._remote = remote
+        self._copy = folder / f"{environment}.cache"
+        self._max_age_seconds = max_age_seconds
+        self._now = now
 
-    def write(self, name: str, data: bytes) -> str:
-        """Write or replace a file, whole or not at all; return its path."""
-        path = self._folder / name
-        with store_errors(path, "written"):
-            self._folder.mkdir(parents=True, exist_ok=True)
-            write_atomically(path, data)
-        return str(path)
+    @property
+    def location(self) -> str:
+        """Where the remote document is."""
+        return self._remote.location
+
+    @property
+    def versions(self) -> FileVersions:
+        """The remote's versions."""
+        return self._remote.versions
+
+    def read(self, *, allow_cached: bool = False) -> StoredDocument | None:
+        """Return a young copy if the caller accepts one, else the remote document; see `StateStore.read`."""
+        copy = self._young_copy() if allow_cached else None
+        if copy is not None:
+            return copy
+        stored = self._remote.read()
+        if stored is not None:
+            self._keep_copy(stored)
+        return stored
+
+    def replace(self, data: bytes, identity: Identity, expected: StoredDocument | None) -> StoredDocument:
+        """Write to the remote; see `StateStore.replace`."""
+        stored = self._remote.replace(data, identity, expected)
+        self._keep_copy(stored)
+        return stored
+
+    def _young_copy(self) -> StoredDocument | None:
+        """Return the copy if it is complete, young and of this remote; a broken one counts as none."""
+        try:
+            header, _, data = self._copy.read_bytes().partition(b"\n")
+            copied = msgspec.json.decode(header, type=_CopyHeader)
+        except _UNREADABLE:
+            return None
+        age = (self._now() - copied.cached_at).total_seconds()
+        is_usable = (
+            0 <= age <= self._max_age_seconds
+            and copied.location == self._remote.location
+            and copied.sha256 == sha256(data).hexdigest()
+        )
+        return StoredDocument(data=data, token=copied.token) if is_usable else None
+
+    def _keep_copy(self, stored: StoredDocument) -> None:
+        """Write the copy. If that fails, the next reader pays a round trip."""
+        try:
+            identity = identity_in(stored.data)
+            header = _CopyHeader(
+                location=self._remote.location,
+                state_id=identity.state_id,
+                serial=identity.serial,
+                sha256=sha256(stored.data).hexdigest(),
+                token=stored.token,
+                cached_at=self._now(),
+            )
+            self._copy.parent.mkdir(parents=True, exist_ok=True)
+            write_atomically(self._copy, msgspec.json.encode(header) + b"\n" + stored.data)
+        except _UNREADABLE:
+            with suppress(OSError):  # an old copy is still valid, and too old soon
+                self._copy.unlink()

@@ -1,14 +1,15 @@
-"""A deployment state that lives as long as its run: for callers that keep none."""
+"""A deployment state that lives as long as its process, without a lock: for callers that record nothing."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from datetime import datetime
+from collections.abc import Callable, Sequence
 from hashlib import sha256
 
 from delta_engine.deployment.errors import ConflictError
-from delta_engine.deployment.ports import Identity, StateVersion, StoredDocument
+from delta_engine.deployment.lock_record import LockHolder
+from delta_engine.deployment.ports import Identity, LockLease, StoredDocument, StoredFile
 from delta_engine.deployment.stamps import utc_now
+from delta_engine.deployment.stores.files import FileJournals, FileVersions
 
 
 class MemoryStateStore:
@@ -18,59 +19,93 @@ class MemoryStateStore:
 
     def __init__(self) -> None:
         self._current: StoredDocument | None = None
-        self._versions: dict[str, tuple[datetime, bytes]] = {}
+        self.versions = FileVersions(MemoryFiles(), "versions")
 
     def read(self, *, allow_cached: bool = False) -> StoredDocument | None:
         """Return the document."""
         return self._current
 
-    def replace(
-        self,
-        data: bytes,
-        identity: Identity,
-        expected: StoredDocument | None,
-    ) -> StoredDocument:
+    def replace(self, data: bytes, identity: Identity, expected: StoredDocument | None) -> StoredDocument:
         """Write the document if it is still the expected one; see `StateStore.replace`."""
         if self._current != expected:
             raise ConflictError("the document is not what was read")
         self._current = StoredDocument(data=data, token=sha256(data).hexdigest())
         return self._current
 
-    def keep_version(self, version_id: str, data: bytes) -> None:
-        """Keep a document that is about to be replaced."""
-        self._versions.setdefault(version_id, (utc_now(), data))
 
-    def versions(self) -> Sequence[StateVersion]:
-        """Return the kept versions, newest first."""
-        return [
-            StateVersion(version_id=version_id, saved_at=saved_at, size=len(data))
-            for version_id, (saved_at, data) in sorted(self._versions.items(), reverse=True)
-        ]
-
-    def read_version(self, version_id: str) -> bytes | None:
-        """Return a kept version's bytes; None if there is no such version."""
-        return self._versions[version_id][1] if version_id in self._versions else None
-
-    def keep_backup(self, name: str, data: bytes) -> str:
-        """Keep a copy."""
-        self.keep_version(name, data)
-        return f"{self.location}:{name}"
-
-
-class MemoryJournalStore:
-    """Keeps journals in memory."""
+class MemoryFiles:
+    """Keeps files in memory."""
 
     def __init__(self) -> None:
-        self._entries: dict[str, list[bytes]] = {}
+        self._files: dict[str, tuple[bytes, StoredFile]] = {}
 
-    def append(self, run_id: str, position: int, entry: bytes) -> None:
-        """Add an entry."""
-        self._entries.setdefault(run_id, []).append(entry)
+    def location(self, name: str) -> str:
+        """Return a name for messages."""
+        return f"memory:{name}"
 
-    def read(self) -> Mapping[str, Sequence[bytes]]:
-        """Return the entries by run."""
-        return {run_id: tuple(entries) for run_id, entries in self._entries.items()}
+    def read(self, name: str) -> bytes | None:
+        """Return a file's bytes."""
+        return self._files[name][0] if name in self._files else None
 
-    def remove(self, run_id: str) -> None:
-        """Remove a run's journal."""
-        self._entries.pop(run_id, None)
+    def write(self, name: str, data: bytes) -> str:
+        """Write or replace a file."""
+        self._files[name] = data, StoredFile(name=name, size=len(data), modified_at=utc_now())
+        return self.location(name)
+
+    def create(self, name: str, data: bytes) -> None:
+        """Write a file unless it exists."""
+        if name not in self._files:
+            self.write(name, data)
+
+    def list(self, folder: str) -> Sequence[StoredFile]:
+        """Return all files below a folder."""
+        return [file for _, file in self._files.values() if file.name.startswith(f"{folder}/")]
+
+    def delete(self, name: str) -> None:
+        """Delete a file."""
+        self._files.pop(name, None)
+
+    def delete_folder(self, folder: str) -> None:
+        """Delete all files in a folder."""
+        for file in self.list(folder):
+            self.delete(file.name)
+
+
+def memory_journals() -> FileJournals:
+    """Return journals in memory."""
+    return FileJournals(MemoryFiles(), "journal")
+
+
+class NoLock:
+    """A lock that is always free, for a deployment state that no other run can reach."""
+
+    location = "memory"
+
+    def acquire(
+        self,
+        holder: LockHolder,
+        *,
+        timeout_seconds: float,
+        on_wait: Callable[[LockHolder], None] = lambda _holder: None,
+    ) -> LockLease:
+        """Return a lease that never expires."""
+        return _NoLease()
+
+    def holder(self) -> LockHolder | None:
+        """Return None."""
+        return None
+
+    def break_lock(self) -> LockHolder | None:
+        """Return None."""
+        return None
+
+
+class _NoLease:
+    fence = 1
+    taken_over_from = None
+
+    def check(self) -> None:
+        """Accept."""
+
+    def release(self) -> None:
+        """Do nothing."""

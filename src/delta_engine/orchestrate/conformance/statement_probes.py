@@ -13,7 +13,7 @@ from delta_engine.actions import CreateTable, TablePlan
 from delta_engine.aspects.column_tags import UnsetColumnTags
 from delta_engine.backends.capabilities import Feature
 from delta_engine.backends.error_conditions import is_forbidden
-from delta_engine.deployment.databricks.delta_row import DeltaRow
+from delta_engine.deployment.stores.delta_row import DeltaRow
 from delta_engine.drift.attribution import is_understood
 from delta_engine.errors import CatalogReadError, DeltaEngineError, StatementError
 from delta_engine.models import Column, QualifiedName, Table

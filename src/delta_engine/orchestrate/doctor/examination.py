@@ -16,14 +16,15 @@ from delta_engine.config.settings import BackendType, Settings, load_settings
 from delta_engine.config.state_backend import DatabricksState, LocalState, S3State
 from delta_engine.deployment.deployment import Deployment
 from delta_engine.deployment.stamps import utc_now
+from delta_engine.deployment.stores.databricks import HEADS, LOCKS
 from delta_engine.errors import DeltaEngineError
 from delta_engine.models import QualifiedName
 from delta_engine.orchestrate.backend import Backend
 from delta_engine.orchestrate.deployments import (
     git_lineage,
-    login_profile,
     open_deployment,
     open_s3_folder,
+    open_volume,
     volume_path,
 )
 from delta_engine.orchestrate.doctor.catalogs import (
@@ -292,22 +293,15 @@ class _Examination:
 
 
 def _bucket_checks(place: S3State) -> Iterator[Check]:
-    from delta_engine.deployment.aws.clients import ClientLimits
-
-    yield from bucket_checks(open_s3_folder(place, ClientLimits()))
+    yield from bucket_checks(open_s3_folder(place))
 
 
 def _volume_checks(settings: Settings, place: DatabricksState) -> Iterator[Check]:
-    from delta_engine.deployment.databricks.volume_files import open_volume_files
-
-    yield from volume_checks(open_volume_files(login_profile(settings)), volume_path(place))
+    yield from volume_checks(open_volume(settings, place), volume_path(place))
 
 
 def _own_tables(settings: Settings) -> Iterator[QualifiedName]:
     """Yield the tables that the engine keeps for itself in Unity Catalog."""
-    from delta_engine.deployment.locks.delta_records import LOCKS
-    from delta_engine.deployment.stores.databricks import HEADS
-
     place = settings.state_backend.place
     if isinstance(place, DatabricksState):
         yield QualifiedName(place.catalog, place.schema, HEADS)

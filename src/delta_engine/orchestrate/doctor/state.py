@@ -7,10 +7,10 @@ from contextlib import suppress
 from typing import Final
 from uuid import uuid4
 
-from delta_engine.deployment.aws.s3_folder import S3Folder
-from delta_engine.deployment.databricks.volume_files import VolumeFiles
 from delta_engine.deployment.deployment import Deployment
 from delta_engine.deployment.errors import ConflictError, StoreError
+from delta_engine.deployment.stores.s3_folder import S3Folder
+from delta_engine.deployment.stores.volume_files import VolumeFiles
 from delta_engine.orchestrate.doctor.installation import SCRATCH_NAME
 from delta_engine.report.doctor_report import Check, Status, Topic
 
@@ -73,7 +73,7 @@ def volume_checks(files: VolumeFiles, volume: str) -> Iterator[Check]:
 
 
 def _volume_fault(files: VolumeFiles, path: str) -> str:
-    if files.download(path) != _CONTENT:
+    if files.read(path) != _CONTENT:
         return "a file that was written has another content when it is read back"
     try:
         files.upload(path, b"overwritten", overwrite=False)
@@ -88,7 +88,7 @@ def bucket_checks(folder: S3Folder) -> Iterator[Check]:
     Raises:
         StoreError: it cannot be written or read.
     """
-    ignored = folder.ignored_condition()
+    ignored = folder.probe.ignored_condition()
     yield Check(
         topic=Topic.STATE,
         subject=folder.location(""),

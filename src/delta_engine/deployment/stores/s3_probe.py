@@ -1,7 +1,7 @@
 """Finds out whether an S3 endpoint honours conditional writes, alone and in a race.
 
-garage, s3rver and s3s-fs accept the headers and ignore them, or look first and write later: two runs would then
-overwrite each other, and nobody would be told.
+garage, s3rver and s3s-fs accept the headers and ignore them, or check first and write later: two runs would then
+overwrite each other without an error.
 """
 
 from __future__ import annotations
@@ -12,25 +12,25 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
 PROBE_VERSION: Final = 1
-"""Raised when the probe learns to see more: an endpoint that passed an earlier one is then probed again."""
+"""Raised when the probe detects more: an endpoint that passed an earlier version is then probed again."""
 
 _RACERS: Final = 8
 _ROUNDS: Final = 3
 
 Write = Callable[[str, bytes, "str | None"], bool]
-"""Writes a name's bytes if the ETag is the expected one, None: if there is no such object. Whether it did."""
+"""Writes a name's bytes if the ETag is the expected one (None: no object). Returns whether it did."""
 
 Read = Callable[[str], "tuple[bytes, str] | None"]
 """Returns a name's bytes and ETag."""
 
 
 def find_ignored_condition(scratch: str, write: Write, read: Read) -> str | None:
-    """Return the header that the endpoint does not honour; None if it honours both.
+    """Return the header that the endpoint ignores; None if it honours both.
 
     Args:
-        scratch: a name that nobody uses; the objects written begin with it.
-        write: writes with a condition. A lost answer may make it report its own write as refused: what counts
-            is what can be read afterwards.
+        scratch: an unused name; the objects written begin with it.
+        write: writes under a condition. After a lost answer it may report its own write as refused, so only what
+            can be read afterwards counts.
         read: reads.
     """
     name = f"{scratch}-alone"

@@ -1,12 +1,30 @@
-"""From format 0, which had no identity, no environment and no dependencies, to format 1."""
+"""Migrations of raw documents: one step from each format to the next.
+
+A step works on its own frozen copy of the old shape, never on the live classes. Same input, same output: reading a
+document twice gives the same identity.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import uuid
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, TypeAlias
 
 import msgspec
+
+RawDocument: TypeAlias = dict[str, Any]
+
+
+def migrate(document: RawDocument, version: int, *, to: int, environment: str) -> RawDocument:
+    """Return a document in a newer format; the environment is the one it was read for.
+
+    Raises:
+        msgspec.ValidationError: it is not of the format that it claims.
+    """
+    for step in range(version, to):
+        document = _STEPS[step](document, environment) | {"version": step + 1}
+    return document
 
 
 class _ResourceV0(msgspec.Struct):
@@ -26,12 +44,8 @@ class _DocumentV0(msgspec.Struct):
     created_at: str | None = None
 
 
-def migrate_v0_to_v1(document: dict[str, Any], environment: str) -> dict[str, Any]:
-    """Add identity, lineage, environment and dependencies; everything that was there stays.
-
-    Raises:
-        msgspec.ValidationError: it is not a document of format 0.
-    """
+def _migrate_v0_to_v1(document: RawDocument, environment: str) -> RawDocument:
+    """Add identity, lineage, environment and dependencies; all existing fields stay."""
     old = msgspec.convert(document, _DocumentV0)
     digest = hashlib.sha256(msgspec.json.encode(document, order="sorted")).hexdigest()
     return {
@@ -47,7 +61,7 @@ def migrate_v0_to_v1(document: dict[str, Any], environment: str) -> dict[str, An
         "created_at": old.created_at or old.updated_at,
         "updated_at": old.updated_at,
         "environment": {"name": environment, "host": "", "variables": {}},
-        "resources": {key: _resource(resource) for key, resource in old.resources.items()},
+        "resources": {key: _resource_v1(resource) for key, resource in old.resources.items()},
         "metadata": {
             "last_apply_duration": None,
             "last_apply_actions": {"added": 0, "changed": 0, "destroyed": 0},
@@ -57,20 +71,24 @@ def migrate_v0_to_v1(document: dict[str, Any], environment: str) -> dict[str, An
     }
 
 
-def _resource(old: _ResourceV0) -> dict[str, Any]:
+def _resource_v1(old: _ResourceV0) -> RawDocument:
     definition = old.metadata.get("definition")
     return {
         "type": old.type,
         "id": old.id,
         "deployed_at": old.deployed_at,
         "deployed_by": old.deployed_by,
-        "config_checksum": definition and _checksum(definition),
+        "config_checksum": definition and _checksum_v1(definition),
         "status": old.status,
         "metadata": old.metadata,
         "dependencies": [],
     }
 
 
-def _checksum(definition: dict[str, Any]) -> str:
+def _checksum_v1(definition: RawDocument) -> str:
     """Return the checksum as format 1 defines it: SHA-256 of the definition's JSON, keys sorted."""
     return f"sha256:{hashlib.sha256(msgspec.json.encode(definition, order='sorted')).hexdigest()}"
+
+
+_STEPS: Mapping[int, Callable[[RawDocument, str], RawDocument]] = {0: _migrate_v0_to_v1}
+"""The step that leaves each version; it takes the document and the environment's name."""

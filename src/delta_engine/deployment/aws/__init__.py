@@ -1,1 +1,0 @@
-"""S3 and DynamoDB: clients that say which of three things became of a request, and a folder over S3."""

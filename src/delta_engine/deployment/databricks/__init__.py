@@ -1,1 +1,0 @@
-"""Volumes and small Delta tables of Unity Catalog, as a store needs them."""

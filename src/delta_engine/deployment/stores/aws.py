@@ -1,0 +1,278 @@
+"""Clients of S3 and DynamoDB, or of servers with their interfaces, and what became of each request.
+
+boto3 retries a call by itself and raises its own exceptions. They are told apart by class, error code and HTTP
+status, never by text, and end in one of three ways: not done, refused by a condition, unknown. boto3 is imported
+late, in functions. Credentials come from boto3's own chain alone.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from enum import Enum, auto
+from typing import Any, Final, Literal
+from urllib.parse import urlsplit
+
+from delta_engine.deployment.errors import ConflictError, StoreError, UnansweredError, UncertainWriteError
+from delta_engine.errors import MissingDependencyError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClientLimits:
+    """How long a client tries.
+
+    Args:
+        attempts: how often a call is sent, including the first time; the pauses between are jittered.
+        connect_timeout_seconds: for a connection, per attempt.
+        read_timeout_seconds: for the next bytes of an answer, per attempt.
+    """
+
+    attempts: int = 4
+    connect_timeout_seconds: float = 5.0
+    read_timeout_seconds: float = 30.0
+
+
+DOCUMENT_LIMITS: Final = ClientLimits()
+
+
+class Intent(Enum):
+    """What a request is for."""
+
+    READ = auto()
+    WRITE = auto()
+    CONDITIONAL_WRITE = auto()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """The bucket or table that a request is about, for messages.
+
+    Args:
+        name: such as `the bucket 'states' at http://…`; without credentials.
+        when_missing: what to do if it does not exist.
+        permissions: what the engine needs on it.
+    """
+
+    name: str
+    when_missing: str
+    permissions: str
+
+    def not_answered_by(self, service: str) -> str:
+        """Return a message: the answer did not come from the service. boto3 accepts any page with status 200."""
+        return f"{self.name}: the answer is not from {service}. Check endpoint_url."
+
+
+class AwsClient:
+    """A client of boto3 that raises our errors. Threads may share it.
+
+    A write that was refused, or could not even be sent, may still have been done by an earlier attempt whose answer
+    was lost. botocore reports the last attempt alone, so this class watches every attempt.
+
+    Args:
+        raw: boto3's client; its calls belong into `request`.
+        limits: how long it tries.
+    """
+
+    def __init__(self, raw: Any, limits: ClientLimits) -> None:
+        self.raw = raw
+        self.limits = limits
+        self.endpoint: str = raw.meta.endpoint_url
+        self._unanswered = _Unanswered()
+        service = raw.meta.service_model.service_id.hyphenize()
+        raw.meta.events.register(f"response-received.{service}", self._unanswered.note)
+
+    @contextmanager
+    def request(self, place: Place, intent: Intent) -> Iterator[None]:
+        """Make one call in this context.
+
+        Raises:
+            ConflictError: the condition of a conditional write did not hold.
+            UncertainWriteError: an attempt to write got no answer.
+            UnansweredError: a read got no usable answer.
+            StoreError: the call was not done.
+        """
+        from botocore.exceptions import BotoCoreError, ClientError
+        from botocore.parsers import ResponseParserError
+
+        self._unanswered.any = False
+        try:
+            yield
+        except ClientError as error:
+            raise _store_error(_answered(error, place), place, intent, self._unanswered.any) from error
+        except (BotoCoreError, ResponseParserError) as error:
+            raise _store_error(_not_answered(error), place, intent, self._unanswered.any) from error
+
+
+def open_client(
+    service: Literal["s3", "dynamodb"],
+    region: str | None,
+    endpoint_url: str | None,
+    limits: ClientLimits = DOCUMENT_LIMITS,
+) -> AwsClient:
+    """Return a client; nothing is sent yet. Without a region, boto3's configuration names it.
+
+    Raises:
+        MissingDependencyError: boto3 is not installed.
+        StoreError: region, endpoint or profile are not usable.
+    """
+    try:
+        import boto3
+        from botocore.config import Config
+        from botocore.exceptions import BotoCoreError
+    except ImportError:
+        raise MissingDependencyError(
+            "this state_backend needs boto3: pip install 'delta-engine[s3]'"
+        ) from None
+    config = Config(
+        retries={"mode": "standard", "total_max_attempts": limits.attempts},
+        connect_timeout=limits.connect_timeout_seconds,
+        read_timeout=limits.read_timeout_seconds,
+        # Servers other than AWS's often know none of the newer checksums, and no host name per bucket.
+        request_checksum_calculation="when_required",
+        response_checksum_validation="when_required",
+        s3={"addressing_style": "path"} if endpoint_url else {},
+    )
+    try:
+        if urlsplit(endpoint_url or "").username:
+            raise StoreError("endpoint_url holds credentials. Leave them to AWS_PROFILE or the environment.")
+        # A session of its own: boto3's shared one is not safe for threads.
+        session = boto3.session.Session()
+        raw = session.client(service, region_name=region, endpoint_url=endpoint_url, config=config)
+    except (BotoCoreError, ValueError) as error:
+        raise StoreError(
+            f"{service} cannot be used: {error}. Check region, endpoint_url and AWS_PROFILE."
+        ) from error
+    return AwsClient(raw, limits)
+
+
+class _Unanswered(threading.local):
+    """Whether an attempt of this thread's current call may have been done without an answer."""
+
+    any = False
+
+    def note(
+        self, *, response_dict: Mapping[str, Any] | None, exception: Exception | None, **_: object
+    ) -> None:
+        if exception is not None:
+            self.any |= _not_answered(exception).outcome is _Outcome.UNANSWERED
+        elif response_dict is not None:
+            self.any |= _is_server_failure(response_dict["status_code"])
+
+
+class _Outcome(Enum):
+    NOT_DONE = auto()
+    CONFLICT = auto()
+    UNANSWERED = auto()
+
+
+@dataclass(frozen=True, slots=True)
+class _Failure:
+    outcome: _Outcome
+    reason: str
+    way_out: str = ""
+
+
+def _store_error(failure: _Failure, place: Place, intent: Intent, any_unanswered: bool) -> StoreError:
+    message = f"{place.name}: {failure.reason}. {failure.way_out}".strip()
+    if intent is Intent.READ:
+        return (UnansweredError if failure.outcome is _Outcome.UNANSWERED else StoreError)(message)
+    if failure.outcome is _Outcome.CONFLICT and intent is Intent.CONDITIONAL_WRITE:
+        return ConflictError(message)
+    if failure.outcome is _Outcome.UNANSWERED or any_unanswered:
+        return UncertainWriteError(f"{message} {UNKNOWN_WRITE}")
+    return StoreError(message)
+
+
+UNKNOWN_WRITE: Final = "Whether it was written is not known."
+
+_REFUSED_CREDENTIALS: Final = frozenset(
+    {
+        "ExpiredToken",
+        "ExpiredTokenException",
+        "IncompleteSignature",
+        "InvalidAccessKeyId",
+        "InvalidClientTokenId",
+        "InvalidSignatureException",
+        "InvalidToken",
+        "MissingAuthenticationTokenException",
+        "SignatureDoesNotMatch",
+        "UnrecognizedClientException",
+        "XAdminUserNotFound",  # versitygw's InvalidAccessKeyId
+    }
+)
+_MISSING: Final = frozenset({"NoSuchBucket", "ResourceNotFoundException"})
+# A conditional write to an object that does not exist cannot match either: S3 calls that NoSuchKey.
+_CONFLICTS: Final = frozenset({"ConditionalCheckFailedException", "NoSuchKey"})
+_OTHER_REGION: Final = frozenset({"AuthorizationHeaderMalformed", "PermanentRedirect"})
+_NOT_IMPLEMENTED: Final = 501
+
+_CHECK_CREDENTIALS: Final = "`aws sts get-caller-identity` shows which ones are used."
+_GIVE_CREDENTIALS: Final = (
+    "Set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or run where a role gives them."
+)
+_CHECK_ENDPOINT: Final = "Check endpoint_url, region and the network."
+
+
+def _is_server_failure(status: int) -> bool:
+    return status >= 500 and status != _NOT_IMPLEMENTED
+
+
+def _answered(error: Any, place: Place) -> _Failure:
+    """Classify a `ClientError`, which carries the service's answer."""
+    code = str(error.response.get("Error", {}).get("Code", ""))
+    status = int(error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0))
+    outcome, reason, way_out = _Outcome.NOT_DONE, "the request was refused", _CHECK_ENDPOINT
+    if code in _MISSING:
+        reason, way_out = "it does not exist", place.when_missing
+    elif code in _REFUSED_CREDENTIALS:
+        reason, way_out = "the credentials were refused", _CHECK_CREDENTIALS
+    elif status in (401, 403) or code == "AccessDeniedException":
+        reason, way_out = "access was denied", f"Needed are {place.permissions}. {_CHECK_CREDENTIALS}"
+    elif code in _CONFLICTS or status in (409, 412):
+        outcome, reason, way_out = _Outcome.CONFLICT, "something else is there", ""
+    elif code in _OTHER_REGION:
+        reason, way_out = "it is in another region", "Correct region."
+    elif code == "ValidationException":
+        reason, way_out = "it has another key", place.when_missing
+    elif status == _NOT_IMPLEMENTED:
+        reason, way_out = "the endpoint lacks what the engine needs", "Use another one."
+    elif _is_server_failure(status):
+        outcome, reason, way_out = _Outcome.UNANSWERED, "it failed, also after retries", "Try again later."
+    return _Failure(outcome, f"{reason} ({status} {code})", way_out)
+
+
+def _not_answered(error: Exception) -> _Failure:
+    """Classify an exception that carries no answer of the service."""
+    from botocore import exceptions as botocore
+
+    name = type(error).__name__
+    match error:
+        case (
+            botocore.NoCredentialsError()
+            | botocore.PartialCredentialsError()
+            | botocore.CredentialRetrievalError()
+            | botocore.NoAuthTokenError()
+            | botocore.TokenRetrievalError()
+            | botocore.ProfileNotFound()
+            | botocore.SSOError()
+        ):
+            return _Failure(_Outcome.NOT_DONE, f"there are no credentials ({name})", _GIVE_CREDENTIALS)
+        case botocore.NoRegionError():
+            return _Failure(_Outcome.NOT_DONE, "no region is known", "Give region, or set AWS_REGION.")
+        case (
+            botocore.EndpointConnectionError()
+            | botocore.ConnectTimeoutError()
+            | botocore.ProxyConnectionError()
+        ):
+            return _Failure(_Outcome.NOT_DONE, f"the endpoint cannot be reached ({name})", _CHECK_ENDPOINT)
+        case botocore.ParamValidationError():
+            # Raised before anything is sent; its text is about names from the configuration.
+            return _Failure(_Outcome.NOT_DONE, f"the request is not valid ({error})")
+        case botocore.SSLError():
+            reason = f"no secure connection ({name})"
+            return _Failure(_Outcome.UNANSWERED, reason, "Check endpoint_url and its certificate.")
+    return _Failure(
+        _Outcome.UNANSWERED, f"there was no usable answer, also after retries ({name})", _CHECK_ENDPOINT
+    )

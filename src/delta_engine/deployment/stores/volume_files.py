@@ -1,0 +1,229 @@
+"""Files of a Unity Catalog volume, through databricks-sdk's Files API; the SDK is imported late.
+
+Upload without overwriting is the API's only condition, and it is not documented as atomic. So files here are
+immutable, have unique names, and never decide which writer won.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from datetime import datetime, timezone
+from io import BytesIO
+from typing import TYPE_CHECKING
+
+from delta_engine.backends.databricks_workspace import open_workspace
+from delta_engine.deployment.errors import ConflictError, StoreError, UnansweredError, UncertainWriteError
+from delta_engine.deployment.ports import StoredFile
+from delta_engine.errors import MissingDependencyError
+
+if TYPE_CHECKING:
+    from databricks.sdk import WorkspaceClient
+
+_RETRY_SECONDS = 60
+
+
+class VolumeFiles:
+    """A folder of a volume. It implements `JournalFiles`.
+
+    Args:
+        client: the workspace's client.
+        root: the folder's path, `/Volumes/<catalog>/<schema>/<volume>` or below; names are relative to it.
+    """
+
+    def __init__(self, client: WorkspaceClient, root: str) -> None:
+        self._api = client.files
+        self._root = root
+
+    def location(self, name: str) -> str:
+        """Return a file's path; an absolute path stays as it is."""
+        return name if name.startswith("/") else f"{self._root}/{name}"
+
+    def read(self, name: str) -> bytes | None:
+        """Return a file's bytes; None if it does not exist."""
+        from databricks.sdk.errors import NotFound
+
+        path = self.location(name)
+        with _errors(path, is_write=False):
+            try:
+                contents = self._api.download(path).contents
+            except NotFound:
+                return None
+            return b"" if contents is None else contents.read()
+
+    def write(self, name: str, data: bytes) -> str:
+        """Write or replace a file; return its path."""
+        self.upload(name, data, overwrite=True)
+        return self.location(name)
+
+    def create(self, name: str, data: bytes) -> None:
+        """Write a file unless it exists; see `upload_verified`."""
+        from databricks.sdk.errors import NotFound
+
+        path = self.location(name)
+        with _errors(path, is_write=False):
+            try:
+                self._api.get_metadata(path)
+            except NotFound:
+                is_missing = True
+            else:
+                is_missing = False
+        if is_missing:
+            upload_verified(self, name, data)
+
+    def upload(self, name: str, data: bytes, *, overwrite: bool) -> None:
+        """Write a file; its folder is created if it turns out to be missing.
+
+        Raises:
+            ConflictError: it exists and must not be overwritten; it may be this very upload, by a hidden retry.
+            UncertainWriteError: there was no answer.
+            StoreError: it was not written.
+        """
+        from databricks.sdk.errors import NotFound
+
+        path = self.location(name)
+        try:
+            with _errors(path, is_write=True):
+                self._api.upload(path, BytesIO(data), overwrite=overwrite)
+        except StoreError as error:
+            if not isinstance(error.__cause__, NotFound):
+                raise
+            folder = path.rpartition("/")[0]
+            with _errors(folder, is_write=True):
+                self._api.create_directory(folder)
+            with _errors(path, is_write=True):
+                self._api.upload(path, BytesIO(data), overwrite=overwrite)
+
+    def list(self, folder: str) -> Sequence[StoredFile]:
+        """Return all files below a folder; nothing if the folder does not exist."""
+        from databricks.sdk.errors import NotFound
+
+        path = self.location(folder)
+        with _errors(path, is_write=False):
+            try:
+                entries = tuple(self._api.list_directory_contents(path))
+            except NotFound:
+                return ()
+        found: list[StoredFile] = []
+        for entry in entries:
+            name = f"{folder}/{(entry.path or '').rstrip('/').rpartition('/')[2]}"
+            if entry.is_directory:
+                found += self.list(name)
+            else:
+                modified_at = datetime.fromtimestamp((entry.last_modified or 0) / 1000, timezone.utc)
+                found.append(StoredFile(name=name, size=entry.file_size or 0, modified_at=modified_at))
+        return found
+
+    def delete(self, name: str) -> None:
+        """Delete a file; no error if it does not exist."""
+        from databricks.sdk.errors import NotFound
+
+        path = self.location(name)
+        with _errors(path, is_write=True):
+            try:
+                self._api.delete(path)
+            except NotFound:
+                return
+
+    def delete_folder(self, folder: str) -> None:
+        """Delete a folder and its files; no error if it does not exist."""
+        from databricks.sdk.errors import NotFound
+
+        for file in self.list(folder):
+            self.delete(file.name)
+        path = self.location(folder)
+        with _errors(path, is_write=True):
+            try:
+                self._api.delete_directory(path)
+            except NotFound:
+                return
+
+
+def upload_verified(files: VolumeFiles, name: str, data: bytes) -> None:
+    """Upload a file of a unique name and read it back: databricks-sdk before 0.38 could upload nothing.
+
+    Raises:
+        StoreError: the file is not there, or not complete.
+    """
+    doubt: StoreError | None = None
+    try:
+        files.upload(name, data, overwrite=False)
+    except (ConflictError, UncertainWriteError) as error:
+        doubt = error  # a hidden retry may have written it
+    if files.read(name) != data:
+        raise StoreError(
+            f"{files.location(name)}: the upload did not arrive completely. Run again."
+        ) from doubt
+
+
+def open_volume_files(root: str, profile: str | None = None) -> VolumeFiles:
+    """Return the files below a path, in the workspace that databricks-sdk's unified authentication finds.
+
+    Args:
+        root: the path.
+        profile: a login in `~/.databrickscfg`; None for the SDK's default.
+
+    Raises:
+        MissingDependencyError: databricks-sdk is not installed.
+        StoreError: there are no credentials, or the SDK cannot create its client: before 0.117 it raises an exception
+            of Spark on clusters with Spark Connect (github.com/databricks/databricks-sdk-py/issues/1463).
+    """
+    try:
+        return VolumeFiles(open_workspace(profile, retry_seconds=_RETRY_SECONDS), root)
+    except ImportError:
+        raise MissingDependencyError(
+            "this state_backend needs databricks-sdk: pip install 'delta-engine[databricks]'"
+        ) from None
+    except ValueError as error:
+        raise StoreError(
+            f"there is no workspace for the deployment state: {error}. Log in with `databricks auth login`, or set "
+            "DATABRICKS_HOST."
+        ) from error
+    except Exception as error:  # an old SDK raises exceptions of Spark, which need not be installed
+        from databricks.sdk.version import __version__
+
+        reason = f"{type(error).__name__}: {error}".removesuffix(".")
+        raise StoreError(
+            f"databricks-sdk {__version__} cannot open the workspace: {reason}. On a cluster with Spark Connect, the "
+            "engine needs 0.117 or later: pip install 'databricks-sdk>=0.117', and restart Python."
+        ) from error
+
+
+@contextmanager
+def _errors(path: str, *, is_write: bool) -> Iterator[None]:
+    """Turn the SDK's errors into ours, by their class.
+
+    Raises:
+        ConflictError, UncertainWriteError, StoreError: as `VolumeFiles.upload`; a read raises `UnansweredError`.
+    """
+    from databricks.sdk import errors as sdk
+    from databricks.sdk.errors.base import DatabricksError
+    from requests.exceptions import RequestException
+
+    try:
+        yield
+    except (sdk.AlreadyExists, sdk.ResourceAlreadyExists, sdk.ResourceConflict) as error:
+        raise ConflictError(f"{path}: {error}") from error
+    except sdk.NotFound as error:
+        raise StoreError(
+            f"{path}: {error}. The volume must exist: the bundle declares it, see docs/deploying.md."
+        ) from error
+    except (sdk.PermissionDenied, sdk.Unauthenticated) as error:
+        raise StoreError(
+            f"{path}: {error}. The engine needs READ VOLUME and WRITE VOLUME on the volume."
+        ) from error
+    except (
+        sdk.InternalError,
+        sdk.TemporarilyUnavailable,
+        sdk.DeadlineExceeded,
+        sdk.TooManyRequests,
+        sdk.OperationTimeout,
+        TimeoutError,
+        RequestException,
+    ) as error:
+        kind: type[StoreError] = UncertainWriteError if is_write else UnansweredError
+        raise kind(f"{path}: no usable answer, also after retries: {error}") from error
+    except DatabricksError as error:
+        # An error without a class of its own, such as a gateway's 502, does not tell what was done.
+        kind = UncertainWriteError if is_write and type(error) is DatabricksError else StoreError
+        raise kind(f"{path}: {error}") from error

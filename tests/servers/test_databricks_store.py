@@ -1,0 +1,180 @@
+"""The Databricks store: blobs through the real SDK on a fake of its API, heads and locks in SQLite.
+
+`tests/integration/test_databricks_store.py` proves on real Delta what a commit must do for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from delta_engine.backends.error_conditions import statement_error
+from delta_engine.backends.sql_runner import Row, SqlRunner
+from delta_engine.deployment.deployment import Deployment
+from delta_engine.deployment.errors import CorruptStateError, StateMismatchError, UnsavedStateError
+from delta_engine.deployment.repository import StateRepository
+from delta_engine.deployment.stores.databricks import DatabricksStateStore, DeltaLockRecords
+from delta_engine.deployment.stores.files import FileJournals
+from tests.deployment_builders import deployment_over, deployment_state
+from tests.integration.counter_increments import VOLUME, volume_files
+from tests.integration.fake_files_api import FakeFilesApi, fake_files_api
+from tests.servers.warehouse_sql import SmallTables
+from tests.store_contract import (
+    check_journal_store,
+    check_lock_records,
+    check_restore_of_a_lost_document,
+    check_state_store,
+    check_state_store_race,
+)
+
+HEADS, LOCKS = "`dev`.`ops`.`deployment_heads`", "`dev`.`ops`.`deployment_locks`"
+
+
+@pytest.fixture
+def api() -> Iterator[FakeFilesApi]:
+    with fake_files_api() as running:
+        yield running
+
+
+@pytest.fixture
+def tables() -> SmallTables:
+    return SmallTables()
+
+
+def store_over(runner: SqlRunner, api: FakeFilesApi, environment: str = "test") -> DatabricksStateStore:
+    return DatabricksStateStore(
+        runner, volume_files(api.host, environment), heads=HEADS, environment=environment
+    )
+
+
+@pytest.fixture
+def here(tables: SmallTables, api: FakeFilesApi, tmp_path: Path) -> Deployment:
+    return deployment_over(tmp_path, store=store_over(tables, api))
+
+
+@pytest.fixture
+def documents(here: Deployment) -> StateRepository:
+    return here.repository
+
+
+def restored_serial(deployment: Deployment, *, serial: int, state_id: str, is_version: bool = False) -> int:
+    state = msgspec.structs.replace(deployment_state(serial=serial), state_id=state_id)
+    return deployment.restore(state, lambda _note: None, force=False, is_version=is_version).state.serial
+
+
+def test_it_keeps_the_contract(tables: SmallTables, api: FakeFilesApi) -> None:
+    check_state_store(lambda: store_over(tables, api, "it's `test`"))
+    check_state_store_race(lambda: store_over(tables, api, "race"))
+    check_journal_store(lambda: FileJournals(volume_files(api.host, "it's `test`"), "journal"))
+    check_lock_records(lambda: DeltaLockRecords(tables, LOCKS, "it's `test`"))
+
+
+@pytest.mark.parametrize("left", [None, b"", b"garbage"])
+def test_a_lost_document_is_restored(
+    tables: SmallTables, api: FakeFilesApi, tmp_path: Path, left: bytes | None
+) -> None:
+    def lose() -> None:
+        current = max(path for path in api.files if "/documents/" in path)
+        del api.files[current]
+        if left is not None:
+            api.files[current] = left
+
+    check_restore_of_a_lost_document(lambda: store_over(tables, api), lose, tmp_path)
+
+
+@pytest.mark.parametrize("fault", ["502", "503", "lost"])
+def test_faults_of_an_upload_are_ridden_out(
+    documents: StateRepository, api: FakeFilesApi, fault: str
+) -> None:
+    base = documents.save(deployment_state(serial=0), None)
+    api.faults = [fault]
+    saved = documents.save(base.state, base)
+    assert documents.load() == saved
+
+
+@pytest.mark.parametrize(
+    ("fault", "message"),
+    [("empty", "did not arrive completely"), ("denied", "READ VOLUME and WRITE VOLUME")],
+)
+def test_an_upload_that_fails_moves_no_head(
+    documents: StateRepository, api: FakeFilesApi, tmp_path: Path, fault: str, message: str
+) -> None:
+    base = documents.save(deployment_state(serial=0), None)
+    api.faults = [fault]
+    with pytest.raises(UnsavedStateError, match=message):
+        documents.save(base.state, base)
+    assert documents.load() == base
+    assert (tmp_path / "errored-2.json").exists()
+
+
+def test_a_missing_volume_is_named(documents: StateRepository, api: FakeFilesApi) -> None:
+    api.volumes = ("/Volumes/other/",)
+    with pytest.raises(UnsavedStateError, match="The volume must exist: the bundle declares it"):
+        documents.save(deployment_state(serial=0), None)
+
+
+def test_a_version_that_is_there_is_not_uploaded_again(tables: SmallTables, api: FakeFilesApi) -> None:
+    """Another zlib compresses to other bytes: an existing version must not be compared with them."""
+    path = f"{VOLUME}/test/documents/00000001-a.json.gz"
+    api.files[path] = b"compressed elsewhere"
+    store_over(tables, api).versions.keep("00000001-a", b"{}")
+    assert api.files[path] == b"compressed elsewhere"
+    assert "PUT" not in {method for method, _ in api.requests}
+
+
+def test_a_document_that_does_not_match_its_head_is_refused(
+    documents: StateRepository, api: FakeFilesApi
+) -> None:
+    documents.save(deployment_state(serial=0), None)
+    (blob,) = api.files
+    api.files[blob] += b"x"
+    with pytest.raises(CorruptStateError, match="does not match the head's checksum"):
+        documents.load()
+    del api.files[blob]
+    with pytest.raises(CorruptStateError, match="is gone"):
+        documents.load()
+
+
+def test_a_document_that_never_became_current_is_no_version(
+    documents: StateRepository, api: FakeFilesApi
+) -> None:
+    base = documents.save(deployment_state(serial=0), None)
+    saved = documents.save(base.state, base)
+    api.files[f"{VOLUME}/test/documents/00000009-orphan.json.gz"] = b"x"
+    assert [version.version_id for version in documents.versions()] == [base.version_id]
+    assert documents.load_version(base.version_id) == base.state
+    assert documents.load() == saved
+
+
+def test_the_kept_documents_tell_what_is_lost_with_the_head(here: Deployment, tables: SmallTables) -> None:
+    first = here.repository.save(deployment_state(serial=0), None)
+    saved = here.repository.save(first.state, here.repository.save(first.state, first))
+    tables.run("DELETE FROM `deployment_heads`")
+    assert here.repository.load() is None
+    listed = [version.version_id for version in here.repository.versions()]
+    assert listed[0] == saved.version_id
+    assert len(listed) == 3
+    with pytest.raises(StateMismatchError, match="this environment's is"):
+        restored_serial(here, serial=99, state_id="another life")
+    with pytest.raises(StateMismatchError, match="saved again since: it is at serial 2"):
+        restored_serial(here, serial=2, state_id=saved.state.state_id)
+    assert restored_serial(here, serial=1, state_id=saved.state.state_id, is_version=True) == 4
+
+
+def test_a_first_document_that_could_not_be_saved_is_restored(
+    here: Deployment, tables: SmallTables, api: FakeFilesApi, tmp_path: Path
+) -> None:
+    class ReadOnly:
+        def run(self, sql: str) -> Sequence[Row]:
+            if not sql.startswith("SELECT"):
+                raise statement_error("[SCHEMA_NOT_FOUND] no", sql=sql)
+            return tables.run(sql)
+
+    state = deployment_state(serial=0)
+    with pytest.raises(UnsavedStateError):
+        deployment_over(tmp_path, store=store_over(ReadOnly(), api)).repository.save(state, None)
+    assert len(api.files) == 1
+    assert restored_serial(here, serial=1, state_id=state.state_id) == 2
