@@ -76,7 +76,7 @@ class ResourceStatements:
         try:
             with span("delta_engine.statement", sql=sql) as told:
                 rows = self._attempted(sql)
-                told.tell(retries=self._retries)
+                told.add(retries=self._retries)
             is_done = True
         finally:
             control.running.pop(self._name.key, None)
