@@ -1,4 +1,4 @@
-"""The port through which every statement reaches a platform, and threads that ask it many things at once."""
+"""The port that every statement goes through, and threads that run many queries at once."""
 
 from __future__ import annotations
 
@@ -19,10 +19,7 @@ class SqlRunner(Protocol):
     """Runs one SQL statement at a time; safe to call from several threads."""
 
     def run(self, sql: str) -> Sequence[Row]:
-        """Run one statement.
-
-        Returns:
-            The rows, empty for statements that return none.
+        """Run one statement and return its rows; empty for statements that return none.
 
         Raises:
             StatementError: the platform refused it.
@@ -31,24 +28,21 @@ class SqlRunner(Protocol):
 
 
 @contextmanager
-def asking(parallelism: int) -> Iterator[ThreadPoolExecutor]:
-    """Open threads that ask a runner many things.
+def query_threads(parallelism: int) -> Iterator[ThreadPoolExecutor]:
+    """Open threads that run queries.
 
-    After an error, and after Ctrl-C, which only the main thread hears, nothing more is asked, and what is under way is
-    given up, so that nobody waits for it.
-
-    Args:
-        parallelism: how many threads, at most.
+    After an error or Ctrl-C, which only the main thread receives, no further query starts, and running ones are
+    abandoned.
     """
     stop, known = Stop(within=current_stop()), current_context()
 
     def begin() -> None:
-        stop.heed()
+        stop.make_current()
         learn(**known)
 
     with (
-        ThreadPoolExecutor(parallelism, thread_name_prefix="ask", initializer=begin) as pool,
-        stop.at_errors(),
+        ThreadPoolExecutor(parallelism, thread_name_prefix="query", initializer=begin) as pool,
+        stop.requested_at_errors(),
     ):
         try:
             yield pool
@@ -58,9 +52,9 @@ def asking(parallelism: int) -> Iterator[ThreadPoolExecutor]:
 
 
 def utc_moment(value: object) -> datetime | None:
-    """Return a timestamp of a result as UTC, and None for a NULL.
+    """Return a timestamp of a result as UTC, and None for NULL.
 
-    Spark gives timestamps to Python as naive local times, whatever the session's time zone; others give text.
+    Spark returns naive local times, whatever the session's time zone; other platforms return text.
     """
     if value is None:
         return None

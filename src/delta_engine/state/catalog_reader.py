@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Protocol
 
-from delta_engine.backends.sql_runner import Row, asking
+from delta_engine.backends.sql_runner import Row, query_threads
 from delta_engine.errors import CatalogReadError, RefusalGroup, RefusedError, raise_all
 from delta_engine.models import CheckConstraint, Column, Identity, QualifiedName, Schema, Table
 from delta_engine.models.constraint_names import RESERVED_CHECK_PREFIX, build_not_null_check_name
@@ -275,7 +275,7 @@ def read_tables(
     """
     refusals = list(refused)
     states: dict[str, TableState] = {}
-    with asking(parallelism) as pool:
+    with query_threads(parallelism) as pool:
         for table, state in [(table, pool.submit(read, table)) for table in tables]:
             try:
                 states[table.key] = state.result()

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Protocol
 
 from delta_engine.backends.addressing import Addressing
-from delta_engine.backends.sql_runner import SqlRunner, asking
+from delta_engine.backends.sql_runner import SqlRunner, query_threads
 from delta_engine.models import QualifiedName
 from delta_engine.sql import sql_count_rows
 
@@ -40,7 +40,7 @@ class SqlRowCounter:
     def count(self, tables: Iterable[QualifiedName]) -> dict[str, int]:
         """Count in parallel; see `RowCounter.count`."""
         names = list(tables)
-        with asking(self._parallelism) as pool:
+        with query_threads(self._parallelism) as pool:
             return {name.key: rows for name, rows in zip(names, pool.map(self._count, names), strict=True)}
 
     def _count(self, table: QualifiedName) -> int:

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Protocol
 
 from delta_engine.backends.addressing import Addressing
-from delta_engine.backends.sql_runner import Row, SqlRunner, asking, utc_moment
+from delta_engine.backends.sql_runner import Row, SqlRunner, query_threads, utc_moment
 from delta_engine.errors import StatementError
 from delta_engine.models import QualifiedName, read_only
 from delta_engine.sql import sql_describe_history
@@ -64,7 +64,7 @@ class SqlTableHistoryReader:
 
     def read(self, tables: Sequence[QualifiedName]) -> Mapping[str, tuple[Commit, ...]]:
         """Return commits by `QualifiedName.key`; see `TableHistoryReader.read`."""
-        with asking(self._parallelism) as pool:
+        with query_threads(self._parallelism) as pool:
             found = pool.map(self._read, tables)
             return {
                 table.key: commits

@@ -11,7 +11,7 @@ from typing import Protocol
 import msgspec
 
 from delta_engine.backends.addressing import Addressing, PathAddressing
-from delta_engine.backends.sql_runner import SqlRunner, asking
+from delta_engine.backends.sql_runner import SqlRunner, query_threads
 from delta_engine.errors import StatementError
 from delta_engine.models import QualifiedName
 from delta_engine.sql import sql_describe_detail, sql_describe_history
@@ -63,7 +63,7 @@ class SqlTableVersionReader:
         self, tables: Sequence[QualifiedName], *, with_id: Collection[str]
     ) -> Mapping[str, TableVersion]:
         """Return versions by `QualifiedName.key`; see `TableVersionReader.read`."""
-        with asking(self._parallelism) as pool:
+        with query_threads(self._parallelism) as pool:
             found = pool.map(lambda table: self._read(table, table.key in with_id), tables)
             return {
                 table.key: version

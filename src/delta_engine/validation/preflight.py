@@ -14,7 +14,7 @@ from delta_engine.aspects.aspect import Comparison
 from delta_engine.aspects.check_constraints import CheckAdd
 from delta_engine.aspects.nullability import ColumnNullabilityChange
 from delta_engine.backends.addressing import Addressing
-from delta_engine.backends.sql_runner import SqlRunner, asking
+from delta_engine.backends.sql_runner import SqlRunner, query_threads
 from delta_engine.errors import StatementError, UnsafePlanError
 from delta_engine.models import Table
 from delta_engine.sql import (
@@ -94,7 +94,7 @@ class Preflight:
         if not looked_at:
             return ()
         self._notify(f"counting rows of {len(looked_at)} table{'' if len(looked_at) == 1 else 's'} …")
-        with asking(self._parallelism) as pool:
+        with query_threads(self._parallelism) as pool:
             found = pool.map(lambda one: tuple(self._looked_at(*one)), looked_at)
             return tuple(refusal for refusals in found for refusal in refusals)
 

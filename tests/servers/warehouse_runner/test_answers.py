@@ -45,7 +45,7 @@ def test_it_says_once_that_the_warehouse_starts_and_waits_however_long(
     workspace.states = [["PENDING"] * 200, ["PENDING"] * 10]
     assert runner.run("SELECT 1 AS one") == [{"one": 1}]
     runner.run(CHANGE)
-    assert notes == [f"waiting for SQL warehouse {WAREHOUSE}: it starts, or has a queue …"]
+    assert notes == [f"waiting for SQL warehouse {WAREHOUSE}: it is starting, or has a queue …"]
 
 
 def test_a_short_queue_is_not_worth_a_word(

@@ -77,7 +77,7 @@ class Ended:
 @pytest.fixture
 def ended(time: Time) -> Iterator[Ended]:
     found = Ended(time)
-    with found.stop.heeded():
+    with found.stop.as_current():
         yield found
 
 

@@ -216,6 +216,6 @@ def test_nobody_at_that_address(time: Time) -> None:
     in_a_hurry = Calls(pause=lambda seconds: time.pause(8 * seconds), clock=time)
     with serving(gone):
         runner = open_runner(gone, calls=in_a_hurry)
-    with pytest.raises(ConfigError, match=r"nobody answers .* Correct DATABRICKS_HOST"):
+    with pytest.raises(ConfigError, match=r"is unreachable: .* Correct DATABRICKS_HOST"):
         runner.run("SELECT 1 AS one")
     assert 0 < time.now < 30

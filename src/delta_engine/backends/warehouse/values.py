@@ -1,8 +1,8 @@
-"""Turns the texts of an answer into what Spark's rows have: the API writes every value as a string.
+"""Converts the texts of a result to the values that Spark's rows have.
 
-Each value is its text, NULL is null (databricks-sdk, `StatementExecutionAPI.execute_statement`, `format`). How the
-texts are spelled is not documented (docs/assumptions.md): taken are timestamps as ISO 8601, and arrays, maps and
-structs as JSON, in which scalars may be texts once more.
+The API returns every value as a string, and NULL as null (databricks-sdk, `StatementExecutionAPI.execute_statement`,
+`format`). How the texts are spelled is not documented (docs/assumptions.md). This module expects timestamps in ISO
+8601, and arrays, maps and structs in JSON, with scalars either as JSON values or as texts.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from delta_engine.models.types import (
 )
 
 Convert: TypeAlias = Callable[[object], object]
-"""Returns the value of one text, or of what stands for it in JSON; None for None. Raises ValueError."""
+"""Returns the value of one text or JSON value; None for None. Raises ValueError."""
 
 
 def converter(type_text: str) -> Convert:
-    """Return what converts the values of a column.
+    """Return the converter of a column.
 
     Args:
-        type_text: its SQL type, as the answer's schema has it (`BIGINT`, `DECIMAL(18,2)`, `MAP<STRING, STRING>`).
+        type_text: the SQL type as in the result's schema (`BIGINT`, `DECIMAL(18,2)`, `MAP<STRING, STRING>`).
     """
     name = type_text.lower().partition("(")[0].strip()
     if name in _SCALARS:

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from delta_engine.backends.sql_runner import Row, SqlRunner, asking
+from delta_engine.backends.sql_runner import Row, SqlRunner, query_threads
 from delta_engine.errors import CatalogReadError, RefusedError
 from delta_engine.models import Grants, QualifiedName, SchemaName
 from delta_engine.state.states import Audit, SchemaState, TableState
@@ -169,7 +169,7 @@ class CatalogReading:
             What the views say, the grants and why others cannot be read, and the answers about tables as they come.
         """
         asked = (*OF_SCHEMAS, *OF_TABLES) if wanted else OF_SCHEMAS
-        with asking(self._parallelism) as pool:
+        with query_threads(self._parallelism) as pool:
             queries = {view: pool.submit(self._views.query, view, schemas) for view in asked}
             questions = [pool.submit(question) for question in details.questions(wanted)]
             views = {view: query.result() for view, query in queries.items()}

@@ -10,7 +10,7 @@ from delta_engine.backends.error_conditions import (
     is_missing_schema,
     is_missing_table,
 )
-from delta_engine.backends.sql_runner import Row, SqlRunner, asking
+from delta_engine.backends.sql_runner import Row, SqlRunner, query_threads
 from delta_engine.errors import CatalogReadError, StatementError
 from delta_engine.sql import sql_show_schemas
 from delta_engine.state.catalog_reader import listed_schemas
@@ -114,7 +114,7 @@ class CatalogViews:
 
     def _shown(self, schemas: set[str]) -> Shown:
         """Return what the views show of schemas and of their tables, asked for at the same time."""
-        with asking(min(self._parallelism, 2)) as pool:
+        with query_threads(min(self._parallelism, 2)) as pool:
             schemata = pool.submit(self._schemata, schemas)
             tables = pool.submit(self._tables, schemas)
             return schemata.result(), tables.result()

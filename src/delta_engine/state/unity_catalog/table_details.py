@@ -53,7 +53,7 @@ class TableDetails:
 
 
 Answer: TypeAlias = TableDetails | CatalogReadError | None
-"""What became of asking for a table: its details, why they cannot be had, or None: it is not there."""
+"""What became of query_threads for a table: its details, why they cannot be had, or None: it is not there."""
 
 Question: TypeAlias = Callable[[], Mapping[str, Answer]]
 """One piece of reading, to be run beside others; returns answers by `QualifiedName.key`."""
