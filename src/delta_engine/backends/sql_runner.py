@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from datetime import datetime, timezone
-from typing import Protocol, TypeAlias
+from typing import Protocol, TypeAlias, TypeVar
 
 from delta_engine.backends.cancellation import Stop, current_stop
 from delta_engine.telemetry.context import current_context, learn
 
 Row: TypeAlias = Mapping[str, object]
 """One row of a result, by column name."""
+
+Item = TypeVar("Item")
+Answer = TypeVar("Answer")
 
 
 class SqlRunner(Protocol):
@@ -49,6 +52,15 @@ def query_threads(parallelism: int) -> Iterator[ThreadPoolExecutor]:
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
             raise
+
+
+def query_each(
+    query: Callable[[Item], Answer], items: Iterable[Item], parallelism: int
+) -> list[tuple[Item, Answer]]:
+    """Run a query for each item, several at a time; return the items with their answers, in order."""
+    asked = list(items)
+    with query_threads(parallelism) as pool:
+        return list(zip(asked, pool.map(query, asked), strict=True))
 
 
 def utc_moment(value: object) -> datetime | None:

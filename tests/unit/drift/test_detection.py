@@ -23,7 +23,7 @@ from delta_engine.drift.reporting import drift_report
 from delta_engine.models import Column, PrimaryKey, QualifiedName
 from delta_engine.report.drift_text import drift_text
 from delta_engine.state.states import ABSENT, Audit, CatalogState, state_of
-from delta_engine.state.table_history import Commit
+from delta_engine.state.table_queries import Commit
 from tests.builders import ORDERS, observed, orders
 from tests.deployment_builders import NOON, applied, deployment_state
 from tests.detection import (
@@ -125,8 +125,8 @@ def test_of_unmanaged_tables_only_what_import_would_take_is_recommended() -> Non
     snapshot = CatalogState(tables={}, unasked=names)
 
     class DeltaAlone(FakeHistory):
-        def read(self, tables: Sequence[QualifiedName]) -> Mapping[str, tuple[Commit, ...]]:
-            return {key: found for key, found in super().read(tables).items() if key.endswith(".delta")}
+        def read_commits(self, tables: Sequence[QualifiedName]) -> Mapping[str, tuple[Commit, ...]]:
+            return {key: found for key, found in super().read_commits(tables).items() if key.endswith(".delta")}
 
     unmanaged = DriftDetector(DriftPolicy(), history=DeltaAlone()).unmanaged(snapshot, (), now=LATER)
     assert [found.finding.actual for _, found in unmanaged] == ["exists", NOT_DELTA]

@@ -18,7 +18,7 @@ from delta_engine.models import PrimaryKey, QualifiedName
 from delta_engine.models.types import parse_data_type
 from delta_engine.orchestrate.importing import as_model
 from delta_engine.state.catalog_reader import bare_model, readable_column, readable_snapshot
-from delta_engine.state.spark_delta_reader import CatalogFinder, FolderFinder, Found, SparkDeltaReader
+from delta_engine.state.spark_delta_reader import CatalogFinder, FolderFinder, FoundTables, SparkDeltaReader
 from tests.builders import ORDERS
 from tests.error_forms import FORMS
 
@@ -51,10 +51,10 @@ def test_folders_with_a_delta_log_are_tables(tmp_path: Path) -> None:
     assert finder.missing_schemas({("dev", "silver")}) == frozenset()
     assert finder.find([ORDERS]).existing == ()
     (log / "00000000000000000000.json").write_text("{}")
-    assert finder.find([ORDERS]) == Found(existing=(ORDERS,), others=())
+    assert finder.find([ORDERS]) == FoundTables(existing=(ORDERS,), others=())
     copytree(log.parent, log.parent.with_name("orders.bak"))  # no table has such a name
     other = QualifiedName("dev", "silver", "other")
-    assert finder.find([other]) == Found(existing=(), others=(ORDERS,))
+    assert finder.find([other]) == FoundTables(existing=(), others=(ORDERS,))
 
 
 @pytest.mark.parametrize(
@@ -90,7 +90,7 @@ STACK = "\n\tat org.apache.spark.sql.A.b(A.scala:1)\n"
         (
             f"{PY4J}java.lang.NoSuchFieldError: Class X does not have member field 'Y'{STACK}",
             "java.lang.NoSuchFieldError: Class X does not have member field 'Y'",
-            "Two jars of backend.spark do not go together. Use the versions that the connector was built for.",
+            "Two jars of backend.spark are incompatible. Use the versions that the connector was built for.",
         ),
         (
             f"{PY4J}org.apache.spark.SparkException: No.{STACK}Caused by: java.net.ConnectException: refused{STACK}",
@@ -110,7 +110,7 @@ STACK = "\n\tat org.apache.spark.sql.A.b(A.scala:1)\n"
         (
             f"{PY4J}io.unitycatalog.client.ApiException: listSchemas call failed with: 500 - no{STACK}",
             "io.unitycatalog.client.ApiException: listSchemas call failed with: 500 - no",
-            "Look at the settings of the catalog in backend.spark (spark.sql.catalog.dev).",
+            "Check the settings of the catalog in backend.spark (spark.sql.catalog.dev).",
         ),
     ],
 )

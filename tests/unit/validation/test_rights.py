@@ -22,7 +22,7 @@ from delta_engine.models import CheckConstraint, Column, ForeignKey, PrimaryKey,
 from delta_engine.orchestrate.backend import databricks_backend
 from delta_engine.orchestrate.orchestrator import Orchestrator
 from delta_engine.report.rights_page import rights_table
-from delta_engine.state.principals import Holders, Principal, SqlPrincipalReader
+from delta_engine.state.principals import Permissions, Principal, SqlPrincipalReader
 from delta_engine.validation.needed_rights import (
     Need,
     RightsAtHand,
@@ -141,12 +141,12 @@ def test_manage_on_the_table_the_schema_or_the_catalog_is_enough(catalog: Catalo
     assert catalog.warnings(KEYED) == []
     catalog.fake.schemas["dev.silver"] = before
     catalog.fake.groups = {"deployers"}
-    catalog.fake.catalogs = {"dev": Holders(owner=ANN, grants={"deployers": ("MANAGE",)})}
+    catalog.fake.catalogs = {"dev": Permissions(owner=ANN, grants={"deployers": ("MANAGE",)})}
     assert catalog.warnings(KEYED) == []
 
 
 def test_owners_of_schema_or_catalog_may_drop_and_grant_but_not_alter(catalog: Catalog) -> None:
-    catalog.fake.catalogs = {"dev": Holders(owner=BOB)}
+    catalog.fake.catalogs = {"dev": Permissions(owner=BOB)}
     assert catalog.warnings(orders(grants={"readers": ["SELECT"]})) == []
     assert len(catalog.warnings(KEYED)) == 1
 
@@ -233,10 +233,10 @@ def test_nothing_of_its_own_to_be_seen_is_no_proof() -> None:
     need = Need(securable=Securable(("dev", "silver")), right=Right.CREATE_TABLE)
     bob = Principal(name=BOB)
     hidden = RightsAtHand(
-        principal=bob, holders={"dev.silver": Holders(owner=ANN, grants={ANN: ("MANAGE",)})}
+        principal=bob, holders={"dev.silver": Permissions(owner=ANN, grants={ANN: ("MANAGE",)})}
     )
     assert hidden.verdict(need) is Verdict.HIDDEN
-    lacking = RightsAtHand(principal=bob, holders={"dev": Holders(grants={BOB: ("USE CATALOG",)})})
+    lacking = RightsAtHand(principal=bob, holders={"dev": Permissions(grants={BOB: ("USE CATALOG",)})})
     assert lacking.verdict(need) is Verdict.LACKING
 
 

@@ -202,7 +202,7 @@ def test_a_create_statement_that_is_not_understood_is_refused(statement: str) ->
     }
     found = refusal(texts=texts)
     assert found.startswith("table dev.silver.orders")
-    assert ": what SHOW CREATE TABLE returns is not understood: " in found
+    assert ": the engine does not understand its SHOW CREATE TABLE: " in found
     assert found.endswith(". Install databricks-sdk, or use a runtime that knows DESCRIBE TABLE … AS JSON.")
 
 

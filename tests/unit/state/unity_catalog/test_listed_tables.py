@@ -8,11 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from delta_engine.backends.addressing import CatalogAddressing
 from delta_engine.errors import CatalogReadError
 from delta_engine.models import CheckConstraint, Column, ColumnMask, Identity, RowFilter
-from delta_engine.state.unity_catalog.described_details import DescribedDetailsReader
-from delta_engine.state.unity_catalog.listed_details import ListedDetailsReader
 from delta_engine.state.unity_catalog_reader import UnityCatalogReader
 from tests.builders import ORDERS, orders
 from tests.recorded_catalog import RECORDED, Answer, RecordedRunner, column_rows, table_row
@@ -63,8 +60,7 @@ LISTED_ROWS: dict[str, Answer] = {
 
 
 def reader_over(runner: RecordedRunner, listing: FakeListing) -> UnityCatalogReader:
-    described = DescribedDetailsReader(runner, CatalogAddressing())
-    return UnityCatalogReader(runner, details=ListedDetailsReader(listing, described))
+    return UnityCatalogReader(runner, listing=listing)
 
 
 def test_a_listing_says_what_the_views_do_not() -> None:

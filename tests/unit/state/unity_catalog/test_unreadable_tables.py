@@ -44,8 +44,8 @@ def test_other_relations_are_refused(kind: str, source_format: str) -> None:
         UnityCatalogReader(runner).snapshot([orders()])
     assert str(caught.value) == (
         f"table dev.silver.orders: it exists, but it is {kind} in the format {source_format}, not a Delta "
-        "table. Rename the model, or move what is there out of the way. A table that is no longer declared is "
-        "forgotten with `delta-engine -e ENV state rm`."
+        "table. Rename the model, or rename or move the existing object. To forget a table that is no longer declared, "
+        "use `delta-engine -e ENV state rm`."
     )
     assert not any("AS JSON" in sql for sql in runner.statements)
 
@@ -57,7 +57,7 @@ def test_what_the_views_do_not_show_yet_may_be_no_table_either() -> None:
 
 
 LAGGING = (
-    " Run it again in a minute: the views of information_schema can lag behind. If it stays, run REPAIR TABLE … "
+    " Run it again in a minute: the views of information_schema can lag. If it persists, run REPAIR TABLE … "
     "SYNC METADATA."
 )
 CONNECTED = " Ask for USE CATALOG, USE SCHEMA and SELECT on the tables that the key connects."
@@ -107,7 +107,7 @@ SHAPE: dict[str, Answer] = {"AS JSON": document(("Id", "bigint"), ("B", "geograp
         (
             {},
             {"AS JSON": []},
-            "table dev.silver.orders: the platform describes it with nothing at all. Run it again.",
+            "table dev.silver.orders: the platform returned an empty description. Run it again.",
         ),
         (
             {},
@@ -161,8 +161,8 @@ SHAPE: dict[str, Answer] = {"AS JSON": document(("Id", "bigint"), ("B", "geograp
         (
             {"row_filters": [{**TABLE, "filter_name": "f", "target_columns": ""}] * 2},
             None,
-            "table dev.silver.orders: it has more than one row filter. Filters that policies bring in cannot be "
-            "managed: leave this table out of the models.",
+            "table dev.silver.orders: it has more than one row filter. Filters of attribute-based policies "
+            "cannot be managed: leave this table out of the models.",
         ),
         (
             {"row_filters": [{**TABLE, "filter_name": "dev.f.g", "columns": ""}]},
