@@ -330,7 +330,7 @@ def test_names_of_a_catalog_that_tells_cases_apart_are_read_as_they_are_spelled(
         model = Table("dev", "my-schema", "orders", [Column("id", "int")])
         state = reader.snapshot([model, Table("dev", "upper", "t", [])])
         assert state.missing_schemas == {("dev", "upper")}
-        assert (state.table(model.qualified_name).exists, state.unasked) == (False, ())
+        assert (state.table(model.qualified_name).exists, state.other_tables) == (False, ())
     finally:
         spark.sql("DROP SCHEMA dev.`my-schema` CASCADE")
         spark.sql("DROP SCHEMA dev.Upper CASCADE")

@@ -153,7 +153,7 @@ class DriftDetector:
             now: when it was taken.
         """
         known = set(managed)
-        found = [name for name in observed.unasked if name.key not in known]
+        found = [name for name in observed.other_tables if name.key not in known]
         others = self._not_delta([name for name in found if name.key not in observed.audits])
         return tuple(
             (name, judged(self._policy, name, deviation, _created(observed.audits.get(name.key)), now))
@@ -178,7 +178,9 @@ class DriftDetector:
         present = [suspect for suspect in suspects if suspect.observed.exists]
         versions = self._current_versions([suspect for suspect in present if self._may_be_replaced(suspect)])
         changed = [one for one in present if one.is_different or _is_replaced(one, versions)]
-        commits = self._history.read_commits([one.name for one in changed]) if self._history and changed else {}
+        commits = (
+            self._history.read_commits([one.name for one in changed]) if self._history and changed else {}
+        )
         return [
             _with_history(suspect, versions.get(suspect.name.key), commits.get(suspect.name.key, ()))
             for suspect in suspects

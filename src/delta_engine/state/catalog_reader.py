@@ -72,7 +72,7 @@ def snapshot_with_former_names(
         CatalogReadError, RefusalGroup, StatementError: as `CatalogReader.snapshot`.
     """
     observed = reader.snapshot(models, schemas)
-    listed = {name.key: name for name in observed.unasked}
+    listed = {name.key: name for name in observed.other_tables}
     formers = {
         model.qualified_name.key: listed[former.key]
         for model in models
@@ -94,7 +94,7 @@ def snapshot_with_former_names(
     return replace(
         observed,
         tables={**observed.tables, **tables},
-        unasked=tuple(name for name in observed.unasked if name.key not in renamed),
+        other_tables=tuple(name for name in observed.other_tables if name.key not in renamed),
     )
 
 

@@ -229,7 +229,9 @@ class SparkDeltaReader:
         states |= read_tables(found.existing, self._read, self._parallelism, found.refusals)
         for table in found.existing:
             states[table.key] = replace(states[table.key], audit=found.audits.get(table.key, NO_AUDIT))
-        return CatalogState(tables=states, missing_schemas=missing, unasked=found.others, audits=found.audits)
+        return CatalogState(
+            tables=states, missing_schemas=missing, other_tables=found.others, audits=found.audits
+        )
 
     def snapshot_directly(self, models: Sequence[Table]) -> CatalogState:
         """Return the same as `snapshot`: no source lags here."""

@@ -165,14 +165,14 @@ class CatalogState:
     Args:
         tables: the states of the requested tables, by `QualifiedName.key`.
         missing_schemas: the (catalog, schema) pairs, in lower case, that models need and that do not exist.
-        unasked: the other tables of the models' schemas, sorted by name.
+        other_tables: the other tables of the models' schemas, sorted by name.
         audits: creation and last change of the other tables, by `QualifiedName.key`.
         schema_states: the existing schemas that were read, by `Schema.key`.
     """
 
     tables: Mapping[str, TableState]
     missing_schemas: frozenset[tuple[str, str]] = frozenset()
-    unasked: tuple[QualifiedName, ...] = ()
+    other_tables: tuple[QualifiedName, ...] = ()
     audits: Mapping[str, Audit] = field(default_factory=dict, compare=False)
     schema_states: Mapping[str, SchemaState] = field(default_factory=dict)
 
@@ -181,7 +181,7 @@ class CatalogState:
             self,
             tables=MappingProxyType(dict(self.tables)),
             missing_schemas=frozenset(self.missing_schemas),
-            unasked=to_items(self.unasked, QualifiedName, "unasked"),
+            other_tables=to_items(self.other_tables, QualifiedName, "other_tables"),
             audits=MappingProxyType(dict(self.audits)),
             schema_states=MappingProxyType(dict(self.schema_states)),
         )

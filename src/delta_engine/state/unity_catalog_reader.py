@@ -287,7 +287,7 @@ def _combined(names: Sequence[QualifiedName], found: Sequence[_Found]) -> Catalo
     return CatalogState(
         tables=states,
         missing_schemas=frozenset().union(*(one.missing_schemas for one in found)),
-        unasked=tuple(sorted(others, key=lambda name: name.key)),
+        other_tables=tuple(sorted(others, key=lambda name: name.key)),
         audits={name.key: audit for name, audit in others.items()},
         schema_states={key: state for one in found for key, state in one.schemas.items()},
     )

@@ -129,7 +129,7 @@ class FakeUnityCatalog:
         return CatalogState(
             tables=asked,
             missing_schemas=frozenset(pair for pair in pairs if ".".join(pair) not in self.schemas),
-            unasked=tuple(name for name in names_of(beside) if name.key not in asked),
+            other_tables=tuple(name for name in names_of(beside) if name.key not in asked),
             schema_states={
                 name: self.schemas[name] for name in map(".".join, sorted(pairs)) if name in self.schemas
             },

@@ -117,7 +117,7 @@ def test_everything_is_read_with_one_query_per_view_and_one_statement_per_table(
         comment="Cleansed", tags={"zone": "2"}, owner="platform", grants={"readers": ("USE SCHEMA",)}
     )
     assert state.table(QualifiedName("dev", "silver", "nope")) is ABSENT
-    assert state.unasked == (QualifiedName("dev", "silver", "customers"),)
+    assert state.other_tables == (QualifiedName("dev", "silver", "customers"),)
     views_asked = [sql for sql in runner.statements if "information_schema" in sql]
     assert (len(views_asked), len(runner.statements)) == (13, 14)
 
