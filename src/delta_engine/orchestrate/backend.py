@@ -19,7 +19,7 @@ from delta_engine.errors import ConfigError, MissingDependencyError
 from delta_engine.sql.queries import sql_current_version
 from delta_engine.state.audit_log import AuditLogReader, SqlAuditLogReader
 from delta_engine.state.catalog_reader import CatalogReader, TableLister
-from delta_engine.state.principals import PrincipalReader, SqlPrincipalReader
+from delta_engine.state.principals import PrincipalReader
 from delta_engine.state.spark_delta_reader import SparkDeltaReader
 from delta_engine.state.table_queries import (
     DeltaLogVersionReader,
@@ -105,7 +105,7 @@ def databricks_backend(
         row_counter=queries,
         platform_version=platform_version,
         audit_log=SqlAuditLogReader(runner),
-        principals=SqlPrincipalReader(runner),
+        principals=PrincipalReader(runner),
         listing=listing,
     )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Final, Protocol
+from typing import Final
 
 from delta_engine.backends.sql_runner import SqlRunner
 from delta_engine.models import Grants
@@ -43,8 +43,11 @@ class Permissions:
     grants: Grants = field(default_factory=dict)
 
 
-class PrincipalReader(Protocol):
-    """Reads the current principal and its privileges on catalogs."""
+class PrincipalReader:
+    """Reads the current principal and its privileges from Unity Catalog, with one statement per method."""
+
+    def __init__(self, runner: SqlRunner) -> None:
+        self._runner = runner
 
     def principal(self, candidates: Collection[str]) -> Principal:
         """Return the current principal, with the candidates among its groups.
@@ -52,31 +55,6 @@ class PrincipalReader(Protocol):
         Raises:
             StatementError: the platform refused the query.
         """
-        ...
-
-    def catalogs(
-        self, names: Collection[str], principal: Principal
-    ) -> tuple[Mapping[str, Permissions], Principal]:
-        """Return the principal's privileges on catalogs by name, and the principal with the groups that hold them.
-
-        Args:
-            names: the catalogs' names in lower case.
-            principal: the principal, as far as it is known.
-
-        Raises:
-            StatementError: the platform refused the query.
-        """
-        ...
-
-
-class SqlPrincipalReader:
-    """Reads Unity Catalog, with one statement per method."""
-
-    def __init__(self, runner: SqlRunner) -> None:
-        self._runner = runner
-
-    def principal(self, candidates: Collection[str]) -> Principal:
-        """Return the current principal; see `PrincipalReader.principal`."""
         names = sorted(candidates)
         (row,) = self._runner.run(sql_memberships(names))
         who, *answers = row.values()
@@ -86,7 +64,15 @@ class SqlPrincipalReader:
     def catalogs(
         self, names: Collection[str], principal: Principal
     ) -> tuple[Mapping[str, Permissions], Principal]:
-        """Return the principal's privileges on catalogs; see `PrincipalReader.catalogs`."""
+        """Return the permissions on catalogs by name, and the principal with the groups that hold them.
+
+        Args:
+            names: the catalogs' names in lower case.
+            principal: the principal, as far as it is known.
+
+        Raises:
+            StatementError: the platform refused the query.
+        """
         owners: dict[str, str] = {}
         granted: dict[str, dict[str, list[str]]] = {name: {} for name in names}
         for row in self._runner.run(

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from itertools import dropwhile, takewhile
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from delta_engine.backends.addressing import CatalogAddressing, PathAddressing
 from delta_engine.backends.error_conditions import (
@@ -89,22 +89,6 @@ class FoundTables:
         return cls(existing=tuple(existing), others=tuple(sorted(others, key=lambda name: name.key)))
 
 
-class TableFinder(Protocol):
-    """Finds out what exists, before anything is read."""
-
-    def missing_schemas(self, schemas: set[tuple[str, str]]) -> frozenset[tuple[str, str]]:
-        """Return the (catalog, schema) pairs that do not exist."""
-        ...
-
-    def find(self, tables: Sequence[QualifiedName]) -> FoundTables:
-        """Return the tables in the schemas of these tables; the schemas must exist."""
-        ...
-
-    def listed(self, schemas: set[tuple[str, str]]) -> list[QualifiedName]:
-        """Return all tables of (catalog, schema) pairs, which must exist."""
-        ...
-
-
 class FolderFinder:
     """Finds tables by path: a table is a folder with a Delta log, a schema is a folder."""
 
@@ -112,7 +96,7 @@ class FolderFinder:
         self._addressing = addressing
 
     def missing_schemas(self, schemas: set[tuple[str, str]]) -> frozenset[tuple[str, str]]:
-        """Return the schemas that have no folder."""
+        """Return the (catalog, schema) pairs that have no folder."""
         warehouse = self._addressing.warehouse
         return frozenset(pair for pair in schemas if not warehouse.joinpath(*pair).is_dir())
 
@@ -157,7 +141,7 @@ class CatalogFinder:
         self._runner = runner
 
     def missing_schemas(self, schemas: set[tuple[str, str]]) -> frozenset[tuple[str, str]]:
-        """Return the schemas that their catalog does not list."""
+        """Return the (catalog, schema) pairs that their catalog does not list."""
         present = {
             (catalog, schema)
             for catalog in {catalog for catalog, _ in schemas}
@@ -214,7 +198,7 @@ class SparkDeltaReader:
         self._schema_at = schema_at
         self._addressing = addressing
         self._parallelism = parallelism
-        self._finder: TableFinder = (
+        self._finder: FolderFinder | CatalogFinder = (
             FolderFinder(addressing) if isinstance(addressing, PathAddressing) else CatalogFinder(runner)
         )
 
