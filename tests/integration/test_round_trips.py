@@ -19,7 +19,7 @@ from delta_engine.models import Column, QualifiedName, Table
 from delta_engine.models.types import first_unsupported, parse_data_type, to_data_type
 from delta_engine.orchestrate.backend import Backend, databricks_backend, embedded_backend
 from delta_engine.orchestrate.importing import import_tables
-from delta_engine.sql import sql_data_type
+from delta_engine.sql.text import sql_data_type
 from tests.builders import orders
 from tests.integration.test_worked_example import apply_anyway, engine_over
 from tests.integration.unity_catalog import MiniatureUnityCatalog

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Protocol
 
 from delta_engine.models import QualifiedName
-from delta_engine.sql import quote_ident, sql_create_schema
+from delta_engine.sql.tables import sql_create_schema
+from delta_engine.sql.text import quote_ident
 
 
 class Addressing(Protocol):
