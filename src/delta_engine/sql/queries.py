@@ -80,19 +80,19 @@ def sql_memberships(groups: Sequence[str]) -> str:
     return ", ".join(("SELECT current_user() AS who", *members))
 
 
-def sql_catalog_rights(catalogs: Sequence[str], *, owner: str, everybody: str) -> str:
+def sql_catalog_rights(catalogs: Sequence[str], *, owner: str, all_users: str) -> str:
     """Return what the current principal and its groups hold on catalogs: `catalog`, `grantee` and `privilege`.
 
     Args:
         catalogs: names in lower case.
         owner: the value of `privilege` that stands for ownership.
-        everybody: the group that contains every principal.
+        all_users: the group that contains every principal.
     """
     return "\nUNION ALL\n".join(
         f"SELECT {sql_literal(name)} AS catalog, {principal} AS grantee, {privilege} AS privilege\n"
         f"FROM {quote_ident(name)}.information_schema.{view}\n"
         f"WHERE catalog_name = {sql_literal(name)} AND ({principal} = current_user() "
-        f"OR {principal} = {sql_literal(everybody)} OR is_account_group_member({principal}))"
+        f"OR {principal} = {sql_literal(all_users)} OR is_account_group_member({principal}))"
         for name in catalogs
         for view, principal, privilege in (
             ("catalogs", "catalog_owner", sql_literal(owner)),

@@ -76,7 +76,7 @@ class PrincipalReader:
         owners: dict[str, str] = {}
         granted: dict[str, dict[str, list[str]]] = {name: {} for name in names}
         for row in self._runner.run(
-            sql_catalog_rights(sorted(names), owner=_OWNER, everybody=ALL_ACCOUNT_USERS)
+            sql_catalog_rights(sorted(names), owner=_OWNER, all_users=ALL_ACCOUNT_USERS)
         ):
             catalog, grantee, privilege = (str(row[key]) for key in ("catalog", "grantee", "privilege"))
             if privilege == _OWNER:
