@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from delta_engine.backends.addressing import CatalogAddressing, PathAddressing
+from delta_engine.backends.cancellation import current_stop
 from delta_engine.backends.error_conditions import statement_error
 from delta_engine.backends.sql_runner import Row
 from delta_engine.backends.stored_keys import find_primary_key, primary_key_property
@@ -17,8 +18,9 @@ from delta_engine.errors import CatalogReadError, StatementError
 from delta_engine.models import PrimaryKey, QualifiedName
 from delta_engine.models.types import parse_data_type
 from delta_engine.orchestrate.importing import as_model
-from delta_engine.state.catalog_reader import bare_model, readable_column, readable_snapshot
+from delta_engine.state.catalog_reader import bare_model, read_tables, readable_column, readable_snapshot
 from delta_engine.state.spark_delta_reader import CatalogFinder, FolderFinder, FoundTables, SparkDeltaReader
+from delta_engine.state.states import ABSENT, TableState
 from tests.builders import ORDERS
 from tests.error_forms import FORMS
 
@@ -223,6 +225,26 @@ def test_an_external_table_keeps_its_location_when_it_is_imported(kind: str, loc
     state = reader.snapshot([bare_model(ORDERS)]).table(ORDERS)
     assert (state.location, state.table_comment) == (location, "Orders")
     assert as_model(ORDERS, state).location == location
+
+
+TABLES = [QualifiedName("dev", "silver", f"table_{number}") for number in range(300)]
+
+
+def test_an_interrupt_gives_up_what_is_under_way_and_leaves_the_rest_unread() -> None:
+    given_up = []
+
+    def interrupted(table: QualifiedName) -> TableState:
+        if table == TABLES[0]:
+            raise KeyboardInterrupt
+        stop = current_stop()
+        stop.wait(10)
+        given_up.append(stop.is_requested())
+        return ABSENT
+
+    with pytest.raises(KeyboardInterrupt):
+        read_tables(TABLES, interrupted, parallelism=2)
+    assert all(given_up)
+    assert len(given_up) < 100
 
 
 def _no_schema(address: str) -> StructType:
