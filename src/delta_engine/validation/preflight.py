@@ -14,7 +14,7 @@ from delta_engine.aspects.aspect import Comparison
 from delta_engine.aspects.check_constraints import CheckAdd
 from delta_engine.aspects.nullability import ColumnNullabilityChange
 from delta_engine.backends.addressing import Addressing
-from delta_engine.backends.sql_runner import SqlRunner, query_threads
+from delta_engine.backends.sql_runner import SqlRunner, query_each
 from delta_engine.errors import StatementError, UnsafePlanError
 from delta_engine.models import Table
 from delta_engine.sql import (
@@ -94,9 +94,8 @@ class Preflight:
         if not looked_at:
             return ()
         self._notify(f"counting rows of {len(looked_at)} table{'' if len(looked_at) == 1 else 's'} …")
-        with query_threads(self._parallelism) as pool:
-            found = pool.map(lambda one: tuple(self._looked_at(*one)), looked_at)
-            return tuple(refusal for refusals in found for refusal in refusals)
+        found = query_each(lambda one: tuple(self._looked_at(*one)), looked_at, self._parallelism)
+        return tuple(refusal for _, refusals in found for refusal in refusals)
 
     def _conditions(self, align: AlignTable, observed: TableState) -> Iterator[_Condition]:
         for change in align.of_type(ColumnNullabilityChange):

@@ -10,7 +10,7 @@ import logging
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Protocol, TypeGuard
+from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 
@@ -150,8 +150,6 @@ def _details(table: QualifiedName, info: TableInfo) -> TableDetails | None:
         try:
             column = _column(table, listed.type_json or "", comment=listed.comment or "")
         except ValueError:
-            column = None
-        if column is None:
             return None
         columns.append(column)
         if listed.partition_index is not None:
@@ -167,25 +165,28 @@ def _details(table: QualifiedName, info: TableInfo) -> TableDetails | None:
     )
 
 
-def _column(table: QualifiedName, text: str, *, comment: str) -> Column | None:
-    """Return a column from the JSON of a whole field; None if it is only that of a type.
+class _Field(msgspec.Struct):
+    name: str
+    type: object
+    nullable: bool = True
+    metadata: dict[str, object] | None = None
+
+
+def _column(table: QualifiedName, text: str, *, comment: str) -> Column:
+    """Return a column from the JSON of a field.
 
     Raises:
         CatalogReadError: its type is one that the engine does not know.
-        ValueError: it is no JSON.
+        ValueError: it is no JSON of a field, but for example that of a type alone.
     """
-    field = msgspec.json.decode(text)
-    if not _is_mapping(field) or not isinstance(field.get("name"), str) or "type" not in field:
-        return None
-    metadata, is_nullable = field.get("metadata") or {}, field.get("nullable", True)
-    if not _is_mapping(metadata) or not isinstance(is_nullable, bool):
-        return None
+    field = msgspec.json.decode(text, type=_Field)
+    metadata = field.metadata or {}
     default, generated = metadata.get(_DEFAULT), metadata.get(_GENERATION)
     return readable_column(
         table,
-        str(field["name"]),
-        data_type_from_spark_json(field["type"], metadata),
-        is_nullable=is_nullable,
+        field.name,
+        data_type_from_spark_json(field.type, metadata),
+        is_nullable=field.nullable,
         comment=comment or str(metadata.get("comment") or ""),
         default=None if default is None else str(default),
         generated_as=None if generated is None else str(generated),
@@ -201,7 +202,3 @@ def _identity(metadata: Mapping[str, object]) -> Identity | None:
         step=int(str(metadata.get(_IDENTITY_STEP, 1))),
         always=not metadata.get(_IDENTITY_BY_DEFAULT),
     )
-
-
-def _is_mapping(value: object) -> TypeGuard[Mapping[str, object]]:
-    return isinstance(value, dict)

@@ -6,10 +6,11 @@ The views lack properties (with checks), clustering, and which columns are gener
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol, TypeAlias, TypeGuard
+from typing import Protocol, TypeAlias
+
+import msgspec
 
 from delta_engine.errors import CatalogReadError
 from delta_engine.models import Column, ColumnMask, QualifiedName, RowFilter, read_only
@@ -100,138 +101,147 @@ def has_old_protocol(details: TableDetails) -> bool:
     return details.properties.get("delta.minWriterVersion") in ("4", "5", "6")
 
 
-def parse_description(table: QualifiedName, text: str) -> TableDetails:
-    """Parse the JSON document of `DESCRIBE TABLE EXTENDED … AS JSON` (docs: "DESCRIBE TABLE").
+class _Type(msgspec.Struct):
+    name: str
+    precision: int | None = None
+    scale: int | None = None
+    length: int | None = None
+    collation: str | None = None
+    element_type: _Type | None = None
+    key_type: _Type | None = None
+    value_type: _Type | None = None
+    fields: tuple[_Column, ...] = ()
 
-    Types are objects: `{"name": "decimal", "precision": 18, "scale": 2}`. Recent runtimes add `column_masks` and
-    `row_filter`, in the form that dbt-databricks reads since its pull request 1432.
+
+class _Column(msgspec.Struct):
+    name: str
+    type: _Type
+    nullable: bool = True
+    comment: str | None = None
+    default: str | None = None
+
+
+class _Function(msgspec.Struct):
+    catalog_name: str
+    schema_name: str
+    function_name: str
+
+    def __str__(self) -> str:
+        return f"{self.catalog_name}.{self.schema_name}.{self.function_name}"
+
+
+class _Mask(msgspec.Struct):
+    column_name: str
+    function_name: _Function
+    using_column_names: tuple[str, ...] | None = None
+
+
+class _Filter(msgspec.Struct):
+    function_name: _Function
+    column_names: tuple[str, ...] | None = None
+
+
+class _ClusteringColumn(msgspec.Struct):
+    name: str
+
+
+class _Document(msgspec.Struct):
+    """The document of `DESCRIBE TABLE EXTENDED … AS JSON`, as far as it is read (docs: "DESCRIBE TABLE")."""
+
+    columns: tuple[_Column, ...]
+    table_properties: dict[str, str]
+    comment: str | None = None
+    clustering_information: tuple[_ClusteringColumn, ...] | None = None
+    partition_columns: tuple[str, ...] | None = None
+    type: str | None = None
+    owner: str | None = None
+    location: str | None = None
+    table_constraints: object = None
+    column_masks: tuple[_Mask, ...] | None = None
+    row_filter: _Filter | None = None
+
+
+def parse_description(table: QualifiedName, text: str) -> TableDetails:
+    """Parse the JSON document of `DESCRIBE TABLE EXTENDED … AS JSON`.
+
+    Recent runtimes add `column_masks` and `row_filter`, in the form that dbt-databricks reads since its pull request
+    1432.
 
     Raises:
         CatalogReadError: the document is malformed, or has a type that the engine does not know.
     """
     try:
-        document = json.loads(text)
-        masks = dict(map(_mask, _objects(document.get("column_masks") or [])))
-        columns = tuple(_column(table, column, masks) for column in _objects(document["columns"]))
-        row_filter = document.get("row_filter")
-        properties = {key: _text(value) for key, value in document["table_properties"].items()}
-        clustering = document.get("clustering_information")
+        document = msgspec.json.decode(text, type=_Document)
+        masks = {
+            mask.column_name.lower(): ColumnMask(str(mask.function_name), mask.using_column_names or ())
+            for mask in document.column_masks or ()
+        }
+        columns = tuple(_column(table, column, masks) for column in document.columns)
+        row_filter, clustering = document.row_filter, document.clustering_information
+        constraints = document.table_constraints
         return TableDetails(
             columns=columns,
-            properties=properties,
-            comment=_optional_text(document.get("comment")) or "",
-            cluster_by=None if clustering is None else tuple(_clustering(clustering)),
-            partitioned_by=tuple(map(_text, document.get("partition_columns") or ())),
-            table_type=_optional_text(document.get("type")),
-            owner=_optional_text(document.get("owner")),
-            location=_optional_text(document.get("location")),
-            keys=described_keys(str(document["table_constraints"]))
-            if "table_constraints" in document
-            else None,
-            row_filter=None if row_filter is None else _row_filter(row_filter),
+            properties=document.table_properties,
+            comment=document.comment or "",
+            cluster_by=None if clustering is None else tuple(_without_quotes(one.name) for one in clustering),
+            partitioned_by=document.partition_columns or (),
+            table_type=document.type,
+            owner=document.owner,
+            location=document.location,
+            keys=None if constraints is None else described_keys(str(constraints)),
+            row_filter=None
+            if row_filter is None
+            else RowFilter(str(row_filter.function_name), row_filter.column_names or ()),
         )
-    except (AttributeError, KeyError, TypeError, ValueError) as error:
+    except ValueError as error:
         raise CatalogReadError(
-            f"its description as JSON is not of the documented form: {error!r}",
+            f"its description as JSON is not of the documented form: {error}",
             table=str(table),
             way_out="Report it, with what DESCRIBE TABLE EXTENDED … AS JSON returns for this table.",
         ) from error
 
 
-def _column(table: QualifiedName, column: Mapping[str, object], masks: Mapping[str, ColumnMask]) -> Column:
+def _column(table: QualifiedName, column: _Column, masks: Mapping[str, ColumnMask]) -> Column:
     found = readable_column(
         table,
-        _text(column["name"]),
-        _data_type(column["type"]),
-        is_nullable=_flag(column.get("nullable", True)),
-        comment=_optional_text(column.get("comment")) or "",
-        default=_optional_text(column.get("default")),
+        column.name,
+        _data_type(column.type),
+        is_nullable=column.nullable,
+        comment=column.comment or "",
+        default=column.default,
     )
     return replace(found, mask=masks[found.key]) if found.key in masks else found
 
 
-def _mask(mask: Mapping[str, object]) -> tuple[str, ColumnMask]:
-    """Return a column's name in lower case, and its mask."""
-    columns = mask.get("using_column_names") or []
-    return _text(mask["column_name"]).lower(), ColumnMask(_function(mask["function_name"]), _texts(columns))
-
-
-def _row_filter(row_filter: Mapping[str, object]) -> RowFilter:
-    return RowFilter(_function(row_filter["function_name"]), _texts(row_filter.get("column_names") or []))
-
-
-def _function(value: object) -> str:
-    match value:
-        case {"catalog_name": str(catalog), "schema_name": str(schema), "function_name": str(function)}:
-            return f"{catalog}.{schema}.{function}"
-    raise ValueError(f"a function's name in three parts is wanted, not {value!r}")
-
-
-def _data_type(value: object) -> DataType:
-    match value:
-        case {"name": "array", "element_type": element}:
+def _data_type(found: _Type) -> DataType:
+    match found:
+        case _Type(name="array", element_type=_Type() as element):
             return ArrayType(_data_type(element))
-        case {"name": "map", "key_type": key, "value_type": item}:
-            return MapType(_data_type(key), _data_type(item))
-        case {"name": "struct", "fields": [_, *_] as fields}:
-            return StructType(tuple(map(_field, _objects(fields))))
-        case {"name": "decimal", "precision": precision, "scale": scale}:
+        case _Type(name="map", key_type=_Type() as key, value_type=_Type() as value):
+            return MapType(_data_type(key), _data_type(value))
+        case _Type(name="struct", fields=(_, *_) as fields):
+            return StructType(
+                tuple(
+                    StructField(
+                        name=field.name,
+                        data_type=_data_type(field.type),
+                        is_nullable=field.nullable,
+                        comment=field.comment or "",
+                    )
+                    for field in fields
+                )
+            )
+        case _Type(name="decimal", precision=int(precision), scale=int(scale)):
             return parse_data_type(f"decimal({precision},{scale})")
-        case {"name": "char" | "varchar" as name, "length": length}:
+        case _Type(name="char" | "varchar" as name, length=int(length)):
             return parse_data_type(f"{name}({length})")
-        case {"name": "string", "collation": str() as collation} if collation.lower() != _DEFAULT_COLLATION:
+        case _Type(name="string", collation=str(collation)) if collation.lower() != _DEFAULT_COLLATION:
             return UnsupportedType(
                 f"string collate {collation}", "Delta tables hold the default collation only"
             )
-        case {"name": str() as name}:
-            return parse_data_type(_OTHER_NAMES.get(name, name))
-    return UnsupportedType(str(value), "Delta tables cannot store it")
+    return parse_data_type(_OTHER_NAMES.get(found.name, found.name))
 
 
-def _field(field: Mapping[str, object]) -> StructField:
-    return StructField(
-        name=_text(field["name"]),
-        data_type=_data_type(field["type"]),
-        is_nullable=_flag(field.get("nullable", True)),
-        comment=_optional_text(field.get("comment")) or "",
-    )
-
-
-def _clustering(value: object) -> Sequence[str]:
-    """Return the clustering columns; unusual names are quoted here, such as `` `a b`.c ``."""
-    return [
-        _text(column["name"]).replace("``", "\0").replace("`", "").replace("\0", "`")
-        for column in _objects(value)
-    ]
-
-
-def _texts(value: object) -> list[str]:
-    if not isinstance(value, list):
-        raise ValueError(f"a list of texts is wanted, not {value!r}")
-    return list(map(_text, value))
-
-
-def _objects(value: object) -> Sequence[Mapping[str, object]]:
-    if not isinstance(value, list) or not all(map(_is_object, value)):
-        raise ValueError(f"a list of objects is wanted, not {value!r}")
-    return value
-
-
-def _is_object(value: object) -> TypeGuard[Mapping[str, object]]:
-    return isinstance(value, dict)
-
-
-def _text(value: object) -> str:
-    if not isinstance(value, str):
-        raise ValueError(f"a text is wanted, not {value!r}")
-    return value
-
-
-def _optional_text(value: object) -> str | None:
-    return None if value is None else _text(value)
-
-
-def _flag(value: object) -> bool:
-    if not isinstance(value, bool):
-        raise ValueError(f"true or false is wanted, not {value!r}")
-    return value
+def _without_quotes(path: str) -> str:
+    """Return a clustering column without the quotes of unusual names, such as `` `a b`.c ``."""
+    return path.replace("``", "\0").replace("`", "").replace("\0", "`")

@@ -110,7 +110,8 @@ SHAPE: dict[str, Answer] = {"AS JSON": document(("Id", "bigint"), ("B", "geograp
         (
             {},
             {"AS JSON": [{"json_metadata": "{}"}]},
-            "table dev.silver.orders: its description as JSON is not of the documented form: KeyError('columns'). "
+            "table dev.silver.orders: its description as JSON is not of the documented form: Object missing "
+            "required field `columns`. "
             "Report it, with what DESCRIBE TABLE EXTENDED … AS JSON returns for this table.",
         ),
         (
@@ -298,19 +299,20 @@ def test_what_half_a_row_lacks_is_said(view: str, column: str, message: str) -> 
 @pytest.mark.parametrize(
     ("column", "complaint"),
     [
-        ({"name": None, "type": {"name": "int"}}, "a text is wanted, not None"),
-        ({"name": "a", "type": {"name": "int"}, "nullable": None}, "true or false is wanted, not None"),
-        ({"name": "a", "type": {"name": "int"}, "comment": 7}, "a text is wanted, not 7"),
-        ({"name": "a", "type": {"name": "int"}, "default": 7}, "a text is wanted, not 7"),
+        ({"name": None}, "Expected `str`, got `null` - at `$.columns[0].name`"),
+        ({"nullable": None}, "Expected `bool`, got `null` - at `$.columns[0].nullable`"),
+        ({"comment": 7}, "Expected `str | null`, got `int` - at `$.columns[0].comment`"),
+        ({"default": 7}, "Expected `str | null`, got `int` - at `$.columns[0].default`"),
         (
-            {"name": "a", "type": {"name": "struct", "fields": [{"name": 1, "type": {"name": "int"}}]}},
-            "a text is wanted, not 1",
+            {"type": {"name": "struct", "fields": [{"name": 1, "type": {"name": "int"}}]}},
+            "Expected `str`, got `int` - at `$.columns[0].type.fields[0].name`",
         ),
     ],
 )
-def test_nothing_is_made_of_half_a_document(column: dict[str, object], complaint: str) -> None:
-    assert refusal(texts={"AS JSON": document(columns=[column])}) == (
-        f"table dev.silver.orders: its description as JSON is not of the documented form: ValueError({complaint!r}). "
+def test_an_incomplete_document_is_refused(column: dict[str, object], complaint: str) -> None:
+    whole = {"name": "a", "type": {"name": "int"}}
+    assert refusal(texts={"AS JSON": document(columns=[{**whole, **column}])}) == (
+        f"table dev.silver.orders: its description as JSON is not of the documented form: {complaint}. "
         "Report it, with what DESCRIBE TABLE EXTENDED … AS JSON returns for this table."
     )
 
