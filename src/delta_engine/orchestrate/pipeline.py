@@ -136,7 +136,9 @@ class Pipeline:
         if self.versions is None or not tables:
             return {}
         names = {key: state.former_name or QualifiedName.of_key(key) for key, state in tables.items()}
-        found = self.versions.read_versions(tuple(names.values()), with_id={name.key for name in names.values()})
+        found = self.versions.read_versions(
+            tuple(names.values()), with_id={name.key for name in names.values()}
+        )
         versions = {key: found[name.key] for key, name in names.items() if name.key in found}
         return {key: one.table_id for key, one in versions.items() if one.table_id is not None}
 

@@ -28,7 +28,11 @@ def take_over(
         detected_schemas: the schemas.
     """
     existing = [table.name for table in detected if table.observed.exists]
-    found = versions.read_versions(existing, with_id={name.key for name in existing}) if versions and existing else {}
+    found = (
+        versions.read_versions(existing, with_id={name.key for name in existing})
+        if versions and existing
+        else {}
+    )
     for table in detected:
         if table.observed.exists:
             recorder.records.accept(

@@ -235,12 +235,15 @@ def rights_at_hand(reader: PrincipalReader, wanted: Sequence[Need], observed: Ca
 
 def _holders(observed: CatalogState) -> Mapping[str, Permissions]:
     tables = {
-        state.former_name.key if state.former_name else key: Permissions(owner=state.owner, grants=state.grants)
+        state.former_name.key if state.former_name else key: Permissions(
+            owner=state.owner, grants=state.grants
+        )
         for key, state in observed.tables.items()
         if state.exists
     }
     schemas = {
-        key: Permissions(owner=state.owner, grants=state.grants) for key, state in observed.schema_states.items()
+        key: Permissions(owner=state.owner, grants=state.grants)
+        for key, state in observed.schema_states.items()
     }
     return MappingProxyType({**schemas, **tables})
 
