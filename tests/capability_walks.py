@@ -24,7 +24,6 @@ from delta_engine.models import (
 )
 from delta_engine.orchestrate.backend import Backend
 from delta_engine.orchestrate.orchestrator import Orchestrator
-from delta_engine.state.row_counts import SqlRowCounter
 from delta_engine.validation.validator import PlanValidator
 
 POLICY = Policy(
@@ -171,7 +170,7 @@ def engine_over(backend: Backend, deployment: Deployment) -> Orchestrator:
         planner=TablePlanner(POLICY),
         validator=PlanValidator(POLICY),
         deployment=deployment,
-        row_counter=SqlRowCounter(backend.runner, backend.addressing),
+        row_counter=backend.row_counter,
     )
 
 

@@ -25,7 +25,7 @@ from delta_engine.deployment.resources import applied_table, table_key
 from delta_engine.deployment.run_facts import RunFacts, environment_record
 from delta_engine.deployment.stores.memory import MemoryStateStore, NoLock, memory_journals
 from delta_engine.models import Table
-from delta_engine.state.table_versions import TableVersion
+from delta_engine.state.table_queries import TableVersion
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=timezone.utc)
 

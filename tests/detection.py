@@ -13,8 +13,7 @@ from delta_engine.deployment.resources import table_key
 from delta_engine.drift.detector import DetectedTable, DriftDetector
 from delta_engine.models import Column, QualifiedName
 from delta_engine.state.states import CatalogState, TableState
-from delta_engine.state.table_history import Commit
-from delta_engine.state.table_versions import TableVersion
+from delta_engine.state.table_queries import Commit, TableVersion
 from tests.builders import ORDERS, observed, orders
 from tests.deployment_builders import NOON, applied, deployment_state
 
@@ -41,7 +40,7 @@ class FakeHistory:
         self.asked: list[str] = []
         self._commits = tuple(reversed(commits))
 
-    def read(self, tables: Sequence[QualifiedName]) -> Mapping[str, tuple[Commit, ...]]:
+    def read_commits(self, tables: Sequence[QualifiedName]) -> Mapping[str, tuple[Commit, ...]]:
         self.asked += [table.key for table in tables]
         return {table.key: self._commits for table in tables}
 
@@ -53,7 +52,7 @@ class FakeVersions:
         self.asked: list[str] = []
         self._table_id = table_id
 
-    def read(
+    def read_versions(
         self, tables: Sequence[QualifiedName], *, with_id: Collection[str]
     ) -> Mapping[str, TableVersion]:
         self.asked += [table.key for table in tables]

@@ -51,7 +51,7 @@ class FakePlatform:
         others = sorted(set(self.states) - set(asked))
         return CatalogState(
             tables={key: self.states.get(key, ABSENT) for key in asked},
-            unasked=tuple(QualifiedName(*key.split(".")) for key in others),
+            other_tables=tuple(QualifiedName(*key.split(".")) for key in others),
         )
 
     def count(self, tables: Iterable[QualifiedName]) -> dict[str, int]:

@@ -33,8 +33,7 @@ from delta_engine.plan_files.document import (
     TableFingerprint,
 )
 from delta_engine.state.states import Audit
-from delta_engine.state.table_history import Commit
-from delta_engine.state.table_versions import TableVersion
+from delta_engine.state.table_queries import Commit, TableQueries, TableVersion
 from tests.commandline import CommandLine, Result
 from tests.fake_platform import FakePlatform
 
@@ -111,7 +110,7 @@ class FakeVersions:
         self._platform = platform
         self._ids: dict[str, str] = {}
 
-    def read(
+    def read_versions(
         self, tables: Sequence[QualifiedName], *, with_id: Collection[str]
     ) -> Mapping[str, TableVersion]:
         return {
@@ -130,7 +129,7 @@ class FakeVersions:
 class NoHistory:
     """Knows of no commits."""
 
-    def read(self, tables: Sequence[QualifiedName]) -> Mapping[str, tuple[Commit, ...]]:
+    def read_commits(self, tables: Sequence[QualifiedName]) -> Mapping[str, tuple[Commit, ...]]:
         return {}
 
 
@@ -172,6 +171,7 @@ class PlanProject:
             capabilities=self.capabilities,
             versions=self.versions,
             history=NoHistory(),
+            row_counter=TableQueries(self.platform, CatalogAddressing()),
             platform_version=lambda: "fake",
         )
 

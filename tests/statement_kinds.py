@@ -53,16 +53,16 @@ _END_OF_STATEMENT = re.compile(r";\n")
 
 _INTRODUCTION = """# Statements
 
-Every kind of statement that the backends of Databricks emit, and who judges it without a workspace. *Several columns*
-need Databricks Runtime 16.3, a SQL warehouse or serverless compute; an older runtime gets a statement per column.
-`ALTER STREAMING TABLE` goes to SQL warehouses alone ([capabilities](capabilities.md)). The kinds are those of the
-golden cases (`tests/golden`); the tests find every answer anew, so this page cannot say anything else
-(`python -m pytest tests/unit/test_statement_kinds.py tests/integration/test_statements.py --rewrite-golden` writes it).
+Every kind of statement that the Databricks backends emit, and what checks it without a workspace. *Several columns*
+need Databricks Runtime 16.3, a SQL warehouse or serverless compute. On an older runtime, each column needs a statement
+of its own. `ALTER STREAMING TABLE` runs on SQL warehouses only ([capabilities](capabilities.md)). The kinds are those
+of the golden cases (`tests/golden`). The tests verify this page and rewrite it with
+`python -m pytest tests/unit/test_statement_kinds.py tests/integration/test_statements.py --rewrite-golden`.
 
-- **sqlglot**: its `databricks` dialect makes a tree of it, without falling back to an opaque command.
-- **Spark**: its own reference catalog (`InMemoryTableCatalog`) runs it, or at least its parser accepts it.
-- **fake catalog**: `tests/fakes/unity_catalog` runs it, with a grammar of its own after Databricks' documentation, and
-  refuses what Unity Catalog would refuse. It judges every kind; those that nobody else knows are listed below.
+- **sqlglot**: its `databricks` dialect parses the statement, without falling back to an opaque command.
+- **Spark**: its reference catalog (`InMemoryTableCatalog`) runs the statement, or at least its parser accepts it.
+- **fake catalog**: `tests/fakes/unity_catalog` runs the statement, with a grammar written from Databricks'
+  documentation, and refuses what Unity Catalog would refuse. It checks every kind.
 
 | statement | sqlglot | Spark | fake catalog |
 | --- | --- | --- | --- |
@@ -112,7 +112,7 @@ def statements_page(answers: Mapping[str, str]) -> str:
     ]
     alone = [row.split(" | ")[0].removeprefix("| ") for row in rows if "| no | no |" in row]
     listed = "\n".join(f"- {kind}" for kind in alone) or "None."
-    return f"{_INTRODUCTION}{''.join(rows)}\n## Judged by the fake catalog alone\n\n{listed}\n"
+    return f"{_INTRODUCTION}{''.join(rows)}\n## Checked by the fake catalog alone\n\n{listed}\n"
 
 
 def spark_answers(page: str) -> Mapping[str, str]:

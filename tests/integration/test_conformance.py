@@ -26,7 +26,7 @@ def test_local_delta_conforms(spark: SparkSession, tmp_path: Path) -> None:
     warehouse = tmp_path / "warehouse"
     schema = warehouse / "dev" / "scratch"
     log = StatementLog(time.monotonic)
-    backend = embedded_backend(spark, warehouse, through=log.through)
+    backend = embedded_backend(spark, warehouse, decorate=log.through)
     with pytest.raises(ConfigError, match=r"schema dev\.scratch does not exist"):
         prepare(backend, log, "dev.scratch", "0123abcd")
     schema.mkdir(parents=True)

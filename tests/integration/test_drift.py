@@ -25,7 +25,7 @@ from delta_engine.models import Column, QualifiedName, Table
 from delta_engine.orchestrate.backend import Backend, embedded_backend
 from delta_engine.orchestrate.orchestrator import Orchestrator
 from delta_engine.state.audit_log import SqlAuditLogReader
-from delta_engine.state.table_history import Commit
+from delta_engine.state.table_queries import Commit
 from delta_engine.validation.validator import PlanValidator
 from tests.deployment_builders import deployment_over
 
@@ -239,7 +239,7 @@ def test_a_clean_report_asks_for_no_history(warehouse: Warehouse) -> None:
     asked: list[int] = []
 
     class Counting:
-        def read(self, tables: Sequence[QualifiedName]) -> dict[str, tuple[Commit, ...]]:
+        def read_commits(self, tables: Sequence[QualifiedName]) -> dict[str, tuple[Commit, ...]]:
             asked.append(len(tables))
             return {}
 

@@ -19,7 +19,7 @@ from delta_engine.models import Column, QualifiedName, Table
 from delta_engine.models.types import first_unsupported, parse_data_type, to_data_type
 from delta_engine.orchestrate.backend import Backend, databricks_backend, embedded_backend
 from delta_engine.orchestrate.importing import import_tables
-from delta_engine.sql import sql_data_type
+from delta_engine.sql.text import sql_data_type
 from tests.builders import orders
 from tests.integration.test_worked_example import apply_anyway, engine_over
 from tests.integration.unity_catalog import MiniatureUnityCatalog
@@ -330,7 +330,7 @@ def test_names_of_a_catalog_that_tells_cases_apart_are_read_as_they_are_spelled(
         model = Table("dev", "my-schema", "orders", [Column("id", "int")])
         state = reader.snapshot([model, Table("dev", "upper", "t", [])])
         assert state.missing_schemas == {("dev", "upper")}
-        assert (state.table(model.qualified_name).exists, state.unasked) == (False, ())
+        assert (state.table(model.qualified_name).exists, state.other_tables) == (False, ())
     finally:
         spark.sql("DROP SCHEMA dev.`my-schema` CASCADE")
         spark.sql("DROP SCHEMA dev.Upper CASCADE")

@@ -123,7 +123,7 @@ def test_everything_that_is_stated_is_read(unity_catalog: MiniatureUnityCatalog,
             ),
             "dev.gold": SchemaState(owner="ann"),
         }
-        assert [name.table for name in state.unasked] == ["days"]
+        assert [name.table for name in state.other_tables] == ["days"]
 
 
 def test_what_was_just_made_is_read_directly_while_the_views_lag_behind(

@@ -6,12 +6,10 @@ import json
 import time
 from collections.abc import Mapping, Sequence
 
-from delta_engine.backends.addressing import CatalogAddressing
 from delta_engine.backends.sql_runner import Row
 from delta_engine.models import Table
 from delta_engine.state.states import CatalogState
-from delta_engine.state.unity_catalog.described_details import DescribedDetailsReader
-from delta_engine.state.unity_catalog.listed_details import ListedDetailsReader, TableListing
+from delta_engine.state.unity_catalog.listed_details import TableListing
 from delta_engine.state.unity_catalog_reader import UnityCatalogReader
 from tests.integration.fake_tables_api import FakeTablesApi
 from tests.recorded_catalog import (
@@ -74,9 +72,7 @@ def listing_api() -> FakeTablesApi:
 
 def snapshot(runner: RecordedRunner, listing: TableListing) -> CatalogState:
     """Read all the tables."""
-    described = DescribedDetailsReader(runner, CatalogAddressing())
-    details = ListedDetailsReader(listing, described)
-    reader = UnityCatalogReader(runner, parallelism=PARALLELISM, details=details)
+    reader = UnityCatalogReader(runner, parallelism=PARALLELISM, listing=listing)
     return reader.snapshot([Table("dev", schema, table, ()) for schema in SCHEMAS for table in TABLES])
 
 

@@ -11,7 +11,7 @@ from jsonschema import Draft202012Validator
 
 from delta_engine.errors import StatementError
 from delta_engine.report.doctor_report import doctor_schema
-from delta_engine.state.principals import Holders
+from delta_engine.state.principals import Permissions
 from delta_engine.state.states import SchemaState
 from tests.commandline import CommandLine
 from tests.conftest import ORDERS
@@ -69,7 +69,7 @@ class Project:
 
     def hold(self, *privileges: str, principal: str = USER) -> None:
         """Grant privileges on the catalog, and nothing else."""
-        self.sql.catalog.catalogs = {"dev": Holders(owner=ANN, grants={principal: privileges})}
+        self.sql.catalog.catalogs = {"dev": Permissions(owner=ANN, grants={principal: privileges})}
 
     def configure(self, old: str, new: str) -> None:
         path = self.folder / "conf" / "dev.yml"

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from concurrent.futures import Future
 from pathlib import Path
 
-from delta_engine.backends.sql_runner import asking
+from delta_engine.backends.sql_runner import query_threads
 from delta_engine.config.settings import load_settings
 from delta_engine.deployment.locks.file import FileLock
 from delta_engine.state.catalog_reader import not_a_delta_table
@@ -73,9 +73,9 @@ def test_a_command_names_the_environment_that_is_known() -> None:
 
 
 def test_threads_that_ask_a_platform_know_the_environment() -> None:
-    with in_context(environment="prod"), asking(2) as pool:
+    with in_context(environment="prod"), query_threads(2) as pool:
         asked: Future[str] = pool.submit(lambda: str(not_a_delta_table(ORDERS, "a view")))
-        assert "forgotten with `delta-engine -e prod state rm`" in asked.result()
+        assert "use `delta-engine -e prod state rm`" in asked.result()
 
 
 def test_the_command_line_says_which_environment_is_locked(delta_engine: CommandLine, project: Path) -> None:

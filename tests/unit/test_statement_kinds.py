@@ -1,4 +1,4 @@
-"""docs/statements.md says who judges which statement, and says the truth."""
+"""docs/statements.md lists what checks each kind of statement, and is up to date."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
 """How SQL addresses a table: by its three-part name, or by the folder that holds it.
 
-Nothing else knows the difference. Addresses use the lower-case spelling that Unity Catalog stores, so
-that two spellings of a name cannot become two folders.
+Addresses are in lower case, as Unity Catalog stores names, so that two spellings of a name never become two folders.
 """
 
 from __future__ import annotations
@@ -11,24 +10,25 @@ from pathlib import Path
 from typing import Protocol
 
 from delta_engine.models import QualifiedName
-from delta_engine.sql import quote_ident, sql_create_schema
+from delta_engine.sql.tables import sql_create_schema
+from delta_engine.sql.text import quote_ident
 
 
 class Addressing(Protocol):
-    """The strategy that turns names into SQL."""
+    """Turns names into SQL."""
 
     def table(self, name: QualifiedName) -> str:
         """Return the SQL that addresses a table."""
         ...
 
     def create_schema(self, catalog: str, schema: str, comment: str = "") -> str | None:
-        """Return the statement that creates a schema, or None where it needs none."""
+        """Return the statement that creates a schema; None where schemas need none."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class CatalogAddressing:
-    """Names as the catalog resolves them."""
+    """Three-part names, as the catalog resolves them."""
 
     def table(self, name: QualifiedName) -> str:
         """Return the three parts, each quoted."""
@@ -41,20 +41,16 @@ class CatalogAddressing:
 
 @dataclass(frozen=True, slots=True)
 class PathAddressing:
-    """Tables by path: `dev.silver.orders` is the Delta folder `<warehouse>/dev/silver/orders`.
-
-    Args:
-        warehouse: the root folder, absolute.
-    """
+    """Tables by path: `dev.silver.orders` is the folder `<warehouse>/dev/silver/orders`; `warehouse` is absolute."""
 
     warehouse: Path
 
     def table(self, name: QualifiedName) -> str:
-        """Return the folder in the form that Delta takes for a table's name."""
+        """Return the folder in the form that Delta accepts for a table name."""
         return f"delta.{quote_ident(str(self.folder(name)))}"
 
     def create_schema(self, catalog: str, schema: str, comment: str = "") -> str | None:
-        """Return None: a schema is a folder, and comes into being with its first table."""
+        """Return None: a schema is a folder, created with its first table."""
         return None
 
     def folder(self, name: QualifiedName) -> Path:

@@ -1,62 +1,67 @@
-"""Somebody's wish that a run comes to its end, and how threads that work for the run hear of it while they wait."""
+"""Cooperative cancellation: requests to end a run, also by Ctrl-C and SIGTERM, and waits that end at such a request."""
 
 from __future__ import annotations
 
 import math
+import signal
+import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
+from types import FrameType
 from typing import Final
 
 from delta_engine.errors import StatementError
 
-_HEARING_SECONDS: Final = 0.1
-"""How long a wait may go on after a request. A request wakes nobody by itself: the signal handler that makes it may run
-in a thread that holds the very lock that waking takes."""
+_POLL_SECONDS: Final = 0.1
+"""How often a wait looks for a request. A request cannot wake it: its signal handler may run in a thread that holds the
+lock that waking needs."""
+
+_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)  # Ctrl-C, and what CI and job schedulers send to cancel
 
 
 class Stop:
-    """The wish. `request` is safe in a signal handler: it takes no lock.
+    """A request to end a run. `request` takes no lock, so that signal handlers may call it.
 
     Args:
-        within: that of something larger, whose end is the end of this, too.
-        seconds: after how long it counts as requested; no listener hears of that.
+        within: the stop of a larger unit of work; its end ends this one too.
+        seconds: after how long the end counts as requested; callbacks are not called for it.
     """
 
     def __init__(self, within: Stop | None = None, *, seconds: float = math.inf) -> None:
         self._within = within
         self._deadline = time.monotonic() + seconds
         self._requests = 0
-        self._on_request: Callable[[], object] = _nothing
+        self._callback: Callable[[], object] = _nothing
 
     @property
     def requests(self) -> int:
-        """How often somebody asked for the end."""
+        """How often the end was requested."""
         requests = self._requests + (time.monotonic() >= self._deadline)
         return requests + (self._within.requests if self._within else 0)
 
     def request(self) -> None:
-        """Ask for the end; may be asked again."""
+        """Request the end; may be repeated."""
         self._requests += 1
-        self._on_request()
+        self._callback()
 
     def is_requested(self) -> bool:
-        """Return whether anybody asked for the end."""
+        """Return whether the end was requested."""
         return self.requests > 0
 
     @contextmanager
-    def listened(self, on_request: Callable[[], object]) -> Iterator[None]:
-        """Call something at every request; it has to be safe in a signal handler."""
-        self._on_request = on_request
+    def on_request(self, callback: Callable[[], object]) -> Iterator[None]:
+        """Call something at every request; it must be safe in a signal handler."""
+        self._callback = callback
         try:
             yield
         finally:
-            self._on_request = _nothing
+            self._callback = _nothing
 
     @contextmanager
-    def at_errors(self) -> Iterator[None]:
-        """Ask for the end when an error comes by: other threads have nobody left to work for."""
+    def requested_at_errors(self) -> Iterator[None]:
+        """Request the end at an error: the result of other threads is no longer needed."""
         is_over = False
         try:
             yield
@@ -66,48 +71,48 @@ class Stop:
                 self.request()
 
     @contextmanager
-    def heeded(self) -> Iterator[None]:
-        """Make this the stop that waits inside, in this thread, end at: see `current_stop`."""
+    def as_current(self) -> Iterator[None]:
+        """Make this the stop of this thread, inside the context; see `current_stop`."""
         token = _CURRENT.set(self)
         try:
             yield
         finally:
             _CURRENT.reset(token)
 
-    def heed(self) -> None:
-        """Make this the stop that all waits of this thread end at."""
+    def make_current(self) -> None:
+        """Make this the stop of this thread for good."""
         _CURRENT.set(self)
 
     def check(self, sql: str = "") -> None:
-        """Refuse another statement once the run is to end.
+        """Refuse another statement after a request.
 
         Raises:
-            StoppedError: it is.
+            StoppedError: the end was requested.
         """
         if self.is_requested():
             raise StoppedError(sql)
 
     def wait(self, seconds: float) -> None:
-        """Wait, or return early because somebody asked for the end."""
+        """Wait, at most until the end is requested."""
         until = time.monotonic() + seconds
         while not self.is_requested() and (left := until - time.monotonic()) > 0:
-            time.sleep(min(left, _HEARING_SECONDS))
+            time.sleep(min(left, _POLL_SECONDS))
 
 
 class StoppedError(StatementError):
-    """A statement was not run because the run is to end."""
+    """A statement was not run because the run is ending."""
 
     def __init__(self, sql: str) -> None:
         super().__init__("the run was stopped before it", sql=sql, error_class=None)
 
 
 def current_stop() -> Stop:
-    """Return the stop of what this thread works for; a fresh one, if it works for nothing in particular."""
+    """Return the stop of what this thread works for; a fresh one if there is none."""
     return _CURRENT.get(None) or Stop()
 
 
 def pause(seconds: float) -> None:
-    """Wait. What this thread works for may come to its end meanwhile: then return early, and wait the next time."""
+    """Wait, at most until the current stop is requested. Once it is, wait the whole time."""
     stop = current_stop()
     if stop.is_requested():
         time.sleep(seconds)
@@ -115,8 +120,58 @@ def pause(seconds: float) -> None:
         stop.wait(seconds)
 
 
+@contextmanager
+def stopped_by_signals(stop: Stop) -> Iterator[None]:
+    """Make Ctrl-C and SIGTERM requests to stop. Only the main thread receives signals."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def request(_number: int, _frame: FrameType | None) -> None:
+        stop.request()
+
+    with ExitStack() as handlers:
+        for number in _SIGNALS:
+            handlers.enter_context(_handled(number, request))
+        yield
+
+
+@contextmanager
+def terminated_as_interrupted() -> Iterator[None]:
+    """Make SIGTERM raise KeyboardInterrupt, as Ctrl-C does, so that locks are released."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    with _handled(signal.SIGTERM, signal.default_int_handler):
+        yield
+
+
+@contextmanager
+def deferred_signals() -> Iterator[None]:
+    """Finish what runs inside before Ctrl-C or SIGTERM takes effect.
+
+    Raises:
+        KeyboardInterrupt: one of them came.
+    """
+    stop = Stop()
+    with stopped_by_signals(stop):
+        yield
+    if stop.requests:
+        raise KeyboardInterrupt
+
+
+@contextmanager
+def _handled(number: signal.Signals, handler: Callable[[int, FrameType | None], object]) -> Iterator[None]:
+    earlier = signal.signal(number, handler)
+    try:
+        yield
+    finally:
+        # None stands for a handler that Python did not set and cannot restore
+        signal.signal(number, signal.SIG_DFL if earlier is None else earlier)
+
+
 _CURRENT: ContextVar[Stop] = ContextVar("stop")
 
 
 def _nothing() -> None:
-    """Do nothing: nobody listens."""
+    """Do nothing."""

@@ -10,7 +10,7 @@ from types import MappingProxyType
 
 
 class PrimaryKeySupport(Enum):
-    """Where a primary key lives."""
+    """Where a primary key is stored."""
 
     CONSTRAINT = "a constraint of the catalog (informational, as Unity Catalog has it)"
     TABLE_PROPERTY = "a table property, where the platform refuses key constraints on Delta"
@@ -38,7 +38,7 @@ class RenameTarget(Enum):
 
 
 class InlineClustering(Enum):
-    """Where CREATE TABLE may say CLUSTER BY."""
+    """Where CREATE TABLE accepts CLUSTER BY."""
 
     ANYWHERE = "anywhere"
     AFTER_PLAIN_TEXT = (
@@ -48,7 +48,7 @@ class InlineClustering(Enum):
 
 @unique
 class Feature(Enum):
-    """What can be declared about a table or a schema; the values are what people call it."""
+    """What can be declared about a table or a schema; the values are for messages."""
 
     COLUMNS = "columns"
     TYPE_WIDENING = "type widening"
@@ -82,18 +82,12 @@ class Feature(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Capabilities:
-    """The answers of one platform.
+    """What one platform can do.
 
     Args:
-        name: the platform, as people call it.
-        primary_keys: where primary and foreign keys live.
-        tightening: how an existing column becomes NOT NULL.
-        inline_clustering: where CREATE TABLE may say CLUSTER BY.
-        columns_per_statement: how many columns one ALTER COLUMN changes.
-        rename_target: how ALTER TABLE … RENAME TO spells the desired name.
-        refused: what it cannot do, and why.
-        refused_in: what single catalogs cannot do, and why, by the catalog's name.
-        equivalents: what it does in a way of its own, and how.
+        refused: the features that it lacks, and why.
+        refused_in: the features that single catalogs lack, and why, by the catalog's name.
+        equivalents: the features that it provides in another way, and how.
     """
 
     name: str
@@ -107,7 +101,7 @@ class Capabilities:
     equivalents: Mapping[Feature, str] = field(default_factory=dict)
 
     def refusal(self, feature: Feature, catalog: str) -> str | None:
-        """Return why a feature cannot be had in a catalog; None where it can."""
+        """Return why a catalog lacks a feature; None if it has it."""
         return self.refused.get(feature) or self.refused_in.get(catalog.lower(), {}).get(feature)
 
 
@@ -119,7 +113,7 @@ DATABRICKS = Capabilities(
     tightening=TighteningSupport.SET_NOT_NULL,
     inline_clustering=InlineClustering.ANYWHERE,
 )
-"""Databricks SQL, which has everything and is always current."""
+"""Databricks SQL: it has every feature and is always current."""
 
 DATABRICKS_SPARK = replace(
     DATABRICKS,
@@ -137,7 +131,7 @@ DATABRICKS_SPARK = replace(
 
 @unique
 class RuntimeFeature(Enum):
-    """What Databricks Runtime has had since some version only."""
+    """Features that Databricks Runtime has since a certain version."""
 
     SEVERAL_COLUMNS = "several columns in one ALTER COLUMN"
 
@@ -155,8 +149,8 @@ def on_runtime(version: str) -> Capabilities:
     """Return what Databricks can do through Spark on a runtime.
 
     Args:
-        version: as the platform says it: `15.4`, `17.3.x-scala2.13`, `client.4.9` on serverless compute; empty
-            where it is unknown, for which the statements are those that every runtime knows.
+        version: as the platform reports it: `15.4`, `17.3.x-scala2.13`, `client.4.9` on serverless compute. Empty for
+            an unknown version: then only statements that every runtime accepts are used.
     """
     if has_on_runtime(RuntimeFeature.SEVERAL_COLUMNS, version):
         return DATABRICKS_SPARK
@@ -164,7 +158,7 @@ def on_runtime(version: str) -> Capabilities:
 
 
 def has_on_runtime(feature: RuntimeFeature, version: str) -> bool:
-    """Whether a runtime has a feature; the version is the one of `on_runtime`."""
+    """Whether a runtime has a feature; `version` as in `on_runtime`."""
     if version.startswith(_SERVERLESS):
         return True
     found = _VERSION.match(version)
@@ -211,7 +205,7 @@ OPEN_SOURCE = Capabilities(
 OPEN_SOURCE_CATALOG = replace(
     OPEN_SOURCE, name="oss with names: catalog", refused=MappingProxyType(_REFUSED_BY_OPEN_SOURCE)
 )
-"""Spark with Delta, names as a catalog of Spark resolves them; what a catalog cannot do shows in its class."""
+"""Spark with Delta, tables by name; the class of a catalog tells what it lacks."""
 
 REFUSED_BY_CLASS: Mapping[str, Mapping[Feature, str]] = MappingProxyType(
     {
@@ -223,7 +217,7 @@ REFUSED_BY_CLASS: Mapping[str, Mapping[Feature, str]] = MappingProxyType(
         )
     }
 )
-"""What implementations of a Spark catalog refuse, whatever the table.
+"""What implementations of a Spark catalog refuse for every table.
 
 Unity Catalog's connector 0.6 throws UnsupportedOperationException for both: `alterTable` and `renameTable` in
 connectors/spark of unitycatalog/unitycatalog.
@@ -234,7 +228,7 @@ def in_catalogs(classes: Mapping[str, str]) -> Capabilities:
     """Return what Spark can do with its catalogs.
 
     Args:
-        classes: the classes of catalogs, by the catalogs' names; others refuse nothing that is known ahead.
+        classes: the implementations of catalogs, by the catalogs' names.
     """
     refused = {
         name.lower(): REFUSED_BY_CLASS[implementation]

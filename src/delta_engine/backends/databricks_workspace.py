@@ -1,4 +1,4 @@
-"""Opens a Databricks workspace, as databricks-sdk's unified authentication finds it; the SDK is imported late."""
+"""Opens a Databricks workspace with databricks-sdk's unified authentication; imports the SDK late."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ if TYPE_CHECKING:
 
 _ANSWER_SECONDS: Final = 60
 _CONNECTIONS: Final = 64
-"""As many as `apply.parallelism` may ask for: the SDK's own twenty would make the others wait."""
+"""The largest `apply.parallelism`; the SDK's default of 20 would make threads wait."""
 
 
 def open_workspace(profile: str | None, *, retry_seconds: int) -> WorkspaceClient:
     """Return a client of the workspace.
 
-    Newer SDKs ask the host about itself first, which must not take the patience that is meant for its answers: an
-    address at which there is nobody would keep people waiting.
+    Newer SDKs first ask the host for its metadata. That request has a short timeout of its own, so that an
+    unreachable host fails at once.
 
     Args:
-        profile: the login of this name in `~/.databrickscfg`; None for whatever the SDK finds.
-        retry_seconds: for how long a call is made again that failed.
+        profile: a login in `~/.databrickscfg`; None for the SDK's default.
+        retry_seconds: how long the SDK retries a failed call.
 
     Raises:
         ImportError: databricks-sdk is not installed.

@@ -1,7 +1,7 @@
-"""Fetches jars once, through the Ivy that pyspark carries, and keeps them in the user's cache.
+"""Fetches jars once, with the Ivy that pyspark ships, into the user's cache.
 
-Letting every session resolve them costs seconds each time. Run as a module to fetch Delta's ahead:
-`python -m delta_engine.backends.local_jars`.
+Resolving them in every session would cost seconds each time. Run as a module to fetch Delta's jars ahead: `python -m
+delta_engine.backends.local_jars`.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ class SessionJars:
     """The jars of a session.
 
     Args:
-        paths: what `spark.jars` holds: the user's first, so that they win on the driver's class path.
-        replaced: which of Delta's own jars the user's take the place of, for people.
+        paths: the value of `spark.jars`: the user's first, so that they win on the driver's class path.
+        replaced: messages about Delta's jars that the user's replace.
     """
 
     paths: tuple[str, ...]
@@ -41,10 +41,10 @@ class SessionJars:
 
 
 def session_jars(own: Iterable[Path], settings: Mapping[str, str]) -> SessionJars:
-    """Return the jars of a session; two versions of one artifact are never among them.
+    """Return the jars of a session, never two versions of one artifact.
 
     Args:
-        own: those that Delta needs.
+        own: the jars that Delta needs.
         settings: the user's Spark settings, with jars in `spark.jars` and `spark.jars.packages`.
     """
     theirs = _listed(settings.get("spark.jars", ""))
@@ -66,7 +66,7 @@ def _listed(text: str) -> list[str]:
 
 
 def _is_of_same_artifact(theirs: str, own: str) -> bool:
-    """Whether two files hold one artifact; Ivy's cache puts the group before its name: `group_artifact-1.0.jar`."""
+    """Whether two files hold one artifact; Ivy's cache prefixes the group: `group_artifact-1.0.jar`."""
     one, other = _JAR.fullmatch(theirs), _JAR.fullmatch(own)
     if one is None or other is None:
         return False
@@ -74,10 +74,10 @@ def _is_of_same_artifact(theirs: str, own: str) -> bool:
 
 
 def _brings(package: str, own: str) -> bool:
-    """Whether a package, `group:artifact:version`, is a jar of ours, or depends on its own version of it.
+    """Whether a package, `group:artifact:version`, is one of Delta's jars or depends on its own version of it.
 
-    Spark puts packages behind `spark.jars`, so that a jar of ours would win over what they depend on. Unity
-    Catalog's connector depends on the client and the file system of its own version.
+    Spark puts packages behind `spark.jars`, so Delta's jar would win over a package's dependency. Unity Catalog's
+    connector depends on its own version of the client and the file system.
     """
     group, artifact = (*package.split(":"), "")[:2]
     found = _JAR.fullmatch(own)
@@ -86,7 +86,7 @@ def _brings(package: str, own: str) -> bool:
 
 
 def delta_jars() -> list[Path]:
-    """Return the jars that a local Spark session needs for Delta, fetched if they are not there yet.
+    """Return the jars that a local Spark session needs for Delta, fetched if missing.
 
     Raises:
         MissingDependencyError: pyspark, delta-spark or Java is missing, or the jars cannot be fetched.
@@ -98,11 +98,11 @@ def delta_jars() -> list[Path]:
 
 
 def cached_jars(name: str, what: Sequence[str]) -> list[Path]:
-    """Return jars from the cache, after fetching them from Maven Central if they are not there yet.
+    """Return jars from the cache, fetched from Maven Central if missing.
 
     Args:
         name: the folder in the cache.
-        what: what to retrieve, in the words of Ivy's command line.
+        what: what to retrieve, as arguments of Ivy.
 
     Raises:
         MissingDependencyError: they could not be fetched.
@@ -115,7 +115,7 @@ def cached_jars(name: str, what: Sequence[str]) -> list[Path]:
 
 
 def java() -> str:
-    """Return the java that Spark will start.
+    """Return the java program that Spark will start.
 
     Raises:
         MissingDependencyError: there is none, or none where JAVA_HOME says.
@@ -136,7 +136,7 @@ def java() -> str:
 
 
 def _retrieve(what: Sequence[str], folder: Path) -> None:
-    """Fill the folder, whole or not at all: a killed download leaves nothing that looks finished."""
+    """Fill the folder completely or not at all, even if the process is killed."""
     folder.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=folder.parent) as scratch:
         jars = Path(scratch, "jars")
@@ -149,7 +149,7 @@ def _retrieve(what: Sequence[str], folder: Path) -> None:
             raise MissingDependencyError(f"jars could not be fetched from Maven Central:\n{last}")
         try:
             jars.rename(folder)
-        except OSError:  # another process was faster, and its folder is as good
+        except OSError:  # another process was faster; its folder is equivalent
             if not folder.is_dir():
                 raise
 

@@ -1,4 +1,4 @@
-"""How long to wait for what may pass in a while (`error_conditions.transience`), and how often to try."""
+"""Backoff for refusals that may pass (`error_conditions.transience`): how long to wait, and when to give up."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ _LONGEST_DELAY_SECONDS: Final = 30.0
 
 PATIENCE_SECONDS: Final[Mapping[Transience, float]] = {
     Transience.THROTTLED: 1200.0,
-    Transience.UNAVAILABLE: 1200.0,  # so answers a cluster that starts, too
-    Transience.CONFLICT: 120.0,  # whoever gets ahead for so long does not stop
+    Transience.UNAVAILABLE: 1200.0,  # also the answer of a cluster that is starting
+    Transience.CONFLICT: 120.0,  # a longer series of conflicts will not end
 }
-"""For how many seconds of waiting a statement is tried again, by what is in its way."""
+"""How many seconds a statement is retried, by the reason of its refusal."""
 
 _RUNNER_PATIENCE_SECONDS: Final = 300.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Backoff:
-    """Waits that grow: a second, two, four, up to half a minute; drawn from the upper half, so that many part ways.
+    """Exponential backoff: 1, 2, 4 … up to 30 seconds, of which a random half is kept, so that clients spread out.
 
     Args:
         draw: returns a number from 0 to 1.
@@ -38,12 +38,11 @@ class Backoff:
     draw: Callable[[], float] = random.random
 
     def delay(self, reason: Transience, retries: int, waited: float) -> float | None:
-        """Return how many seconds to wait before the next attempt; None if there shall be none.
+        """Return the seconds to wait before the next attempt; None to give up.
 
         Args:
-            reason: what is in the way.
-            retries: how many attempts there were after the first.
-            waited: for how many seconds in all.
+            retries: the number of attempts after the first.
+            waited: the seconds waited so far.
         """
         seconds = min(2.0 ** min(retries, 10), _LONGEST_DELAY_SECONDS) * (1 + self.draw()) / 2
         return seconds if waited + seconds <= PATIENCE_SECONDS[reason] else None
@@ -56,19 +55,18 @@ def past_throttling(
     pause: Callable[[float], None] = pause,
     clock: Callable[[], float] = time.monotonic,
 ) -> Answer:
-    """Return the answer of a statement, which is sent again while it is turned away for too many requests.
+    """Return the answer of a statement, which is retried while the platform throttles it.
 
-    Such a statement was not looked at, so that questions and changes are safe to send again alike.
+    The platform did not look at a throttled statement, so retrying a query or a change is equally safe.
 
     Args:
-        ask: sends it.
-        sql: the statement.
-        pause: waits for so many seconds, or less if what the thread works for is to end.
-        clock: tells seconds that only grow.
+        ask: sends the statement.
+        pause: waits for some seconds, or less if the current stop is requested.
+        clock: a monotonic clock.
 
     Raises:
-        StoppedError: what the thread works for is to end, and the statement did not run.
-        StatementError: it did not succeed.
+        StoppedError: the current stop is requested, and the statement did not run.
+        StatementError: the statement failed.
     """
     start, paused, backoff = clock(), 0.0, Backoff()
     for retries in count():

@@ -1,4 +1,4 @@
-"""Opens Spark sessions. pyspark is imported here, late, and nowhere at the top of a module."""
+"""Opens Spark sessions. pyspark is imported late, inside functions."""
 
 from __future__ import annotations
 
@@ -10,11 +10,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from delta_engine.backends.cancellation import deferred_signals
 from delta_engine.backends.local_jars import delta_jars, java, session_jars
-from delta_engine.backends.signals import heard_afterwards
 from delta_engine.backends.sql_runner import SqlRunner
 from delta_engine.config.variables import from_environment, is_secret
 from delta_engine.errors import MissingDependencyError, SparkStartError, StatementError
+from delta_engine.sql.queries import sql_current_version
 
 if TYPE_CHECKING:
     from pyspark import SparkConf
@@ -22,8 +23,8 @@ if TYPE_CHECKING:
 
 _NEVER_MATCHES = "(?!)"
 
-# Statements about metadata are over before the second compiler or a parallel collector pays: without them, a
-# session of twenty statements takes about a third of the processor time.
+# Metadata statements end before the second compiler or a parallel collector pays off: without these, a session of
+# twenty statements takes about a third of the processor time.
 _SHORT_LIVED_JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 
 _RUNTIME_VARIABLE = "DATABRICKS_RUNTIME_VERSION"
@@ -33,15 +34,15 @@ _LOG_VARIABLE = "DELTA_ENGINE_SPARK_LOG"
 _LOCAL_SETTINGS = {
     "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
     "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
-    # Metadata is small: one partition and no web interface turn a statement of seconds into 0.1 s.
+    # Metadata is small: with one partition and no web interface a statement takes 0.1 s instead of seconds.
     "spark.databricks.delta.snapshotPartitions": "1",
     "spark.sql.shuffle.partitions": "1",
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     # A comment that holds ${x} is text.
     "spark.sql.variable.substitute": "false",
-    # SHOW TBLPROPERTIES must show values, not asterisks: keys of a table called `tokens` are recorded in
-    # properties of such names. Models cannot name properties that hold secrets.
+    # SHOW TBLPROPERTIES must show values, not asterisks: the keys of a table `tokens` are stored in properties whose
+    # names look like secrets. Models cannot declare properties that hold secrets.
     "spark.sql.redaction.options.regex": _NEVER_MATCHES,
     "spark.redaction.regex": _NEVER_MATCHES,
     "spark.driver.host": "127.0.0.1",
@@ -52,12 +53,12 @@ _LOCAL_SETTINGS = {
 def open_local_session(
     settings: Mapping[str, str], *, scratch: Path, notify: Callable[[str], None] = lambda _note: None
 ) -> SparkSession:
-    """Start a local Spark session with Delta, about 6 s.
+    """Start a local Spark session with Delta; takes about 6 s.
 
     Args:
-        settings: Spark settings on top of the engine's own, such as a catalog of the user's.
-        scratch: a folder for what Spark insists on writing (its own warehouse, Derby's files).
-        notify: is told which jars of the user's take the place of Delta's.
+        settings: Spark settings on top of the engine's own, such as a catalog.
+        scratch: a folder for files that Spark writes (its own warehouse, Derby's files).
+        notify: receives a message for each of Delta's jars that the user's jars replace.
 
     Raises:
         ConfigError: a setting names a variable that is not in the environment.
@@ -84,7 +85,7 @@ def open_local_session(
         "spark.jars": ",".join(jars.paths),
     }
     conf = SparkConf().setMaster("local[*]").setAppName("delta-engine").setAll(list(wanted.items()))
-    # Another Spark's SPARK_HOME would be started instead of the one that the jars were fetched for.
+    # With another SPARK_HOME, a Spark would start for which the jars were not fetched.
     os.environ["SPARK_HOME"] = str(Path(pyspark.__file__).parent)
     try:
         with _quiet_launch():
@@ -93,29 +94,29 @@ def open_local_session(
         raise SparkStartError(
             f"Spark could not be started with {program}: {error} Set {_LOG_VARIABLE}=1 to see what Java says."
         ) from error
-    for key, secret in secrets.items():  # Java's command line can be read by every user of the machine
+    for key, secret in secrets.items():  # every user of the machine can read Java's command line
         session.conf.set(key, secret)
     return session
 
 
 def _started(conf: SparkConf) -> SparkSession:
-    """Start Spark whole before Ctrl-C or SIGTERM is heard.
+    """Start Spark completely before Ctrl-C or SIGTERM takes effect.
 
-    pyspark, interrupted between starting Java and hearing from it, leaves a Java behind that never ends; and
-    its own handler of Ctrl-C, which is there as soon as there is a context, breaks what the main thread asks
-    of Java. That handler, which cancels queries, is in force again afterwards.
+    If interrupted between starting Java and hearing from it, pyspark leaves a Java process that never ends. pyspark's
+    own Ctrl-C handler, installed with the first context, breaks calls of the main thread to Java. That handler, which
+    cancels queries, is restored afterwards.
     """
     from pyspark import SparkContext
     from pyspark.sql import SparkSession
 
-    with heard_afterwards():
+    with deferred_signals():
         ours = signal.getsignal(signal.SIGINT)
         SparkContext.getOrCreate(conf)
         theirs = signal.getsignal(signal.SIGINT)
-    with heard_afterwards():
+    with deferred_signals():
         session = SparkSession.builder.config(conf=conf).getOrCreate()
         session.sparkContext.setLogLevel("ERROR")
-    if theirs is not ours:  # a context that was there already had its handler before
+    if theirs is not ours:  # an existing context had installed its handler before
         signal.signal(signal.SIGINT, theirs)
     return session
 
@@ -145,23 +146,23 @@ def open_databricks_session() -> SparkSession:
 
 
 def databricks_runtime(runner: SqlRunner) -> str:
-    """Return the runtime's version; empty where the platform does not say it.
+    """Return the version of Databricks Runtime; empty where the platform does not report it.
 
-    Jobs and notebooks have it in their environment: `15.4` on clusters, `client.4.9` on serverless compute. From
-    outside, with databricks-connect, it takes a statement (Databricks' SQL reference, "current_version function").
+    Jobs and notebooks have it in their environment: `15.4` on clusters, `client.4.9` on serverless compute. With
+    databricks-connect it takes a statement.
     """
     known = os.environ.get(_RUNTIME_VARIABLE)
     if known:
         return known
     try:
-        (row,) = runner.run("SELECT current_version().dbr_version AS version")
+        (row,) = runner.run(sql_current_version("dbr_version"))
     except StatementError:
         return ""
     return str(row["version"] or "")
 
 
 def workspace_host(spark: SparkSession) -> str:
-    """Return the URL of a session's workspace; empty where neither the session nor the environment says it."""
+    """Return the URL of a session's workspace; empty where neither the session nor the environment has it."""
     from pyspark.errors import PySparkException
 
     try:
@@ -174,10 +175,10 @@ def workspace_host(spark: SparkSession) -> str:
 
 @contextmanager
 def _quiet_launch() -> Iterator[None]:
-    """Keep the JVM's chatter at launch (log4j's greeting, native-library warnings) off the terminal.
+    """Keep what the JVM prints at launch (log4j's greeting, native-library warnings) off the terminal.
 
-    The JVM inherits file descriptor 2 when it starts; it is pointed at the null device for that moment
-    unless the user asks to see it with DELTA_ENGINE_SPARK_LOG=1.
+    The JVM inherits file descriptor 2 when it starts, so the descriptor points at the null device meanwhile.
+    DELTA_ENGINE_SPARK_LOG=1 shows the output.
     """
     if os.environ.get(_LOG_VARIABLE):
         yield

@@ -1,4 +1,4 @@
-"""Runs SQL through a Spark session: classic, Databricks or Spark Connect. SQL only, nothing of the JVM."""
+"""Runs SQL in a Spark session: classic, Databricks or Spark Connect. SQL only, no JVM access."""
 
 from __future__ import annotations
 
@@ -24,40 +24,39 @@ if TYPE_CHECKING:
 _CALL_STATUS: Final = re.compile(
     r"\bstatus = StatusCode\.(\w+)(?:\s+details = \"(.*?)\"\s*(?:debug_error|>|$))?", re.DOTALL
 )
-"""How gRPC words the failure of a call."""
+"""The message of a failed gRPC call."""
 
 _LOST: Final = frozenset({"UNAVAILABLE", "DEADLINE_EXCEEDED", "CANCELLED"})
-"""Statuses of calls whose answer was lost: what they asked for may have been done."""
+"""Statuses of calls whose answer was lost: the statement may have run."""
 
 _THROTTLED: Final = "RESOURCE_EXHAUSTED"
 _REFUSED: Final = frozenset({"PERMISSION_DENIED", "UNAUTHENTICATED", _THROTTLED})
-"""Statuses of calls that were turned away, which read as conditions."""
+"""Statuses of refused calls, which count as conditions."""
 
 _LOST_ANSWERS: Final = frozenset({"RETRIES_EXCEEDED", "RESPONSE_ALREADY_RECEIVED"})
-"""Conditions that the client of Spark Connect itself raises for answers that were lost: it gave up (before Spark 4.1),
-or the server forgot an operation that it had begun to answer (pyspark/sql/connect/client/reattach.py)."""
+"""Conditions that the client of Spark Connect raises for lost answers: it gave up (before Spark 4.1), or the server
+forgot an operation that it had begun to answer (pyspark/sql/connect/client/reattach.py)."""
 
 _BARE_WORD: Final = re.compile(r"[A-Z][A-Z0-9_]*: ")
-"""What begins conditions and words of the network alike, such as `PROTOCOL_ERROR: …`."""
+"""The start of conditions and of network messages alike, such as `PROTOCOL_ERROR: …`."""
 
 MESSAGE_TOO_LARGE: Final = "MESSAGE_TOO_LARGE"
 _TOO_LARGE: Final = re.compile(
     r"\bmessage larger than max\b|\bgRPC message exceeds maximum size\b", re.IGNORECASE
 )
-"""How gRPC words its limits for messages, with the status of throttling: "Received" and "Sent message larger than max"
-in Python (github.com/grpc/grpc/issues/35805), "gRPC message exceeds maximum size" on the server
-(github.com/grpc/grpc/issues/23388). The client, the server and proxies all have such limits, for both directions."""
+"""gRPC's messages about its size limits, which arrive with the status of throttling: "Sent message larger than max" in
+Python (github.com/grpc/grpc/issues/35805), "gRPC message exceeds maximum size" on the server
+(github.com/grpc/grpc/issues/23388). Client, server and proxies have such limits for both directions."""
 
 _CONTEXT_LOGGERS: Final = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
 _IS_RUNNING: ContextVar[bool] = ContextVar("is_running", default=False)
 
 
 class SparkSqlRunner:
-    """Runs statements in a session.
+    """Runs statements in a session, which several threads may use.
 
     Args:
-        spark: the session; several threads may use it.
-        pause: waits for so many seconds, or less if what the thread works for is to end.
+        pause: waits for some seconds, or less if the current stop is requested.
     """
 
     def __init__(self, spark: SparkSession, *, pause: Callable[[float], None] = pause) -> None:
@@ -70,10 +69,10 @@ class SparkSqlRunner:
         return past_throttling(lambda: self._run(sql), sql, pause=self._pause)
 
     def schema(self, address: str) -> StructType:
-        """Return the schema of what an address leads to, without running anything.
+        """Return the schema of the table at an address, without running a statement.
 
         Raises:
-            StatementError: there is nothing, or it cannot be read.
+            StatementError: there is none, or it cannot be read.
         """
         with _statement_errors(f"SELECT * FROM {address}"):
             return self._spark.table(address).schema
@@ -85,7 +84,7 @@ class SparkSqlRunner:
 
 @contextmanager
 def _statement_errors(sql: str) -> Iterator[None]:
-    """Turn what Spark raises into the error of the statement: a refusal, or the loss of its answer."""
+    """Convert exceptions of Spark to the error of the statement: a refusal, or a lost answer."""
     from pyspark.errors import PySparkException
 
     token = _IS_RUNNING.set(True)
@@ -104,7 +103,7 @@ def _statement_errors(sql: str) -> Iterator[None]:
 
 
 def _java_errors() -> tuple[type[Exception], ...]:
-    """Return what Java exceptions come as for which pyspark has no class; nothing where there is no JVM."""
+    """Return the exceptions that stand for Java exceptions without a pyspark class; none without a JVM."""
     try:
         from py4j.protocol import Py4JError
     except ImportError:
@@ -113,7 +112,7 @@ def _java_errors() -> tuple[type[Exception], ...]:
 
 
 def _grpc_errors() -> tuple[type[Exception], ...]:
-    """Return what the channel of Spark Connect raises; nothing where it is not installed."""
+    """Return the exceptions of the Spark Connect channel; none where gRPC is not installed."""
     try:
         from grpc import RpcError
     except ImportError:
@@ -122,10 +121,10 @@ def _grpc_errors() -> tuple[type[Exception], ...]:
 
 
 def _spark_error(error: PySparkException, sql: str) -> StatementError:
-    """Return the error of a statement that pyspark has a class for.
+    """Return the error of a statement from an exception with a pyspark class.
 
-    Exceptions of the server come with data. Spark Connect turns the failure of a call into an exception as well, whose
-    status tells; before Spark 4 the status stands in the words alone (pyspark/sql/connect/client/core.py,
+    Exceptions of the server carry data. Spark Connect also converts a failed call to an exception, with the call's
+    status as data; before Spark 4 the status stands in the message alone (pyspark/sql/connect/client/core.py,
     `_handle_rpc_error`).
     """
     text = str(error) or getattr(error, "_stackTrace", "")
@@ -148,7 +147,7 @@ def _spark_error(error: PySparkException, sql: str) -> StatementError:
 
 
 def _call_error(text: str, sql: str) -> StatementError:
-    """Return the error of a statement whose call failed, from the words of gRPC."""
+    """Return the error of a statement whose call failed, from gRPC's message."""
     found = _CALL_STATUS.search(text)
     status, words = (found[1], found[2] or found[1]) if found else ("UNKNOWN", text)
     if status == _THROTTLED and (too_large := _too_large_error(words, sql)):
@@ -161,9 +160,9 @@ def _call_error(text: str, sql: str) -> StatementError:
 
 
 def _too_large_error(words: str, sql: str) -> StatementError | None:
-    """Return the error of a statement whose answer or request is over gRPC's limit; None if the words tell of none.
+    """Return the error of a request or answer over gRPC's size limit; None for other messages.
 
-    An answer that is too large is that of a statement that ran, and which of the two it was is not always told.
+    If the answer is too large, the statement ran. The message does not always say which of the two it was.
     """
     if not _TOO_LARGE.search(words):
         return None
@@ -177,10 +176,10 @@ def _too_large_error(words: str, sql: str) -> StatementError | None:
 
 
 def _java_error(error: Exception, sql: str) -> StatementError:
-    """Return the error of a statement whose Java exception has no class in pyspark.
+    """Return the error of a statement from a Java exception without a pyspark class.
 
-    py4j raises its base type for a broken connection to Java as well, with neither an exception of Java nor a trace of
-    its gateway (py4j/protocol.py, `get_return_value`).
+    py4j raises its base type also for a broken connection to Java, without a Java exception and without a gateway
+    trace (py4j/protocol.py, `get_return_value`).
     """
     exception = getattr(error, "java_exception", None)
     try:
@@ -189,12 +188,12 @@ def _java_error(error: Exception, sql: str) -> StatementError:
         text = str(error.args[0])
     if exception is None and "Trace:" not in text:
         return _lost_answer(text, sql)
-    condition, state = (_told(exception, name) for name in ("getErrorClass", "getSqlState"))
+    condition, state = (_java_value(exception, name) for name in ("getErrorClass", "getSqlState"))
     return statement_error(text, sql=sql, condition=condition, sql_state=state)
 
 
-def _told(exception: object, method: str) -> str | None:
-    """Return what a Java exception tells of itself, such as Delta's condition for conflicting commits."""
+def _java_value(exception: object, method: str) -> str | None:
+    """Return the result of a Java exception's method, such as Delta's condition; None if it has none."""
     if exception is None:
         return None
     try:
@@ -210,19 +209,19 @@ def _lost_answer(reason: str, sql: str) -> StatementError:
 
 @cache
 def _filter_query_contexts() -> None:
-    """Let pyspark print no exception of a statement that this module runs: the engine tells of each refusal itself.
+    """Keep pyspark from printing exceptions of statements that this module runs; the engine reports them.
 
-    pyspark 4 prints every exception that points into the SQL, as JSON with its stack, and so one for each table that is
-    looked for and made where it is missing (pyspark/errors/exceptions/base.py, `_log_exception`). Once for the process,
-    because asking for such a logger changes the class of all loggers for a moment.
+    pyspark 4 prints every exception that points into the SQL as JSON with its stack, also for each table that is
+    looked up and missing (pyspark/errors/exceptions/base.py, `_log_exception`). Installed once per process, because
+    requesting such a logger changes the class of all loggers for a moment.
     """
     try:
         from pyspark.logger import PySparkLogger
     except ImportError:  # before Spark 4
         return
     for name in _CONTEXT_LOGGERS:
-        PySparkLogger.getLogger(name).addFilter(_is_of_others)
+        PySparkLogger.getLogger(name).addFilter(_is_of_other_code)
 
 
-def _is_of_others(_record: LogRecord) -> bool:
+def _is_of_other_code(_record: LogRecord) -> bool:
     return not _IS_RUNNING.get()

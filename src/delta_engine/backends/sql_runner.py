@@ -1,12 +1,12 @@
-"""The port through which every statement reaches a platform, and threads that ask it many things at once."""
+"""The port that every statement goes through, and threads that run many queries at once."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from datetime import datetime, timezone
-from typing import Protocol, TypeAlias
+from typing import Protocol, TypeAlias, TypeVar
 
 from delta_engine.backends.cancellation import Stop, current_stop
 from delta_engine.telemetry.context import current_context, learn
@@ -14,15 +14,15 @@ from delta_engine.telemetry.context import current_context, learn
 Row: TypeAlias = Mapping[str, object]
 """One row of a result, by column name."""
 
+Item = TypeVar("Item")
+Answer = TypeVar("Answer")
+
 
 class SqlRunner(Protocol):
     """Runs one SQL statement at a time; safe to call from several threads."""
 
     def run(self, sql: str) -> Sequence[Row]:
-        """Run one statement.
-
-        Returns:
-            The rows, empty for statements that return none.
+        """Run one statement and return its rows; empty for statements that return none.
 
         Raises:
             StatementError: the platform refused it.
@@ -31,24 +31,21 @@ class SqlRunner(Protocol):
 
 
 @contextmanager
-def asking(parallelism: int) -> Iterator[ThreadPoolExecutor]:
-    """Open threads that ask a runner many things.
+def query_threads(parallelism: int) -> Iterator[ThreadPoolExecutor]:
+    """Open threads that run queries.
 
-    After an error, and after Ctrl-C, which only the main thread hears, nothing more is asked, and what is under way is
-    given up, so that nobody waits for it.
-
-    Args:
-        parallelism: how many threads, at most.
+    After an error or Ctrl-C, which only the main thread receives, no further query starts, and running ones are
+    abandoned.
     """
     stop, known = Stop(within=current_stop()), current_context()
 
     def begin() -> None:
-        stop.heed()
+        stop.make_current()
         learn(**known)
 
     with (
-        ThreadPoolExecutor(parallelism, thread_name_prefix="ask", initializer=begin) as pool,
-        stop.at_errors(),
+        ThreadPoolExecutor(parallelism, thread_name_prefix="query", initializer=begin) as pool,
+        stop.requested_at_errors(),
     ):
         try:
             yield pool
@@ -57,10 +54,19 @@ def asking(parallelism: int) -> Iterator[ThreadPoolExecutor]:
             raise
 
 
-def utc_moment(value: object) -> datetime | None:
-    """Return a timestamp of a result as UTC, and None for a NULL.
+def query_each(
+    query: Callable[[Item], Answer], items: Iterable[Item], parallelism: int
+) -> list[tuple[Item, Answer]]:
+    """Run a query for each item, several at a time; return the items with their answers, in order."""
+    asked = list(items)
+    with query_threads(parallelism) as pool:
+        return list(zip(asked, pool.map(query, asked), strict=True))
 
-    Spark gives timestamps to Python as naive local times, whatever the session's time zone; others give text.
+
+def utc_moment(value: object) -> datetime | None:
+    """Return a timestamp of a result as UTC, and None for NULL.
+
+    Spark returns naive local times, whatever the session's time zone; other platforms return text.
     """
     if value is None:
         return None

@@ -1,7 +1,7 @@
-"""Keys kept in table properties, for platforms that refuse key constraints on Delta tables.
+"""Keys stored in table properties, for platforms that refuse key constraints on Delta tables.
 
-One property per constraint, `delta_engine.constraint.<name>`, with a small JSON document as its value.
-Like the constraints of Unity Catalog they are informational: nothing enforces them.
+One property per constraint, `delta_engine.constraint.<name>`, holds a small JSON document. Like Unity Catalog's
+constraints, these are informational: the platform does not enforce them.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ PROPERTY_PREFIX = "delta_engine.constraint."
 
 
 def primary_key_property(name: str, key: PrimaryKey) -> tuple[str, str]:
-    """Return the property (key, value) that records a primary key."""
+    """Return the property (key, value) that stores a primary key."""
     return PROPERTY_PREFIX + name, _text({"type": "primary_key", "columns": list(key.columns)})
 
 
 def foreign_key_property(key: ForeignKey) -> tuple[str, str]:
-    """Return the property (key, value) that records a foreign key of which nothing is left open."""
+    """Return the property (key, value) that stores a fully resolved foreign key."""
     document = {
         "type": "foreign_key",
         "columns": list(key.columns),
@@ -31,10 +31,10 @@ def foreign_key_property(key: ForeignKey) -> tuple[str, str]:
 
 
 def find_primary_key(properties: Mapping[str, str]) -> PrimaryKey | None:
-    """Return the primary key that properties record, or None.
+    """Return the primary key that properties store, or None.
 
     Raises:
-        ValueError: a recorded constraint is not what this module writes, or there are two keys.
+        ValueError: a stored constraint is malformed, or there are two primary keys.
     """
     found = [key for key in _keys(properties) if isinstance(key, PrimaryKey)]
     if len(found) > 1:
@@ -43,10 +43,10 @@ def find_primary_key(properties: Mapping[str, str]) -> PrimaryKey | None:
 
 
 def find_foreign_keys(properties: Mapping[str, str]) -> tuple[ForeignKey, ...]:
-    """Return the foreign keys that properties record, sorted by name.
+    """Return the foreign keys that properties store, sorted by name.
 
     Raises:
-        ValueError: a recorded constraint is not what this module writes.
+        ValueError: a stored constraint is malformed.
     """
     return tuple(key for key in _keys(properties) if isinstance(key, ForeignKey))
 

@@ -55,7 +55,7 @@ def run_conformance(
     settings = load_settings(*context.place())
     log = StatementLog(time.monotonic)
     with status("starting …"):
-        backend = open_backend(settings, notify=print_note, through=log.through)
+        backend = open_backend(settings, notify=print_note, decorate=log.through)
     with status("looking at the schema …"):
         run_id = new_id()[:_RUN_ID_DIGITS]
         prepared = prepare(backend, log, target, run_id, external_location=external_location or "")

@@ -18,7 +18,7 @@ USAGE_ERROR: Any = typer.BadParameter.__base__
 
 def run_and_exit(command: Callable[[], int | None]) -> None:
     """Run a command, report what it raises, and exit with a code of `ExitCode`."""
-    from delta_engine.backends.signals import terminated_as_interrupted
+    from delta_engine.backends.cancellation import terminated_as_interrupted
 
     try:
         with terminated_as_interrupted():

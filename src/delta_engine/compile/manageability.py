@@ -27,7 +27,7 @@ def unmanageable(model: Table, state: CatalogState, renames: Renames) -> Iterato
     if not observed.exists:
         return
     former = former_name(model)
-    if former is not None and any(name.key == former.key for name in state.unasked):
+    if former is not None and any(name.key == former.key for name in state.other_tables):
         yield InvalidModelError(
             f"it is renamed from {former}, and both tables exist",
             table=str(model.qualified_name),

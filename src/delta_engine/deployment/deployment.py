@@ -9,8 +9,7 @@ from functools import partial
 from pathlib import Path
 from tempfile import gettempdir
 
-from delta_engine.backends.cancellation import Stop
-from delta_engine.backends.signals import heard_afterwards, stopped_by_signals
+from delta_engine.backends.cancellation import Stop, deferred_signals, stopped_by_signals
 from delta_engine.deployment.document import VERSION, DeploymentState
 from delta_engine.deployment.errors import CorruptStateError, StateMismatchError
 from delta_engine.deployment.journal import replay
@@ -158,7 +157,7 @@ class Deployment:
             with stopped_by_signals(Stop()):  # it ends with its own error, which says more
                 lease.release()
             raise
-        with heard_afterwards():
+        with deferred_signals():
             lease.release()
 
 

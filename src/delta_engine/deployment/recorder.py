@@ -46,7 +46,7 @@ from delta_engine.deployment.synchronizer import confirmed, synchronize
 from delta_engine.execute.action_runner import OutcomeKind, SchemaOutcome, TableOutcome
 from delta_engine.models import QualifiedName, Schema, Table
 from delta_engine.state.states import CatalogState
-from delta_engine.state.table_versions import TableVersion, TableVersionReader
+from delta_engine.state.table_queries import TableVersion, TableVersionReader
 
 Notify = Callable[[str], None]
 """Tells people something while a run goes on."""
@@ -244,7 +244,7 @@ class RunRecorder:
             for outcome in done
         }
         unknown = [key for key, table_id in ids.items() if table_id is None]
-        found = versions.read([outcome.table for outcome in done], with_id=unknown)
+        found = versions.read_versions([outcome.table for outcome in done], with_id=unknown)
         for outcome in done:
             version = found.get(outcome.table.key)
             if version is not None:

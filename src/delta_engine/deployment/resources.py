@@ -25,7 +25,7 @@ from delta_engine.deployment.schema_resources import schema_key
 from delta_engine.execute.action_runner import TableOutcome
 from delta_engine.models import QualifiedName, SchemaName, Table
 from delta_engine.state.states import TableState
-from delta_engine.state.table_versions import TableVersion
+from delta_engine.state.table_queries import TableVersion
 
 
 def table_key(name: QualifiedName) -> str:

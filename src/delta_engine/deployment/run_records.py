@@ -23,7 +23,7 @@ from delta_engine.deployment.resources import (
 from delta_engine.deployment.schema_resources import applied_schema, declared_schema, schema_key
 from delta_engine.models import QualifiedName, Schema, SchemaName, Table
 from delta_engine.state.states import ABSENT, CatalogState, TableState
-from delta_engine.state.table_versions import TableVersion
+from delta_engine.state.table_queries import TableVersion
 
 
 class RunRecords:

@@ -206,7 +206,7 @@ def _with_unmanaged(
         if key not in given_up
         and (found.status is not Status.UNMANAGED or (key in managed and found.metadata.attempted))
     }
-    for name in observed.unasked:
+    for name in observed.other_tables:
         key = table_key(name)
         if key not in kept and key not in managed:
             known = resources.get(key)

@@ -18,7 +18,7 @@ from delta_engine.drift.comparison import Deviation
 from delta_engine.drift.drift_report import Attribution
 from delta_engine.models.constraint_names import build_not_null_check_name
 from delta_engine.state.states import Audit
-from delta_engine.state.table_history import Commit
+from delta_engine.state.table_queries import Commit
 
 _COME_WITH_DATA = (DriftKind.COLUMN_ADDED, DriftKind.COLUMN_TYPE)
 """What a write that merges schemas can do."""

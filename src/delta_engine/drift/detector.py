@@ -32,8 +32,7 @@ from delta_engine.drift.schemas import DetectedSchema, detect_schemas
 from delta_engine.errors import RefusedError
 from delta_engine.models import QualifiedName
 from delta_engine.state.states import Audit, CatalogState, TableState
-from delta_engine.state.table_history import Commit, TableHistoryReader
-from delta_engine.state.table_versions import TableVersion, TableVersionReader
+from delta_engine.state.table_queries import Commit, TableHistoryReader, TableVersion, TableVersionReader
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -154,7 +153,7 @@ class DriftDetector:
             now: when it was taken.
         """
         known = set(managed)
-        found = [name for name in observed.unasked if name.key not in known]
+        found = [name for name in observed.other_tables if name.key not in known]
         others = self._not_delta([name for name in found if name.key not in observed.audits])
         return tuple(
             (name, judged(self._policy, name, deviation, _created(observed.audits.get(name.key)), now))
@@ -166,7 +165,7 @@ class DriftDetector:
         """Return those of some tables that have no history, by key: a listing without audits has any format."""
         if self._history is None or not names:
             return set()
-        return {name.key for name in names} - self._history.read(names).keys()
+        return {name.key for name in names} - self._history.read_commits(names).keys()
 
     def schemas(
         self, state: DeploymentState, observed: CatalogState, *, now: datetime
@@ -179,7 +178,9 @@ class DriftDetector:
         present = [suspect for suspect in suspects if suspect.observed.exists]
         versions = self._current_versions([suspect for suspect in present if self._may_be_replaced(suspect)])
         changed = [one for one in present if one.is_different or _is_replaced(one, versions)]
-        commits = self._history.read([one.name for one in changed]) if self._history and changed else {}
+        commits = (
+            self._history.read_commits([one.name for one in changed]) if self._history and changed else {}
+        )
         return [
             _with_history(suspect, versions.get(suspect.name.key), commits.get(suspect.name.key, ()))
             for suspect in suspects
@@ -189,7 +190,7 @@ class DriftDetector:
         if self._versions is None or not suspects:
             return MappingProxyType({})
         names = [suspect.name for suspect in suspects]
-        return self._versions.read(names, with_id={name.key for name in names})
+        return self._versions.read_versions(names, with_id={name.key for name in names})
 
     def _may_be_replaced(self, suspect: _Suspect) -> bool:
         """Whether the table's id has to be asked for: it was created at another time, or nobody knows when."""

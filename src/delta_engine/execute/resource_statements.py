@@ -76,7 +76,7 @@ class ResourceStatements:
         try:
             with span("delta_engine.statement", sql=sql) as told:
                 rows = self._attempted(sql)
-                told.tell(retries=self._retries)
+                told.add(retries=self._retries)
             is_done = True
         finally:
             control.running.pop(self._name.key, None)
@@ -114,14 +114,14 @@ class ResourceStatements:
                     raise StoppedError(sql) from error
                 if delay is None or is_stopped:
                     raise
-                doubt = error if _needs_look(error) else doubt
+                doubt = error if _needs_reread(error) else doubt
                 waited += delay
                 self._retries += 1
 
     def _answer(self, sql: str, doubt: StatementError | None) -> Sequence[Row]:
         """Run a statement, unless it is done by now: after a doubt, a look says so."""
         try:
-            with self._control.stop.heeded():
+            with self._control.stop.as_current():
                 if doubt is not None and not self._has_to_run(doubt):
                     return ()
                 return self._runner.run(sql)
@@ -138,7 +138,7 @@ class ResourceStatements:
         if (
             reason is None
             or self._control.stop.is_requested()
-            or (reason.needs_look and self._is_needed is None)
+            or (reason.needs_reread and self._is_needed is None)
         ):
             return None
         delay = self._control.backoff.delay(reason, self._retries, waited)
@@ -159,9 +159,9 @@ class ResourceStatements:
             raise doubt from None
 
 
-def _needs_look(error: StatementError) -> bool:
+def _needs_reread(error: StatementError) -> bool:
     reason = transience(error)
-    return reason is not None and reason.needs_look
+    return reason is not None and reason.needs_reread
 
 
 def _kind(name: ResourceName) -> str:

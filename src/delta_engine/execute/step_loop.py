@@ -54,11 +54,11 @@ class StepLoop:
 
     def run(self) -> tuple[TableOutcome, ...]:
         """Do all steps that can be done; return what became of each table, sorted by name."""
-        with self._control.stop.listened(partial(self._finished.put, None)):
+        with self._control.stop.on_request(partial(self._finished.put, None)):
             try:
                 with (
                     ThreadPoolExecutor(self._parallelism, thread_name_prefix="apply") as pool,
-                    self._control.stop.at_errors(),
+                    self._control.stop.requested_at_errors(),
                 ):
                     while not self._progress.is_over:
                         self._start(pool)

@@ -56,7 +56,7 @@ class TableWork:
         table = str(step.table)
         with in_context(table=table), span("delta_engine.table", table=table) as told:
             result = self._done(step, done_before)
-            told.tell(statements=result.statements)
+            told.add(statements=result.statements)
             if result.failure is not None:
                 told.fail(result.failure.message)
         return result

@@ -1,4 +1,4 @@
-"""Backends: a runner, a reader, a way of addressing and the capabilities that belong together."""
+"""Backends: the runner, readers, addressing and capabilities of one platform."""
 
 from __future__ import annotations
 
@@ -16,56 +16,50 @@ from delta_engine.backends.warehouse.calls import SINGLE_ATTEMPT_SECONDS
 from delta_engine.backends.warehouse_sql_runner import WarehouseSqlRunner
 from delta_engine.config.settings import SqlWarehouse
 from delta_engine.errors import ConfigError, MissingDependencyError
+from delta_engine.sql.queries import sql_current_version
 from delta_engine.state.audit_log import AuditLogReader, SqlAuditLogReader
 from delta_engine.state.catalog_reader import CatalogReader, TableLister
-from delta_engine.state.principals import PrincipalReader, SqlPrincipalReader
+from delta_engine.state.principals import PrincipalReader
 from delta_engine.state.spark_delta_reader import SparkDeltaReader
-from delta_engine.state.table_history import SqlTableHistoryReader, TableHistoryReader
-from delta_engine.state.table_versions import (
+from delta_engine.state.table_queries import (
     DeltaLogVersionReader,
-    SqlTableVersionReader,
+    RowCounter,
+    TableHistoryReader,
+    TableQueries,
     TableVersionReader,
 )
-from delta_engine.state.unity_catalog.described_details import DescribedDetailsReader
-from delta_engine.state.unity_catalog.listed_details import (
-    ListedDetailsReader,
-    TableListing,
-    open_table_listing,
-)
+from delta_engine.state.unity_catalog.listed_details import TableListing, open_table_listing
 from delta_engine.state.unity_catalog_reader import UnityCatalogReader
 
 if TYPE_CHECKING:
     from databricks.sdk import WorkspaceClient
     from pyspark.sql import SparkSession
 
-
 _CATALOG_SETTING = "spark.sql.catalog."
-Through: TypeAlias = Callable[[SqlRunner], SqlRunner]
-"""Puts something before a runner, such as what notes its statements."""
+
+RunnerDecorator: TypeAlias = Callable[[SqlRunner], SqlRunner]
+"""Wraps a runner, for example to record its statements."""
 
 
-def as_it_is(runner: SqlRunner) -> SqlRunner:
-    """Return a runner with nothing before it."""
+def undecorated(runner: SqlRunner) -> SqlRunner:
+    """Return a runner as it is."""
     return runner
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Backend:
-    """What runs SQL on one platform.
+    """What runs SQL on one platform, and reads from it.
 
     Args:
-        runner: runs statements.
-        reader: reads what exists.
-        lister: tells which tables there are.
-        addressing: how tables are addressed.
-        capabilities: what the platform can do.
+        lister: lists the tables of a schema.
         versions: reads the versions of changed tables.
         history: reads who changed tables.
-        platform_version: asks which version of the platform this is.
-        host: the workspace's URL, where the backend knows it.
-        audit_log: reads the audit log, where the platform has one.
-        principals: tells who runs the statements, and what it may do; None where there are no rights.
-        listing: databricks-sdk's listing of tables, where there is one.
+        row_counter: counts the rows of tables.
+        platform_version: returns the platform's version.
+        host: the workspace's URL; empty where it is unknown.
+        audit_log: None where the platform has none.
+        principals: reads the current principal and its privileges; None where the platform has none.
+        listing: databricks-sdk's listing of tables; None where it is unavailable.
     """
 
     runner: SqlRunner
@@ -75,6 +69,7 @@ class Backend:
     capabilities: Capabilities
     versions: TableVersionReader
     history: TableHistoryReader
+    row_counter: RowCounter
     platform_version: Callable[[], str]
     host: str = ""
     audit_log: AuditLogReader | None = None
@@ -86,33 +81,31 @@ def databricks_backend(
     runner: SqlRunner,
     *,
     parallelism: int = 4,
-    platform_version: Callable[[], str] | None = None,
+    platform_version: Callable[[], str] = lambda: "unknown",
     listing: TableListing | None = None,
     capabilities: Capabilities = DATABRICKS,
 ) -> Backend:
-    """Return Unity Catalog behind any runner: SQL only, so that it runs on serverless too.
+    """Return Unity Catalog behind any runner. It needs SQL alone, so it runs on serverless compute too.
 
     Args:
-        runner: runs the statements.
-        parallelism: how many statements to have under way at once, at most.
-        platform_version: asks which version of the platform this is.
-        listing: databricks-sdk's listing of tables; without one every table is described in SQL.
-        capabilities: what the platform behind the runner can do.
+        parallelism: the largest number of statements at a time.
+        listing: databricks-sdk's listing of tables; without it, SQL describes every table.
     """
-    described = DescribedDetailsReader(runner, CatalogAddressing())
-    details = ListedDetailsReader(listing, described) if listing else described
-    reader = UnityCatalogReader(runner, parallelism=parallelism, details=details)
+    addressing = CatalogAddressing()
+    reader = UnityCatalogReader(runner, parallelism=parallelism, listing=listing)
+    queries = TableQueries(runner, addressing, parallelism=parallelism)
     return Backend(
         runner=runner,
         reader=reader,
         lister=reader,
-        addressing=CatalogAddressing(),
+        addressing=addressing,
         capabilities=capabilities,
-        versions=SqlTableVersionReader(runner, CatalogAddressing(), parallelism=parallelism),
-        history=SqlTableHistoryReader(runner, CatalogAddressing(), parallelism=parallelism),
-        platform_version=platform_version or (lambda: "unknown"),
+        versions=queries,
+        history=queries,
+        row_counter=queries,
+        platform_version=platform_version,
         audit_log=SqlAuditLogReader(runner),
-        principals=SqlPrincipalReader(runner),
+        principals=PrincipalReader(runner),
         listing=listing,
     )
 
@@ -122,22 +115,21 @@ def open_warehouse_backend(
     *,
     parallelism: int = 4,
     notify: Callable[[str], None] = lambda _note: None,
-    through: Through = as_it_is,
+    decorate: RunnerDecorator = undecorated,
 ) -> Backend:
-    """Return Unity Catalog behind a SQL warehouse: no Spark anywhere.
+    """Return Unity Catalog behind a SQL warehouse, without Spark.
 
     Args:
-        warehouse: which one, and how to reach it.
-        parallelism: how many statements to have under way at once, at most.
+        parallelism: the largest number of statements at a time.
         notify: is told when statements wait for the warehouse.
-        through: puts something before the runner.
+        decorate: wraps the runner.
 
     Raises:
         MissingDependencyError: databricks-sdk is not installed.
-        ConfigError: there is no login to its workspace.
+        ConfigError: there is no login to the workspace.
     """
     workspace = _workspace(warehouse)
-    runner = through(
+    runner = decorate(
         WarehouseSqlRunner(
             workspace.statement_execution,
             warehouse.warehouse_id,
@@ -155,16 +147,44 @@ def open_warehouse_backend(
 
 
 def embedded_backend(
-    spark: SparkSession, warehouse: Path, *, parallelism: int = 4, through: Through = as_it_is
+    spark: SparkSession, warehouse: Path, *, parallelism: int = 4, decorate: RunnerDecorator = undecorated
 ) -> Backend:
-    """Return plain Spark and Delta with tables by path, under a warehouse folder."""
-    return _oss_backend(spark, PathAddressing(warehouse.absolute()), OPEN_SOURCE, parallelism, through)
+    """Return open-source Spark and Delta with tables by path, in a warehouse folder."""
+    addressing = PathAddressing(warehouse.absolute())
+    backend = _spark_backend(spark, addressing, OPEN_SOURCE, parallelism, decorate)
+    return replace(backend, versions=DeltaLogVersionReader(addressing))
 
 
-def catalog_backend(spark: SparkSession, *, parallelism: int = 4, through: Through = as_it_is) -> Backend:
-    """Return plain Spark and Delta with names as Spark's own catalogs resolve them."""
+def catalog_backend(
+    spark: SparkSession, *, parallelism: int = 4, decorate: RunnerDecorator = undecorated
+) -> Backend:
+    """Return open-source Spark and Delta with tables by name, as Spark's catalogs resolve them."""
     capabilities = in_catalogs(_catalog_classes(spark))
-    return _oss_backend(spark, CatalogAddressing(), capabilities, parallelism, through)
+    return _spark_backend(spark, CatalogAddressing(), capabilities, parallelism, decorate)
+
+
+def _spark_backend(
+    spark: SparkSession,
+    addressing: PathAddressing | CatalogAddressing,
+    capabilities: Capabilities,
+    parallelism: int,
+    decorate: RunnerDecorator,
+) -> Backend:
+    session = SparkSqlRunner(spark)
+    runner = decorate(session)
+    reader = SparkDeltaReader(runner, session.schema, addressing, parallelism=parallelism)
+    queries = TableQueries(runner, addressing, parallelism=parallelism)
+    return Backend(
+        runner=runner,
+        reader=reader,
+        lister=reader,
+        addressing=addressing,
+        capabilities=capabilities,
+        versions=queries,
+        history=queries,
+        row_counter=queries,
+        platform_version=lambda: f"spark {spark.version}",
+    )
 
 
 def _workspace(warehouse: SqlWarehouse) -> WorkspaceClient:
@@ -177,44 +197,18 @@ def _workspace(warehouse: SqlWarehouse) -> WorkspaceClient:
     except ValueError as error:
         raise ConfigError(
             f"no workspace to send SQL to: {str(error).rstrip('.')}",
-            way_out="Log in with `databricks auth login`, set DATABRICKS_HOST and what your login needs, or name a "
-            "profile in backend.profile.",
+            way_out="Log in with `databricks auth login`, set DATABRICKS_HOST and the variables of your login, or name "
+            "a profile in backend.profile.",
         ) from error
 
 
 def _warehouse_version(runner: SqlRunner) -> str:
-    (row,) = runner.run("SELECT current_version().dbsql_version AS version")
+    (row,) = runner.run(sql_current_version("dbsql_version"))
     return f"databricks sql {row['version']}"
 
 
 def _catalog_classes(spark: SparkSession) -> Mapping[str, str]:
-    """Return the classes of a session's catalogs by the catalogs' names, from its settings."""
+    """Return the implementations of a session's catalogs, by the catalogs' names."""
     settings = spark.conf.getAll
     names = {key: key.removeprefix(_CATALOG_SETTING) for key in settings if key.startswith(_CATALOG_SETTING)}
     return {name: settings[key] for key, name in names.items() if "." not in name}
-
-
-def _oss_backend(
-    spark: SparkSession,
-    addressing: PathAddressing | CatalogAddressing,
-    capabilities: Capabilities,
-    parallelism: int,
-    through: Through,
-) -> Backend:
-    session = SparkSqlRunner(spark)
-    runner = through(session)
-    reader = SparkDeltaReader(runner, session.schema, addressing, parallelism=parallelism)
-    return Backend(
-        runner=runner,
-        reader=reader,
-        lister=reader,
-        addressing=addressing,
-        capabilities=capabilities,
-        versions=(
-            DeltaLogVersionReader(addressing)
-            if isinstance(addressing, PathAddressing)
-            else SqlTableVersionReader(runner, addressing, parallelism=parallelism)
-        ),
-        history=SqlTableHistoryReader(runner, addressing, parallelism=parallelism),
-        platform_version=lambda: f"spark {spark.version}",
-    )

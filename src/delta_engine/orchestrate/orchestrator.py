@@ -34,10 +34,8 @@ from delta_engine.report.run_history import RunHistory
 from delta_engine.state.audit_log import AuditLogReader
 from delta_engine.state.catalog_reader import CatalogReader, readable_snapshot, snapshot_with_former_names
 from delta_engine.state.principals import PrincipalReader
-from delta_engine.state.row_counts import RowCounter
 from delta_engine.state.states import CatalogState
-from delta_engine.state.table_history import TableHistoryReader
-from delta_engine.state.table_versions import TableVersionReader
+from delta_engine.state.table_queries import RowCounter, TableHistoryReader, TableVersionReader
 from delta_engine.validation.preflight import Preflight
 from delta_engine.validation.validator import PlanValidator
 

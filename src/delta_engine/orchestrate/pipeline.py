@@ -40,10 +40,8 @@ from delta_engine.plan_files.fingerprints import fingerprints
 from delta_engine.report.run_history import RunHistory
 from delta_engine.state.catalog_reader import CatalogReader, bare_model, former_name, with_tables_read
 from delta_engine.state.principals import PrincipalReader
-from delta_engine.state.row_counts import RowCounter
 from delta_engine.state.states import ABSENT, CatalogState, TableState
-from delta_engine.state.table_history import TableHistoryReader
-from delta_engine.state.table_versions import TableVersionReader
+from delta_engine.state.table_queries import RowCounter, TableHistoryReader, TableVersionReader
 from delta_engine.validation.needed_rights import rights_warnings
 from delta_engine.validation.partial_models import partial_model_violations
 from delta_engine.validation.preflight import Preflight
@@ -138,7 +136,9 @@ class Pipeline:
         if self.versions is None or not tables:
             return {}
         names = {key: state.former_name or QualifiedName.of_key(key) for key, state in tables.items()}
-        found = self.versions.read(tuple(names.values()), with_id={name.key for name in names.values()})
+        found = self.versions.read_versions(
+            tuple(names.values()), with_id={name.key for name in names.values()}
+        )
         versions = {key: found[name.key] for key, name in names.items() if name.key in found}
         return {key: one.table_id for key, one in versions.items() if one.table_id is not None}
 

@@ -33,16 +33,15 @@ from delta_engine.models import Schema, Table
 from delta_engine.models.resolution import resolved
 from delta_engine.orchestrate.backend import (
     Backend,
-    Through,
-    as_it_is,
+    RunnerDecorator,
     catalog_backend,
     databricks_backend,
     embedded_backend,
     open_warehouse_backend,
+    undecorated,
 )
 from delta_engine.orchestrate.orchestrator import Orchestrator
 from delta_engine.report.run_history import RunHistory
-from delta_engine.state.row_counts import SqlRowCounter
 from delta_engine.validation.capability_rules import (
     SupportedChanges,
     SupportedFeatures,
@@ -148,7 +147,7 @@ def open_backend(
     spark: SparkSession | None = None,
     *,
     notify: Callable[[str], None] = lambda _note: None,
-    through: Through = as_it_is,
+    decorate: RunnerDecorator = undecorated,
 ) -> Backend:
     """Open the backend that the settings name.
 
@@ -156,7 +155,7 @@ def open_backend(
         settings: the environment's.
         spark: the session to use; one is opened if there is none. A SQL warehouse needs none.
         notify: is told what is worth knowing, such as that a SQL warehouse has to start.
-        through: puts something before the runner, such as what notes its statements.
+        decorate: puts something before the runner, such as what notes its statements.
 
     Raises:
         MissingDependencyError: what the backend needs is not installed.
@@ -180,7 +179,7 @@ def open_backend(
             runner = SparkSqlRunner(session)
             runtime = databricks_runtime(runner)
             backend = databricks_backend(
-                through(runner),
+                decorate(runner),
                 parallelism=parallelism,
                 platform_version=lambda: f"databricks runtime {runtime or 'unknown'}",
                 listing=open_table_listing(),
@@ -190,14 +189,14 @@ def open_backend(
         case BackendType.WAREHOUSE:
             assert settings.sql_warehouse is not None
             return open_warehouse_backend(
-                settings.sql_warehouse, parallelism=parallelism, notify=notify, through=through
+                settings.sql_warehouse, parallelism=parallelism, notify=notify, decorate=decorate
             )
         case BackendType.EMBEDDED:
             session = spark or open_local_session(settings.spark, scratch=scratch, notify=notify)
-            return embedded_backend(session, settings.warehouse, parallelism=parallelism, through=through)
+            return embedded_backend(session, settings.warehouse, parallelism=parallelism, decorate=decorate)
         case BackendType.CATALOG:
             session = spark or open_local_session(settings.spark, scratch=scratch, notify=notify)
-            return catalog_backend(session, parallelism=parallelism, through=through)
+            return catalog_backend(session, parallelism=parallelism, decorate=decorate)
         case other:
             assert_never(other)
 
@@ -241,7 +240,7 @@ def orchestrator(
         validator=replace(project, rules=project.rules.on(backend.capabilities)).validator,
         history=backend.history,
         audit_log=backend.audit_log,
-        row_counter=SqlRowCounter(backend.runner, backend.addressing, parallelism=settings.parallelism),
+        row_counter=backend.row_counter,
         drift_policy=settings.drift_policy,
         principals=backend.principals,
         run_history=(

@@ -20,7 +20,7 @@ def removed_tables(
         undeclared: what was applied to tables that no model declares, as it was applied last.
         observed: a snapshot of the models' schemas.
     """
-    listed = {name.key for name in observed.unasked}
+    listed = {name.key for name in observed.other_tables}
     for table in undeclared:
         name = table.qualified_name
         read = observed.tables.get(name.key)

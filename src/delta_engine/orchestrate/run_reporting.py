@@ -67,7 +67,7 @@ class RunReporting:
             models: how many models there are.
         """
         report = self.report(plan, ending, models=models)
-        self._span.tell(status=report.status.value, **report.counts)
+        self._span.add(status=report.status.value, **report.counts)
         facts = {"status": report.status.value, "seconds": report.seconds, **report.counts}
         log(logging.INFO, "run ended", **facts)
         if self._history is not None:

@@ -7,8 +7,7 @@ from contextlib import AbstractContextManager
 from dataclasses import replace
 
 from delta_engine.actions import TablePlan
-from delta_engine.backends.cancellation import Stop
-from delta_engine.backends.signals import stopped_by_signals
+from delta_engine.backends.cancellation import Stop, stopped_by_signals
 from delta_engine.deployment.deployment import LockedRun
 from delta_engine.deployment.document import DeploymentState
 from delta_engine.deployment.errors import StaleStateError, UnsavedStateError

@@ -10,7 +10,7 @@ from delta_engine.drift import schemas
 from delta_engine.drift.detector import DetectedTable
 from delta_engine.drift.handling import renames_of, taken_in
 from delta_engine.drift.schemas import DetectedSchema
-from delta_engine.state.table_versions import TableVersionReader
+from delta_engine.state.table_queries import TableVersionReader
 
 
 def take_over(
@@ -28,7 +28,11 @@ def take_over(
         detected_schemas: the schemas.
     """
     existing = [table.name for table in detected if table.observed.exists]
-    found = versions.read(existing, with_id={name.key for name in existing}) if versions and existing else {}
+    found = (
+        versions.read_versions(existing, with_id={name.key for name in existing})
+        if versions and existing
+        else {}
+    )
     for table in detected:
         if table.observed.exists:
             recorder.records.accept(
@@ -60,7 +64,7 @@ def renew(
     if not replaced or versions is None:
         return
     names = [table.name for table in replaced]
-    found = versions.read(names, with_id={name.key for name in names})
+    found = versions.read_versions(names, with_id={name.key for name in names})
     for table in replaced:
         if table.name.key in found:
             recorder.records.renew(table.name, found[table.name.key], table.observed)

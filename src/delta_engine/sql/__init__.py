@@ -32,6 +32,8 @@ from delta_engine.sql.constraints import (
     sql_primary_key,
 )
 from delta_engine.sql.governance import (
+    sql_create_function,
+    sql_drop_function,
     sql_drop_mask,
     sql_drop_row_filter,
     sql_grant,
@@ -45,13 +47,10 @@ from delta_engine.sql.governance import (
     sql_show_grants,
     sql_unset_tags,
 )
-from delta_engine.sql.projections import sql_as_it_will_be, sql_null
 from delta_engine.sql.queries import (
     sql_audit_events,
     sql_catalog_rights,
-    sql_column_alias,
     sql_count_rows,
-    sql_count_violations,
     sql_current_user,
     sql_describe_as_json,
     sql_describe_detail,
@@ -59,18 +58,24 @@ from delta_engine.sql.queries import (
     sql_describe_table,
     sql_memberships,
     sql_references_to,
-    sql_select,
     sql_show_create_table,
     sql_show_schemas,
     sql_show_table_properties,
+)
+from delta_engine.sql.row_checks import (
+    sql_as_it_will_be,
+    sql_column_alias,
+    sql_count_violations,
+    sql_null,
+    sql_select,
     sql_violation,
 )
-from delta_engine.sql.scratch import sql_create_function, sql_drop_empty_schema, sql_drop_function
 from delta_engine.sql.tables import (
     sql_alter_clustering,
     sql_cluster_automatically,
     sql_create_schema,
     sql_create_table,
+    sql_drop_empty_schema,
     sql_drop_table,
     sql_location,
     sql_on_streaming_table,

@@ -1,25 +1,21 @@
-"""Statements and clauses about columns; several in one statement wherever the platform takes them."""
+"""Statements and clauses about columns: one statement for several columns wherever the platform accepts that."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
 from delta_engine.models.parts import Identity
-from delta_engine.models.types import (
-    DataType,
-)
+from delta_engine.models.types import DataType
 from delta_engine.sql.text import quote_ident, sql_comment, sql_data_type, sql_literal, sql_path
 
 
 def sql_column_definition(
     path: Sequence[str], data_type: DataType, *, is_nullable: bool = True, extra: str = "", comment: str = ""
 ) -> str:
-    """Return a column, or a field inside one, as CREATE TABLE and ADD COLUMNS declare it.
+    """Return a column, or a nested field, as CREATE TABLE and ADD COLUMNS declare it.
 
     Args:
-        path: the column's name, and the way into it.
-        data_type: its type.
-        is_nullable: False for NOT NULL.
+        path: the column's name and the steps to the field.
         extra: a clause between NOT NULL and COMMENT, such as DEFAULT; empty for none.
         comment: empty for none.
     """
@@ -29,7 +25,7 @@ def sql_column_definition(
 
 
 def sql_generation(generated_as: str | None, identity: Identity | None) -> str:
-    """Return the clause for a column whose values the platform makes; empty for one that writers fill."""
+    """Return the clause of a generated or identity column; empty for other columns."""
     if identity is not None:
         kind = "ALWAYS" if identity.always else "BY DEFAULT"
         return f"GENERATED {kind} AS IDENTITY (START WITH {identity.start} INCREMENT BY {identity.step})"
@@ -57,7 +53,7 @@ def sql_set_column_comments(table: str, comments: Iterable[tuple[Sequence[str], 
 
 
 def sql_set_not_null(table: str, paths: Iterable[Sequence[str]]) -> str:
-    """Tighten columns to NOT NULL in one statement; Databricks checks the rows. Not in open Spark."""
+    """Tighten columns to NOT NULL in one statement. Databricks checks the rows; open-source Spark refuses it."""
     return _alter_columns(table, ((path, "SET NOT NULL") for path in paths))
 
 
@@ -72,26 +68,26 @@ def sql_set_defaults(table: str, defaults: Iterable[tuple[str, str]]) -> str:
 
 
 def sql_drop_defaults(table: str, names: Iterable[str]) -> str:
-    """Take defaults away in one statement; a column without one is no error."""
+    """Drop defaults in one statement; a column without one is no error."""
     return _alter_columns(table, (((name,), "DROP DEFAULT") for name in names))
 
 
 def sql_move_column(table: str, name: str, after: str | None) -> str:
-    """Move a column behind another one; to the front without one.
+    """Move a column behind another one, or to the front.
 
-    One statement per move: Spark does not count on the earlier moves of the same one (measured on 4.1.1).
+    Each move needs a statement of its own: Spark ignores earlier moves of the same one (measured on 4.1.1).
     """
     place = "FIRST" if after is None else f"AFTER {quote_ident(after)}"
     return _alter_columns(table, [((name,), place)])
 
 
 def sql_change_column_types(table: str, types: Iterable[tuple[Sequence[str], DataType]]) -> str:
-    """Change (path, type) pairs in one statement; a path is a column's name and the way into it."""
+    """Change (path, type) pairs in one statement."""
     return _alter_columns(table, ((path, f"TYPE {sql_data_type(kind)}") for path, kind in types))
 
 
 def sql_rename_column(table: str, path: Sequence[str], desired: str) -> str:
-    """Rename a column, or a field inside one; the table needs column mapping."""
+    """Rename a column or nested field; the table needs column mapping."""
     return f"ALTER TABLE {table} RENAME COLUMN {sql_path(path)} TO {quote_ident(desired)}"
 
 

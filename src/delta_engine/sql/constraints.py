@@ -29,11 +29,8 @@ def sql_foreign_key(
     """Return the constraint clause of a foreign key, for CREATE TABLE and ADD.
 
     Args:
-        name: the constraint's name.
-        columns: the columns, in key order.
         references: the SQL that addresses the referenced table.
-        referenced_columns: its columns, in key order.
-        rely: whether the optimizer may trust it.
+        rely: whether the optimizer may trust the key.
     """
     trusted = " NOT ENFORCED RELY" if rely else ""
     return (
@@ -48,12 +45,12 @@ def sql_add_constraint(table: str, clause: str) -> str:
 
 
 def sql_add_check(table: str, name: str, expression: str) -> str:
-    """Add an enforced check; the platform scans the rows first."""
+    """Add an enforced check; the platform first checks the existing rows."""
     return f"ALTER TABLE {table} ADD CONSTRAINT {quote_ident(name)} CHECK ({expression})"
 
 
 def sql_not_null_condition(*path: str) -> str:
-    """Return the condition that a column, or a field of a struct that is there, is not null."""
+    """Return the condition that a column, or a field of a struct that is not null itself, is not null."""
     named = ".".join(map(quote_ident, path))
     around = "".join(
         f"{'.'.join(map(quote_ident, path[:depth]))} IS NULL OR " for depth in range(1, len(path))
@@ -62,11 +59,11 @@ def sql_not_null_condition(*path: str) -> str:
 
 
 def sql_add_not_null_check(table: str, name: str, column: str) -> str:
-    """Add an enforced check that a column is not null; the platform scans the rows first."""
+    """Add an enforced check that a column is not null; the platform first checks the existing rows."""
     return f"ALTER TABLE {table} ADD CONSTRAINT {quote_ident(name)} CHECK ({quote_ident(column)} IS NOT NULL)"
 
 
 def sql_drop_constraint(table: str, name: str, *, if_exists: bool = False) -> str:
-    """Drop a constraint by the spelling the catalog has."""
+    """Drop a constraint, named as the catalog spells it."""
     guard = "IF EXISTS " if if_exists else ""
     return f"ALTER TABLE {table} DROP CONSTRAINT {guard}{quote_ident(name)}"

@@ -1,4 +1,4 @@
-"""Databricks' SQL as the parser knows it, but for what it takes for something else. Nothing is parsed at import."""
+"""The SQL dialect with which expressions and statements are parsed."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ if TYPE_CHECKING:
 
 @cache
 def databricks_dialect() -> type[Dialect]:
-    """Return the dialect.
+    """Return sqlglot's Databricks dialect, without array constructors.
 
-    The parser's own makes an array of `list[0]` and `array[0]`, and loses what stands before `payload.list[0]`: in
-    Spark these are columns and fields, for brackets never make an array.
+    The original reads `list[0]` and `array[0]` as array constructors and loses the qualifier of `payload.list[0]`. In
+    Spark these are columns and fields: brackets never construct an array.
     """
     from sqlglot import exp
     from sqlglot.dialects.databricks import Databricks

@@ -1,6 +1,6 @@
-"""SQL expressions that people write: compared in normal form, and looked into. Never changed, never run.
+"""Compares and inspects SQL expressions of models and catalogs; never changes or runs them.
 
-Platforms spell what they store their own way. What does not parse is compared as text.
+Each platform spells stored expressions its own way. Expressions that do not parse are compared as text.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from delta_engine.sql.dialect import databricks_dialect
 if TYPE_CHECKING:
     from sqlglot import Token, exp
 
-_MANY: Final = 4096
+_CACHE_SIZE: Final = 4096
 
 _AGGREGATES: Final = frozenset(
     {
@@ -23,7 +23,7 @@ _AGGREGATES: Final = frozenset(
         *("schema_of_xml_agg", "some", "try_avg", "try_sum"),
     }
 )
-"""Functions over many rows that the parser does not know as such (Databricks documentation, "Built-in functions")."""
+"""Aggregates that the parser does not know (docs: "Built-in functions")."""
 
 _GENERATORS: Final = frozenset(
     {
@@ -32,9 +32,9 @@ _GENERATORS: Final = frozenset(
     }
 )
 
-_UNSTEADY: Final = frozenset({"rand", "random", "randn", "randstr", "shuffle", "uniform", "uuid"})
+_NON_DETERMINISTIC: Final = frozenset({"rand", "random", "randn", "randstr", "shuffle", "uniform", "uuid"})
 
-_OF_THE_MOMENT: Final = frozenset(
+_CONTEXT_FUNCTIONS: Final = frozenset(
     {
         *("current_catalog", "current_date", "current_schema", "current_time", "current_timestamp"),
         *("current_timezone", "current_user", "localtimestamp", "session_user", "user"),
@@ -43,14 +43,14 @@ _OF_THE_MOMENT: Final = frozenset(
 
 _CASTING: Final = frozenset(("cast", "as"))
 _TYPES: Final = {"integer": "int", "long": "bigint", "short": "smallint", "byte": "tinyint", "dec": "decimal"}
-"""Words for types that are the same for Spark; `a::int` is a cast as well."""
+"""Synonyms of types in Spark."""
 
 
 def is_same_expression(one: str, other: str) -> bool:
     """Whether two expressions differ in spelling alone: case and quotes of names, parentheses, `!=` and `<>`.
 
-    The parser takes more for the same than is: formats of dates, texts of a length, functions with arguments the other
-    way round. So names, texts and numbers have to be the same as well: rather a needless change than a missing one.
+    The parser normalizes too much: date formats, string lengths, argument order. So names, texts and numbers must be
+    equal as well. A needless change is better than a missing one.
     """
     if one == other:
         return True
@@ -60,25 +60,25 @@ def is_same_expression(one: str, other: str) -> bool:
 def referenced_columns(expression: str) -> frozenset[str]:
     """Return the columns that an expression reads, in lower case; of `address.zip` it is `address`.
 
-    Nothing is known of an expression that does not parse: the set is empty.
+    Empty if it does not parse.
     """
     return frozenset(place[0] for place in read_places(expression))
 
 
 def read_places(expression: str) -> frozenset[tuple[str, ...]]:
-    """Return the paths, in lower case, of the columns and fields that an expression reads; up to a first `[…]`.
+    """Return the paths of the columns and fields that an expression reads, in lower case, up to a first `[…]`.
 
-    Nothing is known of an expression that does not parse.
+    Empty if it does not parse.
     """
     return _read_places(expression) or frozenset()
 
 
 def reads(expression: str, path: Sequence[str]) -> bool:
-    """Whether an expression reads a place, something inside it, or something around it.
+    """Whether an expression reads a column or field, anything inside it, or anything around it.
 
     Args:
-        expression: any word of it may be a column, if it does not parse: whoever stored it could read it.
-        path: a column, and the fields that lead to a place inside it, through structs alone.
+        expression: if it does not parse, every word of it counts as a column.
+        path: a column and the steps to a field inside it, through structs alone.
     """
     place, places = [step.lower() for step in path], _read_places(expression)
     if places is None:
@@ -87,11 +87,11 @@ def reads(expression: str, path: Sequence[str]) -> bool:
 
 
 def expression_problem(expression: str) -> str | None:
-    """Return why an expression cannot give a value for a single row; None if it can.
+    """Return why an expression cannot compute a value from a single row; None if it can.
 
-    No subqueries, no aggregates, window functions and generators, no parameters, nothing that draws lots (Databricks
-    documentation, "ADD CONSTRAINT clause" and "CREATE TABLE"). Delta 4.3.1 takes a CHECK with a subquery or `rand()`,
-    and then fails every write.
+    Subqueries, aggregates, window functions, generators, parameters and random functions are refused (docs: "ADD
+    CONSTRAINT clause", "CREATE TABLE"). Delta 4.3.1 accepts a CHECK with a subquery or `rand()`, and then fails every
+    write.
     """
     from sqlglot import exp
 
@@ -111,24 +111,24 @@ def expression_problem(expression: str) -> str | None:
         return "looks at more than one row"
     if functions & _GENERATORS:
         return "makes several rows of one"
-    if functions & _UNSTEADY:
+    if functions & _NON_DETERMINISTIC:
         return "gives another value each time"
     return "holds a *" if tree.find(exp.Star) else None
 
 
 def generation_problem(expression: str) -> str | None:
-    """Return why the values of a column cannot be computed by an expression; None if they can.
+    """Return why an expression cannot generate a column's values; None if it can.
 
-    Delta takes functions alone that give the same at any time, for anybody (measured on 4.3.1).
+    Delta accepts only functions whose result depends on neither time nor user (measured on 4.3.1).
     """
     problem = expression_problem(expression)
-    if problem is None and set(_functions(_parsed(expression))) & _OF_THE_MOMENT:
+    if problem is None and set(_functions(_parsed(expression))) & _CONTEXT_FUNCTIONS:
         return "depends on when it is computed, or for whom"
     return problem
 
 
 def condition_problem(expression: str) -> str | None:
-    """Return why an expression cannot be a condition that rows meet or do not; None if it can."""
+    """Return why an expression cannot be a condition on rows; None if it can."""
     from sqlglot import exp
 
     tree = _parsed(expression)
@@ -139,7 +139,7 @@ def condition_problem(expression: str) -> str | None:
 
 
 def is_text_literal(expression: str) -> bool:
-    """Whether an expression is a text in quotes, and nothing else."""
+    """Whether an expression is a single quoted text."""
     from sqlglot import exp
 
     tree = _parsed(expression)
@@ -147,9 +147,9 @@ def is_text_literal(expression: str) -> bool:
     return isinstance(plain, exp.Literal) and bool(plain.is_string)
 
 
-@lru_cache(_MANY)
+@lru_cache(_CACHE_SIZE)
 def _read_places(expression: str) -> frozenset[tuple[str, ...]] | None:
-    """Return what `read_places` does, and None for an expression that does not parse."""
+    """Return what `read_places` returns, but None for an expression that does not parse."""
     from sqlglot import exp
 
     places = set()
@@ -165,7 +165,7 @@ def _read_places(expression: str) -> frozenset[tuple[str, ...]] | None:
     return frozenset(places)
 
 
-@lru_cache(_MANY)
+@lru_cache(_CACHE_SIZE)
 def _normal_form(expression: str) -> str:
     from sqlglot import exp
 
@@ -217,15 +217,15 @@ def _functions(tree: exp.Condition | None) -> Iterator[str]:
 
 
 def _counts_any(tree: exp.Condition) -> bool:
-    """Whether the aggregate `any` is called: it stands behind LIKE as well."""
+    """Whether the aggregate `any` is called; after LIKE the same word is a quantifier."""
     from sqlglot import exp
 
     return any(not isinstance(one.parent, (exp.Like, exp.ILike)) for one in tree.find_all(exp.Any))
 
 
-@lru_cache(_MANY)
+@lru_cache(_CACHE_SIZE)
 def _words(expression: str) -> tuple[tuple[bool, str], ...]:
-    """Return the texts, and the names and numbers of an expression, sorted; those in lower case, types by one name."""
+    """Return an expression's texts, names and numbers, sorted; names in lower case, with one name per type."""
     from sqlglot import TokenType
 
     found = []

@@ -1,4 +1,4 @@
-"""Statements and clauses about tags, owners, privileges, row filters and masks."""
+"""Statements and clauses about tags, owners, privileges, row filters, masks and their functions."""
 
 from __future__ import annotations
 
@@ -9,38 +9,38 @@ from delta_engine.sql.text import idents, quote_ident, sql_function, sql_literal
 
 
 def sql_set_tags(securable: str, tags: Mapping[str, str], column: str | None = None) -> str:
-    """Set tags; those not named stay as they are.
+    """Set tags; tags not named stay as they are.
 
     Args:
         securable: a table or a schema, such as ``TABLE `dev`.`silver`.`orders` ``.
-        tags: values by key; the empty value makes a tag that is its key alone.
-        column: the table's column that they are for; None for the table itself.
+        tags: values by key; an empty value makes a tag without a value.
+        column: the tagged column; None for the table itself.
     """
     return f"ALTER {securable}{_of_column(column)} SET TAGS ({sql_pairs(tags)})"
 
 
 def sql_unset_tags(securable: str, keys: Iterable[str], column: str | None = None) -> str:
-    """Take tags away; the arguments are those of `sql_set_tags`."""
+    """Remove tags; the arguments are those of `sql_set_tags`."""
     return f"ALTER {securable}{_of_column(column)} UNSET TAGS ({', '.join(map(sql_literal, keys))})"
 
 
 def sql_set_owner(securable: str, principal: str) -> str:
-    """Give a table or a schema to somebody else; `securable` is that of `sql_set_tags`."""
+    """Change the owner of a table or a schema; `securable` as in `sql_set_tags`."""
     return f"ALTER {securable} OWNER TO {quote_ident(principal)}"
 
 
 def sql_grant(securable: str, privileges: Iterable[str], principal: str) -> str:
-    """Grant privileges on a table or a schema to one principal; `securable` is that of `sql_set_tags`."""
+    """Grant privileges on a table or a schema to one principal; `securable` as in `sql_set_tags`."""
     return f"GRANT {', '.join(privileges)} ON {securable} TO {quote_ident(principal)}"
 
 
 def sql_revoke(securable: str, privileges: Iterable[str], principal: str) -> str:
-    """Revoke privileges of one principal; what it does not have is no error."""
+    """Revoke privileges from one principal; a privilege that it lacks is no error."""
     return f"REVOKE {', '.join(privileges)} ON {securable} FROM {quote_ident(principal)}"
 
 
 def sql_show_grants(securable: str) -> str:
-    """List what was granted on a table or a schema, and on what holds it: a row per principal and privilege."""
+    """List the grants on a table or a schema and on its parents: a row per principal and privilege."""
     return f"SHOW GRANTS ON {securable}"
 
 
@@ -56,35 +56,34 @@ def sql_mask(function: QualifiedName, using_columns: Sequence[str]) -> str:
 
 
 def sql_set_row_filter(table: str, clause: str) -> str:
-    """Set a table's row filter, in one step if it has another one.
-
-    Args:
-        table: the SQL that addresses the table.
-        clause: what `sql_row_filter` returns.
-    """
+    """Set or replace a table's row filter; `clause` comes from `sql_row_filter`."""
     return f"ALTER TABLE {table} SET {clause}"
 
 
 def sql_drop_row_filter(table: str) -> str:
-    """Let everybody see all rows."""
+    """Remove a table's row filter."""
     return f"ALTER TABLE {table} DROP ROW FILTER"
 
 
 def sql_set_mask(table: str, column: str, clause: str) -> str:
-    """Set a column's mask, in one step if it has another one.
-
-    Args:
-        table: the SQL that addresses the table.
-        column: the column's name.
-        clause: what `sql_mask` returns.
-    """
+    """Set or replace a column's mask; `clause` comes from `sql_mask`."""
     return f"ALTER TABLE {table}{_of_column(column)} SET {clause}"
 
 
 def sql_drop_mask(table: str, column: str) -> str:
-    """Let everybody see a column as it is."""
+    """Remove a column's mask."""
     return f"ALTER TABLE {table}{_of_column(column)} DROP MASK"
 
 
 def _of_column(name: str | None) -> str:
     return "" if name is None else f" ALTER COLUMN {quote_ident(name)}"
+
+
+def sql_create_function(function: QualifiedName, parameter: str, returned: str, expression: str) -> str:
+    """Create a SQL function with one parameter `x` (docs: "CREATE FUNCTION")."""
+    return f"CREATE FUNCTION {sql_function(function)}(x {parameter}) RETURNS {returned} RETURN {expression}"
+
+
+def sql_drop_function(function: QualifiedName) -> str:
+    """Drop a function, if it exists."""
+    return f"DROP FUNCTION IF EXISTS {sql_function(function)}"

@@ -13,7 +13,7 @@ def sql_partitioned_by(columns: Sequence[str]) -> str:
 
 
 def sql_location(location: str) -> str:
-    """Return the clause of CREATE TABLE for the place of an external table's files."""
+    """Return the clause of CREATE TABLE for the location of an external table's files."""
     return f"LOCATION {sql_literal(location)}"
 
 
@@ -42,16 +42,14 @@ def sql_create_table(
     clauses: Sequence[str] = (),
     cluster_by: Sequence[str] = (),
 ) -> str:
-    """Create a Delta table whole, in one statement.
+    """Create a whole Delta table in one statement.
 
-    There is no IF NOT EXISTS: it reports success when somebody else has just made a different table.
+    It has no IF NOT EXISTS, which reports success when another principal has just created a different table.
 
     Args:
-        table: the SQL that addresses the table.
         columns: column definitions, in order.
-        constraints: constraint clauses, after the columns.
-        comment: the table's comment; empty for none.
-        properties: table properties.
+        constraints: constraint clauses, placed after the columns.
+        comment: empty for none.
         clauses: further clauses of the table, in any order.
         cluster_by: the columns of liquid clustering.
     """
@@ -84,7 +82,7 @@ def sql_set_table_properties(table: str, properties: Mapping[str, str]) -> str:
 
 
 def sql_unset_table_properties(table: str, keys: Iterable[str]) -> str:
-    """Remove properties; a key that is not there is no error."""
+    """Remove properties; a missing key is no error."""
     return f"ALTER TABLE {table} UNSET TBLPROPERTIES IF EXISTS ({', '.join(map(sql_literal, keys))})"
 
 
@@ -94,24 +92,28 @@ def sql_cluster_automatically(table: str) -> str:
 
 
 def sql_alter_clustering(table: str, columns: Sequence[str]) -> str:
-    """Cluster a table by other columns; by none, without any."""
+    """Change the clustering columns; an empty list removes clustering."""
     return f"ALTER TABLE {table} CLUSTER BY {f'({idents(columns)})' if columns else 'NONE'}"
 
 
 def sql_drop_table(table: str) -> str:
-    """Drop a table. Databricks keeps a managed one for a while: `sql_undrop_table`."""
+    """Drop a table. Databricks can restore a managed one for some days: `sql_undrop_table`."""
     return f"DROP TABLE {table}"
 
 
 def sql_undrop_table(table: str) -> str:
-    """Bring back a table that was dropped within the catalog's recovery period, by default seven days.
+    """Restore a table dropped within the catalog's recovery period, by default seven days.
 
-    Its keys stay away, and a catalog or schema may keep dropped tables for no time at all (Databricks documentation,
-    "UNDROP", "DROP TABLE").
+    Its keys are not restored, and a catalog or schema may have no recovery period (docs: "UNDROP", "DROP TABLE").
     """
     return f"UNDROP TABLE {table}"
 
 
 def sql_rename_table(observed: str, desired: str) -> str:
-    """Give a table another name in its schema."""
+    """Rename a table within its schema."""
     return f"ALTER TABLE {observed} RENAME TO {desired}"
+
+
+def sql_drop_empty_schema(catalog: str, schema: str) -> str:
+    """Drop a schema, if it exists; the platform refuses this while the schema holds anything."""
+    return f"DROP SCHEMA IF EXISTS {sql_schema(catalog, schema)} RESTRICT"

@@ -1,6 +1,6 @@
-"""SQL text: quoting, literals, types and the pieces that statements share.
+"""SQL text: quoting, literals, types and the fragments that statements share.
 
-Identifiers come in raw and are quoted here and nowhere else.
+Identifiers arrive unquoted and are quoted here and nowhere else.
 """
 
 from __future__ import annotations
@@ -32,16 +32,16 @@ def quote_ident(name: str) -> str:
 
 
 def sql_path(path: Sequence[str]) -> str:
-    """Return the way to a field: a column's name and the steps into it, each quoted."""
+    """Return a column, or a nested field, with each step quoted."""
     return ".".join(map(quote_ident, path))
 
 
 def escape_sql_literal(text: str) -> str:
     r"""Return text as it stands between the quotes of a SQL string literal.
 
-    A quote becomes `\'`, right in every Spark version (`''` means two literals side by side before
-    Spark 4). `${` becomes `$\{`, which reads back as `${`: Spark substitutes variables inside literals
-    (`spark.sql.variable.substitute`), and serverless does not let that be switched off.
+    A quote becomes `\'`, which every Spark version accepts; before Spark 4, `''` separates two adjacent literals.
+    `${` becomes `$\{`, which reads back as `${`: Spark substitutes variables inside literals
+    (`spark.sql.variable.substitute`), and serverless compute does not allow switching that off.
     """
     return text.translate(_ESCAPES).replace("${", "$\\{")
 
@@ -78,12 +78,12 @@ def sql_function(name: QualifiedName) -> str:
 
 
 def idents(names: Iterable[str]) -> str:
-    """Return raw identifiers as a list, each quoted."""
+    """Return identifiers as a comma-separated list, each quoted."""
     return ", ".join(map(quote_ident, names))
 
 
 def sql_comment(text: str) -> str:
-    """Return a COMMENT clause after a blank; nothing for the empty text."""
+    """Return a COMMENT clause with a leading blank; nothing for an empty text."""
     return f" COMMENT {sql_literal(text)}" if text else ""
 
 

@@ -1,1 +1,1 @@
-"""Observed state: what the catalog holds right now, and who reads it."""
+"""Catalog state: what the catalog holds now, and the readers that read it."""

@@ -1,7 +1,7 @@
-"""Who changed what according to Unity Catalog's audit log, for drift that no table's history explains.
+"""Authors of changes from Unity Catalog's audit log, for drift that no table's history explains.
 
-`system.access.audit` is a system table: an administrator enables it and grants SELECT on it (Databricks' "Audit log
-system table reference"). It has most events of one region alone.
+`system.access.audit` is a system table: an administrator enables it and grants SELECT on it. It holds most events of
+one region alone (docs: "Audit log system table reference").
 """
 
 from __future__ import annotations
@@ -13,19 +13,19 @@ from datetime import datetime
 from typing import Protocol
 
 from delta_engine.backends.sql_runner import Row, SqlRunner, utc_moment
-from delta_engine.sql import sql_audit_events
+from delta_engine.sql.queries import sql_audit_events
 
 _MOST_EVENTS = 1000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditEvent:
-    """A change that succeeded.
+    """A successful change.
 
     Args:
-        at: when, UTC.
+        at: UTC.
         who: the user or service principal.
-        action: the log's name of it, such as `deleteTable`.
+        action: the log's name for it, such as `deleteTable`.
         name: the dotted name of the table or schema, in lower case.
     """
 
@@ -41,25 +41,21 @@ class AuditLogReader(Protocol):
     def read(
         self, actions: Collection[str], names: Collection[str], *, since: datetime
     ) -> Sequence[AuditEvent]:
-        """Return changes, newest first.
+        """Return changes after a time, newest first.
 
         Args:
             actions: the kinds of changes.
             names: the dotted names of tables and schemas, in lower case.
-            since: after when they happened.
+            since: UTC.
 
         Raises:
-            StatementError: the log may not be read, or does not exist.
+            StatementError: the log does not exist, or the principal may not read it.
         """
         ...
 
 
 class SqlAuditLogReader:
-    """Asks in SQL, one query.
-
-    Args:
-        runner: runs the query.
-    """
+    """Reads the audit log with one query."""
 
     def __init__(self, runner: SqlRunner) -> None:
         self._runner = runner
@@ -69,11 +65,11 @@ class SqlAuditLogReader:
     ) -> Sequence[AuditEvent]:
         """Return changes; see `AuditLogReader.read`."""
         rows = self._runner.run(sql_audit_events(actions, names, since=since, limit=_MOST_EVENTS))
-        return [event for row in rows for event in [_event(row)] if event is not None]
+        return [event for event in map(_event, rows) if event is not None]
 
 
 def _event(row: Row) -> AuditEvent | None:
-    """Return an event; None for a request that was refused, and for one that says too little."""
+    """Return an event; None for a refused request or an incomplete row."""
     at, who = utc_moment(row["event_time"]), row["who"]
     if at is None or not who or not _succeeded(row["response"]):
         return None
@@ -81,6 +77,6 @@ def _event(row: Row) -> AuditEvent | None:
 
 
 def _succeeded(response: object) -> bool:
-    """Whether the response as JSON has the status of success; its field is spelled in two ways in documentation."""
+    """Whether a response (JSON) reports success; the documentation spells its status field in two ways."""
     found = json.loads(str(response or "{}"))
     return bool(found.get("status_code", found.get("statusCode")) == 200)

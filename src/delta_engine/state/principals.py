@@ -1,18 +1,18 @@
-"""The principal that runs statements, its groups, and who owns a catalog and has privileges on it."""
+"""The principal that runs the statements, its groups, and its privileges on catalogs."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Final, Protocol
+from typing import Final
 
 from delta_engine.backends.sql_runner import SqlRunner
 from delta_engine.models import Grants
 from delta_engine.models.values import to_grants
-from delta_engine.sql import sql_catalog_rights, sql_memberships
+from delta_engine.sql.queries import sql_catalog_rights, sql_memberships
 
-EVERYBODY: Final = "account users"
-"""The group that every user and service principal of an account is in (docs.databricks.com: "Principal")."""
+ALL_ACCOUNT_USERS: Final = "account users"
+"""The group of every user and service principal of an account (docs.databricks.com: "Principal")."""
 
 _OWNER: Final = "OWNER"
 
@@ -23,7 +23,7 @@ class Principal:
 
     Args:
         name: a mail address, or the application id of a service principal.
-        groups: its groups, of those that were asked about, in lower case.
+        groups: those of the requested groups that it is a member of, in lower case.
     """
 
     name: str
@@ -31,56 +31,30 @@ class Principal:
 
     def is_one_of(self, names: Iterable[str | None]) -> bool:
         """Whether the principal, or one of its groups, is among some names."""
-        mine = {self.name.lower(), EVERYBODY, *self.groups}
+        mine = {self.name.lower(), ALL_ACCOUNT_USERS, *self.groups}
         return any(name is not None and name.lower() in mine for name in names)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Holders:
-    """The owner of an object, and the privileges on it by principal."""
+class Permissions:
+    """The owner of a securable, and the privileges on it by principal."""
 
     owner: str | None = None
     grants: Grants = field(default_factory=dict)
 
 
-class PrincipalReader(Protocol):
-    """Tells who runs the statements, and what it holds on catalogs."""
-
-    def principal(self, candidates: Collection[str]) -> Principal:
-        """Return who runs the statements, with the groups among some candidates that it is in.
-
-        Raises:
-            StatementError: the platform refused the question.
-        """
-        ...
-
-    def catalogs(
-        self, names: Collection[str], principal: Principal
-    ) -> tuple[Mapping[str, Holders], Principal]:
-        """Return what the principal holds on catalogs, by their names, and the principal with the groups that hold it.
-
-        Args:
-            names: the catalogs' names in lower case.
-            principal: the principal, as far as it is known.
-
-        Raises:
-            StatementError: the platform refused the question.
-        """
-        ...
-
-
-class SqlPrincipalReader:
-    """Asks Unity Catalog, with one statement each.
-
-    Args:
-        runner: runs the statements.
-    """
+class PrincipalReader:
+    """Reads the current principal and its privileges from Unity Catalog, with one statement per method."""
 
     def __init__(self, runner: SqlRunner) -> None:
         self._runner = runner
 
     def principal(self, candidates: Collection[str]) -> Principal:
-        """Return who runs the statements; see `PrincipalReader.principal`."""
+        """Return the current principal, with the candidates among its groups.
+
+        Raises:
+            StatementError: the platform refused the query.
+        """
         names = sorted(candidates)
         (row,) = self._runner.run(sql_memberships(names))
         who, *answers = row.values()
@@ -89,11 +63,21 @@ class SqlPrincipalReader:
 
     def catalogs(
         self, names: Collection[str], principal: Principal
-    ) -> tuple[Mapping[str, Holders], Principal]:
-        """Return what the principal holds on catalogs; see `PrincipalReader.catalogs`."""
+    ) -> tuple[Mapping[str, Permissions], Principal]:
+        """Return the permissions on catalogs by name, and the principal with the groups that hold them.
+
+        Args:
+            names: the catalogs' names in lower case.
+            principal: the principal, as far as it is known.
+
+        Raises:
+            StatementError: the platform refused the query.
+        """
         owners: dict[str, str] = {}
         granted: dict[str, dict[str, list[str]]] = {name: {} for name in names}
-        for row in self._runner.run(sql_catalog_rights(sorted(names), owner=_OWNER, everybody=EVERYBODY)):
+        for row in self._runner.run(
+            sql_catalog_rights(sorted(names), owner=_OWNER, all_users=ALL_ACCOUNT_USERS)
+        ):
             catalog, grantee, privilege = (str(row[key]) for key in ("catalog", "grantee", "privilege"))
             if privilege == _OWNER:
                 owners[catalog] = grantee
@@ -101,7 +85,7 @@ class SqlPrincipalReader:
                 granted[catalog].setdefault(grantee, []).append(privilege)
         mine = {*owners.values(), *(grantee for grants in granted.values() for grantee in grants)}
         found = {
-            name: Holders(owner=owners.get(name), grants=to_grants(grants))
+            name: Permissions(owner=owners.get(name), grants=to_grants(grants))
             for name, grants in granted.items()
         }
         return found, replace(principal, groups=principal.groups | {name.lower() for name in mine})

@@ -1,8 +1,8 @@
-"""Reads plain Spark and Delta, table by table: for the `oss` backend.
+"""Reads open-source Spark and Delta, table by table: for the `oss` backend.
 
-Three cheap reads a table: the schema, the properties, and its description, which alone has the comment and the
-partitions (measured no slower than the catalog's entry, which lacks the latter). Never DESCRIBE DETAIL: it
-replays the whole log to count files.
+Three cheap reads per table: the schema, the properties, and the description, which alone has the comment and the
+partitions (measured no slower than the catalog's entry, which lacks the latter). Never DESCRIBE DETAIL, which replays
+the whole log to count files.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from itertools import dropwhile, takewhile
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from delta_engine.backends.addressing import CatalogAddressing, PathAddressing
 from delta_engine.backends.error_conditions import (
@@ -28,16 +28,21 @@ from delta_engine.backends.stored_keys import PROPERTY_PREFIX, find_foreign_keys
 from delta_engine.errors import CatalogReadError, StatementError
 from delta_engine.models import Column, QualifiedName, Schema, Table
 from delta_engine.models.types import data_type_from_spark_json
-from delta_engine.sql import quote_ident, sql_describe_table, sql_show_schemas, sql_show_table_properties
+from delta_engine.sql.queries import (
+    sql_describe_table,
+    sql_show_schemas,
+    sql_show_table_properties,
+    sql_show_tables,
+)
 from delta_engine.state.catalog_reader import (
     CHECK_PREFIX,
     checks_of,
     listed_schemas,
     not_a_delta_table,
     not_null_checks_of,
+    pop_clustering,
     read_tables,
     readable_column,
-    take_out_clustering,
     unquoted,
 )
 from delta_engine.state.states import ABSENT, NO_AUDIT, Audit, CatalogState, TableState
@@ -46,7 +51,7 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
 _DEFAULT_KEY = "CURRENT_DEFAULT"
-"""Where Spark keeps a column's default, in the metadata of its field; adding and dropping them is tested."""
+"""The key of a column's default in the metadata of its field."""
 _ANY_DELTA_TABLE_HAS = "delta.minReaderVersion"
 
 _Keys = TypeVar("_Keys")
@@ -56,14 +61,14 @@ Rows: TypeAlias = Sequence[Mapping[str, object]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
-    """What is in some schemas.
+class FoundTables:
+    """The tables in some schemas.
 
     Args:
-        existing: those of the tables looked for that exist, in their order.
-        others: all others, sorted by name.
-        refusals: why some of the tables looked for cannot be addressed.
-        audits: what is known of all of them, by `QualifiedName.key`.
+        existing: the requested tables that exist, in their order.
+        others: all other tables, sorted by name.
+        refusals: why some requested tables cannot be addressed.
+        audits: of all these tables, by `QualifiedName.key`.
     """
 
     existing: tuple[QualifiedName, ...]
@@ -77,59 +82,39 @@ class Found:
         wanted: Sequence[QualifiedName],
         existing: Sequence[QualifiedName],
         listed: Iterable[QualifiedName],
-    ) -> Found:
-        """Tell the wanted ones from the others."""
+    ) -> FoundTables:
+        """Separate the requested tables from the others."""
         known = {table.key for table in wanted}
         others = (name for name in listed if name.key not in known)
         return cls(existing=tuple(existing), others=tuple(sorted(others, key=lambda name: name.key)))
 
 
-class TableFinder(Protocol):
-    """Tells what exists, before anything is read."""
-
-    def missing_schemas(self, schemas: set[tuple[str, str]]) -> frozenset[tuple[str, str]]:
-        """Return those (catalog, schema) pairs that do not exist."""
-        ...
-
-    def find(self, tables: Sequence[QualifiedName]) -> Found:
-        """Return what is in the schemas of these tables; the schemas must exist."""
-        ...
-
-    def listed(self, schemas: set[tuple[str, str]]) -> list[QualifiedName]:
-        """Return all tables of some (catalog, schema) pairs, which must exist."""
-        ...
-
-
 class FolderFinder:
-    """Finds tables by path: a table is a folder with a Delta log, a schema is a folder.
-
-    Args:
-        addressing: where the folders are.
-    """
+    """Finds tables by path: a table is a folder with a Delta log, a schema is a folder."""
 
     def __init__(self, addressing: PathAddressing) -> None:
         self._addressing = addressing
 
     def missing_schemas(self, schemas: set[tuple[str, str]]) -> frozenset[tuple[str, str]]:
-        """Return those schemas that have no folder."""
+        """Return the (catalog, schema) pairs that have no folder."""
         warehouse = self._addressing.warehouse
         return frozenset(pair for pair in schemas if not warehouse.joinpath(*pair).is_dir())
 
-    def find(self, tables: Sequence[QualifiedName]) -> Found:
+    def find(self, tables: Sequence[QualifiedName]) -> FoundTables:
         """Return the folders that have a Delta log.
 
         Raises:
             CatalogReadError: something else is in a table's folder.
         """
         existing = [table for table in tables if self._exists(table, self._addressing.folder(table))]
-        found = Found.of(tables, existing, self.listed({_schema_of(table) for table in tables}))
+        found = FoundTables.of(tables, existing, self.listed({_schema_of(table) for table in tables}))
         audits = {
             table.key: _audit(self._addressing.folder(table)) for table in (*found.existing, *found.others)
         }
         return replace(found, audits=audits)
 
     def listed(self, schemas: set[tuple[str, str]]) -> list[QualifiedName]:
-        """Return the folders of some schemas that have a Delta log; `orders.bak` is a copy, and no table's name."""
+        """Return the folders with a Delta log. A name with a dot, such as `orders.bak`, is a copy and no table."""
         return [
             QualifiedName(catalog, schema, folder.name)
             for catalog, schema in sorted(schemas)
@@ -148,18 +133,15 @@ class FolderFinder:
 class CatalogFinder:
     """Finds tables by name: one listing per schema.
 
-    Names are read as they are spelled. Some catalogs tell cases apart, and tables are addressed in lower case: what
-    another tool named with upper-case letters cannot be managed.
-
-    Args:
-        runner: runs the listings.
+    Tables are addressed in lower case, and some catalogs are case-sensitive. A table that another tool named with
+    upper-case letters cannot be managed there.
     """
 
     def __init__(self, runner: SqlRunner) -> None:
         self._runner = runner
 
     def missing_schemas(self, schemas: set[tuple[str, str]]) -> frozenset[tuple[str, str]]:
-        """Return those schemas that their catalog does not list."""
+        """Return the (catalog, schema) pairs that their catalog does not list."""
         present = {
             (catalog, schema)
             for catalog in {catalog for catalog, _ in schemas}
@@ -167,23 +149,23 @@ class CatalogFinder:
         }
         return frozenset(schemas - present)
 
-    def find(self, tables: Sequence[QualifiedName]) -> Found:
-        """Return what the schemas list, of whatever format; the others without those that cannot be managed."""
+    def find(self, tables: Sequence[QualifiedName]) -> FoundTables:
+        """Return the listed tables of any format; the others without those that cannot be addressed."""
         listed = self.listed({_schema_of(table) for table in tables})
         plain = [name for name in listed if str(name) == name.key]
         odd = {name.key: name for name in listed if str(name) != name.key}
         present = {name.key for name in plain}
-        found = Found.of(tables, [table for table in tables if table.key in present], plain)
+        found = FoundTables.of(tables, [table for table in tables if table.key in present], plain)
         hidden = (table for table in tables if table.key in odd and table.key not in present)
         return replace(found, refusals=tuple(_spelled_otherwise(table, odd[table.key]) for table in hidden))
 
     def listed(self, schemas: set[tuple[str, str]]) -> list[QualifiedName]:
-        """Return what some schemas list, of whatever format, as it is spelled there."""
+        """Return the listed tables of any format, spelled as in the catalog."""
         return [
             QualifiedName(catalog, schema, unquoted(str(row["tableName"])))
             for catalog, schema in sorted(schemas)
-            for row in self._list(f"SHOW TABLES IN {quote_ident(catalog)}.{quote_ident(schema)}", catalog)
-            if row["namespace"]  # a session's temporary views have none
+            for row in self._list(sql_show_tables(catalog, schema), catalog)
+            if row["namespace"]  # temporary views have none
         ]
 
     def _list(self, sql: str, catalog: str) -> Sequence[Mapping[str, object]]:
@@ -200,10 +182,8 @@ class SparkDeltaReader:
     """Reads Delta tables through a Spark session.
 
     Args:
-        runner: runs the statements.
         schema_at: returns the schema of the table at an address; raises `StatementError`.
-        addressing: how tables are addressed.
-        parallelism: how many tables to read at once, at most.
+        parallelism: the largest number of tables to read at a time.
     """
 
     def __init__(
@@ -218,7 +198,7 @@ class SparkDeltaReader:
         self._schema_at = schema_at
         self._addressing = addressing
         self._parallelism = parallelism
-        self._finder: TableFinder = (
+        self._finder: FolderFinder | CatalogFinder = (
             FolderFinder(addressing) if isinstance(addressing, PathAddressing) else CatalogFinder(runner)
         )
 
@@ -233,10 +213,12 @@ class SparkDeltaReader:
         states |= read_tables(found.existing, self._read, self._parallelism, found.refusals)
         for table in found.existing:
             states[table.key] = replace(states[table.key], audit=found.audits.get(table.key, NO_AUDIT))
-        return CatalogState(tables=states, missing_schemas=missing, unasked=found.others, audits=found.audits)
+        return CatalogState(
+            tables=states, missing_schemas=missing, other_tables=found.others, audits=found.audits
+        )
 
     def snapshot_directly(self, models: Sequence[Table]) -> CatalogState:
-        """Return the same as `snapshot`: nothing here lags behind."""
+        """Return the same as `snapshot`: no source lags here."""
         return self.snapshot(models)
 
     def tables_in(self, catalog: str, schema: str) -> tuple[QualifiedName, ...]:
@@ -254,7 +236,7 @@ class SparkDeltaReader:
         }
         if _ANY_DELTA_TABLE_HAS not in properties:
             raise not_a_delta_table(table, "a view or a table of another format")
-        cluster_by = take_out_clustering(properties)
+        cluster_by = pop_clustering(properties)
         columns = self._columns(table, address, properties)
         description = self._runner.run(sql_describe_table(address))[len(columns) :]
         details = _details(description)
@@ -272,7 +254,7 @@ class SparkDeltaReader:
         )
 
     def _location(self, details: Mapping[str, str]) -> str | None:
-        """Return where an external table's files are; a table by path is where its name says."""
+        """Return the location of an external table; the name of a table by path is its location."""
         is_external = details.get("Type") == "EXTERNAL" and isinstance(self._addressing, CatalogAddressing)
         return details.get("Location") if is_external else None
 
@@ -295,27 +277,20 @@ class SparkDeltaReader:
 
 
 def _catalog_way_out(error: StatementError, setting: str) -> str:
-    """Return what to do about a catalog that cannot be listed.
-
-    Args:
-        error: why.
-        setting: the Spark setting that names the catalog's class.
-    """
+    """Return how to solve why a catalog cannot be listed; `setting` is the Spark setting with its class."""
     if is_missing_class(error):
         return f"Add the connector's jar to backend.spark (spark.jars or spark.jars.packages), or correct {setting}."
     if is_class_conflict(error):
         return (
-            "Two jars of backend.spark do not go together. Use the versions that the connector was built for."
+            "Two jars of backend.spark are incompatible. Use the versions that the connector was built for."
         )
     if is_unreachable(error):
         return f"Start the catalog's server, or correct its address in backend.spark ({setting}.uri)."
     if is_forbidden(error):
         return "Ask for USE CATALOG on it."
-    if is_missing_catalog(error) or is_missing_schema(
-        error
-    ):  # without such a catalog, Spark looks for a schema
+    if is_missing_catalog(error) or is_missing_schema(error):  # Spark takes an unknown catalog for a schema
         return "Correct the catalog's name, or configure it in backend.spark."
-    return f"Look at the settings of the catalog in backend.spark ({setting})."
+    return f"Check the settings of the catalog in backend.spark ({setting})."
 
 
 def _spelled_otherwise(table: QualifiedName, listed: QualifiedName) -> CatalogReadError:
@@ -335,7 +310,7 @@ def _has_delta_log(folder: Path) -> bool:
 
 
 def _audit(folder: Path) -> Audit:
-    """Tell when a table was created, by its first commit; Delta removes old ones after a while."""
+    """Return the time of a table's first commit, which Delta removes after a while."""
     try:
         seconds = (folder / "_delta_log" / "00000000000000000000.json").stat().st_mtime
     except OSError:
@@ -348,10 +323,7 @@ def _data_files(folder: Path) -> list[Path]:
 
 
 def _partitions(description: Rows) -> tuple[str, ...]:
-    """Return the partition columns out of what DESCRIBE TABLE EXTENDED says after the columns.
-
-    They stand below two lines of headings, and quoted where their names are odd.
-    """
+    """Return the partition columns from DESCRIBE TABLE EXTENDED, where they follow the columns, below two headings."""
     names = [str(row["col_name"]) for row in description]
     if names[:1] != ["# Partition Information"]:
         return ()
@@ -359,7 +331,7 @@ def _partitions(description: Rows) -> tuple[str, ...]:
 
 
 def _details(description: Rows) -> dict[str, str]:
-    """Return the table's own details out of the same, such as its comment; the first of a name counts."""
+    """Return the details of the table itself from DESCRIBE TABLE EXTENDED; the first of a name counts."""
     details = dropwhile(lambda row: row["col_name"] != "# Detailed Table Information", description)
     found: dict[str, str] = {}
     for row in details:
@@ -368,7 +340,7 @@ def _details(description: Rows) -> dict[str, str]:
 
 
 def _visible(properties: Mapping[str, str]) -> dict[str, str]:
-    """Leave out what is kept in properties and read back as keys and checks."""
+    """Return the properties without those that store keys and checks."""
     hidden = (PROPERTY_PREFIX, CHECK_PREFIX)
     return {key: value for key, value in properties.items() if not key.startswith(hidden)}
 

@@ -1,4 +1,4 @@
-"""Immutable observed state: tables as the catalog has them."""
+"""Immutable catalog state: tables and schemas as the catalog has them."""
 
 from __future__ import annotations
 
@@ -26,14 +26,7 @@ from delta_engine.models.values import read_only, set_fields, to_grants, to_item
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Audit:
-    """What a catalog notes of the life of a table or schema; None for what it does not say.
-
-    Args:
-        created_at: when it was created, UTC.
-        created_by: by whom.
-        altered_at: when its definition was changed last, UTC.
-        altered_by: by whom.
-    """
+    """Creation and last change of a table or schema, times in UTC; None for what the catalog does not record."""
 
     created_at: datetime | None = None
     created_by: str | None = None
@@ -45,45 +38,40 @@ NO_AUDIT = Audit()
 
 
 SECRET_KEY: Final = re.compile(r"secret|password|token|access[.]?key|url", re.IGNORECASE)
-"""Keys of properties whose values sound like secrets or addresses of them: Spark's own patterns
-(`spark.redaction.regex`, `spark.sql.redaction.options.regex`). Their values are nobody's business here."""
+"""Keys of properties whose values may be secrets: Spark's own patterns (`spark.redaction.regex`,
+`spark.sql.redaction.options.regex`). Their values are never kept."""
 
 REDACTED: Final = "*********(redacted)"
-"""What stands for such a value, wherever it comes from: the words in which Spark says it."""
+"""Replaces such a value, spelled as Spark does."""
 
 
 class RelationKind(Enum):
-    """What stands under a table's name."""
+    """The kind of relation under a table name."""
 
     TABLE = "a Delta table"
-    STREAMING_TABLE = "a streaming table"  # its pipeline owns all but comments and tags
+    STREAMING_TABLE = "a streaming table"  # its pipeline owns everything but comments and tags
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableState:
-    """One table as it is.
+    """One table as the catalog has it.
 
     Args:
-        exists: False for a table that is not there; everything else is then empty.
-        columns: the columns in order, types canonical.
-        table_comment: empty for none.
+        exists: False for a missing table; all other fields are then empty.
+        columns: in order, with canonical types.
         table_properties: all properties that the platform shows, its own included.
-        primary_key: the key with its name as the catalog spells it.
-        foreign_keys: the keys with names and referenced columns, by name; tables by their whole names.
-        checks: the enforced conditions as the catalog spells them, by name.
-        not_null_checks: the columns that are NOT NULL by a check of the engine's own; it is none of `checks`.
-        cluster_by: the columns of liquid clustering, in order.
-        clusters_automatically: whether the platform chooses those columns.
+        primary_key: with its name as the catalog spells it.
+        foreign_keys: sorted by name, with referenced columns and whole table names.
+        checks: enforced conditions as the catalog spells them, sorted by name.
+        not_null_checks: the columns that are NOT NULL by a check of the engine, which is not in `checks`.
+        clusters_automatically: whether the platform chooses the clustering columns.
         partitioned_by: the columns of Hive-style partitioning, in order.
-        tags: Unity Catalog's tags.
-        row_filter: the function that decides who sees which rows.
-        owner: who owns it; None where the platform knows no owners.
-        grants: the privileges that were granted on the table itself, by principal.
-        location: where an external table's files are; None for a managed one.
+        owner: None where the platform has no owners.
+        grants: the privileges granted on the table itself, by principal.
+        location: the location of an external table's files; None for a managed table.
         referenced_by: the foreign keys of other tables that point here.
-        relation: what it is.
-        former_name: the name that it still has, where its model has another (`renamed_from`).
-        audit: by whom and when; not a part of what the table is.
+        former_name: the table's name, where its model renames it (`renamed_from`).
+        audit: ignored by comparisons.
     """
 
     exists: bool = True
@@ -131,7 +119,7 @@ ABSENT = TableState(exists=False)
 
 
 def state_of(table: Table) -> TableState:
-    """Return a table that is as its definition says, all names filled in, and nothing beside."""
+    """Return the state of a table that is exactly as its model says, with all names filled in."""
     return TableState(
         columns=table.columns,
         table_comment=table.comment,
@@ -152,14 +140,12 @@ def state_of(table: Table) -> TableState:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SchemaState:
-    """One schema as it is; everything is empty where the platform keeps no such thing.
+    """One schema as the catalog has it; fields that the platform does not support are empty.
 
     Args:
-        comment: empty for none.
-        tags: Unity Catalog's tags.
-        owner: who owns it; None where the platform knows no owners.
-        grants: the privileges that were granted on the schema itself, by principal.
-        audit: by whom and when it was made and changed, as far as the platform notes it.
+        owner: None where the platform has no owners.
+        grants: the privileges granted on the schema itself, by principal.
+        audit: ignored by comparisons.
     """
 
     comment: str = ""
@@ -174,19 +160,19 @@ class SchemaState:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CatalogState:
-    """A snapshot: the state of every table that was asked for.
+    """A snapshot of the catalog.
 
     Args:
-        tables: states by the tables' `QualifiedName.key`.
-        missing_schemas: (catalog, schema) pairs, in lower case, that models need and nobody created.
-        unasked: the other tables of the models' schemas, sorted by name.
-        audits: by whom and when, for those that were not asked for, by `QualifiedName.key`.
-        schema_states: the schemas that exist, by `Schema.key`, as far as they were read.
+        tables: the states of the requested tables, by `QualifiedName.key`.
+        missing_schemas: the (catalog, schema) pairs, in lower case, that models need and that do not exist.
+        other_tables: the other tables of the models' schemas, sorted by name.
+        audits: creation and last change of the other tables, by `QualifiedName.key`.
+        schema_states: the existing schemas that were read, by `Schema.key`.
     """
 
     tables: Mapping[str, TableState]
     missing_schemas: frozenset[tuple[str, str]] = frozenset()
-    unasked: tuple[QualifiedName, ...] = ()
+    other_tables: tuple[QualifiedName, ...] = ()
     audits: Mapping[str, Audit] = field(default_factory=dict, compare=False)
     schema_states: Mapping[str, SchemaState] = field(default_factory=dict)
 
@@ -195,25 +181,25 @@ class CatalogState:
             self,
             tables=MappingProxyType(dict(self.tables)),
             missing_schemas=frozenset(self.missing_schemas),
-            unasked=to_items(self.unasked, QualifiedName, "unasked"),
+            other_tables=to_items(self.other_tables, QualifiedName, "other_tables"),
             audits=MappingProxyType(dict(self.audits)),
             schema_states=MappingProxyType(dict(self.schema_states)),
         )
 
     @property
     def schemas(self) -> frozenset[tuple[str, str]]:
-        """The (catalog, schema) pairs, in lower case, of the tables that were asked for, and exist."""
+        """The existing schemas of the requested tables: (catalog, schema) pairs in lower case."""
         pairs = (key.split(".")[:2] for key in self.tables)
         return frozenset((catalog, schema) for catalog, schema in pairs) - self.missing_schemas
 
     def with_tables(self, other: CatalogState) -> CatalogState:
-        """Return this snapshot with another one's tables in it as well."""
+        """Return this snapshot with another one's tables added."""
         return replace(self, tables={**self.tables, **other.tables})
 
     def table(self, name: QualifiedName) -> TableState:
-        """Return one table's state; absent if nothing was found.
+        """Return one table's state.
 
         Raises:
-            KeyError: the snapshot was not asked for this table.
+            KeyError: the table was not requested.
         """
         return self.tables[name.key]

@@ -1,60 +1,92 @@
 """Reads Unity Catalog in bulk: for the `databricks` backend.
 
-Per catalog one query for each view of `information_schema`, whatever the number of tables, and what the views lack from
-the tables themselves (`unity_catalog.table_details`). Names there are in lower case. What the principal may not see
-looks absent: tables, foreign keys that point here from elsewhere, row filters, and grants, of which a principal that
-does not own the object is shown only its own (Databricks' SQL reference, "TABLE_PRIVILEGES"). Grants that a model names
-and the views do not show are read with SHOW GRANTS (`unity_catalog.hidden_grants`).
+Per catalog, one query for each view of `information_schema`, whatever the number of tables. What the views lack comes
+from the tables' own descriptions (`unity_catalog.table_details`). Names are in lower case. Invisible objects look
+absent: tables, foreign keys of other tables, row filters, and grants, of which a principal that does not own the object
+sees only its own (docs: "TABLE_PRIVILEGES"). SHOW GRANTS reads expected grants that the views lack
+(`unity_catalog.show_grants`).
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from delta_engine.backends.addressing import CatalogAddressing
-from delta_engine.backends.sql_runner import SqlRunner
-from delta_engine.errors import raise_all
-from delta_engine.models import QualifiedName, Schema, Table
-from delta_engine.state.states import ABSENT, CatalogState
-from delta_engine.state.unity_catalog.catalog_reading import CatalogReading, Found
+from delta_engine.backends.sql_runner import Row, SqlRunner, query_threads
+from delta_engine.errors import CatalogReadError, RefusedError, raise_all
+from delta_engine.models import Grants, QualifiedName, Schema, SchemaName, Table
+from delta_engine.state.states import ABSENT, Audit, CatalogState, SchemaState, TableState
 from delta_engine.state.unity_catalog.described_details import DescribedDetailsReader
-from delta_engine.state.unity_catalog.hidden_grants import expected_grants
-from delta_engine.state.unity_catalog.table_details import TableDetailsReader
+from delta_engine.state.unity_catalog.information_schema import (
+    COLUMN_MASKS,
+    COLUMN_TAGS,
+    COLUMNS,
+    KEY_COLUMN_USAGE,
+    OF_SCHEMAS,
+    OF_TABLES,
+    REFERENTIAL_CONSTRAINTS,
+    ROW_FILTERS,
+    SCHEMA_PRIVILEGES,
+    SCHEMA_TAGS,
+    TABLE_CONSTRAINTS,
+    TABLE_PRIVILEGES,
+    TABLE_TAGS,
+    TableKey,
+    View,
+    by_schema,
+    by_table,
+    optional_text,
+    require_whole,
+    table_key,
+)
+from delta_engine.state.unity_catalog.keys import key_rows
+from delta_engine.state.unity_catalog.listed_details import ListedDetailsReader, TableListing
+from delta_engine.state.unity_catalog.show_grants import Securable, expected_grants, granted_rows
+from delta_engine.state.unity_catalog.table_details import Answer, TableDetails, TableDetailsReader
+from delta_engine.state.unity_catalog.table_states import (
+    TableRows,
+    audit,
+    grants,
+    is_manageable,
+    require_manageable,
+    table_state,
+    tags,
+)
+from delta_engine.state.unity_catalog.view_reader import ViewReader
+
+_ViewRows = Mapping[View, Sequence[Row]]
+_GrantRows = Mapping[str, Sequence[Row]]
+"""The rows of grants, by the key of their table or schema."""
 
 
 class UnityCatalogReader:
     """Reads tables and schemas of Unity Catalog.
 
     Args:
-        runner: runs the queries.
-        parallelism: how many round trips to have under way at once, at most.
-        details: reads what the views lack; by default, with SQL, table by table.
+        parallelism: the largest number of round trips at a time.
+        listing: databricks-sdk's listing of tables; without it, SQL describes every table.
     """
 
     def __init__(
-        self, runner: SqlRunner, *, parallelism: int = 4, details: TableDetailsReader | None = None
+        self, runner: SqlRunner, *, parallelism: int = 4, listing: TableListing | None = None
     ) -> None:
         self._runner = runner
         self._parallelism = parallelism
         self._described = DescribedDetailsReader(runner, CatalogAddressing())
-        self._details = details or self._described
+        self._details = ListedDetailsReader(listing, self._described) if listing else self._described
 
     def snapshot(self, models: Sequence[Table], schemas: Sequence[Schema] = ()) -> CatalogState:
-        """Return the state of every model's table, and of their schemas; see `CatalogReader.snapshot`.
-
-        Args:
-            models: the tables to read.
-            schemas: schemas to read as well, which need not hold any of them.
-        """
+        """Return the state of every model's table, and of schemas; see `CatalogReader.snapshot`."""
         return self._snapshot(models, schemas, directly=False)
 
     def snapshot_directly(self, models: Sequence[Table]) -> CatalogState:
         """Return the state of tables that were just changed; see `CatalogReader.snapshot_directly`.
 
-        Columns, comments, properties, checks, clustering and partitioning come from the tables themselves, and keys
-        where the runtime describes them (17.3 and later); tags, masks, row filters, owners and grants still come from
-        the views, which may lag behind. Expected grants that the views lack come from SHOW GRANTS.
+        Columns, comments, properties, checks, clustering and partitioning come from the tables themselves, and so do
+        keys where the runtime describes them (17.3 and later). Tags, masks, row filters, owners and grants come from
+        the views, which may lag, and from SHOW GRANTS.
         """
         return self._snapshot(models, (), directly=True)
 
@@ -74,10 +106,167 @@ class UnityCatalogReader:
             within = [name for name in names if name.catalog.lower() == catalog]
             found.append(self._reading(catalog).read(within, wanted, details, expected, directly=directly))
         raise_all(refusal for one in found for refusal in one.refusals)
-        return _together(names, found)
+        return _combined(names, found)
 
-    def _reading(self, catalog: str) -> CatalogReading:
-        return CatalogReading(catalog, self._runner, parallelism=self._parallelism)
+    def _reading(self, catalog: str) -> _CatalogReading:
+        return _CatalogReading(catalog, self._runner, parallelism=self._parallelism)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Found:
+    """What was found in one catalog.
+
+    Args:
+        missing_schemas: as in `CatalogState`.
+        schemas: the states of existing schemas, by `Schema.key`.
+        tables: the states of the requested tables that exist, by `QualifiedName.key`.
+        refusals: why other tables are unreadable.
+        audits: of all manageable tables of the schemas.
+    """
+
+    missing_schemas: frozenset[tuple[str, str]]
+    schemas: Mapping[str, SchemaState] = field(default_factory=dict)
+    tables: Mapping[str, TableState] = field(default_factory=dict)
+    refusals: Sequence[RefusedError] = ()
+    audits: Mapping[QualifiedName, Audit] = field(default_factory=dict)
+
+
+class _CatalogReading:
+    """One reading of one catalog, whose name is in lower case."""
+
+    def __init__(self, catalog: str, runner: SqlRunner, *, parallelism: int) -> None:
+        self._catalog = catalog
+        self._runner = runner
+        self._parallelism = parallelism
+        self._views = ViewReader(catalog, runner, parallelism=parallelism)
+
+    def listed(self, schema: str) -> Sequence[QualifiedName]:
+        """Return the manageable tables of a schema; none if it does not exist.
+
+        Raises:
+            CatalogReadError, StatementError: as `read`.
+        """
+        schemata, tables = self._views.existing({schema}, accepts_hidden=False)
+        return list(self._audits(tables)) if schemata else ()
+
+    def read(
+        self,
+        names: Sequence[QualifiedName],
+        schemas: set[str],
+        details: TableDetailsReader,
+        expected: Mapping[str, Grants],
+        *,
+        directly: bool,
+    ) -> _Found:
+        """Read tables and schemas.
+
+        Args:
+            schemas: in lower case: at least those of the tables.
+            details: reads what the views lack.
+            expected: the grants to look up beyond the views; see `show_grants`.
+            directly: whether descriptions win over the views, also for tables that the views do not show.
+
+        Raises:
+            CatalogReadError: the catalog does not exist or is not visible, or its views lack an existing schema.
+            StatementError: the platform refused a query.
+        """
+        schemata, tables = self._views.existing(schemas, accepts_hidden=directly)
+        missing = frozenset((self._catalog, schema) for schema in schemas - schemata.keys())
+        if not schemata:
+            return _Found(missing_schemas=missing)
+        wanted, refusals = _readable(names, tables, schemata if directly else {})
+        with query_threads(self._parallelism) as pool:
+            asked = (*OF_SCHEMAS, *OF_TABLES) if wanted else OF_SCHEMAS
+            queries = {view: pool.submit(self._views.query, view, schemata.keys()) for view in asked}
+            described = [pool.submit(query) for query in details.queries(wanted)]
+            views = {view: query.result() for view, query in queries.items()}
+            securables = self._securables(wanted, schemata.keys(), views)
+            granted, of_grants = granted_rows(securables, expected, self._runner, pool)
+            rows = {one.name.key: one for one in self._rows(wanted, tables, views, granted)}
+            states = {
+                key: _state(rows[key], answer, directly=directly)
+                for query in described
+                for key, answer in query.result().items()
+            }
+        found = [(key, states.get(key)) for key in rows]
+        unreadable = [one for _, one in found if isinstance(one, CatalogReadError)]
+        return _Found(
+            missing_schemas=missing,
+            schemas=self._schema_states(schemata, views, granted),
+            tables={key: one for key, one in found if isinstance(one, TableState)},
+            refusals=[*refusals, *of_grants, *unreadable],
+            audits=self._audits(tables),
+        )
+
+    def _audits(self, tables: Mapping[TableKey, Row]) -> Mapping[QualifiedName, Audit]:
+        return {
+            QualifiedName(self._catalog, *key): audit(row)
+            for key, row in tables.items()
+            if is_manageable(row)
+        }
+
+    def _securables(
+        self, wanted: Sequence[QualifiedName], schemas: Collection[str], views: _ViewRows
+    ) -> Iterator[Securable]:
+        """Yield tables and schemas with the grants that the views show."""
+        of_tables, of_schemas = by_table(views.get(TABLE_PRIVILEGES, ())), by_schema(views[SCHEMA_PRIVILEGES])
+        for one in wanted:
+            yield Securable(name=one, shown=of_tables.get(table_key(one.schema, one.table), ()))
+        for schema in schemas:
+            yield Securable(name=SchemaName(self._catalog, schema), shown=of_schemas.get(schema, ()))
+
+    def _rows(
+        self,
+        wanted: Sequence[QualifiedName],
+        tables: Mapping[TableKey, Row],
+        views: _ViewRows,
+        granted: _GrantRows,
+    ) -> Iterator[TableRows]:
+        """Yield the rows of each table."""
+        if not wanted:
+            return
+        constraints = by_table(views[TABLE_CONSTRAINTS])
+        keys = key_rows(
+            self._catalog,
+            constraints,
+            views[KEY_COLUMN_USAGE],
+            views[REFERENTIAL_CONSTRAINTS],
+            wanted=[table_key(name.schema, name.table) for name in wanted],
+            usage_elsewhere=self._views.usage_elsewhere,
+        )
+        columns, table_tags, column_tags, row_filters, masks = (
+            by_table(views[view]) for view in (COLUMNS, TABLE_TAGS, COLUMN_TAGS, ROW_FILTERS, COLUMN_MASKS)
+        )
+        for name in wanted:
+            key = table_key(name.schema, name.table)
+            yield TableRows(
+                name=name,
+                table=tables.get(key),
+                columns=columns.get(key, ()),
+                keys=keys,
+                tags=table_tags.get(key, ()),
+                column_tags=column_tags.get(key, ()),
+                row_filters=row_filters.get(key, ()),
+                masks=masks.get(key, ()),
+                grants=granted[name.key],
+            )
+
+    def _schema_states(
+        self, schemata: Mapping[str, Row], views: _ViewRows, granted: _GrantRows
+    ) -> Mapping[str, SchemaState]:
+        for view in OF_SCHEMAS:
+            require_whole(view, views[view])
+        tagged = by_schema(views[SCHEMA_TAGS])
+        return {
+            f"{self._catalog}.{schema}": SchemaState(
+                comment=str(row["comment"] or ""),
+                tags=tags(tagged.get(schema, ())),
+                owner=optional_text(row["schema_owner"]),
+                grants=grants(granted[f"{self._catalog}.{schema}"]),
+                audit=audit(row),
+            )
+            for schema, row in schemata.items()
+        }
 
 
 def _schemas_by_catalog(names: Iterable[QualifiedName], schemas: Iterable[Schema]) -> Mapping[str, set[str]]:
@@ -89,8 +278,8 @@ def _schemas_by_catalog(names: Iterable[QualifiedName], schemas: Iterable[Schema
     return {catalog: wanted[catalog] for catalog in sorted(wanted)}
 
 
-def _together(names: Sequence[QualifiedName], found: Sequence[Found]) -> CatalogState:
-    """Make one snapshot of what was found in several catalogs."""
+def _combined(names: Sequence[QualifiedName], found: Sequence[_Found]) -> CatalogState:
+    """Return one snapshot of several catalogs."""
     states = {name.key: ABSENT for name in names}
     for one in found:
         states |= one.tables
@@ -98,7 +287,41 @@ def _together(names: Sequence[QualifiedName], found: Sequence[Found]) -> Catalog
     return CatalogState(
         tables=states,
         missing_schemas=frozenset().union(*(one.missing_schemas for one in found)),
-        unasked=tuple(sorted(others, key=lambda name: name.key)),
+        other_tables=tuple(sorted(others, key=lambda name: name.key)),
         audits={name.key: audit for name, audit in others.items()},
         schema_states={key: state for one in found for key, state in one.schemas.items()},
     )
+
+
+def _state(rows: TableRows, answer: Answer, *, directly: bool) -> TableState | CatalogReadError | None:
+    """Return a table's state, why it is unreadable, or None for a table that was dropped meanwhile."""
+    if not isinstance(answer, TableDetails):
+        return answer
+    try:
+        return table_state(rows, answer, directly=directly)
+    except CatalogReadError as refusal:
+        return refusal
+
+
+def _readable(
+    names: Sequence[QualifiedName], tables: Mapping[TableKey, Row], hidden_in: Collection[str]
+) -> tuple[Sequence[QualifiedName], list[RefusedError]]:
+    """Return the tables to read, each once, and why others are not read.
+
+    Args:
+        tables: those that the views show.
+        hidden_in: the schemas that may have tables that the views do not show yet.
+    """
+    wanted: list[QualifiedName] = []
+    refusals: list[RefusedError] = []
+    for name in {name.key: name for name in names}.values():
+        row = tables.get(table_key(name.schema, name.table))
+        if row is None and name.schema.lower() not in hidden_in:
+            continue
+        try:
+            if row is not None:
+                require_manageable(name, row)
+            wanted.append(name)
+        except CatalogReadError as refusal:
+            refusals.append(refusal)
+    return wanted, refusals

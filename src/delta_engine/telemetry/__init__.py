@@ -1,1 +1,1 @@
-"""What is told of a run while it goes on, to machines: log records and spans. Knows nothing of tables and plans."""
+"""Log records and spans of a run, for machines. Knows nothing of tables and plans."""

@@ -1,4 +1,4 @@
-"""Which run, environment and table something is about: the same for log records, spans and hints, across threads."""
+"""The run, environment and table that log records, spans and suggested commands belong to, across threads."""
 
 from __future__ import annotations
 
@@ -12,29 +12,29 @@ _CONTEXT: ContextVar[Mapping[str, str]] = ContextVar("delta_engine_run", default
 
 
 def current_context() -> Mapping[str, str]:
-    """Return what is known here: `run_id`, `environment`, `operation`, `table`, as far as it is."""
+    """Return what is known here, as far as it is known: `run_id`, `environment`, `operation`, `table`."""
     return _CONTEXT.get()
 
 
 def command(arguments: str, environment: str | None = None) -> str:
-    """Return a command to suggest, in backticks and with its environment; `ENV` stands for one that is not known.
+    """Return a command to suggest, in backticks and with its environment; `ENV` stands for an unknown one.
 
     Args:
-        arguments: what stands behind the environment, such as `state unlock`.
-        environment: its name; by default the one that is known here.
+        arguments: what follows the environment, such as `state unlock`.
+        environment: by default the current one.
     """
     environment = environment or current_context().get("environment")
     return f"`delta-engine -e {shlex.quote(environment) if environment else 'ENV'} {arguments}`"
 
 
 def learn(**known: str) -> None:
-    """Know more from now on, until the surrounding `in_context` ends."""
+    """Add to the context, until the surrounding `in_context` ends."""
     _CONTEXT.set(MappingProxyType({**_CONTEXT.get(), **known}))
 
 
 @contextmanager
 def in_context(**known: str) -> Iterator[None]:
-    """Know more, in this thread and in those that copy its context."""
+    """Add to the context, in this thread and in threads that copy its context."""
     token = _CONTEXT.set(MappingProxyType({**_CONTEXT.get(), **known}))
     try:
         yield

@@ -1,4 +1,4 @@
-"""Python's collection of garbage, kept from work that makes many objects and no cycles among them."""
+"""Switches garbage collection off for work that makes many objects and no cycles."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from contextlib import contextmanager
 
 @contextmanager
 def no_garbage_collection() -> Iterator[None]:
-    """Leave the collector off within, as a context or as a decorator.
+    """Switch the collector off, as a context or as a decorator.
 
-    Whatever is made there waits for it until the end; it would otherwise look again and again at all that lives,
-    which takes a fifth to a third of the time where that is millions of objects.
+    Garbage made inside waits until the end. With millions of live objects, repeated collections would take a fifth to
+    a third of the time.
     """
     was_on = gc.isenabled()
     gc.disable()

@@ -1,7 +1,7 @@
-"""Log records of the engine: each with the context of its run, as JSON lines where that is wanted, secrets hidden.
+"""Log records of the engine, with the context of their run and without secrets; JSON lines on request.
 
-The engine logs below the logger `delta_engine` and configures nothing unless it is asked to: applications that embed
-it, and notebooks, have their own handlers.
+The engine logs below the logger `delta_engine` and configures logging only on request: applications that embed it,
+and notebooks, have their own handlers.
 """
 
 from __future__ import annotations
@@ -18,26 +18,26 @@ from delta_engine.telemetry.context import current_context
 from delta_engine.telemetry.redaction import redacted
 
 LOGGER: Final = logging.getLogger("delta_engine")
-LOGGER.addHandler(logging.NullHandler())  # warnings of an application without logging go to people, not here
+LOGGER.addHandler(logging.NullHandler())  # else Python prints warnings to stderr
 
 _FIELDS: Final = "fields"
 
 
 def log(level: int, event: str, **fields: object) -> None:
-    """Log what happened.
+    """Log an event.
 
     Args:
-        level: of `logging`.
-        event: what happened, in a few words that never change.
+        level: a level of `logging`.
+        event: a few words that never change.
         fields: the facts.
     """
     if LOGGER.isEnabledFor(level):
         known = {**current_context(), **fields}
-        LOGGER.log(level, event, extra={_FIELDS: {key: _told(value) for key, value in known.items()}})
+        LOGGER.log(level, event, extra={_FIELDS: {key: _loggable(value) for key, value in known.items()}})
 
 
 class JsonLines(logging.Formatter):
-    """One JSON object per record: `time`, `level`, `event`, the context, and the record's own fields."""
+    """One JSON object per record: `time`, `level`, `event`, the context and the record's own fields."""
 
     def format(self, record: logging.LogRecord) -> str:
         """Return the record on one line."""
@@ -50,15 +50,11 @@ class JsonLines(logging.Formatter):
         }
         if record.exc_info:
             document["traceback"] = self.formatException(record.exc_info)
-        return json.dumps({key: _told(value) for key, value in document.items()}, ensure_ascii=False)
+        return json.dumps({key: _loggable(value) for key, value in document.items()}, ensure_ascii=False)
 
 
 def log_json_lines(stream: TextIO | None = None) -> None:
-    """Write every record as JSON lines.
-
-    Args:
-        stream: where to; stderr by default.
-    """
+    """Write every record as JSON lines, by default to stderr."""
     handler = logging.StreamHandler(stream or sys.stderr)
     handler.setFormatter(JsonLines())
     LOGGER.handlers = [handler]
@@ -68,9 +64,9 @@ def log_json_lines(stream: TextIO | None = None) -> None:
 
 @contextmanager
 def kept_from_libraries() -> Iterator[None]:
-    """Keep records from the handler that a library sets up by its own logging, beside the lines for people.
+    """Keep records from the root handler that a library's first `logging.error` call installs.
 
-    `logging.error` does so, which py4j's and databricks-sdk's code call. Handlers that are there already get records.
+    py4j and databricks-sdk make such calls. Handlers that exist already still get the records.
     """
     if logging.getLogger().handlers:
         yield
@@ -83,11 +79,11 @@ def kept_from_libraries() -> Iterator[None]:
 
 
 def logs_json_lines() -> bool:
-    """Whether `log_json_lines` was called: then stderr is for machines."""
+    """Whether `log_json_lines` was called, so that stderr is for machines."""
     return any(isinstance(handler.formatter, JsonLines) for handler in LOGGER.handlers)
 
 
-def _told(value: object) -> object:
+def _loggable(value: object) -> object:
     if value is None or isinstance(value, (bool, int, float)):
         return value
     return redacted(str(value))

@@ -1,4 +1,4 @@
-"""Takes secrets out of texts that are kept or sent somewhere: logs, spans, reports."""
+"""Removes secrets from text that is stored or sent: logs, spans, reports."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Final
 HIDDEN: Final = "***"
 
 _SECRETS: Final = (
-    # a value of a key that sounds like one, quoted or not, as in TBLPROPERTIES ('a.password' = 'x')
+    # the value of a key that names a secret, quoted or not, as in TBLPROPERTIES ('a.password' = 'x')
     re.compile(
         r"""((?:secret|password|passwd|token|credential|(?:api|account|access)[._]?key)[\w.\-]*['"`]?\s*[=:]\s*)"""
         r"""('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|[^\s'",;&)]+)""",
@@ -21,11 +21,11 @@ _SECRETS: Final = (
 )
 
 _HINTS: Final = ("secret", "passw", "token", "credential", "key", "bearer", "//", "dapi", "sig=")
-"""One of them is in every text that the patterns find something in: looking for these costs next to nothing."""
+"""Every match of a pattern contains one of these, and searching for them is much cheaper."""
 
 
 def redacted(text: str) -> str:
-    """Return a text with secrets hidden, as far as they can be told."""
+    """Return a text with recognizable secrets hidden."""
     lowered = text.lower()
     if not any(hint in lowered for hint in _HINTS):
         return text

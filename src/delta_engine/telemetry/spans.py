@@ -1,6 +1,7 @@
-"""OpenTelemetry spans: run, table, statement. Without the extra `otel`, or a configured provider, they do nothing.
+"""OpenTelemetry spans of runs, tables and statements.
 
-Which provider and exporter there is, is the application's business: `opentelemetry-instrument` and OTEL_… variables.
+Without the extra `otel` or a configured provider they do nothing. The application chooses provider and exporter, for
+example with `opentelemetry-instrument` and the OTEL_… variables.
 """
 
 from __future__ import annotations
@@ -19,22 +20,20 @@ Attribute: TypeAlias = "str | int | float | bool"
 
 
 class OpenSpan:
-    """A span that has begun.
-
-    Args:
-        span: OpenTelemetry's; None where there is none.
-    """
+    """A span that has begun; does nothing without a span of OpenTelemetry."""
 
     def __init__(self, span: Span | None = None) -> None:
         self._span = span
 
-    def tell(self, **attributes: Attribute) -> None:
+    def add(self, **attributes: Attribute) -> None:
         """Add facts, below `delta_engine.`."""
         if self._span is not None:
-            self._span.set_attributes({f"delta_engine.{key}": _told(one) for key, one in attributes.items()})
+            self._span.set_attributes(
+                {f"delta_engine.{key}": _attribute(one) for key, one in attributes.items()}
+            )
 
     def fail(self, reason: str) -> None:
-        """Mark it as failed."""
+        """Mark the span as failed."""
         if self._span is not None:
             from opentelemetry.trace import Status, StatusCode
 
@@ -43,21 +42,20 @@ class OpenSpan:
 
 @contextmanager
 def span(name: str, *, sql: str = "", **attributes: Attribute) -> Iterator[OpenSpan]:
-    """Span what happens inside; an error that leaves it marks it as failed.
+    """Record what happens inside as a span; an error marks it as failed.
 
     Args:
-        name: what it is.
-        sql: the statement that it is about, if it is about one.
-        attributes: its facts; they go below `delta_engine.`.
+        sql: the statement that the span is about; empty for none.
+        attributes: facts, recorded below `delta_engine.`.
     """
     tracer = _tracer()
     if tracer is None:
         yield OpenSpan()
         return
-    # An exception's own event would have its message, secrets and all: the status says what is needed.
+    # OpenTelemetry's event of an exception would carry its message with secrets: the redacted status suffices.
     with tracer.start_as_current_span(name, record_exception=False, set_status_on_exception=False) as begun:
         opened = OpenSpan(begun)
-        opened.tell(**attributes)
+        opened.add(**attributes)
         if sql:
             begun.set_attribute("db.query.text", redacted(sql))
         try:
@@ -67,7 +65,7 @@ def span(name: str, *, sql: str = "", **attributes: Attribute) -> Iterator[OpenS
             raise
 
 
-def _told(value: Attribute) -> Attribute:
+def _attribute(value: Attribute) -> Attribute:
     return redacted(value) if isinstance(value, str) else value
 
 

@@ -22,7 +22,7 @@ from delta_engine.errors import StatementError
 from delta_engine.models import ColumnMask, ForeignKey, QualifiedName, RowFilter
 from delta_engine.models.resolution import referenced_table
 from delta_engine.sql import quote_ident, sql_grant
-from delta_engine.state.principals import Holders, Principal, PrincipalReader
+from delta_engine.state.principals import Permissions, Principal, PrincipalReader
 from delta_engine.state.states import ABSENT, CatalogState
 from delta_engine.telemetry.context import command
 from delta_engine.validation.rights import REFERENCED_TABLE, REQUIREMENTS, Requirement, Right
@@ -180,12 +180,12 @@ class RightsAtHand:
     """A principal, and the holders of objects by their dotted names in lower case."""
 
     principal: Principal
-    holders: Mapping[str, Holders]
+    holders: Mapping[str, Permissions]
 
     def verdict(self, need: Need) -> Verdict:
         """Return whether the principal has what is needed."""
         levels = [self.holders[name] for name in need.securable.levels if name in self.holders]
-        own = self.holders.get(need.securable.levels[0], Holders())
+        own = self.holders.get(need.securable.levels[0], Permissions())
         owners = levels if need.owners_above else [own]
         granted = {
             privilege
@@ -205,7 +205,7 @@ class RightsAtHand:
 
     def owner(self, securable: Securable) -> str | None:
         """Return the owner of an object, as far as it is known."""
-        return self.holders.get(securable.levels[0], Holders()).owner
+        return self.holders.get(securable.levels[0], Permissions()).owner
 
 
 def rights_at_hand(reader: PrincipalReader, wanted: Sequence[Need], observed: CatalogState) -> RightsAtHand:
@@ -233,14 +233,17 @@ def rights_at_hand(reader: PrincipalReader, wanted: Sequence[Need], observed: Ca
     return RightsAtHand(principal=principal, holders={**holders, **catalogs})
 
 
-def _holders(observed: CatalogState) -> Mapping[str, Holders]:
+def _holders(observed: CatalogState) -> Mapping[str, Permissions]:
     tables = {
-        state.former_name.key if state.former_name else key: Holders(owner=state.owner, grants=state.grants)
+        state.former_name.key if state.former_name else key: Permissions(
+            owner=state.owner, grants=state.grants
+        )
         for key, state in observed.tables.items()
         if state.exists
     }
     schemas = {
-        key: Holders(owner=state.owner, grants=state.grants) for key, state in observed.schema_states.items()
+        key: Permissions(owner=state.owner, grants=state.grants)
+        for key, state in observed.schema_states.items()
     }
     return MappingProxyType({**schemas, **tables})
 

@@ -14,7 +14,7 @@ from delta_engine.aspects.aspect import Comparison
 from delta_engine.aspects.check_constraints import CheckAdd
 from delta_engine.aspects.nullability import ColumnNullabilityChange
 from delta_engine.backends.addressing import Addressing
-from delta_engine.backends.sql_runner import SqlRunner, asking
+from delta_engine.backends.sql_runner import SqlRunner, query_each
 from delta_engine.errors import StatementError, UnsafePlanError
 from delta_engine.models import Table
 from delta_engine.sql import (
@@ -80,9 +80,8 @@ class Preflight:
         if not conditional:
             return ()
         self._notify(f"counting rows of {len(conditional)} table{'' if len(conditional) == 1 else 's'} …")
-        with asking(self._parallelism) as pool:
-            found = pool.map(lambda one: tuple(self._violations(*one)), conditional)
-            return tuple(refusal for refusals in found for refusal in refusals)
+        found = query_each(lambda one: tuple(self._violations(*one)), conditional, self._parallelism)
+        return tuple(refusal for _, refusals in found for refusal in refusals)
 
     def _conditions(self, align: AlignTable, observed: TableState) -> Iterator[_Condition]:
         for change in align.of_type(ColumnNullabilityChange):

@@ -14,7 +14,7 @@ from typing_extensions import assert_never
 from delta_engine.backends.sql_runner import Row
 from delta_engine.errors import StatementError
 from delta_engine.models import QualifiedName, Reference, Schema, Table
-from delta_engine.state.principals import Holders
+from delta_engine.state.principals import Permissions
 from delta_engine.state.states import ABSENT, CatalogState, SchemaState, TableState
 from tests.fakes.unity_catalog import columns, constraints, governance, layout, properties
 from tests.fakes.unity_catalog.creation import created
@@ -90,7 +90,7 @@ class FakeUnityCatalog:
         self._checks_owners = checks_owners
         self._user = user
         self.groups: set[str] = set()
-        self.catalogs: dict[str, Holders] = {}
+        self.catalogs: dict[str, Permissions] = {}
         self.views = dict(VIEWS)
         self.statements: list[str] = []
         self.questions: list[str] = []
@@ -129,7 +129,7 @@ class FakeUnityCatalog:
         return CatalogState(
             tables=asked,
             missing_schemas=frozenset(pair for pair in pairs if ".".join(pair) not in self.schemas),
-            unasked=tuple(name for name in names_of(beside) if name.key not in asked),
+            other_tables=tuple(name for name in names_of(beside) if name.key not in asked),
             schema_states={
                 name: self.schemas[name] for name in map(".".join, sorted(pairs)) if name in self.schemas
             },

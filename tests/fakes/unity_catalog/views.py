@@ -16,7 +16,7 @@ from delta_engine.backends.sql_runner import Row
 from delta_engine.models import QualifiedName
 from delta_engine.models.types import ArrayType, DataType, MapType, StructType
 from delta_engine.sql import quote_ident, sql_data_type
-from delta_engine.state.principals import Holders
+from delta_engine.state.principals import Permissions
 from delta_engine.state.states import SchemaState
 from tests.fakes.unity_catalog.refusals import Refusal, require
 from tests.fakes.unity_catalog.spelling import as_read
@@ -74,7 +74,7 @@ class Shown:
     views: Mapping[str, tuple[str, ...]]
     tables: Tables
     schemas: Schemas
-    catalogs: Mapping[str, Holders]
+    catalogs: Mapping[str, Permissions]
     user: str
     groups: frozenset[str]
     renamed: frozenset[str] = frozenset()
@@ -156,7 +156,7 @@ def _view(name: str, catalog: str, shown: Shown) -> Rows:
     if name == "columns":
         yield from _columns_of_views(shown.views)
     if name in _OF_CATALOGS:
-        yield from _OF_CATALOGS[name](catalog, shown.catalogs.get(catalog, Holders()))
+        yield from _OF_CATALOGS[name](catalog, shown.catalogs.get(catalog, Permissions()))
     elif name in _OF_TABLES:
         for stored in here:
             yield from _OF_TABLES[name](stored)
@@ -188,11 +188,11 @@ def _columns_of_views(views: Mapping[str, tuple[str, ...]]) -> Rows:
             }
 
 
-def _catalogs(catalog: str, holders: Holders) -> Rows:
+def _catalogs(catalog: str, holders: Permissions) -> Rows:
     yield {"catalog_name": catalog, "catalog_owner": holders.owner}
 
 
-def _catalog_privileges(catalog: str, holders: Holders) -> Rows:
+def _catalog_privileges(catalog: str, holders: Permissions) -> Rows:
     for principal, privileges in holders.grants.items():
         for privilege in privileges:
             yield {
@@ -337,7 +337,7 @@ def _table_privileges(stored: Stored, schemas: Schemas) -> Rows:
                 }
 
 
-_OF_CATALOGS: Mapping[str, Callable[[str, Holders], Rows]] = {
+_OF_CATALOGS: Mapping[str, Callable[[str, Permissions], Rows]] = {
     "catalogs": _catalogs,
     "catalog_privileges": _catalog_privileges,
 }

@@ -1,69 +1,64 @@
-"""Questions and changes, how they are asked after, and the answers."""
+"""Queries and changes, how they are submitted and polled, and their results."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from datetime import date, datetime, timezone
 from decimal import Decimal
+from typing import Any
 
 import pytest
 
-from delta_engine.backends.warehouse_sql_runner import WarehouseSqlRunner
-from tests.servers.fake_workspace import WAREHOUSE, Answer, FakeWorkspace
-from tests.servers.warehouse_runner.warehouses import CHANGE, Time, refused
+from tests.servers.fake_workspace import WAREHOUSE, Answer
+from tests.servers.warehouse_runner.warehouses import CHANGE, QUERY, Warehouse
 
 pytestmark = pytest.mark.servers
 
 
-def test_a_question_costs_one_round_trip(runner: WarehouseSqlRunner, workspace: FakeWorkspace) -> None:
-    assert runner.run("SELECT 1 AS one") == [{"one": 1}]
-    assert workspace.requests == ["submit"]
-    (body,) = workspace.submitted
+def test_a_query_costs_one_round_trip(warehouse: Warehouse) -> None:
+    assert warehouse.run(QUERY) == [{"one": 1}]
+    assert warehouse.workspace.requests == ["submit"]
+    (body,) = warehouse.workspace.submitted
     assert (body["wait_timeout"], body["on_wait_timeout"]) == ("10s", "CONTINUE")
 
 
-def test_a_change_is_handed_in_and_asked_after(runner: WarehouseSqlRunner, workspace: FakeWorkspace) -> None:
-    workspace.run = lambda _sql: Answer()
-    assert runner.run(CHANGE) == ()
-    assert workspace.requests == ["submit", "ask"]
-    (body,) = workspace.submitted
+def test_a_change_is_submitted_and_polled(warehouse: Warehouse) -> None:
+    warehouse.workspace.run = lambda _sql: Answer()
+    assert warehouse.run(CHANGE) == ()
+    assert warehouse.workspace.requests == ["submit", "ask"]
+    (body,) = warehouse.workspace.submitted
     assert body["wait_timeout"] == "0s"
     assert body["statement"] == CHANGE
 
 
-def test_waits_grow_up_to_a_bound(runner: WarehouseSqlRunner, workspace: FakeWorkspace, time: Time) -> None:
-    workspace.states = [["PENDING"] * 20]
-    runner.run(CHANGE)
-    assert time.pauses[:3] == [0.1, pytest.approx(0.15), pytest.approx(0.225)]
-    assert time.pauses == sorted(time.pauses)
-    assert max(time.pauses) == 5.0
+def test_waits_grow_up_to_a_limit(warehouse: Warehouse) -> None:
+    warehouse.workspace.states = [["PENDING"] * 20]
+    warehouse.run(CHANGE)
+    assert warehouse.time.pauses[:3] == [0.1, pytest.approx(0.15), pytest.approx(0.225)]
+    assert warehouse.time.pauses == sorted(warehouse.time.pauses)
+    assert max(warehouse.time.pauses) == 5.0
 
 
-def test_it_says_once_that_the_warehouse_starts_and_waits_however_long(
-    runner: WarehouseSqlRunner, workspace: FakeWorkspace, notes: list[str]
-) -> None:
-    workspace.states = [["PENDING"] * 200, ["PENDING"] * 10]
-    assert runner.run("SELECT 1 AS one") == [{"one": 1}]
-    runner.run(CHANGE)
-    assert notes == [f"waiting for SQL warehouse {WAREHOUSE}: it starts, or has a queue …"]
+def test_it_notifies_once_that_the_warehouse_starts_and_waits_without_limit(warehouse: Warehouse) -> None:
+    warehouse.workspace.states = [["PENDING"] * 200, ["PENDING"] * 10]
+    assert warehouse.run(QUERY) == [{"one": 1}]
+    warehouse.run(CHANGE)
+    assert warehouse.notes == [f"waiting for SQL warehouse {WAREHOUSE}: it is starting, or has a queue …"]
 
 
-def test_a_short_queue_is_not_worth_a_word(
-    runner: WarehouseSqlRunner, workspace: FakeWorkspace, notes: list[str]
-) -> None:
-    workspace.states = [["PENDING", "PENDING", "RUNNING", "RUNNING"]]
-    runner.run(CHANGE)
-    assert notes == []
+def test_a_short_queue_is_not_notified(warehouse: Warehouse) -> None:
+    warehouse.workspace.states = [["PENDING", "PENDING", "RUNNING", "RUNNING"]]
+    warehouse.run(CHANGE)
+    assert warehouse.notes == []
 
 
-def test_all_chunks_are_fetched(runner: WarehouseSqlRunner, workspace: FakeWorkspace) -> None:
-    workspace.run = lambda _sql: Answer([("n", "BIGINT")], [[str(n)] for n in range(25)])
-    workspace.chunk_rows = 10
-    assert [row["n"] for row in runner.run("SELECT n FROM t")] == list(range(25))
-    assert workspace.requests == ["submit", "chunk", "chunk"]
+def test_all_chunks_are_fetched(warehouse: Warehouse) -> None:
+    warehouse.workspace.run = lambda _sql: Answer([("n", "BIGINT")], [[str(n)] for n in range(25)])
+    warehouse.workspace.chunk_rows = 10
+    assert [row["n"] for row in warehouse.run("SELECT n FROM t")] == list(range(25))
+    assert warehouse.workspace.requests == ["submit", "chunk", "chunk"]
 
 
-def test_values_are_what_spark_gives(runner: WarehouseSqlRunner, workspace: FakeWorkspace) -> None:
+def test_values_are_what_spark_gives(warehouse: Warehouse) -> None:
     columns = [
         ("text", "STRING", "it's \\ ü", "it's \\ ü"),
         ("letters", "VARCHAR(5)", "007", "007"),
@@ -94,10 +89,10 @@ def test_values_are_what_spark_gives(runner: WarehouseSqlRunner, workspace: Fake
         ("no_number", "INT", None, None),
         ("no_list", "ARRAY<INT>", None, None),
     ]
-    workspace.run = lambda _sql: Answer(
+    warehouse.workspace.run = lambda _sql: Answer(
         [(name, kind) for name, kind, _, _ in columns], [[text for _, _, text, _ in columns]]
     )
-    (row,) = runner.run("SELECT * FROM t")
+    (row,) = warehouse.run("SELECT * FROM t")
     assert row == {name: value for name, _, _, value in columns}
 
 
@@ -105,76 +100,48 @@ def test_values_are_what_spark_gives(runner: WarehouseSqlRunner, workspace: Fake
     ("type_text", "text"),
     [("INT", "one"), ("BOOLEAN", "maybe"), ("DATE", "today"), ("DECIMAL(3,1)", "x"), ("ARRAY<INT>", "{}")],
 )
-def test_a_value_that_is_not_of_its_type_is_refused(
-    runner: WarehouseSqlRunner, workspace: FakeWorkspace, type_text: str, text: str
-) -> None:
-    workspace.run = lambda _sql: Answer([("c", type_text)], [[text]])
-    assert refused(runner, "SELECT c FROM t").error_class == "UNREADABLE_RESULT"
-
-
-def _truncated(answer: dict[str, dict[str, object]]) -> None:
-    answer["manifest"]["truncated"] = True
-
-
-def _one_row_more(answer: dict[str, dict[str, object]]) -> None:
-    answer["manifest"]["total_row_count"] = 2
-
-
-def _another_chunk(answer: dict[str, dict[str, object]]) -> None:
-    answer["result"]["chunk_index"] = 1
-
-
-def _the_same_chunk_again(answer: dict[str, dict[str, object]]) -> None:
-    answer["result"]["next_chunk_index"] = 0
-
-
-def _no_columns(answer: dict[str, dict[str, object]]) -> None:
-    del answer["manifest"]
-
-
-def _no_rows(answer: dict[str, dict[str, object]]) -> None:
-    answer["result"]["data_array"] = [None]
-
-
-def _no_list(answer: dict[str, dict[str, object]]) -> None:
-    answer["result"]["data_array"] = {"0": ["1"]}
+def test_a_value_of_another_type_is_refused(warehouse: Warehouse, type_text: str, text: str) -> None:
+    warehouse.workspace.run = lambda _sql: Answer([("c", type_text)], [[text]])
+    assert warehouse.refused("SELECT c FROM t").error_class == "UNREADABLE_RESULT"
 
 
 @pytest.mark.parametrize(
-    "tamper",
+    ("part", "changes"),
     [
-        _truncated,
-        _one_row_more,
-        _another_chunk,
-        _the_same_chunk_again,
-        _no_columns,
-        _no_rows,
-        _no_list,
+        ("manifest", {"truncated": True}),
+        ("manifest", {"total_row_count": 2}),
+        ("manifest", None),
+        ("result", {"chunk_index": 1}),
+        ("result", {"next_chunk_index": 0}),
+        ("result", {"data_array": [None]}),
+        ("result", {"data_array": {"0": ["1"]}}),
     ],
 )
-def test_half_an_answer_is_none(
-    runner: WarehouseSqlRunner, workspace: FakeWorkspace, tamper: Callable[[dict[str, object]], None]
+def test_an_incomplete_answer_is_refused(
+    warehouse: Warehouse, part: str, changes: dict[str, object] | None
 ) -> None:
-    workspace.tampers = [tamper]
-    assert refused(runner, "SELECT 1 AS one").error_class == "INCOMPLETE_RESULT"
+    def tamper(answer: dict[str, Any]) -> None:
+        if changes is None:
+            del answer[part]
+        else:
+            answer[part] |= changes
+
+    warehouse.workspace.tampers = [tamper]
+    assert warehouse.refused(QUERY).error_class == "INCOMPLETE_RESULT"
 
 
-def test_a_result_too_large_to_be_inline_is_downloaded_without_the_login(
-    runner: WarehouseSqlRunner, workspace: FakeWorkspace
-) -> None:
-    workspace.run = lambda _sql: Answer([("n", "INT")], [[str(n)] for n in range(25)])
-    workspace.chunk_rows, workspace.inline_rows = 10, 20
-    workspace.faults = {"download": ["500", "429", "cut"]}
-    assert [row["n"] for row in runner.run("SELECT n FROM t")] == list(range(25))
-    assert [body["disposition"] for body in workspace.submitted] == ["INLINE", "EXTERNAL_LINKS"]
+def test_a_result_too_large_to_be_inline_is_downloaded_without_the_login(warehouse: Warehouse) -> None:
+    warehouse.workspace.run = lambda _sql: Answer([("n", "INT")], [[str(n)] for n in range(25)])
+    warehouse.workspace.chunk_rows, warehouse.workspace.inline_rows = 10, 20
+    warehouse.workspace.faults = {"download": ["500", "429", "cut"]}
+    assert [row["n"] for row in warehouse.run("SELECT n FROM t")] == list(range(25))
+    assert [body["disposition"] for body in warehouse.workspace.submitted] == ["INLINE", "EXTERNAL_LINKS"]
 
 
-def test_a_download_that_is_refused_keeps_its_link_secret(
-    runner: WarehouseSqlRunner, workspace: FakeWorkspace
-) -> None:
-    workspace.inline_rows = 0
-    workspace.faults = {"download": ["403"]}
-    error = refused(runner, "SELECT 1 AS one")
+def test_a_download_that_is_refused_keeps_its_link_secret(warehouse: Warehouse) -> None:
+    warehouse.workspace.inline_rows = 0
+    warehouse.workspace.faults = {"download": ["403"]}
+    error = warehouse.refused(QUERY)
     assert "status 403" in str(error)
     assert "secret" not in str(error)
     assert error.error_class is None

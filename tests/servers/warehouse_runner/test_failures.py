@@ -1,4 +1,4 @@
-"""Refusals, lost answers, and warehouses that are not there."""
+"""Refusals, lost answers, and missing warehouses."""
 
 from __future__ import annotations
 
@@ -8,214 +8,169 @@ import pytest
 
 from delta_engine.backends.error_conditions import Transience, transience
 from delta_engine.backends.warehouse.calls import Calls
-from delta_engine.backends.warehouse_sql_runner import WarehouseSqlRunner
 from delta_engine.errors import ConfigError, StatementError
 from tests.error_forms import FORMS
 from tests.servers.fake_workspace import Answer, FakeWorkspace, open_runner, serving
-from tests.servers.warehouse_runner.warehouses import CHANGE, ONE, Time, refused
+from tests.servers.warehouse_runner.warehouses import CHANGE, ONE, QUERY, Time, Warehouse
 
 pytestmark = pytest.mark.servers
 
-
-def test_a_refusal_is_data(runner: WarehouseSqlRunner, workspace: FakeWorkspace) -> None:
-    def refuse(sql: str) -> Answer:
-        raise StatementError(
-            "somebody was faster.",
-            sql=sql,
-            error_class="DELTA_CONCURRENT_APPEND.ROW_LEVEL_CHANGES",
-            sql_state="2D521",
-        )
-
-    workspace.run = refuse
-    error = refused(runner, CHANGE)
-    assert error.error_class == "DELTA_CONCURRENT_APPEND.ROW_LEVEL_CHANGES"
-    assert error.sql_state == "2D521"
-    assert workspace.requests == ["submit", "ask"]
+LOST = ("lost", "cut", "html", "list", "500", "502")
+"""Faults after which the outcome is unknown."""
 
 
-def test_a_failure_without_a_condition_has_the_services_code(
-    runner: WarehouseSqlRunner, workspace: FakeWorkspace
-) -> None:
-    def refuse(sql: str) -> Answer:
-        raise StatementError("the warehouse was stopped", sql=sql, error_class=None)
-
-    workspace.run = refuse
-    assert refused(runner, CHANGE).error_class == "BAD_REQUEST"
-
-
-def saying(words: str, times: int = 1) -> Callable[[str], Answer]:
-    """Return what fails statements with these words, so many times, and then runs them."""
-    left = [words] * times
+def failing(
+    message: str, times: int = 1, *, error_class: str | None = None, sql_state: str | None = None
+) -> Callable[[str], Answer]:
+    """Return what fails statements with a message, so many times, and then runs them."""
+    left = [message] * times
 
     def answer(sql: str) -> Answer:
         if left:
-            raise StatementError(left.pop(), sql=sql, error_class=None)
+            raise StatementError(left.pop(), sql=sql, error_class=error_class, sql_state=sql_state)
         return ONE
 
     return answer
 
 
+def test_a_refusal_is_data(warehouse: Warehouse) -> None:
+    condition = "DELTA_CONCURRENT_APPEND.ROW_LEVEL_CHANGES"
+    warehouse.workspace.run = failing("a conflict.", error_class=condition, sql_state="2D521")
+    error = warehouse.refused(CHANGE)
+    assert (error.error_class, error.sql_state) == (condition, "2D521")
+    assert warehouse.workspace.requests == ["submit", "ask"]
+
+
+def test_a_failure_without_a_condition_has_the_services_code(warehouse: Warehouse) -> None:
+    warehouse.workspace.run = failing("the warehouse was stopped")
+    assert warehouse.refused(CHANGE).error_class == "BAD_REQUEST"
+
+
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("sql", [CHANGE, "DESCRIBE TABLE t"])
-def test_a_refusal_is_known_in_each_form(
-    runner: WarehouseSqlRunner, workspace: FakeWorkspace, form: str, sql: str
-) -> None:
-    workspace.run = saying(FORMS[form]("PERMISSION_DENIED", "User does not have SELECT on Table 'a.b.c'."))
-    error = refused(runner, sql)
+def test_a_refusal_is_known_in_each_form(warehouse: Warehouse, form: str, sql: str) -> None:
+    message = FORMS[form]("PERMISSION_DENIED", "User does not have SELECT on Table 'a.b.c'.")
+    warehouse.workspace.run = failing(message)
+    error = warehouse.refused(sql)
     assert (error.error_class, error.is_outcome_unknown) == ("PERMISSION_DENIED", False)
     assert error.sql_state == ("56000" if form == "bracketed" else None)
-    assert len(workspace.submitted) == 1
+    assert len(warehouse.workspace.submitted) == 1
 
 
 @pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("sql", [CHANGE, "SELECT 1 AS one"])
-def test_too_many_requests_are_sent_again_in_each_form(
-    runner: WarehouseSqlRunner, workspace: FakeWorkspace, time: Time, form: str, sql: str
-) -> None:
-    workspace.run = saying(FORMS[form]("REQUEST_LIMIT_EXCEEDED", "Later."), times=2)
-    assert runner.run(sql) == [{"one": 1}]
-    assert len(workspace.submitted) == 3
+@pytest.mark.parametrize("sql", [CHANGE, QUERY])
+def test_too_many_requests_are_retried_in_each_form(warehouse: Warehouse, form: str, sql: str) -> None:
+    warehouse.workspace.run = failing(FORMS[form]("REQUEST_LIMIT_EXCEEDED", "Later."), times=2)
+    assert warehouse.run(sql) == [{"one": 1}]
+    assert len(warehouse.workspace.submitted) == 3
 
 
-def test_too_many_requests_for_good_are_a_refusal(
-    runner: WarehouseSqlRunner, workspace: FakeWorkspace, time: Time
-) -> None:
-    workspace.run = saying("REQUEST_LIMIT_EXCEEDED: later", times=1000)
-    assert transience(refused(runner, CHANGE)) is Transience.THROTTLED
-    assert 240 < time.now < 320
+def test_lasting_throttling_is_a_refusal(warehouse: Warehouse) -> None:
+    warehouse.workspace.run = failing("REQUEST_LIMIT_EXCEEDED: later", times=1000)
+    assert transience(warehouse.refused(CHANGE)) is Transience.THROTTLED
+    assert 240 < warehouse.time.now < 320
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_a_platform_that_is_unavailable_is_for_the_run_to_look_at_in_each_form(
-    runner: WarehouseSqlRunner, workspace: FakeWorkspace, form: str
-) -> None:
-    workspace.run = saying(FORMS[form]("TEMPORARILY_UNAVAILABLE", "Later."))
-    assert transience(refused(runner, CHANGE)) is Transience.UNAVAILABLE
+def test_the_runner_does_not_retry_while_the_platform_is_unavailable(warehouse: Warehouse, form: str) -> None:
+    warehouse.workspace.run = failing(FORMS[form]("TEMPORARILY_UNAVAILABLE", "Later."))
+    assert transience(warehouse.refused(CHANGE)) is Transience.UNAVAILABLE
 
 
-@pytest.mark.parametrize(
-    ("fault", "sql"), [("429", "SELECT 1 AS one"), ("503", "SELECT 1 AS one"), ("429", CHANGE)]
-)
-def test_throttled_statements_are_handed_in_again(
-    runner: WarehouseSqlRunner, workspace: FakeWorkspace, fault: str, sql: str
-) -> None:
-    workspace.faults = {"submit": [fault, fault], "ask": [fault]}
-    assert runner.run(sql) == [{"one": 1}]
-    assert len(workspace.submitted) == 1
+@pytest.mark.parametrize(("fault", "sql"), [("429", QUERY), ("503", QUERY), ("429", CHANGE)])
+def test_throttled_requests_are_repeated(warehouse: Warehouse, fault: str, sql: str) -> None:
+    warehouse.workspace.faults = {"submit": [fault, fault], "ask": [fault]}
+    assert warehouse.run(sql) == [{"one": 1}]
+    assert len(warehouse.workspace.submitted) == 1
 
 
-@pytest.mark.parametrize("fault", ["lost", "cut", "html", "list", "500", "502"])
-def test_a_change_whose_answer_is_lost_runs_once_and_nobody_claims_to_know(
-    runner: WarehouseSqlRunner, workspace: FakeWorkspace, fault: str
-) -> None:
-    runner.run("SELECT 1 AS one")
-    workspace.faults = {"submit": [fault]}
-    error = refused(runner, CHANGE)
-    assert error.is_outcome_unknown
-    assert [body["statement"] for body in workspace.submitted[1:]] in ([CHANGE], [])
+@pytest.mark.parametrize("fault", LOST)
+def test_a_change_with_a_lost_answer_runs_at_most_once(warehouse: Warehouse, fault: str) -> None:
+    warehouse.run(QUERY)
+    warehouse.workspace.faults = {"submit": [fault]}
+    assert warehouse.refused(CHANGE).is_outcome_unknown
+    assert [body["statement"] for body in warehouse.workspace.submitted[1:]] in ([CHANGE], [])
 
 
-def test_a_change_that_finds_nobody_there_is_for_the_run_to_try_again(
-    runner: WarehouseSqlRunner, workspace: FakeWorkspace
-) -> None:
-    workspace.faults = {"submit": ["503"] * 9}
-    error = refused(runner, CHANGE)
-    assert transience(error) is Transience.UNAVAILABLE
-    assert workspace.submitted == []
+def test_a_change_that_an_unavailable_service_refuses_is_transient(warehouse: Warehouse) -> None:
+    warehouse.workspace.faults = {"submit": ["503"] * 9}
+    assert transience(warehouse.refused(CHANGE)) is Transience.UNAVAILABLE
+    assert warehouse.workspace.submitted == []
 
 
-@pytest.mark.parametrize("fault", ["lost", "cut", "html", "list", "500", "502"])
-def test_a_question_whose_answer_is_lost_is_asked_again(
-    runner: WarehouseSqlRunner, workspace: FakeWorkspace, fault: str
-) -> None:
-    workspace.faults = {"submit": [fault]}
-    assert runner.run("SELECT 1 AS one") == [{"one": 1}]
+@pytest.mark.parametrize("fault", LOST)
+def test_a_query_with_a_lost_answer_is_repeated(warehouse: Warehouse, fault: str) -> None:
+    warehouse.workspace.faults = {"submit": [fault]}
+    assert warehouse.run(QUERY) == [{"one": 1}]
 
 
-@pytest.mark.parametrize("fault", ["lost", "cut", "html", "list", "500", "502", "503"])
-def test_answers_lost_on_the_way_to_the_end_are_asked_for_again(
-    runner: WarehouseSqlRunner, workspace: FakeWorkspace, fault: str
-) -> None:
+@pytest.mark.parametrize("fault", [*LOST, "503"])
+def test_lost_states_and_chunks_are_requested_again(warehouse: Warehouse, fault: str) -> None:
+    workspace = warehouse.workspace
     workspace.run = lambda _sql: Answer([("n", "INT")], [["1"], ["2"]])
     workspace.chunk_rows = 1
     workspace.states = [["RUNNING", "RUNNING"]]
     workspace.faults = {"ask": ["ok", fault], "chunk": [fault]}
-    assert [row["n"] for row in runner.run("SELECT n FROM t")] == [1, 2]
+    assert [row["n"] for row in warehouse.run("SELECT n FROM t")] == [1, 2]
     assert len(workspace.submitted) == 1
 
 
-def test_a_warehouse_that_dies_leaves_a_change_in_doubt(
-    runner: WarehouseSqlRunner, workspace: FakeWorkspace, time: Time
+@pytest.mark.parametrize(
+    ("faults", "message"), [(["404"], "accepted"), (["empty"] * 100, "the answer has no status")]
+)
+def test_a_change_that_cannot_be_polled_has_an_unknown_outcome(
+    warehouse: Warehouse, faults: list[str], message: str
 ) -> None:
-    workspace.faults = {"ask": ["404"]}
-    error = refused(runner, CHANGE)
+    warehouse.workspace.faults = {"ask": faults}
+    error = warehouse.refused(CHANGE)
     assert error.is_outcome_unknown
-    assert "accepted" in str(error)
+    assert message in str(error)
+    assert warehouse.time.now < 310
 
 
-def test_a_warehouse_that_never_says_how_a_change_gets_on_leaves_it_in_doubt(
-    runner: WarehouseSqlRunner, workspace: FakeWorkspace, time: Time
-) -> None:
-    workspace.faults = {"ask": ["empty"] * 100}
-    error = refused(runner, CHANGE)
-    assert error.is_outcome_unknown
-    assert "does not say how it gets on" in str(error)
-    assert 0 < time.now < 310
-
-
-def test_what_somebody_else_cancels_fails(runner: WarehouseSqlRunner, workspace: FakeWorkspace) -> None:
+def test_a_statement_that_another_client_cancels_fails(warehouse: Warehouse) -> None:
+    workspace = warehouse.workspace
     workspace.states = [["RUNNING", "RUNNING", "forever"]]
     workspace.on_ask = lambda: workspace.cancel("statement-1")
-    assert refused(runner, CHANGE).error_class == "STATEMENT_CANCELED"
+    assert warehouse.refused(CHANGE).error_class == "STATEMENT_CANCELED"
 
 
-def test_a_closed_change_was_done_and_a_closed_question_has_no_answer(
-    runner: WarehouseSqlRunner, workspace: FakeWorkspace
-) -> None:
-    workspace.states = [["CLOSED"], ["CLOSED"]]
-    assert runner.run(CHANGE) == ()
-    assert refused(runner, "SELECT 1 AS one").error_class == "INCOMPLETE_RESULT"
+def test_a_closed_change_is_done_and_a_closed_query_has_no_answer(warehouse: Warehouse) -> None:
+    warehouse.workspace.states = [["CLOSED"], ["CLOSED"]]
+    assert warehouse.run(CHANGE) == ()
+    assert warehouse.refused(QUERY).error_class == "INCOMPLETE_RESULT"
 
 
-def test_a_statement_over_the_limit_is_not_even_sent(
-    runner: WarehouseSqlRunner, workspace: FakeWorkspace
-) -> None:
-    error = refused(runner, f"COMMENT ON TABLE t IS '{'ü' * 9_000_000}'")
+def test_a_statement_over_the_limit_is_not_sent(warehouse: Warehouse) -> None:
+    error = warehouse.refused(f"COMMENT ON TABLE t IS '{'ü' * 9_000_000}'")
     assert error.error_class == "STATEMENT_TOO_LARGE"
-    assert workspace.requests == []
+    assert warehouse.workspace.requests == []
 
 
-def test_a_warehouse_that_is_not_there_is_refused_with_the_way_out(
-    workspace: FakeWorkspace, time: Time
-) -> None:
+def test_a_missing_warehouse_is_refused_with_the_way_out(warehouse: Warehouse) -> None:
     with pytest.raises(
         ConfigError, match=r"SQL warehouse 'wrong' cannot be used.*databricks warehouses list"
     ):
-        open_runner(workspace, warehouse_id="wrong").run("SELECT 1 AS one")
+        open_runner(warehouse.workspace, warehouse_id="wrong").run(QUERY)
 
 
-def test_a_warehouse_that_may_not_be_used_is_refused_with_the_way_out(
-    runner: WarehouseSqlRunner, workspace: FakeWorkspace
-) -> None:
-    workspace.faults = {"submit": ["403"]}
+def test_a_forbidden_warehouse_is_refused_with_the_way_out(warehouse: Warehouse) -> None:
+    warehouse.workspace.faults = {"submit": ["403"]}
     with pytest.raises(ConfigError, match="CAN USE"):
-        runner.run("SELECT 1 AS one")
+        warehouse.run(QUERY)
 
 
-def test_a_right_that_is_lost_on_the_way_fails_one_statement(
-    runner: WarehouseSqlRunner, workspace: FakeWorkspace
-) -> None:
-    runner.run("SELECT 1 AS one")
-    workspace.faults = {"submit": ["403"]}
-    error = refused(runner, CHANGE)
+def test_a_privilege_lost_meanwhile_fails_one_statement(warehouse: Warehouse) -> None:
+    warehouse.run(QUERY)
+    warehouse.workspace.faults = {"submit": ["403"]}
+    error = warehouse.refused(CHANGE)
     assert (error.error_class, error.is_outcome_unknown) == ("PERMISSION_DENIED", False)
 
 
-def test_nobody_at_that_address(time: Time) -> None:
-    gone = FakeWorkspace(run=lambda _sql: ONE)
-    in_a_hurry = Calls(pause=lambda seconds: time.pause(8 * seconds), clock=time)
+def test_an_unreachable_host_is_refused_with_the_way_out() -> None:
+    time, gone = Time(), FakeWorkspace(run=lambda _sql: ONE)
     with serving(gone):
-        runner = open_runner(gone, calls=in_a_hurry)
-    with pytest.raises(ConfigError, match=r"nobody answers .* Correct DATABRICKS_HOST"):
-        runner.run("SELECT 1 AS one")
+        runner = open_runner(gone, calls=Calls(pause=lambda seconds: time.pause(8 * seconds), clock=time))
+    with pytest.raises(ConfigError, match=r"is unreachable: .* Correct DATABRICKS_HOST"):
+        runner.run(QUERY)
     assert 0 < time.now < 30

@@ -1,15 +1,18 @@
-"""What the tests of the warehouse's runner say to it, and the clock that it goes by."""
+"""A fake workspace with the runner of its warehouse, and the clock that both use."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 
+from delta_engine.backends.sql_runner import Row
 from delta_engine.backends.warehouse.calls import Calls
-from delta_engine.backends.warehouse_sql_runner import WarehouseSqlRunner
 from delta_engine.errors import StatementError
 from tests.servers.fake_workspace import Answer, FakeWorkspace, open_runner
 
 CHANGE = "ALTER TABLE dev.silver.orders ADD COLUMNS (a INT)"
+QUERY = "SELECT 1 AS one"
 ONE = Answer([("one", "INT")], [["1"]])
 
 
@@ -28,13 +31,32 @@ class Time:
         self.now += seconds
 
 
-def impatient(workspace: FakeWorkspace, time: Time, timeout_seconds: float) -> WarehouseSqlRunner:
-    calls = Calls(pause=time.pause, clock=time)
-    return open_runner(workspace, timeout_seconds=timeout_seconds, calls=calls)
+class Warehouse:
+    """A warehouse whose workspace a test controls, and its runner.
 
+    Args:
+        workspace: answers the runner's requests; it must be served already.
+        time: the runner's clock, which makes its pauses.
+        timeout_seconds: of statements.
+    """
 
-def refused(runner: WarehouseSqlRunner, sql: str) -> StatementError:
-    with pytest.raises(StatementError) as caught:
-        runner.run(sql)
-    assert caught.value.sql == sql
-    return caught.value
+    def __init__(
+        self, workspace: FakeWorkspace, time: Time | None = None, *, timeout_seconds: float | None = None
+    ) -> None:
+        self.workspace = workspace
+        self.time = time or Time()
+        self.notes: list[str] = []
+        calls = Calls(pause=self.time.pause, clock=self.time)
+        self._runner = open_runner(
+            workspace, notify=self.notes.append, timeout_seconds=timeout_seconds, calls=calls
+        )
+
+    def run(self, sql: str) -> Sequence[Row]:
+        return self._runner.run(sql)
+
+    def refused(self, sql: str) -> StatementError:
+        """Return the error of a statement that must fail."""
+        with pytest.raises(StatementError) as caught:
+            self._runner.run(sql)
+        assert caught.value.sql == sql
+        return caught.value

@@ -55,7 +55,7 @@ def test_what_may_pass_in_a_while_is_known_by_its_condition(
 
 
 def test_a_table_is_looked_at_where_a_statement_may_be_done_or_not_needed_any_more() -> None:
-    assert [one for one in Transience if one.needs_look] == [Transience.UNAVAILABLE, Transience.CONFLICT]
+    assert [one for one in Transience if one.needs_reread] == [Transience.UNAVAILABLE, Transience.CONFLICT]
 
 
 def test_a_race_to_create_is_a_conflict_and_not_transient() -> None:

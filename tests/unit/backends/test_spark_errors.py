@@ -272,6 +272,6 @@ def test_a_stop_ends_the_wait_of_a_statement_that_was_turned_away() -> None:
     stop = Stop()
     stop.request()
     session = RaisingSession(*(AnalysisException("RESOURCE_EXHAUSTED: later") for _ in range(2)))
-    with stop.heeded(), pytest.raises(StoppedError):
+    with stop.as_current(), pytest.raises(StoppedError):
         SparkSqlRunner(session).run("CREATE TABLE t")  # type: ignore[arg-type]  # all that it uses
     assert session.statements == ["CREATE TABLE t"]

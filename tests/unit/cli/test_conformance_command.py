@@ -24,8 +24,8 @@ def platform(project: Path, monkeypatch: pytest.MonkeyPatch) -> ConformancePlatf
     """Return the platform behind the project."""
     platform = ConformancePlatform()
 
-    def opened(_settings: object, *, notify: object, through: Callable[[SqlRunner], SqlRunner]) -> Backend:
-        return databricks_backend(through(platform))
+    def opened(_settings: object, *, notify: object, decorate: Callable[[SqlRunner], SqlRunner]) -> Backend:
+        return databricks_backend(decorate(platform))
 
     monkeypatch.setattr(conformance_commands, "open_backend", opened)
     return platform

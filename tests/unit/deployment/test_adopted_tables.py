@@ -19,7 +19,7 @@ from delta_engine.errors import UnsafePlanError
 from delta_engine.execute.action_runner import ActionRunner
 from delta_engine.models import CheckConstraint, Column, ForeignKey, PrimaryKey, QualifiedName, Table
 from delta_engine.orchestrate.orchestrator import Orchestrator
-from delta_engine.state.table_versions import TableVersion, TableVersionReader
+from delta_engine.state.table_queries import TableVersion, TableVersionReader
 from delta_engine.validation.validator import PlanValidator
 from tests.deployment_builders import deployment_over
 from tests.fake_platform import recorded
@@ -59,7 +59,7 @@ def deployment(tmp_path: Path) -> Deployment:
 class StandingVersions:
     """Says the same version for every table."""
 
-    def read(
+    def read_versions(
         self, tables: Sequence[QualifiedName], *, with_id: Collection[str]
     ) -> Mapping[str, TableVersion]:
         return {table.key: TableVersion(table_id="id", version=1) for table in tables}

@@ -149,7 +149,7 @@ def test_a_release_is_not_cut_short_by_the_stop_that_the_run_ended_with(is_free:
     ended.request()
 
     def release() -> None:
-        with ended.heeded():
+        with ended.as_current():
             lease.release()
 
     thread = Thread(target=release, daemon=True)

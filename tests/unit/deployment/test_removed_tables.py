@@ -81,7 +81,7 @@ def test_another_table_under_the_name_is_not_the_engine_s_to_drop(
     resource = state.resources["table.dev.silver.b"]
     metadata = msgspec.structs.replace(resource.metadata, created_at=NOON)
     noted = {"table.dev.silver.b": msgspec.structs.replace(resource, metadata=metadata)}
-    observed = CatalogState(tables={}, unasked=(GONE,), audits={GONE.key: Audit(created_at=created_at)})
+    observed = CatalogState(tables={}, other_tables=(GONE,), audits={GONE.key: Audit(created_at=created_at)})
     found = removed_tables(msgspec.structs.replace(state, resources=noted), [B], observed)
     assert list(found) == ([GONE] if is_ours else [])
 

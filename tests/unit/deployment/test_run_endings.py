@@ -35,7 +35,7 @@ from delta_engine.orchestrate.orchestrator import Orchestrator
 from delta_engine.orchestrate.run_endings import UnrecordedApplyError
 from delta_engine.report.run_history import RunHistory
 from delta_engine.report.run_report import RunStatus
-from delta_engine.state.table_versions import TableVersion, TableVersionReader
+from delta_engine.state.table_queries import TableVersion, TableVersionReader
 from tests.deployment_builders import deployment_over
 from tests.fake_platform import FakePlatform, engine_over, recorded, statuses, sync
 from tests.unit.deployment.runs import TABLES, Unwritable
@@ -167,7 +167,7 @@ class Signalled:
     def __init__(self, number: signal.Signals = signal.SIGINT) -> None:
         self._number = number
 
-    def read(
+    def read_versions(
         self, tables: Sequence[QualifiedName], *, with_id: Collection[str]
     ) -> Mapping[str, TableVersion]:
         signal.raise_signal(self._number)
@@ -267,7 +267,7 @@ def test_an_interrupt_when_the_last_statement_runs_leaves_out_the_last_look(
     control, asked = ApplyControl(), list[object]()
 
     class Versions:
-        def read(
+        def read_versions(
             self, tables: Sequence[QualifiedName], *, with_id: Collection[str]
         ) -> Mapping[str, TableVersion]:
             asked.append(tables)

@@ -18,7 +18,7 @@ from delta_engine.execute.action_runner import ActionRunner, ApplyFailedError
 from delta_engine.models import Schema, Table
 from delta_engine.orchestrate.orchestrator import Orchestrator
 from delta_engine.state.states import CatalogState
-from delta_engine.state.table_versions import TableVersion
+from delta_engine.state.table_queries import TableVersion
 from tests.deployment_builders import FACTS, deployment_over
 from tests.fake_platform import FakePlatform, comments, engine_over, recorded, statuses, sync
 from tests.simulation import created
@@ -143,7 +143,7 @@ def test_what_the_catalog_does_not_show_yet_is_unknown_and_no_drift(
     platform: FakePlatform, tmp_path: Path
 ) -> None:
     class NoVersions:
-        def read(self, tables: object, *, with_id: object) -> dict[str, TableVersion]:
+        def read_versions(self, tables: object, *, with_id: object) -> dict[str, TableVersion]:
             return {}
 
     deployment = deployment_over(tmp_path)

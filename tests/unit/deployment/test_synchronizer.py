@@ -34,8 +34,8 @@ def as_applied() -> TableState:
     return simulate(TablePlan((CreateTable(WORKED_MODEL),)), nothing).tables[ORDERS.key]
 
 
-def synchronized(state: DeploymentState, found: TableState, *unasked: QualifiedName) -> DeploymentState:
-    catalog = CatalogState(tables={ORDERS.key: found}, unasked=unasked)
+def synchronized(state: DeploymentState, found: TableState, *other_tables: QualifiedName) -> DeploymentState:
+    catalog = CatalogState(tables={ORDERS.key: found}, other_tables=other_tables)
     return synchronize(state, catalog, managed={KEY}, now=LATER)
 
 

@@ -23,7 +23,7 @@ from delta_engine.drift.reporting import drift_report
 from delta_engine.models import Column, PrimaryKey, QualifiedName
 from delta_engine.report.drift_text import drift_text
 from delta_engine.state.states import ABSENT, Audit, CatalogState, state_of
-from delta_engine.state.table_history import Commit
+from delta_engine.state.table_queries import Commit
 from tests.builders import ORDERS, observed, orders
 from tests.deployment_builders import NOON, applied, deployment_state
 from tests.detection import (
@@ -112,7 +112,7 @@ def test_a_key_of_others_that_somebody_replaces_on_a_half_done_table_is_drift() 
 def test_only_an_unmanaged_table_that_nobody_knows_is_unmanaged() -> None:
     names = [QualifiedName("dev", "silver", name) for name in ("mine", "theirs")]
     audits = {names[1].key: Audit(created_at=datetime(2026, 1, 2, tzinfo=timezone.utc), created_by="charlie")}
-    snapshot = CatalogState(tables={}, unasked=tuple(names), audits=audits)
+    snapshot = CatalogState(tables={}, other_tables=tuple(names), audits=audits)
     ((name, found),) = DriftDetector(DriftPolicy()).unmanaged(snapshot, {names[0].key}, now=LATER)
     assert name == names[1]
     assert found.finding.changed is not None
@@ -122,11 +122,13 @@ def test_only_an_unmanaged_table_that_nobody_knows_is_unmanaged() -> None:
 def test_of_unmanaged_tables_only_what_import_would_take_is_recommended() -> None:
     """A listing of any format has no audits; a table without a history is no Delta table."""
     names = tuple(QualifiedName("dev", "silver", name) for name in ("delta", "parquet"))
-    snapshot = CatalogState(tables={}, unasked=names)
+    snapshot = CatalogState(tables={}, other_tables=names)
 
     class DeltaAlone(FakeHistory):
-        def read(self, tables: Sequence[QualifiedName]) -> Mapping[str, tuple[Commit, ...]]:
-            return {key: found for key, found in super().read(tables).items() if key.endswith(".delta")}
+        def read_commits(self, tables: Sequence[QualifiedName]) -> Mapping[str, tuple[Commit, ...]]:
+            return {
+                key: found for key, found in super().read_commits(tables).items() if key.endswith(".delta")
+            }
 
     unmanaged = DriftDetector(DriftPolicy(), history=DeltaAlone()).unmanaged(snapshot, (), now=LATER)
     assert [found.finding.actual for _, found in unmanaged] == ["exists", NOT_DELTA]

@@ -16,9 +16,8 @@ from delta_engine.aspects.owner import ChangeOwner
 from delta_engine.aspects.schemas import SetSchemaComment
 from delta_engine.aspects.table_comment import SetTableComment
 from delta_engine.backends.addressing import CatalogAddressing
-from delta_engine.backends.cancellation import Stop, pause
+from delta_engine.backends.cancellation import Stop, pause, stopped_by_signals, terminated_as_interrupted
 from delta_engine.backends.capabilities import DATABRICKS
-from delta_engine.backends.signals import stopped_by_signals, terminated_as_interrupted
 from delta_engine.backends.sql_runner import Row
 from delta_engine.cli.context import ExitCode
 from delta_engine.cli.errors import report_error
@@ -138,7 +137,7 @@ def test_waits_end_for_all_that_work_for_what_is_to_end() -> None:
     inner = Stop(within=outer)
 
     def wait() -> None:
-        with inner.heeded():
+        with inner.as_current():
             waits.set()
             pause(60)
         woken.set()
@@ -154,7 +153,7 @@ def test_what_goes_on_after_a_request_pauses_as_ever() -> None:
     stop = Stop()
     stop.request()
     before = time.monotonic()
-    with stop.heeded():
+    with stop.as_current():
         pause(0.05)
     assert time.monotonic() - before >= 0.05
 

@@ -4,9 +4,55 @@ from __future__ import annotations
 
 import pytest
 
-from delta_engine import sql
 from delta_engine.models import QualifiedName
 from delta_engine.models.types import parse_data_type
+from delta_engine.sql.columns import (
+    sql_add_columns,
+    sql_change_column_types,
+    sql_column_definition,
+    sql_drop_columns,
+    sql_drop_defaults,
+    sql_drop_not_null,
+    sql_move_column,
+    sql_rename_column,
+    sql_set_column_comments,
+    sql_set_defaults,
+    sql_set_not_null,
+)
+from delta_engine.sql.constraints import (
+    sql_add_check,
+    sql_add_constraint,
+    sql_add_not_null_check,
+    sql_add_primary_key,
+    sql_drop_constraint,
+    sql_foreign_key,
+    sql_primary_key,
+)
+from delta_engine.sql.governance import (
+    sql_drop_mask,
+    sql_drop_row_filter,
+    sql_grant,
+    sql_mask,
+    sql_revoke,
+    sql_row_filter,
+    sql_set_mask,
+    sql_set_owner,
+    sql_set_row_filter,
+    sql_set_tags,
+    sql_unset_tags,
+)
+from delta_engine.sql.queries import sql_describe_table, sql_show_table_properties
+from delta_engine.sql.tables import (
+    sql_cluster_automatically,
+    sql_create_schema,
+    sql_create_table,
+    sql_location,
+    sql_partitioned_by,
+    sql_set_table_comment,
+    sql_set_table_properties,
+    sql_unset_table_properties,
+)
+from delta_engine.sql.text import escape_sql_literal, quote_ident
 
 T = "`dev`.`silver`.`orders`"
 FUNCTION = QualifiedName("Dev", "security", "by_`region")
@@ -18,7 +64,7 @@ AWKWARD = 'it\'s a \\ back\\nslash\nnew ${x} line 🎉 "q" -- /* */ ;\t\r'
     [("orders", "`orders`"), ("a`b", "`a``b`"), ("a.b c", "`a.b c`"), ("", "``"), ("Größe", "`Größe`")],
 )
 def test_quote_ident(raw: str, quoted: str) -> None:
-    assert sql.quote_ident(raw) == quoted
+    assert quote_ident(raw) == quoted
 
 
 @pytest.mark.parametrize(
@@ -36,20 +82,18 @@ def test_quote_ident(raw: str, quoted: str) -> None:
     ],
 )
 def test_escape_sql_literal(raw: str, escaped: str) -> None:
-    assert sql.escape_sql_literal(raw) == escaped
+    assert escape_sql_literal(raw) == escaped
 
 
 def test_create_table_is_one_statement_with_everything_in_it() -> None:
     assert (
-        sql.sql_create_table(
+        sql_create_table(
             T,
             columns=[
-                sql.sql_column_definition(
-                    ("id",), parse_data_type("bigint"), is_nullable=False, comment="it's"
-                ),
-                sql.sql_column_definition(("b c",), parse_data_type("array<int>")),
+                sql_column_definition(("id",), parse_data_type("bigint"), is_nullable=False, comment="it's"),
+                sql_column_definition(("b c",), parse_data_type("array<int>")),
             ],
-            constraints=[sql.sql_primary_key("pk", ["id"])],
+            constraints=[sql_primary_key("pk", ["id"])],
             comment="c",
             properties={"z.z": "1", "a.b": "it's"},
         )
@@ -66,7 +110,7 @@ def test_create_table_is_one_statement_with_everything_in_it() -> None:
 
 def test_create_table_leaves_out_empty_clauses() -> None:
     assert (
-        sql.sql_create_table(T, columns=["`id` bigint"], properties={})
+        sql_create_table(T, columns=["`id` bigint"], properties={})
         == "CREATE TABLE `dev`.`silver`.`orders` (\n  `id` bigint\n)\nUSING delta"
     )
 
@@ -74,118 +118,118 @@ def test_create_table_leaves_out_empty_clauses() -> None:
 @pytest.mark.parametrize(
     ("statement", "expected"),
     [
-        (sql.sql_create_schema("dev", "sil`ver"), "CREATE SCHEMA `dev`.`sil``ver`"),
+        (sql_create_schema("dev", "sil`ver"), "CREATE SCHEMA `dev`.`sil``ver`"),
         (
-            sql.sql_add_columns(T, ["`a` int", "`b` int"]),
+            sql_add_columns(T, ["`a` int", "`b` int"]),
             f"ALTER TABLE {T} ADD COLUMNS (`a` int, `b` int)",
         ),
         (
-            sql.sql_drop_columns(T, [("a",), ("st", "b`c")]),
+            sql_drop_columns(T, [("a",), ("st", "b`c")]),
             f"ALTER TABLE {T} DROP COLUMNS (`a`, `st`.`b``c`)",
         ),
         (
-            sql.sql_set_defaults(T, [("a", "1"), ("b`", "'x'")]),
+            sql_set_defaults(T, [("a", "1"), ("b`", "'x'")]),
             f"ALTER TABLE {T} ALTER COLUMN `a` SET DEFAULT 1, `b``` SET DEFAULT 'x'",
         ),
         (
-            sql.sql_drop_defaults(T, ["a", "b"]),
+            sql_drop_defaults(T, ["a", "b"]),
             f"ALTER TABLE {T} ALTER COLUMN `a` DROP DEFAULT, `b` DROP DEFAULT",
         ),
-        (sql.sql_move_column(T, "a", None), f"ALTER TABLE {T} ALTER COLUMN `a` FIRST"),
-        (sql.sql_move_column(T, "a", "b c"), f"ALTER TABLE {T} ALTER COLUMN `a` AFTER `b c`"),
-        (sql.sql_cluster_automatically(T), f"ALTER TABLE {T} CLUSTER BY AUTO"),
-        (sql.sql_describe_table(T), f"DESCRIBE TABLE EXTENDED {T}"),
-        (sql.sql_partitioned_by(["a", "b`"]), "PARTITIONED BY (`a`, `b```)"),
-        (sql.sql_location("s3://it's"), "LOCATION 's3://it\\'s'"),
+        (sql_move_column(T, "a", None), f"ALTER TABLE {T} ALTER COLUMN `a` FIRST"),
+        (sql_move_column(T, "a", "b c"), f"ALTER TABLE {T} ALTER COLUMN `a` AFTER `b c`"),
+        (sql_cluster_automatically(T), f"ALTER TABLE {T} CLUSTER BY AUTO"),
+        (sql_describe_table(T), f"DESCRIBE TABLE EXTENDED {T}"),
+        (sql_partitioned_by(["a", "b`"]), "PARTITIONED BY (`a`, `b```)"),
+        (sql_location("s3://it's"), "LOCATION 's3://it\\'s'"),
         (
-            sql.sql_rename_column(T, ("st", "element", "a"), "b.c"),
+            sql_rename_column(T, ("st", "element", "a"), "b.c"),
             f"ALTER TABLE {T} RENAME COLUMN `st`.`element`.`a` TO `b.c`",
         ),
         (
-            sql.sql_set_column_comments(T, [(("a",), "x"), (("st", "b"), "")]),
+            sql_set_column_comments(T, [(("a",), "x"), (("st", "b"), "")]),
             f"ALTER TABLE {T} ALTER COLUMN `a` COMMENT 'x', `st`.`b` COMMENT ''",
         ),
         (
-            sql.sql_set_not_null(T, [("a",), ("b",)]),
+            sql_set_not_null(T, [("a",), ("b",)]),
             f"ALTER TABLE {T} ALTER COLUMN `a` SET NOT NULL, `b` SET NOT NULL",
         ),
-        (sql.sql_drop_not_null(T, [("a",)]), f"ALTER TABLE {T} ALTER COLUMN `a` DROP NOT NULL"),
+        (sql_drop_not_null(T, [("a",)]), f"ALTER TABLE {T} ALTER COLUMN `a` DROP NOT NULL"),
         (
-            sql.sql_change_column_types(T, [(("a",), parse_data_type("bigint"))]),
+            sql_change_column_types(T, [(("a",), parse_data_type("bigint"))]),
             f"ALTER TABLE {T} ALTER COLUMN `a` TYPE bigint",
         ),
-        (sql.sql_set_table_comment(T, "it's"), f"COMMENT ON TABLE {T} IS 'it\\'s'"),
+        (sql_set_table_comment(T, "it's"), f"COMMENT ON TABLE {T} IS 'it\\'s'"),
         (
-            sql.sql_set_table_properties(T, {"b": "2", "a": "1"}),
+            sql_set_table_properties(T, {"b": "2", "a": "1"}),
             f"ALTER TABLE {T} SET TBLPROPERTIES ('a' = '1', 'b' = '2')",
         ),
         (
-            sql.sql_unset_table_properties(T, ["a", "b"]),
+            sql_unset_table_properties(T, ["a", "b"]),
             f"ALTER TABLE {T} UNSET TBLPROPERTIES IF EXISTS ('a', 'b')",
         ),
         (
-            sql.sql_add_primary_key(T, "pk", ["a", "b"], rely=True),
+            sql_add_primary_key(T, "pk", ["a", "b"], rely=True),
             f"ALTER TABLE {T} ADD CONSTRAINT `pk` PRIMARY KEY (`a`, `b`) NOT ENFORCED RELY",
         ),
         (
-            sql.sql_add_constraint(T, sql.sql_foreign_key("fk", ["a", "b"], "`c`.`s`.`p`", ["x", "y`"])),
+            sql_add_constraint(T, sql_foreign_key("fk", ["a", "b"], "`c`.`s`.`p`", ["x", "y`"])),
             f"ALTER TABLE {T} ADD CONSTRAINT `fk` FOREIGN KEY (`a`, `b`) REFERENCES `c`.`s`.`p` (`x`, `y```)",
         ),
         (
-            sql.sql_foreign_key("fk", ["a"], "`p`", ["x"], rely=True),
+            sql_foreign_key("fk", ["a"], "`p`", ["x"], rely=True),
             "CONSTRAINT `fk` FOREIGN KEY (`a`) REFERENCES `p` (`x`) NOT ENFORCED RELY",
         ),
         (
-            sql.sql_add_check(T, "c`k", "a > 0"),
+            sql_add_check(T, "c`k", "a > 0"),
             f"ALTER TABLE {T} ADD CONSTRAINT `c``k` CHECK (a > 0)",
         ),
         (
-            sql.sql_add_not_null_check(T, "nn", "a b"),
+            sql_add_not_null_check(T, "nn", "a b"),
             f"ALTER TABLE {T} ADD CONSTRAINT `nn` CHECK (`a b` IS NOT NULL)",
         ),
-        (sql.sql_drop_constraint(T, "pk"), f"ALTER TABLE {T} DROP CONSTRAINT `pk`"),
+        (sql_drop_constraint(T, "pk"), f"ALTER TABLE {T} DROP CONSTRAINT `pk`"),
         (
-            sql.sql_drop_constraint(T, "pk", if_exists=True),
+            sql_drop_constraint(T, "pk", if_exists=True),
             f"ALTER TABLE {T} DROP CONSTRAINT IF EXISTS `pk`",
         ),
         (
-            sql.sql_set_tags(f"TABLE {T}", {"b": "", "it's": "x"}),
+            sql_set_tags(f"TABLE {T}", {"b": "", "it's": "x"}),
             f"ALTER TABLE {T} SET TAGS ('b' = '', 'it\\'s' = 'x')",
         ),
         (
-            sql.sql_set_tags(f"TABLE {T}", {"pii": "yes"}, "a`b"),
+            sql_set_tags(f"TABLE {T}", {"pii": "yes"}, "a`b"),
             f"ALTER TABLE {T} ALTER COLUMN `a``b` SET TAGS ('pii' = 'yes')",
         ),
-        (sql.sql_unset_tags("SCHEMA `dev`.`s`", ["a", "b"]), "ALTER SCHEMA `dev`.`s` UNSET TAGS ('a', 'b')"),
+        (sql_unset_tags("SCHEMA `dev`.`s`", ["a", "b"]), "ALTER SCHEMA `dev`.`s` UNSET TAGS ('a', 'b')"),
         (
-            sql.sql_unset_tags(f"TABLE {T}", ["a"], "c"),
+            sql_unset_tags(f"TABLE {T}", ["a"], "c"),
             f"ALTER TABLE {T} ALTER COLUMN `c` UNSET TAGS ('a')",
         ),
-        (sql.sql_set_owner(f"TABLE {T}", "data`team"), f"ALTER TABLE {T} OWNER TO `data``team`"),
+        (sql_set_owner(f"TABLE {T}", "data`team"), f"ALTER TABLE {T} OWNER TO `data``team`"),
         (
-            sql.sql_grant(f"TABLE {T}", ["MODIFY", "SELECT"], "jo@example.com"),
+            sql_grant(f"TABLE {T}", ["MODIFY", "SELECT"], "jo@example.com"),
             f"GRANT MODIFY, SELECT ON TABLE {T} TO `jo@example.com`",
         ),
         (
-            sql.sql_revoke("SCHEMA `dev`.`s`", ["USE SCHEMA"], "it's"),
+            sql_revoke("SCHEMA `dev`.`s`", ["USE SCHEMA"], "it's"),
             "REVOKE USE SCHEMA ON SCHEMA `dev`.`s` FROM `it's`",
         ),
-        (sql.sql_row_filter(FUNCTION, []), "ROW FILTER `dev`.`security`.`by_``region` ON ()"),
+        (sql_row_filter(FUNCTION, []), "ROW FILTER `dev`.`security`.`by_``region` ON ()"),
         (
-            sql.sql_set_row_filter(T, sql.sql_row_filter(FUNCTION, ["a", "b`c"])),
+            sql_set_row_filter(T, sql_row_filter(FUNCTION, ["a", "b`c"])),
             f"ALTER TABLE {T} SET ROW FILTER `dev`.`security`.`by_``region` ON (`a`, `b``c`)",
         ),
-        (sql.sql_drop_row_filter(T), f"ALTER TABLE {T} DROP ROW FILTER"),
+        (sql_drop_row_filter(T), f"ALTER TABLE {T} DROP ROW FILTER"),
         (
-            sql.sql_set_mask(T, "a", sql.sql_mask(FUNCTION, [])),
+            sql_set_mask(T, "a", sql_mask(FUNCTION, [])),
             f"ALTER TABLE {T} ALTER COLUMN `a` SET MASK `dev`.`security`.`by_``region`",
         ),
         (
-            sql.sql_mask(FUNCTION, ["b", "c"]),
+            sql_mask(FUNCTION, ["b", "c"]),
             "MASK `dev`.`security`.`by_``region` USING COLUMNS (`b`, `c`)",
         ),
-        (sql.sql_drop_mask(T, "a"), f"ALTER TABLE {T} ALTER COLUMN `a` DROP MASK"),
-        (sql.sql_show_table_properties(T), f"SHOW TBLPROPERTIES {T}"),
+        (sql_drop_mask(T, "a"), f"ALTER TABLE {T} ALTER COLUMN `a` DROP MASK"),
+        (sql_show_table_properties(T), f"SHOW TBLPROPERTIES {T}"),
     ],
 )
 def test_statements(statement: str, expected: str) -> None:
@@ -193,6 +237,6 @@ def test_statements(statement: str, expected: str) -> None:
 
 
 def test_an_awkward_comment_stays_one_literal() -> None:
-    assert sql.sql_set_table_comment(T, AWKWARD) == (
+    assert sql_set_table_comment(T, AWKWARD) == (
         f"COMMENT ON TABLE {T} IS 'it\\'s a \\\\ back\\\\nslash\\nnew $\\{{x}} line 🎉 \"q\" -- /* */ ;\\t\\r'"
     )

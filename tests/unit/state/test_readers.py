@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from delta_engine.backends.addressing import CatalogAddressing, PathAddressing
+from delta_engine.backends.cancellation import current_stop
 from delta_engine.backends.error_conditions import statement_error
 from delta_engine.backends.sql_runner import Row
 from delta_engine.backends.stored_keys import find_primary_key, primary_key_property
@@ -17,8 +18,9 @@ from delta_engine.errors import CatalogReadError, StatementError
 from delta_engine.models import PrimaryKey, QualifiedName
 from delta_engine.models.types import parse_data_type
 from delta_engine.orchestrate.importing import as_model
-from delta_engine.state.catalog_reader import bare_model, readable_column, readable_snapshot
-from delta_engine.state.spark_delta_reader import CatalogFinder, FolderFinder, Found, SparkDeltaReader
+from delta_engine.state.catalog_reader import bare_model, read_tables, readable_column, readable_snapshot
+from delta_engine.state.spark_delta_reader import CatalogFinder, FolderFinder, FoundTables, SparkDeltaReader
+from delta_engine.state.states import ABSENT, TableState
 from tests.builders import ORDERS
 from tests.error_forms import FORMS
 
@@ -51,10 +53,10 @@ def test_folders_with_a_delta_log_are_tables(tmp_path: Path) -> None:
     assert finder.missing_schemas({("dev", "silver")}) == frozenset()
     assert finder.find([ORDERS]).existing == ()
     (log / "00000000000000000000.json").write_text("{}")
-    assert finder.find([ORDERS]) == Found(existing=(ORDERS,), others=())
+    assert finder.find([ORDERS]) == FoundTables(existing=(ORDERS,), others=())
     copytree(log.parent, log.parent.with_name("orders.bak"))  # no table has such a name
     other = QualifiedName("dev", "silver", "other")
-    assert finder.find([other]) == Found(existing=(), others=(ORDERS,))
+    assert finder.find([other]) == FoundTables(existing=(), others=(ORDERS,))
 
 
 @pytest.mark.parametrize(
@@ -90,7 +92,7 @@ STACK = "\n\tat org.apache.spark.sql.A.b(A.scala:1)\n"
         (
             f"{PY4J}java.lang.NoSuchFieldError: Class X does not have member field 'Y'{STACK}",
             "java.lang.NoSuchFieldError: Class X does not have member field 'Y'",
-            "Two jars of backend.spark do not go together. Use the versions that the connector was built for.",
+            "Two jars of backend.spark are incompatible. Use the versions that the connector was built for.",
         ),
         (
             f"{PY4J}org.apache.spark.SparkException: No.{STACK}Caused by: java.net.ConnectException: refused{STACK}",
@@ -110,7 +112,7 @@ STACK = "\n\tat org.apache.spark.sql.A.b(A.scala:1)\n"
         (
             f"{PY4J}io.unitycatalog.client.ApiException: listSchemas call failed with: 500 - no{STACK}",
             "io.unitycatalog.client.ApiException: listSchemas call failed with: 500 - no",
-            "Look at the settings of the catalog in backend.spark (spark.sql.catalog.dev).",
+            "Check the settings of the catalog in backend.spark (spark.sql.catalog.dev).",
         ),
     ],
 )
@@ -223,6 +225,26 @@ def test_an_external_table_keeps_its_location_when_it_is_imported(kind: str, loc
     state = reader.snapshot([bare_model(ORDERS)]).table(ORDERS)
     assert (state.location, state.table_comment) == (location, "Orders")
     assert as_model(ORDERS, state).location == location
+
+
+TABLES = [QualifiedName("dev", "silver", f"table_{number}") for number in range(300)]
+
+
+def test_an_interrupt_gives_up_what_is_under_way_and_leaves_the_rest_unread() -> None:
+    given_up = []
+
+    def interrupted(table: QualifiedName) -> TableState:
+        if table == TABLES[0]:
+            raise KeyboardInterrupt
+        stop = current_stop()
+        stop.wait(10)
+        given_up.append(stop.is_requested())
+        return ABSENT
+
+    with pytest.raises(KeyboardInterrupt):
+        read_tables(TABLES, interrupted, parallelism=2)
+    assert all(given_up)
+    assert len(given_up) < 100
 
 
 def _no_schema(address: str) -> StructType:

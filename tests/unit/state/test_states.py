@@ -69,12 +69,12 @@ def test_a_text_is_no_list_of_names() -> None:
 
 def test_a_catalog_state_keeps_what_it_was_given() -> None:
     tables, audits, schemas = {ORDERS.key: made(list)}, {ORDERS.key: NO_AUDIT}, {"dev.silver": SchemaState()}
-    unasked: Any = [ORDERS]
-    state = CatalogState(tables=tables, audits=audits, schema_states=schemas, unasked=unasked)
-    for collection in (tables, audits, schemas, unasked):
+    other_tables: Any = [ORDERS]
+    state = CatalogState(tables=tables, audits=audits, schema_states=schemas, other_tables=other_tables)
+    for collection in (tables, audits, schemas, other_tables):
         collection.clear()
     assert (*state.tables, *state.audits, *state.schema_states) == (ORDERS.key, ORDERS.key, "dev.silver")
-    assert state.unasked == (ORDERS,)
+    assert state.other_tables == (ORDERS,)
     mappings: Any = (state.tables, state.audits, state.schema_states)
     for mapping in mappings:
         with pytest.raises(TypeError):

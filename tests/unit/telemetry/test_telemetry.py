@@ -163,7 +163,7 @@ def test_secrets_are_hidden(text: str, hidden: str, logged: io.StringIO) -> None
 def test_without_opentelemetry_spans_do_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(spans, "_tracer", lambda: None)
     with spans.span("x", sql="SELECT 1", table="t") as told:
-        told.tell(statements=1)
+        told.add(statements=1)
         told.fail("no")
 
 

@@ -22,7 +22,7 @@ from delta_engine.models import CheckConstraint, Column, ForeignKey, PrimaryKey,
 from delta_engine.orchestrate.backend import databricks_backend
 from delta_engine.orchestrate.orchestrator import Orchestrator
 from delta_engine.report.rights_page import rights_table
-from delta_engine.state.principals import Holders, Principal, SqlPrincipalReader
+from delta_engine.state.principals import Permissions, Principal, PrincipalReader
 from delta_engine.validation.needed_rights import (
     Need,
     RightsAtHand,
@@ -87,7 +87,7 @@ class Catalog:
     def warnings(self, model: Table, *declared: Schema) -> list[str]:
         observed = self.fake.snapshot([model], declared)
         plan = TablePlanner(Policy(), declared).plan([model], observed, {})
-        return list(rights_warnings(SqlPrincipalReader(self), plan, observed))
+        return list(rights_warnings(PrincipalReader(self), plan, observed))
 
 
 @pytest.fixture
@@ -141,12 +141,12 @@ def test_manage_on_the_table_the_schema_or_the_catalog_is_enough(catalog: Catalo
     assert catalog.warnings(KEYED) == []
     catalog.fake.schemas["dev.silver"] = before
     catalog.fake.groups = {"deployers"}
-    catalog.fake.catalogs = {"dev": Holders(owner=ANN, grants={"deployers": ("MANAGE",)})}
+    catalog.fake.catalogs = {"dev": Permissions(owner=ANN, grants={"deployers": ("MANAGE",)})}
     assert catalog.warnings(KEYED) == []
 
 
 def test_owners_of_schema_or_catalog_may_drop_and_grant_but_not_alter(catalog: Catalog) -> None:
-    catalog.fake.catalogs = {"dev": Holders(owner=BOB)}
+    catalog.fake.catalogs = {"dev": Permissions(owner=BOB)}
     assert catalog.warnings(orders(grants={"readers": ["SELECT"]})) == []
     assert len(catalog.warnings(KEYED)) == 1
 
@@ -166,7 +166,7 @@ def test_a_foreign_key_needs_the_table_that_it_references(catalog: Catalog) -> N
     plan = TablePlanner().plan(
         [replace(KEYED, primary_key=PrimaryKey(["id"], name="pk")), lines], observed, {}
     )
-    (warning,) = rights_warnings(SqlPrincipalReader(catalog), plan, observed)
+    (warning,) = rights_warnings(PrincipalReader(catalog), plan, observed)
     assert "FOREIGN KEY that references the table needs ownership or MANAGE" in warning
     assert warning.endswith(GRANT)
 
@@ -179,7 +179,7 @@ def test_a_schema_has_rights_of_its_own(catalog: Catalog) -> None:
 
 
 def test_a_question_that_is_refused_is_said_once(catalog: Catalog) -> None:
-    class Refusing(SqlPrincipalReader):
+    class Refusing(PrincipalReader):
         def principal(self, candidates: object) -> Principal:
             raise StatementError("no such function\nat x", sql="", error_class="UNRESOLVED_ROUTINE")
 
@@ -198,7 +198,7 @@ def test_many_warnings_are_counted(catalog: Catalog) -> None:
     models = [replace(KEYED, table_name=name) for name in names]
     observed = catalog.fake.snapshot(models)
     plan = TablePlanner().plan(models, observed, {})
-    found = list(rights_warnings(SqlPrincipalReader(catalog), plan, observed))
+    found = list(rights_warnings(PrincipalReader(catalog), plan, observed))
     assert len(found) == 11
     assert found[-1] == "2 further rights may be missing: `delta-engine -e ENV doctor` lists them"
 
@@ -213,7 +213,7 @@ def test_a_renamed_table_has_its_rights_under_the_former_name(catalog: Catalog) 
     plan = TablePlanner().plan([renamed], observed, {})
     (need,) = needs(plan, observed)
     assert str(need.securable) == "table dev.silver.former"
-    assert rights_at_hand(SqlPrincipalReader(catalog), [need], observed).owner(need.securable) == ANN
+    assert rights_at_hand(PrincipalReader(catalog), [need], observed).owner(need.securable) == ANN
 
 
 def test_what_the_plan_makes_needs_rights_above_it_alone() -> None:
@@ -233,10 +233,10 @@ def test_nothing_of_its_own_to_be_seen_is_no_proof() -> None:
     need = Need(securable=Securable(("dev", "silver")), right=Right.CREATE_TABLE)
     bob = Principal(name=BOB)
     hidden = RightsAtHand(
-        principal=bob, holders={"dev.silver": Holders(owner=ANN, grants={ANN: ("MANAGE",)})}
+        principal=bob, holders={"dev.silver": Permissions(owner=ANN, grants={ANN: ("MANAGE",)})}
     )
     assert hidden.verdict(need) is Verdict.HIDDEN
-    lacking = RightsAtHand(principal=bob, holders={"dev": Holders(grants={BOB: ("USE CATALOG",)})})
+    lacking = RightsAtHand(principal=bob, holders={"dev": Permissions(grants={BOB: ("USE CATALOG",)})})
     assert lacking.verdict(need) is Verdict.LACKING
 
 

@@ -1,1 +1,1 @@
-"""SQL warehouses of Databricks: their statements, asked for over HTTP through databricks-sdk. No Spark."""
+"""Statements of Databricks SQL warehouses, over HTTP with databricks-sdk. No Spark."""

@@ -1,8 +1,7 @@
-"""Single calls of databricks-sdk, made again where that is safe, with growing waits up to a bound.
+"""Single calls of databricks-sdk, retried where that is safe, with growing waits up to a limit.
 
-The SDK itself makes every call again after a lost answer, submissions included: a statement would run twice.
-So its client is opened with no patience of its own (`SINGLE_ATTEMPT_SECONDS`), and what may be repeated is
-decided here.
+The SDK retries every call after a lost answer, submissions included, so a statement could run twice. Its client is
+therefore opened without retries (`SINGLE_ATTEMPT_SECONDS`), and this module decides what to repeat.
 """
 
 from __future__ import annotations
@@ -18,48 +17,47 @@ from delta_engine.errors import DeltaEngineError
 Answer = TypeVar("Answer")
 
 SINGLE_ATTEMPT_SECONDS: Final = 1
-"""The SDK waits for at least a second before it would make a call again, and then finds that its time is over."""
+"""The SDK waits at least a second before a retry, and then its time is over."""
 
 _PATIENCE_SECONDS: Final = 300.0
 _FIRST_PATIENCE_SECONDS: Final = 15.0
-"""Who never answered is more likely to be the wrong address than to have a bad moment."""
+"""A host that has never answered is more likely a wrong address than a temporary failure."""
 
 _FIRST_WAIT_SECONDS: Final = 0.5
 _LONGEST_WAIT_SECONDS: Final = 10.0
 
 
 class Failure(Enum):
-    """What the failure of a call tells about what was asked for."""
+    """What a failed call says about the request."""
 
     THROTTLED = auto()
-    """It was not done: there is too much going on (429)."""
+    """It was not done: too many requests (429)."""
 
     UNAVAILABLE = auto()
-    """The service is not there in this moment (503), which a proxy may say of what was done all the same."""
+    """The service is unavailable (503); behind a proxy, the request may have been done."""
 
     UNREACHED = auto()
     """It was not done: there was no connection."""
 
     UNKNOWN = auto()
-    """Nobody knows whether it was done: the answer was lost, or is none."""
+    """It may have been done: the answer was lost or is unreadable."""
 
     REFUSED = auto()
-    """It was not done, and will not be."""
+    """It was not done, and a retry would not help."""
 
 
 _ALWAYS_AGAIN: Final = frozenset({Failure.THROTTLED, Failure.UNREACHED})
 _AGAIN_IF_REPEATABLE: Final = frozenset({Failure.UNAVAILABLE, Failure.UNKNOWN})
 _ANSWERS: Final = frozenset({Failure.THROTTLED, Failure.UNAVAILABLE})
-"""What only a service says that is there, if not for us."""
+"""Failures that prove that the service exists."""
 
 
 class CallError(DeltaEngineError):
-    """A call failed, also when it was made again where that is safe.
+    """A call failed, after retries where they are safe.
 
     Args:
-        message: the service's words, or the network's.
-        failure: what that tells.
-        code: the service's error code (`PERMISSION_DENIED`), if it is there and understood the call.
+        message: the message of the service or of the network.
+        code: the error code (`PERMISSION_DENIED`) of a service that understood the call.
     """
 
     def __init__(self, message: str, *, failure: Failure, code: str | None = None) -> None:
@@ -72,8 +70,8 @@ class Calls:
     """Makes calls.
 
     Args:
-        pause: waits for so many seconds, or less if what the thread works for is to end.
-        clock: tells seconds that only grow.
+        pause: waits for some seconds, or less if the current stop is requested.
+        clock: a monotonic clock.
         patience_seconds: how long to try for one answer.
     """
 
@@ -100,9 +98,9 @@ class Calls:
 
         Args:
             call: makes one request.
-            is_repeatable: whether it does no harm to make it twice.
-            has_answered_before: whether the service is known to be there.
-            last_patience_seconds: how long to try, in all, once what the thread works for is to end.
+            is_repeatable: whether it is harmless to make it twice.
+            has_answered_before: whether the service is known to exist.
+            last_patience_seconds: how long to try, in all, once the current stop is requested.
 
         Raises:
             CallError: there is no answer, or it is a refusal.
@@ -128,7 +126,7 @@ class Calls:
 
 
 def growing_waits(first: float, longest: float) -> Iterator[float]:
-    """Yield seconds to wait, each half as long again as the one before, up to a bound, for ever."""
+    """Yield seconds to wait, each 1.5 times the one before, up to a limit, without end."""
     wait = first
     while True:
         yield wait
@@ -146,15 +144,17 @@ def _attempt(call: Callable[[], Answer]) -> Answer:
 
     try:
         return call()
-    except (
-        TimeoutError
-    ) as error:  # the SDK's word for "I would have tried again", or for no time to try at all
+    except TimeoutError as error:  # the SDK had no time left for a retry, or for the first attempt
         if error.__cause__ is None:
             raise CallError(str(error), failure=Failure.UNREACHED) from error
         raise _call_error(error.__cause__) from error
-    except (DatabricksError, RequestException, ValueError) as error:  # ValueError: no login any more, no JSON
+    except (DatabricksError, RequestException, ValueError) as error:  # ValueError: login expired, or no JSON
         raise _call_error(error) from error
-    except (AttributeError, TypeError, OverflowError) as error:  # the SDK's words for JSON of another shape
+    except (
+        AttributeError,
+        TypeError,
+        OverflowError,
+    ) as error:  # what the SDK raises for JSON of another shape
         raise CallError(f"the answer cannot be understood: {error}", failure=Failure.UNKNOWN) from error
 
 
@@ -170,7 +170,9 @@ def _call_error(error: BaseException) -> CallError:
             failure, code = Failure.UNAVAILABLE, "TEMPORARILY_UNAVAILABLE"
         case sdk.InternalError() | sdk.DeadlineExceeded() | sdk.OperationTimeout():
             failure = Failure.UNKNOWN
-        case DatabricksError() if type(error) is DatabricksError:  # as a gateway's 502, which has no class
+        case DatabricksError() if (
+            type(error) is DatabricksError
+        ):  # such as a gateway's 502, which has no class
             failure = Failure.UNKNOWN
         case DatabricksError():
             failure, code = Failure.REFUSED, error.error_code
@@ -180,7 +182,7 @@ def _call_error(error: BaseException) -> CallError:
 
 
 def _was_never_sent(error: BaseException) -> bool:
-    """Whether a request failed before there was a connection to send it over."""
+    """Whether a request failed before its connection was established."""
     from requests.exceptions import ConnectTimeout
     from urllib3.exceptions import NewConnectionError
 

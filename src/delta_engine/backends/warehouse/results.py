@@ -1,4 +1,4 @@
-"""Collects the rows of a statement over all chunks of its result, or refuses to return any."""
+"""Collects the rows of a statement from all chunks of its result, or refuses to return any."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Final
 
 from delta_engine.backends.sql_runner import Row
 from delta_engine.backends.warehouse.calls import CallError, Calls, Failure
-from delta_engine.backends.warehouse.refusals import incomplete
 from delta_engine.backends.warehouse.values import Convert, converter
 from delta_engine.errors import StatementError
 
@@ -20,29 +19,25 @@ if TYPE_CHECKING:
         StatementResponse,
     )
 
+_INCOMPLETE: Final = "INCOMPLETE_RESULT"
 _DOWNLOAD_SECONDS: Final = 120
 _SERVER_ERROR: Final = 500
 _BUSY: Final = (408, 429)
 
 
 class Results:
-    """Fetches results.
-
-    Args:
-        api: the SDK's.
-        calls: makes its calls.
-    """
+    """Fetches results; `api` is the SDK's statement execution."""
 
     def __init__(self, api: StatementExecutionAPI, calls: Calls) -> None:
         self._api = api
         self._calls = calls
 
     def rows(self, response: StatementResponse, sql: str) -> Sequence[Row]:
-        """Return the rows of a statement that succeeded, in order; none for a statement that returns none.
+        """Return the rows of a successful statement, in order; none for a statement that returns none.
 
         Raises:
-            StatementError: there are fewer or more than the result has, or one cannot be understood.
-            CallError: a chunk cannot be had.
+            StatementError: the number of rows is wrong, or a row is unreadable.
+            CallError: a chunk is not available.
         """
         manifest = response.manifest
         if manifest is None or manifest.schema is None or not manifest.schema.columns:
@@ -87,15 +82,21 @@ class Results:
         return _checked(found, sql)
 
 
+def incomplete(reason: str, sql: str) -> StatementError:
+    """Return the error of an incomplete result, because half of a catalog would look like drift."""
+    message = f"the warehouse's answer is not whole: {reason}"
+    return StatementError(message, sql=sql, error_class=_INCOMPLETE, is_outcome_unknown=True)
+
+
 def _download(link: ExternalLink) -> bytes:
-    """Return a chunk from the cloud's storage, without the login: the link is the permission, and a secret itself."""
+    """Return a chunk from cloud storage, without the login: the link itself is a secret that grants access."""
     import requests
 
     try:
         answer = requests.get(
             str(link.external_link), headers=link.http_headers or {}, timeout=_DOWNLOAD_SECONDS
         )
-    except requests.RequestException as error:  # its words name the link
+    except requests.RequestException as error:  # its message contains the link
         raise CallError(f"no chunk: {type(error).__name__}", failure=Failure.UNKNOWN) from None
     if not answer.ok:
         may_pass = answer.status_code >= _SERVER_ERROR or answer.status_code in _BUSY
@@ -105,7 +106,7 @@ def _download(link: ExternalLink) -> bytes:
 
 
 def _place(chunk: ResultData) -> tuple[int | None, int | None]:
-    """Return a chunk's index and the next one's, which stand at the link of a chunk that is elsewhere."""
+    """Return the index of a chunk and of the next one; for an external chunk, its link has them."""
     for link in chunk.external_links or ():
         return link.chunk_index, link.next_chunk_index
     return chunk.chunk_index, chunk.next_chunk_index

@@ -1,8 +1,8 @@
-"""Turns the texts of an answer into what Spark's rows have: the API writes every value as a string.
+"""Converts the texts of a result to the values that Spark's rows have.
 
-Each value is its text, NULL is null (databricks-sdk, `StatementExecutionAPI.execute_statement`, `format`). How the
-texts are spelled is not documented (docs/assumptions.md): taken are timestamps as ISO 8601, and arrays, maps and
-structs as JSON, in which scalars may be texts once more.
+The API returns every value as a string, and NULL as null (databricks-sdk, `StatementExecutionAPI.execute_statement`,
+`format`). How the texts are spelled is not documented (docs/assumptions.md). This module expects timestamps in ISO
+8601, and arrays, maps and structs in JSON, with scalars either as JSON values or as texts.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import json
 from collections.abc import Callable, Mapping
 from datetime import date, datetime, timezone
 from decimal import Decimal
+from functools import partial
 from typing import Final, TypeAlias
 
 from delta_engine.models.types import (
@@ -24,21 +25,24 @@ from delta_engine.models.types import (
 )
 
 Convert: TypeAlias = Callable[[object], object]
-"""Returns the value of one text, or of what stands for it in JSON; None for None. Raises ValueError."""
+"""Returns the value of one text; None for None. Raises ValueError."""
+
+_NESTED: Final = ("array<", "map<", "struct<")
 
 
 def converter(type_text: str) -> Convert:
-    """Return what converts the values of a column.
+    """Return the converter of a column.
 
     Args:
-        type_text: its SQL type, as the answer's schema has it (`BIGINT`, `DECIMAL(18,2)`, `MAP<STRING, STRING>`).
+        type_text: the SQL type as in the result's schema (`BIGINT`, `DECIMAL(18,2)`, `MAP<STRING, STRING>`).
     """
     name = type_text.lower().partition("(")[0].strip()
     if name in _SCALARS:
-        return _of_scalar(name)
+        return partial(_scalar, name)
     if name.startswith(_NESTED):
-        return _of_json(_of_type(parse_data_type(type_text)))
-    return _of_text
+        data_type = parse_data_type(type_text)
+        return lambda text: None if text is None else _value(data_type, json.loads(str(text)))
+    return _text
 
 
 def _boolean(text: str) -> bool:
@@ -68,72 +72,33 @@ _SCALARS: Final[Mapping[str, Callable[[str], object]]] = {
     "timestamp_ntz": _moment,
 }
 
-_NESTED: Final = ("array<", "map<", "struct<")
+
+def _value(data_type: DataType, value: object) -> object:
+    """Return the value of a part of a nested value, as JSON has it."""
+    match data_type, value:
+        case _, None:
+            return None
+        case AtomicType(name), _ if name in _SCALARS:
+            return _scalar(name, value)
+        case DecimalType(), _:
+            return _scalar("decimal", value)
+        case ArrayType(element), list():
+            return [_value(element, one) for one in value]
+        case MapType(key, item), dict():
+            return {_value(key, name): _value(item, one) for name, one in value.items()}
+        case StructType(fields), dict():
+            return {field.name: _value(field.data_type, value.get(field.name)) for field in fields}
+        case ((ArrayType() | MapType() | StructType()), _):
+            raise ValueError(f"{value!r} is no {type(data_type).__name__}")
+    return _text(value)
 
 
-def _of_type(data_type: DataType) -> Convert:
-    match data_type:
-        case AtomicType(name) if name in _SCALARS:
-            return _of_scalar(name)
-        case DecimalType():
-            return _of_scalar("decimal")
-        case ArrayType(element):
-            return _of_array(_of_type(element))
-        case MapType(key, value):
-            return _of_map(_of_type(key), _of_type(value))
-        case StructType(fields):
-            return _of_struct({field.name: _of_type(field.data_type) for field in fields})
-    return _of_text
+def _scalar(name: str, value: object) -> object:
+    try:
+        return None if value is None else _SCALARS[name](str(value))
+    except (ArithmeticError, KeyError) as error:
+        raise ValueError(f"{value!r} is no {name}") from error
 
 
-def _of_scalar(name: str) -> Convert:
-    convert = _SCALARS[name]
-
-    def converted(value: object) -> object:
-        try:
-            return None if value is None else convert(str(value))
-        except (ArithmeticError, KeyError) as error:
-            raise ValueError(f"{value!r} is no {name}") from error
-
-    return converted
-
-
-def _of_text(value: object) -> object:
+def _text(value: object) -> object:
     return value if value is None or isinstance(value, str) else json.dumps(value)
-
-
-def _of_json(convert: Convert) -> Convert:
-    return lambda text: None if text is None else convert(json.loads(str(text)))
-
-
-def _of_array(element: Convert) -> Convert:
-    def converted(value: object) -> object:
-        if value is None:
-            return None
-        if not isinstance(value, list):
-            raise ValueError(f"{value!r} is no array")
-        return [element(one) for one in value]
-
-    return converted
-
-
-def _of_map(key: Convert, value: Convert) -> Convert:
-    def converted(entries: object) -> object:
-        if entries is None:
-            return None
-        if not isinstance(entries, dict):
-            raise ValueError(f"{entries!r} is no map")
-        return {key(name): value(one) for name, one in entries.items()}
-
-    return converted
-
-
-def _of_struct(fields: Mapping[str, Convert]) -> Convert:
-    def converted(value: object) -> object:
-        if value is None:
-            return None
-        if not isinstance(value, dict):
-            raise ValueError(f"{value!r} is no struct")
-        return {name: convert(value.get(name)) for name, convert in fields.items()}
-
-    return converted

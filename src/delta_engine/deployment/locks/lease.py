@@ -203,7 +203,7 @@ class Lease:
         self._is_over.set()
         self._renewer.join()
         patience = min(_RELEASE_SECONDS, self._record.lease_seconds)
-        with self._guard, Stop(seconds=patience).heeded():
+        with self._guard, Stop(seconds=patience).as_current():
             if self._lost_to:
                 return
             released = msgspec.structs.replace(self._record, released=True)
@@ -215,14 +215,14 @@ class Lease:
         return self._monotonic() - self._renewed_at
 
     def _keep_renewing(self) -> None:
-        self._stop.heed()
+        self._stop.make_current()
         while not self._is_over.wait(self._record.lease_seconds / _BEATS_PER_LEASE) and not self._lost_to:
             self._renew()
 
     def _renew(self) -> None:
         """Write the next beat. If the store does not answer, the next beat tries again."""
         patience = self._record.lease_seconds * _BEAT_PATIENCE
-        with self._guard, Stop(within=current_stop(), seconds=patience).heeded():
+        with self._guard, Stop(within=current_stop(), seconds=patience).as_current():
             asked_at = self._monotonic()
             beaten = msgspec.structs.replace(self._record, beat=self._record.beat + 1)
             try:

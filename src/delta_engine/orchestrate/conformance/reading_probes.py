@@ -17,7 +17,7 @@ from delta_engine.orchestrate.conformance.probe import Answer, Probe, Scene
 from delta_engine.orchestrate.conformance.scratch_tables import ROW_FUNCTION, VALUE_FUNCTION
 from delta_engine.report.conformance_report import Holds
 from delta_engine.state.states import state_of
-from delta_engine.state.unity_catalog.agreement import require_agreement
+from delta_engine.state.unity_catalog.consistency import require_agreement
 from delta_engine.state.unity_catalog.described_details import DescribedDetailsReader
 from delta_engine.state.unity_catalog.information_schema import (
     COLUMN_MASKS,

@@ -8,10 +8,9 @@ from datetime import datetime
 from importlib.metadata import version
 from itertools import chain
 
-from delta_engine.backends.cancellation import StoppedError
+from delta_engine.backends.cancellation import StoppedError, stopped_by_signals
 from delta_engine.backends.capabilities import Feature
 from delta_engine.backends.error_conditions import is_forbidden
-from delta_engine.backends.signals import stopped_by_signals
 from delta_engine.deployment.stamps import utc_now
 from delta_engine.errors import ConfigError, DeltaEngineError, StatementError, raise_all
 from delta_engine.execute.action_runner import ApplyStoppedError
@@ -174,7 +173,7 @@ class ConformanceRun:
         clean_up, is_stopped = CleanUpReport(), False
         with stopped_by_signals(self.control.stop):
             try:
-                with self.control.stop.heeded():
+                with self.control.stop.as_current():
                     self._work(objects)
             except (StoppedError, ApplyStoppedError, KeyboardInterrupt):
                 is_stopped = True

@@ -22,7 +22,7 @@ from delta_engine.orchestrate.conformance.probe import Answer, Probe, Scene, tol
 from delta_engine.report.conformance_report import ErrorForm, Holds
 from delta_engine.sql import quote_ident
 from delta_engine.state.states import CatalogState, state_of
-from delta_engine.state.table_history import Commit
+from delta_engine.state.table_queries import Commit
 
 _UNITY_CATALOG: Final = (Feature.SCHEMA_METADATA,)
 
@@ -145,8 +145,8 @@ def _history(scene: Scene) -> Answer:
         for key, state in one.states.items()
         if state.exists
     ]
-    histories = scene.backend.history.read(changed)
-    versions = scene.backend.versions.read(changed[:1], with_id={name.key for name in changed[:1]})
+    histories = scene.backend.history.read_commits(changed)
+    versions = scene.backend.versions.read_versions(changed[:1], with_id={name.key for name in changed[:1]})
     findings = [
         f"{name.table}: {', '.join(_operations(histories[name.key]))}"
         if name.key in histories

@@ -23,7 +23,6 @@ from delta_engine.orchestrate.conformance.reading import Read, Reading, differen
 from delta_engine.orchestrate.conformance.statement_log import StatementLog
 from delta_engine.report.conformance_report import CheckStatus, StepReport
 from delta_engine.state.catalog_reader import bare_model, snapshot_with_former_names
-from delta_engine.state.row_counts import SqlRowCounter
 from delta_engine.state.states import ABSENT, CatalogState, TableState
 from delta_engine.validation.preflight import Preflight
 
@@ -121,7 +120,7 @@ class Walk:
         self.planner = TablePlanner(POLICY)
         self.action_runner = ActionRunner(backend.runner, backend.addressing, backend.capabilities)
         self._preflight = Preflight(backend.runner, backend.addressing, counts_checks=True)
-        self._row_counter = SqlRowCounter(backend.runner, backend.addressing)
+        self._row_counter = backend.row_counter
 
     def take(self, walked: Sequence[Walked], position: int, on_group: Callable[[str], object]) -> None:
         """Take the groups that go on one step further, one after the other, and read them back together.

@@ -1,1 +1,1 @@
-"""What `unity_catalog_reader` is made of: the queries, the tables' own descriptions, and what states come of both."""
+"""The parts of `unity_catalog_reader`: queries, table descriptions, and the states made of both."""

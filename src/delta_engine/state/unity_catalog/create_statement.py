@@ -1,7 +1,7 @@
-"""The statement that SHOW CREATE TABLE returns: the one place where SQL shows generated and identity columns.
+"""Parses the statement of SHOW CREATE TABLE, the only SQL source of generated and identity columns.
 
-It is parsed as Databricks' own dialect; what is not understood is refused, never skipped. Expressions are taken as they
-stand in the statement: the parser has other words for many functions, and models are compared with what people wrote.
+The parser uses Databricks' dialect and refuses what it does not know. Expressions are kept as they stand in the
+statement: the parser renames many functions, and models are compared with the original text.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from sqlglot import Token, exp
 
 _COLLATION = "utf8_binary"
-"""The default, which every text has; any other is refused."""
+"""The default; any other collation is refused."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,9 +28,9 @@ class Declaration:
     """What a CREATE TABLE statement declares.
 
     Args:
-        columns: the columns, in order.
-        partitioned_by: the partition columns, in order.
-        comment: the table's comment; empty for none.
+        columns: in order.
+        partitioned_by: in order.
+        comment: empty for none.
     """
 
     columns: tuple[Column, ...]
@@ -39,27 +39,25 @@ class Declaration:
 
 
 def declaration(table: QualifiedName, statement: str, *, knows_policies: bool = False) -> Declaration:
-    """Return what a CREATE TABLE statement declares.
+    """Parse a CREATE TABLE statement.
 
     Args:
-        table: the table.
-        statement: the statement.
-        knows_policies: whether masks and row filter are read elsewhere; else a statement that has any is refused.
+        knows_policies: whether masks and row filter are read elsewhere; otherwise a statement with any is refused.
 
     Raises:
-        CatalogReadError: the statement is not understood.
+        CatalogReadError: the statement is not supported.
     """
     import sqlglot
     from sqlglot import exp
     from sqlglot.errors import SqlglotError
 
-    statement = _understandable(statement, knows_policies=knows_policies)
+    statement = _without_unknown_clauses(statement, knows_policies=knows_policies)
     try:
         create = sqlglot.parse_one(statement, dialect=databricks_dialect())
     except SqlglotError as error:
-        raise _not_understood(table, statement) from error
+        raise _unsupported(table, statement) from error
     if not isinstance(create, exp.Create) or not isinstance(create.this, exp.Schema):
-        raise _not_understood(table, statement)
+        raise _unsupported(table, statement)
     columns = [node for node in create.this.expressions if isinstance(node, exp.ColumnDef)]
     expressions = _expressions(statement)
     partitioning, comment = create.find(exp.PartitionedByProperty), create.find(exp.SchemaCommentProperty)
@@ -71,7 +69,7 @@ def declaration(table: QualifiedName, statement: str, *, knows_policies: bool = 
 
 
 def _column(table: QualifiedName, node: exp.ColumnDef, expressions: Iterator[str]) -> Column:
-    """Return a column; `expressions` are those of the columns that have one, from this one on."""
+    """Return a column; `expressions` yields the expressions of this and the following columns that have one."""
     from sqlglot import exp
 
     is_nullable, comment, default, generated, identity = True, "", None, None, None
@@ -92,9 +90,9 @@ def _column(table: QualifiedName, node: exp.ColumnDef, expressions: Iterator[str
             case exp.ComputedColumnConstraint():
                 generated = _next(expressions, table, node)
             case other:
-                raise _not_understood(table, _text(other), node.name)
+                raise _unsupported(table, _text(other), node.name)
     if node.kind is None:
-        raise _not_understood(table, _text(node), node.name)
+        raise _unsupported(table, _text(node), node.name)
     return readable_column(
         table,
         node.name,
@@ -109,18 +107,18 @@ def _column(table: QualifiedName, node: exp.ColumnDef, expressions: Iterator[str
 
 _GENERATED = ("GENERATED", "ALWAYS", "AS", "(")
 _AFTER_DEFAULT = ("COMMENT", "COLLATE", "GENERATED", "NOT")
-"""What may stand after the default in a column's definition; no default goes on with one of these. Mask clauses are
-gone before, or the statement is refused."""
+"""Words after the default of a column; no default continues with one of them. Mask clauses are removed earlier, or the
+statement is refused."""
 
 _DEPTHS = {"(": 1, ")": -1}
 _IN_COLUMNS = 1
-"""The depth of parentheses at which columns are defined."""
+"""The nesting of parentheses at which columns are defined."""
 
 
-def _understandable(statement: str, *, knows_policies: bool) -> str:
-    """Return a statement without clauses that the parser does not know: the default collation, masks, the row filter.
+def _without_unknown_clauses(statement: str, *, knows_policies: bool) -> str:
+    """Return a statement without clauses that the parser does not know: default collation, masks, row filter.
 
-    Recent platforms show all three. Every column shows its own collation as well.
+    Recent platforms show all three, and a collation for every column.
     """
     tokens, words = _tokens(statement)
     kept, place, start, depth = [], 0, 0, 0
@@ -136,7 +134,7 @@ def _understandable(statement: str, *, knows_policies: bool) -> str:
 
 
 def _end_of_clause(words: Sequence[str], place: int, depth: int, *, knows_policies: bool) -> int:
-    """Return where such a clause ends that begins at a place; the place itself if none does."""
+    """Return the end of such a clause that begins at a place; the place itself if none does."""
     match words[place : place + 3]:
         case ["DEFAULT", "COLLATION", *_]:
             return place + 3
@@ -146,8 +144,8 @@ def _end_of_clause(words: Sequence[str], place: int, depth: int, *, knows_polici
         case ["MASK", after, *_] if (
             knows_policies
             and depth == _IN_COLUMNS
-            and after != "("  # else the function
-            and words[place - 1] not in ("(", ",", "<")  # else a name
+            and after != "("  # the function
+            and words[place - 1] not in ("(", ",", "<")  # a name
         ):
             name_ends = _end_of_name(words, place + 1)
             has_columns = tuple(words[name_ends : name_ends + 2]) == ("USING", "COLUMNS")
@@ -156,7 +154,7 @@ def _end_of_clause(words: Sequence[str], place: int, depth: int, *, knows_polici
 
 
 def _end_of_name(words: Sequence[str], first: int) -> int:
-    """Return where a dotted name ends that begins at a place."""
+    """Return the end of a dotted name that begins at a place."""
     end = first + 1
     while end < len(words) and words[end] == ".":
         end += 2
@@ -173,7 +171,7 @@ def _end_of_parentheses(words: Sequence[str], opening: int) -> int:
 
 
 def _tokens(statement: str) -> tuple[Sequence[Token], Sequence[str]]:
-    """Return a statement's tokens, and beside them the words and signs in upper case; empty for names and texts."""
+    """Return a statement's tokens, and their words and signs in upper case; empty for names and texts."""
     from sqlglot import tokenize
 
     tokens = tokenize(statement, dialect=databricks_dialect())
@@ -198,12 +196,12 @@ def _expressions(statement: str) -> Iterator[str]:
 def _next(expressions: Iterator[str], table: QualifiedName, node: exp.ColumnDef) -> str:
     found = next(expressions, None)
     if found is None:
-        raise _not_understood(table, _text(node), node.name)
+        raise _unsupported(table, _text(node), node.name)
     return found
 
 
 def _end(words: Sequence[str], first: int, ends: Sequence[str] = ()) -> int:
-    """Return where an expression ends that begins at a place: at one of some words, or where a parenthesis closes."""
+    """Return the end of an expression that begins at a place: at one of some words, or at a closing parenthesis."""
     depth = 0
     for place in range(first, len(words)):
         if depth == 0 and place > first and words[place] in (")", *ends):
@@ -213,7 +211,7 @@ def _end(words: Sequence[str], first: int, ends: Sequence[str] = ()) -> int:
 
 
 def _is_bare(token: Token, statement: str) -> bool:
-    """Whether a token stands without quotes: a word or a sign, and no name or text."""
+    """Whether a token is unquoted: a word or a sign, no quoted name or text."""
     return statement[token.start : token.end + 1] == token.text
 
 
@@ -234,9 +232,9 @@ def _names(nodes: Sequence[exp.Expression]) -> list[str]:
     return [node.name for node in nodes]
 
 
-def _not_understood(table: QualifiedName, what: str, column: str | None = None) -> CatalogReadError:
+def _unsupported(table: QualifiedName, what: str, column: str | None = None) -> CatalogReadError:
     return CatalogReadError(
-        f"what SHOW CREATE TABLE returns is not understood: {what}",
+        f"the engine does not understand its SHOW CREATE TABLE: {what}",
         table=str(table),
         column=column,
         way_out="Install databricks-sdk, or use a runtime that knows DESCRIBE TABLE … AS JSON.",

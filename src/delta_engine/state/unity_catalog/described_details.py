@@ -1,8 +1,8 @@
-"""Asks each table for its description in SQL: where databricks-sdk is not at hand, and right after a change.
+"""Describes tables in SQL, one by one: without databricks-sdk, and right after a change.
 
-One statement a table where the platform knows `DESCRIBE TABLE EXTENDED … AS JSON` (Databricks Runtime 16.2 and later,
-serverless, SQL warehouses), else two. A further one, SHOW CREATE TABLE, for tables that have generated or identity
-columns, which the JSON does not show. Some kinds of tables have no JSON on any runtime (foreign tables) or on some
+One statement per table where the platform supports `DESCRIBE TABLE EXTENDED … AS JSON` (Databricks Runtime 16.2 and
+later, serverless, SQL warehouses), otherwise two. Tables with generated or identity columns, which the JSON lacks,
+need SHOW CREATE TABLE as well. Some kinds of tables have no JSON on any runtime (foreign tables) or on some
 (streaming tables): github.com/databricks/dbt-databricks, issues 1115 and 1128, and its `dbr_capabilities.py`.
 """
 
@@ -22,7 +22,7 @@ from delta_engine.backends.error_conditions import (
 from delta_engine.backends.sql_runner import Row, SqlRunner
 from delta_engine.errors import CatalogReadError, StatementError
 from delta_engine.models import QualifiedName
-from delta_engine.sql import (
+from delta_engine.sql.queries import (
     sql_describe_as_json,
     sql_show_create_table,
     sql_show_table_properties,
@@ -30,36 +30,31 @@ from delta_engine.sql import (
 from delta_engine.state.unity_catalog.create_statement import declaration
 from delta_engine.state.unity_catalog.table_details import (
     Answer,
-    Question,
+    DetailsQuery,
     TableDetails,
     has_old_protocol,
     has_undescribed_columns,
+    parse_description,
 )
-from delta_engine.state.unity_catalog.table_document import table_details
 
 
 class DescribedDetailsReader:
-    """Describes tables one by one.
-
-    Args:
-        runner: runs the statements.
-        addressing: how tables are addressed.
-    """
+    """Describes tables in SQL."""
 
     def __init__(self, runner: SqlRunner, addressing: Addressing) -> None:
         self._runner = runner
         self._addressing = addressing
         self._knows_json = True
 
-    def questions(self, tables: Sequence[QualifiedName]) -> Sequence[Question]:
-        """Return one question per table; see `TableDetailsReader.questions`."""
+    def queries(self, tables: Sequence[QualifiedName]) -> Sequence[DetailsQuery]:
+        """Return one query per table; see `TableDetailsReader.queries`."""
         return [partial(self._ask, table) for table in tables]
 
     def answer(self, table: QualifiedName) -> Answer:
-        """Ask for one table.
+        """Describe one table.
 
         Raises:
-            StatementError: the platform refused it for another reason than the table.
+            StatementError: the platform refused the query for a reason other than the table.
         """
         try:
             return self._described(table)
@@ -89,7 +84,7 @@ class DescribedDetailsReader:
                 raise
             self._knows_json = is_unsupported_for_its_kind(error)
             return self._shown(table)
-        details = table_details(table, document)
+        details = parse_description(table, document)
         if has_undescribed_columns(details) or has_old_protocol(details):
             return self._with_computed_columns(table, details)
         return details
@@ -113,7 +108,7 @@ class DescribedDetailsReader:
         return replace(details, columns=tuple(columns))
 
     def _shown(self, table: QualifiedName) -> TableDetails:
-        """Read a table without JSON: its owner and location are left to the views."""
+        """Read a table without JSON; the views tell its owner and location."""
         rows = self._runner.run(sql_show_table_properties(self._addressing.table(table)))
         declared = declaration(table, self._first(sql_show_create_table, table))
         return TableDetails(
@@ -124,11 +119,11 @@ class DescribedDetailsReader:
         )
 
     def _first(self, statement: Callable[[str], str], table: QualifiedName) -> str:
-        """Return the one value that a statement about a table returns."""
+        """Return the single value of a statement about a table."""
         rows: Sequence[Row] = self._runner.run(statement(self._addressing.table(table)))
         for row in rows:
             for value in row.values():
                 return str(value)
         raise CatalogReadError(
-            "the platform describes it with nothing at all", table=str(table), way_out="Run it again."
+            "the platform returned an empty description", table=str(table), way_out="Run it again."
         )

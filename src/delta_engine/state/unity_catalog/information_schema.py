@@ -1,10 +1,10 @@
-"""The views of `information_schema` that are read, one query each, and how a table's rows are found in them.
+"""The views of `information_schema` that the engine reads, one query each, and how to find a table's rows in them.
 
-Their columns are documented in Databricks' SQL reference, "Information schema", a page per view. Object names in them
-are in lower case, and what the principal may not see is left out without a word. Three views are asked for all they
-have, because workspaces name some columns otherwise than the documentation: `row_filters` and `column_masks` (seen live
-with `table_schema`, `filter_name`, `target_columns`; documented with `schema_name`, `filter_catalog`,
-`filter_col_usage`), and `referential_constraints` (documented once as `unique_constarint_schema`).
+Their columns are documented in Databricks' SQL reference, "Information schema", one page per view. Names in them are
+in lower case, and what the principal may not see is silently left out. Three views are read with all columns, because
+workspaces differ from the documentation: `row_filters` and `column_masks` (seen with `table_schema`, `filter_name`,
+`target_columns`; documented with `schema_name`, `filter_catalog`, `filter_col_usage`), and `referential_constraints`
+(documented once as `unique_constarint_schema`).
 """
 
 from __future__ import annotations
@@ -16,20 +16,20 @@ from dataclasses import dataclass
 from delta_engine.backends.sql_runner import Row
 from delta_engine.errors import CatalogReadError
 from delta_engine.models import QualifiedName
-from delta_engine.sql import quote_ident, sql_literal
+from delta_engine.sql.queries import sql_information_schema
+from delta_engine.sql.text import sql_literal
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class View:
-    """A view, and what is asked of it.
+    """A view and what the engine selects from it.
 
     Args:
-        name: the view's name.
-        columns: what is selected; everything for none.
-        schema_column: what restricts it to some schemas; the whole catalog is read for none.
-        catalog_column: what tells the catalogs apart in the views of `system`; see `query_everywhere`.
-        condition: what else holds for the rows.
-        needed: what a row always has, by all names that the columns go by; see `require_whole`.
+        columns: empty for all.
+        schema_column: restricts the rows to some schemas; empty to read the whole catalog.
+        catalog_column: distinguishes the catalogs in the views of `system`; see `query_everywhere`.
+        condition: a further condition on the rows.
+        needed: the columns that are never NULL, in all their spellings; see `require_whole`.
     """
 
     name: str
@@ -41,43 +41,33 @@ class View:
 
     def query(self, catalog: str, schemas: Iterable[str]) -> str:
         """Return the query of a catalog's own view for some schemas."""
-        return self._query(catalog, schemas)
+        return sql_information_schema(catalog, self.name, self.columns, self._conditions(schemas))
 
     def query_everywhere(self, catalog: str, schemas: Iterable[str]) -> str:
         """Return the query of the view in `system`, which has all catalogs, for some schemas of one.
 
-        A view without a `catalog_column` is read whole: see `in_catalog`.
+        A view without `catalog_column` is read completely: see `in_catalog`.
         """
-        of_catalog = f"{self.catalog_column} = {sql_literal(catalog)}" if self.catalog_column else ""
-        return self._query("system", schemas, of_catalog)
+        conditions = self._conditions(schemas)
+        if self.catalog_column:
+            conditions.insert(0, f"{self.catalog_column} = {sql_literal(catalog)}")
+        return sql_information_schema("system", self.name, self.columns, conditions)
 
-    def _query(self, catalog: str, schemas: Iterable[str], of_catalog: str = "") -> str:
-        conditions = [of_catalog] if of_catalog else []
-        if self.schema_column:
-            names = ", ".join(map(sql_literal, sorted(schemas)))
-            conditions.append(f"{self.schema_column} IN ({names})")
-        if self.condition:
-            conditions.append(self.condition)
-        where = f"\nWHERE {' AND '.join(conditions)}" if conditions else ""
-        selected = ", ".join(self.columns) or "*"
-        return f"SELECT {selected}\nFROM {quote_ident(catalog)}.information_schema.{self.name}{where}"
+    def _conditions(self, schemas: Iterable[str]) -> list[str]:
+        of_schemas = f"{self.schema_column} IN ({', '.join(map(sql_literal, sorted(schemas)))})"
+        return [*([of_schemas] if self.schema_column else []), *([self.condition] if self.condition else [])]
 
 
 _TABLE = ("table_schema", "table_name")
 _CONSTRAINT = ("constraint_schema", "constraint_name")
 _AUDIT = ("created", "created_by", "last_altered", "last_altered_by")
 _GRANTED_HERE = "coalesce(inherited_from, 'NONE') = 'NONE'"
-"""Whether a privilege was granted on the object itself; CATALOG or SCHEMA stands for what holds it above."""
+"""Selects privileges granted on the object itself; others have the type of their parent, CATALOG or SCHEMA."""
 
 SCHEMATA = View(
     name="schemata",
     catalog_column="catalog_name",
-    columns=(
-        "schema_name",
-        "comment",
-        "schema_owner",
-        *_AUDIT,
-    ),
+    columns=("schema_name", "comment", "schema_owner", *_AUDIT),
     schema_column="schema_name",
 )
 TABLES = View(
@@ -160,7 +150,7 @@ SCHEMA_PRIVILEGES = View(
 )
 
 OF_SCHEMAS = (SCHEMA_TAGS, SCHEMA_PRIVILEGES)
-"""What there is about schemas beside `SCHEMATA`."""
+"""The views about schemas, besides `SCHEMATA`."""
 
 OF_TABLES = (
     COLUMNS,
@@ -173,24 +163,24 @@ OF_TABLES = (
     COLUMN_MASKS,
     TABLE_PRIVILEGES,
 )
-"""What there is about tables beside `TABLES`."""
+"""The views about tables, besides `TABLES`."""
 
 TableKey = tuple[str, str]
 """A schema's and a table's name in lower case."""
 
 
 LAGGING = (
-    "Run it again in a minute: the views of information_schema can lag behind. If it stays, run "
+    "Run it again in a minute: the views of information_schema can lag. If it persists, run "
     "REPAIR TABLE … SYNC METADATA."
 )
-"""The way out where the views say something that cannot be."""
+"""The way out where the views contradict other sources."""
 
 
 def table_key(schema: object, table: object) -> TableKey:
-    """Return what finds a table's rows.
+    """Return the key of a table's rows.
 
     Raises:
-        CatalogReadError: a row does not say which table it is about: any table may lack it.
+        CatalogReadError: the row names no table, so that any table may lack it.
     """
     if schema is None or table is None:
         raise CatalogReadError("information_schema has a row that names no table", way_out=LAGGING)
@@ -198,29 +188,27 @@ def table_key(schema: object, table: object) -> TableKey:
 
 
 def require_whole(view: View, rows: Iterable[Row], table: QualifiedName | None = None) -> None:
-    """Refuse rows that lack what the documentation says they always have: nothing is made of half a row.
+    """Refuse rows with NULL in columns that are documented to have values.
 
     Args:
-        view: where they come from.
-        rows: the rows.
-        table: which table they are about; None for a schema.
+        table: the table of the rows; None for a schema.
 
     Raises:
-        CatalogReadError: a row is not whole.
+        CatalogReadError: a row is incomplete.
     """
     for row in rows:
-        lacking = [name for name in view.needed if row.get(name, "") is None]
-        if lacking:
+        missing = [name for name in view.needed if row.get(name, "") is None]
+        if missing:
             raise CatalogReadError(
-                f"information_schema.{view.name} has a row that is not whole: {', '.join(lacking)} "
-                f"{'is' if len(lacking) == 1 else 'are'} None",
+                f"information_schema.{view.name} has a row that is not whole: {', '.join(missing)} "
+                f"{'is' if len(missing) == 1 else 'are'} None",
                 table=None if table is None else str(table),
                 way_out=LAGGING,
             )
 
 
 def in_catalog(view: View, rows: Sequence[Row], catalog: str) -> Sequence[Row]:
-    """Return those of the rows of `View.query_everywhere` that are about a catalog."""
+    """Return the rows of `View.query_everywhere` that are about a catalog."""
     if view.catalog_column or not rows:
         return rows
     column = spelling(rows[0], "table_catalog", "catalog_name")
@@ -228,7 +216,7 @@ def in_catalog(view: View, rows: Sequence[Row], catalog: str) -> Sequence[Row]:
 
 
 def by_table(rows: Sequence[Row]) -> Mapping[TableKey, Sequence[Row]]:
-    """Return rows by the table that they are about; views of tags say `schema_name`, others `table_schema`."""
+    """Return rows by table; views of tags have `schema_name`, others `table_schema`."""
     grouped: dict[TableKey, list[Row]] = defaultdict(list)
     schema = spelling(rows[0], "table_schema", "schema_name") if rows else ""
     for row in rows:
@@ -237,7 +225,7 @@ def by_table(rows: Sequence[Row]) -> Mapping[TableKey, Sequence[Row]]:
 
 
 def by_schema(rows: Iterable[Row]) -> Mapping[str, Sequence[Row]]:
-    """Return rows by the schema that they are about, in lower case."""
+    """Return rows by schema, in lower case."""
     grouped: dict[str, list[Row]] = defaultdict(list)
     for row in rows:
         grouped[str(row["schema_name"]).lower()].append(row)
@@ -245,15 +233,15 @@ def by_schema(rows: Iterable[Row]) -> Mapping[str, Sequence[Row]]:
 
 
 def spelled(row: Row, *names: str) -> object:
-    """Return what a row has under the first of several names that it knows; see `spelling`."""
+    """Return a row's value under the first of several column names that it has; see `spelling`."""
     return row[spelling(row, *names)]
 
 
 def spelling(row: Row, *names: str) -> str:
-    """Return the first of several names that a row knows.
+    """Return the first of several column names that a row has.
 
     Raises:
-        CatalogReadError: it knows none of them.
+        CatalogReadError: it has none of them.
     """
     for name in names:
         if name in row:
@@ -265,5 +253,5 @@ def spelling(row: Row, *names: str) -> str:
 
 
 def optional_text(value: object) -> str | None:
-    """Return text, and None for a NULL."""
+    """Return a value as text; None for NULL."""
     return None if value is None else str(value)

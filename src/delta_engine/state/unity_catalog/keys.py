@@ -1,12 +1,13 @@
-"""Keys from the views: primary keys, foreign keys with the columns they point at, and who points here.
+"""Keys of tables, from the views and from the JSON description.
 
-Foreign keys can come from schemas that no model names, so these views are read for the whole catalog. The columns that
-a foreign key points at are those of the key that it references, matched by position (Databricks' SQL reference,
-"KEY_COLUMN_USAGE": `position_in_unique_constraint`), never by name alone: names are unique within a schema only.
+Foreign keys can come from schemas that no model names, so the views of keys are read for the whole catalog. The
+columns that a foreign key references are those of the referenced key, matched by position (docs: "KEY_COLUMN_USAGE",
+`position_in_unique_constraint`) and never by name alone: constraint names are unique only within a schema.
 """
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -23,6 +24,14 @@ from delta_engine.state.unity_catalog.information_schema import (
     table_key,
 )
 
+_IDENT = r"`(?:[^`]|``)+`"
+_IDENTS = rf"\(\s*{_IDENT}(?:\s*,\s*{_IDENT})*\s*\)"
+_KEY = re.compile(
+    rf"\((?P<name>[^`(),]+),\s*(?P<kind>PRIMARY|FOREIGN) KEY\s*(?P<columns>{_IDENTS})"
+    rf"(?:\s*REFERENCES\s*(?P<table>{_IDENT}\.{_IDENT}\.{_IDENT})\s*(?P<referenced>{_IDENTS}))?[\w\s]*\)"
+)
+_BETWEEN = re.compile(r"\[\s*(?:,\s*)*\]")
+
 ConstraintKey = tuple[str, str, str]
 """A constraint's catalog, schema and name in lower case."""
 
@@ -31,16 +40,24 @@ KeyColumns = Mapping[ConstraintKey, Sequence[Row]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class TableKeys:
+    """All keys of a table."""
+
+    primary_key: PrimaryKey | None
+    foreign_keys: tuple[ForeignKey, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class KeyRows:
-    """What the views of one catalog say about keys.
+    """The rows of one catalog's views about keys.
 
     Args:
-        catalog: the catalog, in lower case.
+        catalog: in lower case.
         constraints: the rows of `table_constraints`, by table.
-        columns: the rows of `key_column_usage`; those of other catalogs too, where keys point there.
-        targets: the keys that foreign keys reference, by foreign key.
+        columns: the rows of `key_column_usage`, including those of other catalogs that keys reference.
+        targets: the referenced keys, by foreign key.
         sources: the foreign keys that reference a key, by that key.
-        unreadable: why other catalogs cannot be read, by their names in lower case.
+        unreadable: why other catalogs are unreadable, by their names in lower case.
     """
 
     catalog: str
@@ -54,11 +71,10 @@ class KeyRows:
         """Return a table's primary key.
 
         Args:
-            table: the table.
-            spelling: the table's columns by their names in lower case: the views spell them otherwise.
+            spelling: the table's columns by name in lower case, because the views spell them in lower case.
 
         Raises:
-            CatalogReadError: the key's columns are not shown.
+            CatalogReadError: the views do not show the key's columns.
         """
         for constraint in self._of_type(table, "PRIMARY KEY"):
             columns = self._columns(table, constraint)
@@ -66,10 +82,10 @@ class KeyRows:
         return None
 
     def foreign_keys(self, table: QualifiedName, spelling: Mapping[str, str]) -> tuple[ForeignKey, ...]:
-        """Return a table's foreign keys, by name.
+        """Return a table's foreign keys, sorted by name.
 
         Raises:
-            CatalogReadError: what one of them points at is not shown.
+            CatalogReadError: the views do not show what a key references.
         """
         return tuple(
             self._foreign_key(table, constraint, spelling)
@@ -77,7 +93,7 @@ class KeyRows:
         )
 
     def referenced_by(self, table: QualifiedName) -> tuple[Reference, ...]:
-        """Return the foreign keys of other tables that point at this one, as far as they may be seen."""
+        """Return the visible foreign keys of other tables that reference this one."""
         found = [
             Reference(table=QualifiedName(catalog, *_table(rows[0])), name=_name(rows[0]))
             for row in self.constraints.get(table_key(table.schema, table.table), ())
@@ -135,16 +151,16 @@ def key_rows(
     wanted: Iterable[TableKey],
     usage_elsewhere: Callable[[str], Sequence[Row]],
 ) -> KeyRows:
-    """Bring the rows of the three views together.
+    """Combine the rows of the three views about keys.
 
     Args:
-        catalog: the catalog that they are of.
+        catalog: their catalog.
         constraints: `table_constraints`, by table.
         usage: `key_column_usage`.
         references: `referential_constraints`.
-        wanted: the tables whose foreign keys are followed into other catalogs. Those of other tables may point into
+        wanted: the tables whose foreign keys are followed into other catalogs. Those of other tables may reference
             catalogs that the principal cannot use.
-        usage_elsewhere: returns another catalog's `key_column_usage`; raises `CatalogReadError` if it is not readable.
+        usage_elsewhere: returns another catalog's `key_column_usage`; raises `CatalogReadError` if it is unreadable.
     """
     targets = {_constraint(catalog, row): _target(catalog, row) for row in references}
     columns = dict(_by_constraint(catalog, usage))
@@ -206,3 +222,32 @@ def _unreadable(table: QualifiedName, reason: str) -> CatalogReadError:
         table=str(table),
         way_out="Ask for USE CATALOG, USE SCHEMA and SELECT on the tables that the key connects.",
     )
+
+
+def described_keys(text: str) -> TableKeys | None:
+    """Return the keys in a JSON description; None if any part is not understood.
+
+    The description has them from Databricks Runtime 17.3, as one text of an undocumented form:
+
+        [(pk,PRIMARY KEY (`id`)), (fk,FOREIGN KEY (`day`) REFERENCES `dev`.`gold`.`days` (`day`))]
+
+    The form and the runtime are taken from github.com/databricks/dbt-databricks, pull request 1432.
+    """
+    if not _BETWEEN.fullmatch(_KEY.sub("", text).strip() or "[]"):
+        return None
+    primary_key, foreign_keys = None, []
+    for found in _KEY.finditer(text):
+        name, columns = found["name"].strip(), _idents(found["columns"])
+        if found["kind"] == "PRIMARY":
+            primary_key = PrimaryKey(columns, name)
+        elif found["table"] is None:
+            return None
+        else:
+            target = QualifiedName(*_idents(found["table"]))
+            foreign_keys.append(ForeignKey(columns, target, _idents(found["referenced"]), name))
+    by_name = sorted(foreign_keys, key=lambda key: (key.name or "").lower())
+    return TableKeys(primary_key=primary_key, foreign_keys=tuple(by_name))
+
+
+def _idents(text: str) -> list[str]:
+    return [name[1:-1].replace("``", "`") for name in re.findall(_IDENT, text)]

@@ -1,6 +1,7 @@
-"""Lists tables through databricks-sdk, about fifty a page: a round trip a page instead of one a table.
+"""Lists tables with databricks-sdk, about fifty per page: a round trip per page instead of one per table.
 
-The SDK is imported late, and only by `open_table_listing`.
+Columns come as Spark's schema JSON (`type_json`), with the metadata of Delta's protocol ("Generated columns",
+"Identity columns", "Default columns"). Only `open_table_listing` imports the SDK, late.
 """
 
 from __future__ import annotations
@@ -11,14 +12,17 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
+import msgspec
+
 from delta_engine.backends.databricks_workspace import open_workspace
 from delta_engine.errors import CatalogReadError
-from delta_engine.models import Column, QualifiedName
-from delta_engine.state.unity_catalog.column_metadata import column_from_type_json
+from delta_engine.models import Column, Identity, QualifiedName
+from delta_engine.models.types import data_type_from_spark_json
+from delta_engine.state.catalog_reader import readable_column
 from delta_engine.state.unity_catalog.described_details import DescribedDetailsReader
 from delta_engine.state.unity_catalog.table_details import (
     Answer,
-    Question,
+    DetailsQuery,
     TableDetails,
     has_undescribed_columns,
 )
@@ -27,39 +31,40 @@ from delta_engine.telemetry.logs import log
 if TYPE_CHECKING:
     from databricks.sdk.service.catalog import TableInfo
 
+_GENERATION = "delta.generationExpression"
+_IDENTITY_START = "delta.identity.start"
+_IDENTITY_STEP = "delta.identity.step"
+_IDENTITY_BY_DEFAULT = "delta.identity.allowExplicitInsert"
+_DEFAULT = "CURRENT_DEFAULT"
+
 _RETRY_SECONDS = 20
-"""How long to try again: whoever cannot be asked is done without, so there is no use in patience."""
+"""How long the SDK retries. Without its answer, SQL reads the same, so long retries gain nothing."""
 
 
 class TableListing(Protocol):
-    """What is needed of the SDK: `WorkspaceClient.tables`."""
+    """The used part of the SDK's `WorkspaceClient.tables`."""
 
     def list(
         self, catalog_name: str, schema_name: str, *, include_browse: bool | None = None
     ) -> Iterable[TableInfo]:
-        """Return the tables of a schema, page after page; the SDK goes on after empty pages too.
+        """Return the tables of a schema, page after page, beyond empty pages.
 
-        Only with `include_browse` does it list tables of which the principal may see no more than metadata, and only
-        then does it say so (`TableInfo.browse_only`).
+        Only with `include_browse` does it list, and mark (`TableInfo.browse_only`), tables of which the principal may
+        see metadata alone.
         """
         ...
 
 
 class ListedDetailsReader:
-    """Lists the schemas of tables, and asks the tables themselves for what the listing lacks.
-
-    Args:
-        listing: the SDK's.
-        described: asks a table itself.
-    """
+    """Lists the schemas of tables; describes in SQL the tables of which the listing is incomplete."""
 
     def __init__(self, listing: TableListing, described: DescribedDetailsReader) -> None:
         self._listing = listing
         self._described = described
         self._is_reachable = True
 
-    def questions(self, tables: Sequence[QualifiedName]) -> Sequence[Question]:
-        """Return one question per schema; see `TableDetailsReader.questions`."""
+    def queries(self, tables: Sequence[QualifiedName]) -> Sequence[DetailsQuery]:
+        """Return one query per schema; see `TableDetailsReader.queries`."""
         schemas: dict[tuple[str, str], list[QualifiedName]] = defaultdict(list)
         for table in tables:
             schemas[table.catalog.lower(), table.schema.lower()].append(table)
@@ -77,7 +82,7 @@ class ListedDetailsReader:
         return answers
 
     def _list(self, catalog: str, schema: str) -> Iterable[TableInfo]:
-        """List a schema; nothing if the SDK may not or cannot, which the tables' own answers make up for."""
+        """List a schema; nothing if the SDK fails: SQL then describes its tables."""
         from databricks.sdk.errors.base import DatabricksError
 
         if not self._is_reachable:
@@ -86,7 +91,7 @@ class ListedDetailsReader:
             return list(self._listing.list(catalog, schema, include_browse=True))
         except DatabricksError:
             return ()
-        except Exception as error:  # noqa: BLE001 - the listing only saves time: SQL says the same, whatever broke here
+        except Exception as error:  # noqa: BLE001 - the listing only saves time: SQL says the same, whatever failed here
             self._is_reachable = False
             _log_fallback(error)
             return ()
@@ -112,21 +117,17 @@ class ListedDetailsReader:
 
 
 def open_table_listing(profile: str | None = None) -> TableListing | None:
-    """Return the listing of the workspace that the SDK's unified authentication finds.
+    """Return the listing of the workspace of a login in `~/.databrickscfg`, by default the SDK's own choice.
 
-    Args:
-        profile: the login of this name in `~/.databrickscfg`; None for whatever the SDK finds.
-
-    None if databricks-sdk is not installed, finds no credentials, or cannot be used: before 0.117, making the client
-    raises an exception of Spark on clusters with Spark Connect (github.com/databricks/databricks-sdk-py/issues/1463),
-    and a notebook environment may pin such a version. No table is asked for yet; newer SDKs ask the host for its
-    metadata.
+    None if databricks-sdk is not installed, finds no credentials, or fails. Before 0.117, making the client raises a
+    Spark exception on clusters with Spark Connect (github.com/databricks/databricks-sdk-py/issues/1463), and a
+    notebook environment may pin such a version. This lists no table yet; newer SDKs ask the host for its metadata.
     """
     try:
         return open_workspace(profile, retry_seconds=_RETRY_SECONDS).tables
     except (ImportError, ValueError):  # no SDK, no login
         return None
-    except Exception as error:  # noqa: BLE001 - the listing only saves time: SQL says the same, whatever broke here
+    except Exception as error:  # noqa: BLE001 - the listing only saves time: SQL says the same, whatever failed here
         _log_fallback(error)
         return None
 
@@ -136,7 +137,7 @@ def _log_fallback(error: Exception) -> None:
 
 
 def _details(table: QualifiedName, info: TableInfo) -> TableDetails | None:
-    """Return what the listing says of a table; None if it does not say all of it.
+    """Return what the listing says about a table; None if it is incomplete.
 
     Raises:
         CatalogReadError: a column has a type that the engine does not know.
@@ -146,8 +147,9 @@ def _details(table: QualifiedName, info: TableInfo) -> TableDetails | None:
     columns: list[Column] = []
     partitioned: dict[int, str] = {}
     for listed in sorted(info.columns, key=lambda column: column.position or 0):
-        column = _column(table, listed.type_json, listed.comment)
-        if column is None:
+        try:
+            column = _column(table, listed.type_json or "", comment=listed.comment or "")
+        except ValueError:
             return None
         columns.append(column)
         if listed.partition_index is not None:
@@ -163,8 +165,40 @@ def _details(table: QualifiedName, info: TableInfo) -> TableDetails | None:
     )
 
 
-def _column(table: QualifiedName, type_json: str | None, comment: str | None) -> Column | None:
-    try:
-        return column_from_type_json(table, type_json or "", comment=comment or "")
-    except ValueError:
+class _Field(msgspec.Struct):
+    name: str
+    type: object
+    nullable: bool = True
+    metadata: dict[str, object] | None = None
+
+
+def _column(table: QualifiedName, text: str, *, comment: str) -> Column:
+    """Return a column from the JSON of a field.
+
+    Raises:
+        CatalogReadError: its type is one that the engine does not know.
+        ValueError: it is no JSON of a field, but for example that of a type alone.
+    """
+    field = msgspec.json.decode(text, type=_Field)
+    metadata = field.metadata or {}
+    default, generated = metadata.get(_DEFAULT), metadata.get(_GENERATION)
+    return readable_column(
+        table,
+        field.name,
+        data_type_from_spark_json(field.type, metadata),
+        is_nullable=field.nullable,
+        comment=comment or str(metadata.get("comment") or ""),
+        default=None if default is None else str(default),
+        generated_as=None if generated is None else str(generated),
+        identity=_identity(metadata),
+    )
+
+
+def _identity(metadata: Mapping[str, object]) -> Identity | None:
+    if _IDENTITY_START not in metadata:
         return None
+    return Identity(
+        start=int(str(metadata[_IDENTITY_START])),
+        step=int(str(metadata.get(_IDENTITY_STEP, 1))),
+        always=not metadata.get(_IDENTITY_BY_DEFAULT),
+    )

@@ -1,18 +1,33 @@
-"""What a table says of itself, and the port through which it comes: properties, column metadata, clustering.
+"""What a table's own description says: the data, the port that reads it, and the form `DESCRIBE … AS JSON`.
 
-The views have no properties, and know neither which columns are generated or counted up (their `is_identity` is always
-NO) nor by what a table is clustered; checks live in properties.
+The views lack properties (with checks), clustering, and which columns are generated or identity columns (their
+`is_identity` is always NO).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol, TypeAlias
 
+import msgspec
+
 from delta_engine.errors import CatalogReadError
-from delta_engine.models import Column, QualifiedName, RowFilter, read_only
-from delta_engine.state.unity_catalog.described_keys import DescribedKeys
+from delta_engine.models import Column, ColumnMask, QualifiedName, RowFilter, read_only
+from delta_engine.models.types import (
+    ArrayType,
+    DataType,
+    MapType,
+    StructField,
+    StructType,
+    UnsupportedType,
+    parse_data_type,
+)
+from delta_engine.state.catalog_reader import readable_column
+from delta_engine.state.unity_catalog.keys import TableKeys, described_keys
+
+_DEFAULT_COLLATION = "utf8_binary"
+_OTHER_NAMES = {"timestamp_ltz": "timestamp"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,16 +35,12 @@ class TableDetails:
     """A table as it describes itself.
 
     Args:
-        columns: the columns in order, without tags; with masks where the description has them.
-        properties: all properties; checks and clustering are taken out later, where they are shown as such.
+        columns: in order, without tags; with masks where the description has them.
+        properties: all properties, checks and clustering included.
         comment: empty for none.
-        cluster_by: the clustering columns, where the description has them apart from the properties.
-        partitioned_by: the partition columns, in order.
-        table_type: `MANAGED`, `EXTERNAL`, …; None where it is not said.
-        owner: who owns it; None where it is not said.
-        location: where its files are; None where it is not said.
-        keys: its keys; None where they are not said.
-        row_filter: its row filter, where the description has it.
+        cluster_by: None where only the properties have it.
+        table_type: `MANAGED`, `EXTERNAL`, …; None where the description lacks it, as for the next three.
+        row_filter: where the description has it.
     """
 
     columns: tuple[Column, ...]
@@ -40,12 +51,12 @@ class TableDetails:
     table_type: str | None = None
     owner: str | None = None
     location: str | None = None
-    keys: DescribedKeys | None = None
+    keys: TableKeys | None = None
     row_filter: RowFilter | None = None
 
     @property
     def shows_policies(self) -> bool:
-        """Whether the description has a mask or a row filter. Without any, it may also be too old to have them."""
+        """Whether the description has a mask or a row filter. Older descriptions never have them."""
         return self.row_filter is not None or any(column.mask for column in self.columns)
 
     def __post_init__(self) -> None:
@@ -53,27 +64,27 @@ class TableDetails:
 
 
 Answer: TypeAlias = TableDetails | CatalogReadError | None
-"""What became of asking for a table: its details, why they cannot be had, or None: it is not there."""
+"""A table's details, why they are unreadable, or None for a missing table."""
 
-Question: TypeAlias = Callable[[], Mapping[str, Answer]]
-"""One piece of reading, to be run beside others; returns answers by `QualifiedName.key`."""
+DetailsQuery: TypeAlias = Callable[[], Mapping[str, Answer]]
+"""One query; returns answers by `QualifiedName.key`."""
 
 
 class TableDetailsReader(Protocol):
     """Reads the details of tables."""
 
-    def questions(self, tables: Sequence[QualifiedName]) -> Sequence[Question]:
-        """Return what has to be run, in any order and at the same time, to know the details of some tables.
+    def queries(self, tables: Sequence[QualifiedName]) -> Sequence[DetailsQuery]:
+        """Return the queries that read the details of tables, to run in any order and in parallel.
 
-        A question raises `StatementError` if the platform refuses it for another reason than the table.
+        A query raises `StatementError` if the platform refuses it for a reason other than the table.
         """
         ...
 
 
 def has_undescribed_columns(details: TableDetails) -> bool:
-    """Whether columns may be generated or counted up that the description does not show as such.
+    """Whether the table may have generated or identity columns that the description does not show as such.
 
-    A table that has such columns, or once had, says so among its features (Delta protocol, "Table features").
+    A table that has such columns, or once had, lists the feature (Delta protocol, "Table features").
     """
     shown = {
         "delta.feature.generatedColumns": any(column.generated_as for column in details.columns),
@@ -83,8 +94,154 @@ def has_undescribed_columns(details: TableDetails) -> bool:
 
 
 def has_old_protocol(details: TableDetails) -> bool:
-    """Whether the table's protocol allows generated or identity columns without naming them as features.
+    """Whether the protocol allows generated or identity columns without listing the feature.
 
-    Writer version 4 brought generated columns, 6 identity columns, and 7 the features by name (Delta protocol).
+    Writer version 4 brought generated columns, 6 identity columns, and 7 listed features (Delta protocol).
     """
     return details.properties.get("delta.minWriterVersion") in ("4", "5", "6")
+
+
+class _Type(msgspec.Struct):
+    name: str
+    precision: int | None = None
+    scale: int | None = None
+    length: int | None = None
+    collation: str | None = None
+    element_type: _Type | None = None
+    key_type: _Type | None = None
+    value_type: _Type | None = None
+    fields: tuple[_Column, ...] = ()
+
+
+class _Column(msgspec.Struct):
+    name: str
+    type: _Type
+    nullable: bool = True
+    comment: str | None = None
+    default: str | None = None
+
+
+class _Function(msgspec.Struct):
+    catalog_name: str
+    schema_name: str
+    function_name: str
+
+    def __str__(self) -> str:
+        return f"{self.catalog_name}.{self.schema_name}.{self.function_name}"
+
+
+class _Mask(msgspec.Struct):
+    column_name: str
+    function_name: _Function
+    using_column_names: tuple[str, ...] | None = None
+
+
+class _Filter(msgspec.Struct):
+    function_name: _Function
+    column_names: tuple[str, ...] | None = None
+
+
+class _ClusteringColumn(msgspec.Struct):
+    name: str
+
+
+class _Document(msgspec.Struct):
+    """The document of `DESCRIBE TABLE EXTENDED … AS JSON`, as far as it is read (docs: "DESCRIBE TABLE")."""
+
+    columns: tuple[_Column, ...]
+    table_properties: dict[str, str]
+    comment: str | None = None
+    clustering_information: tuple[_ClusteringColumn, ...] | None = None
+    partition_columns: tuple[str, ...] | None = None
+    type: str | None = None
+    owner: str | None = None
+    location: str | None = None
+    table_constraints: object = None
+    column_masks: tuple[_Mask, ...] | None = None
+    row_filter: _Filter | None = None
+
+
+def parse_description(table: QualifiedName, text: str) -> TableDetails:
+    """Parse the JSON document of `DESCRIBE TABLE EXTENDED … AS JSON`.
+
+    Recent runtimes add `column_masks` and `row_filter`, in the form that dbt-databricks reads since its pull request
+    1432.
+
+    Raises:
+        CatalogReadError: the document is malformed, or has a type that the engine does not know.
+    """
+    try:
+        document = msgspec.json.decode(text, type=_Document)
+        masks = {
+            mask.column_name.lower(): ColumnMask(str(mask.function_name), mask.using_column_names or ())
+            for mask in document.column_masks or ()
+        }
+        columns = tuple(_column(table, column, masks) for column in document.columns)
+        row_filter, clustering = document.row_filter, document.clustering_information
+        constraints = document.table_constraints
+        return TableDetails(
+            columns=columns,
+            properties=document.table_properties,
+            comment=document.comment or "",
+            cluster_by=None if clustering is None else tuple(_without_quotes(one.name) for one in clustering),
+            partitioned_by=document.partition_columns or (),
+            table_type=document.type,
+            owner=document.owner,
+            location=document.location,
+            keys=None if constraints is None else described_keys(str(constraints)),
+            row_filter=None
+            if row_filter is None
+            else RowFilter(str(row_filter.function_name), row_filter.column_names or ()),
+        )
+    except ValueError as error:
+        raise CatalogReadError(
+            f"its description as JSON is not of the documented form: {error}",
+            table=str(table),
+            way_out="Report it, with what DESCRIBE TABLE EXTENDED … AS JSON returns for this table.",
+        ) from error
+
+
+def _column(table: QualifiedName, column: _Column, masks: Mapping[str, ColumnMask]) -> Column:
+    found = readable_column(
+        table,
+        column.name,
+        _data_type(column.type),
+        is_nullable=column.nullable,
+        comment=column.comment or "",
+        default=column.default,
+    )
+    return replace(found, mask=masks[found.key]) if found.key in masks else found
+
+
+def _data_type(found: _Type) -> DataType:
+    match found:
+        case _Type(name="array", element_type=_Type() as element):
+            return ArrayType(_data_type(element))
+        case _Type(name="map", key_type=_Type() as key, value_type=_Type() as value):
+            return MapType(_data_type(key), _data_type(value))
+        case _Type(name="struct", fields=(_, *_) as fields):
+            return StructType(
+                tuple(
+                    StructField(
+                        name=field.name,
+                        data_type=_data_type(field.type),
+                        is_nullable=field.nullable,
+                        comment=field.comment or "",
+                    )
+                    for field in fields
+                )
+            )
+        case _Type(name="decimal", precision=int(precision), scale=int(scale)):
+            return parse_data_type(f"decimal({precision},{scale})")
+        case _Type(name="char" | "varchar" as name, length=int(length)):
+            return parse_data_type(f"{name}({length})")
+        case _Type(name="string", collation=str(collation)) if collation.lower() != _DEFAULT_COLLATION:
+            return UnsupportedType(
+                f"string collate {collation}", "Delta tables hold the default collation only"
+            )
+    return parse_data_type(_OTHER_NAMES.get(found.name, found.name))
+
+
+def _without_quotes(path: str) -> str:
+    """Return a clustering column without the quotes of unusual names, such as `` `a b`.c ``."""
+    return path.replace("``", "\0").replace("`", "").replace("\0", "`")

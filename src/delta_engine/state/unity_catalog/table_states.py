@@ -1,4 +1,4 @@
-"""Brings together what the views and a table itself say of it. It fails by name rather than leave something out."""
+"""Combines the views and a table's own description into its state; refuses a table rather than omit a part."""
 
 from __future__ import annotations
 
@@ -14,12 +14,11 @@ from delta_engine.models.values import to_grants
 from delta_engine.state.catalog_reader import (
     checks_of,
     not_a_delta_table,
-    take_out_automatic_clustering,
-    take_out_clustering,
+    pop_automatic_clustering,
+    pop_clustering,
 )
 from delta_engine.state.states import NO_AUDIT, Audit, RelationKind, TableState
-from delta_engine.state.unity_catalog.agreement import require_agreement
-from delta_engine.state.unity_catalog.described_keys import DescribedKeys
+from delta_engine.state.unity_catalog.consistency import require_agreement
 from delta_engine.state.unity_catalog.information_schema import (
     COLUMN_MASKS,
     COLUMN_TAGS,
@@ -30,7 +29,7 @@ from delta_engine.state.unity_catalog.information_schema import (
     require_whole,
     spelled,
 )
-from delta_engine.state.unity_catalog.keys import KeyRows
+from delta_engine.state.unity_catalog.keys import KeyRows, TableKeys
 from delta_engine.state.unity_catalog.table_details import TableDetails
 
 _RELATIONS = {
@@ -42,18 +41,12 @@ _RELATIONS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableRows:
-    """What the views say of one table.
+    """The rows of one table in the views.
 
     Args:
-        name: the table's raw name.
+        name: unquoted.
         table: its row in `tables`; None if the views do not show it yet.
-        columns: its rows in `columns`.
-        keys: what the views say about keys.
-        tags: its rows in `table_tags`.
-        column_tags: its rows in `column_tags`.
-        row_filters: its rows in `row_filters`.
-        masks: its rows in `column_masks`.
-        grants: its rows in `table_privileges`.
+        keys: the rows about keys.
     """
 
     name: QualifiedName
@@ -68,7 +61,7 @@ class TableRows:
 
 
 def audit(row: Row) -> Audit:
-    """Return by whom and when a table or schema was made and changed, from its row in `tables` or `schemata`."""
+    """Return creation and last change of a table or schema, from its row in `tables` or `schemata`."""
     return Audit(
         created_at=utc_moment(row["created"]),
         created_by=optional_text(row["created_by"]),
@@ -78,13 +71,13 @@ def audit(row: Row) -> Audit:
 
 
 def is_manageable(table: Row) -> bool:
-    """Whether a row of `tables` is that of a Delta table, or of a streaming table."""
+    """Whether a row of `tables` is about a Delta table or a streaming table."""
     is_delta = str(table["data_source_format"]).upper() == "DELTA"
     return is_delta and str(table["table_type"]) in _RELATIONS
 
 
 def require_manageable(name: QualifiedName, table: Row) -> None:
-    """Refuse what stands under a table's name and is none.
+    """Refuse another kind of relation.
 
     Raises:
         CatalogReadError: it is a view, a table of another format, …
@@ -98,12 +91,10 @@ def table_state(rows: TableRows, details: TableDetails, *, directly: bool = Fals
     """Return a table's state.
 
     Args:
-        rows: what the views say.
-        details: what the table says.
-        directly: whether the table's word counts where the views say otherwise, because they lag behind.
+        directly: whether the description wins over the views, because they lag.
 
     Raises:
-        CatalogReadError: they contradict each other, or something cannot be read whole.
+        CatalogReadError: views and description contradict each other, or something is unreadable.
     """
     _require_whole_rows(rows)
     if not directly:
@@ -112,8 +103,8 @@ def table_state(rows: TableRows, details: TableDetails, *, directly: bool = Fals
         raise not_a_delta_table(rows.name, str(details.table_type))
     header = _header(rows, details, directly=directly)
     properties = dict(details.properties)
-    listed_clustering = take_out_clustering(properties)
-    is_automatic = take_out_automatic_clustering(properties)
+    listed_clustering = pop_clustering(properties)
+    is_automatic = pop_automatic_clustering(properties)
     keys = details.keys if directly and details.keys else _keys(rows, details)
     return replace(
         header,
@@ -159,7 +150,7 @@ def _require_whole_rows(rows: TableRows) -> None:
 
 
 def _header(rows: TableRows, details: TableDetails, *, directly: bool) -> TableState:
-    """Return a state of what stands in `tables`."""
+    """Return a state of the parts that `tables` shows."""
     row = rows.table
     kind = str(details.table_type if row is None else row["table_type"])
     comment = details.comment if row is None or directly else str(row["comment"] or "")
@@ -174,10 +165,10 @@ def _header(rows: TableRows, details: TableDetails, *, directly: bool) -> TableS
     )
 
 
-def _keys(rows: TableRows, details: TableDetails) -> DescribedKeys:
-    """Return the keys that the views show, their columns spelled as the table's."""
+def _keys(rows: TableRows, details: TableDetails) -> TableKeys:
+    """Return the keys in the views, their columns spelled as the table's."""
     spelling = {column.key: column.name for column in details.columns}
-    return DescribedKeys(
+    return TableKeys(
         primary_key=rows.keys.primary_key(rows.name, spelling),
         foreign_keys=rows.keys.foreign_keys(rows.name, spelling),
     )
@@ -186,8 +177,8 @@ def _keys(rows: TableRows, details: TableDetails) -> DescribedKeys:
 def _columns(rows: TableRows, details: TableDetails) -> tuple[Column, ...]:
     """Return the columns with their tags and masks.
 
-    `column_masks` leaves out tables that are accessible through BROWSE alone (Databricks' SQL reference,
-    "COLUMN_MASKS"): what it does not show still counts where the table itself has it.
+    `column_masks` omits tables that are accessible through BROWSE alone (docs: "COLUMN_MASKS"), so a mask in the
+    description counts too.
     """
     if not rows.column_tags and not rows.masks:
         return details.columns
@@ -208,7 +199,7 @@ def _row_filter(rows: TableRows) -> RowFilter | None:
         raise CatalogReadError(
             "it has more than one row filter",
             table=str(rows.name),
-            way_out="Filters that policies bring in cannot be managed: leave this table out of the models.",
+            way_out="Filters of attribute-based policies cannot be managed: leave this table out of the models.",
         )
     for row in rows.row_filters:
         columns = _list(spelled(row, "target_columns", "filter_col_usage"))
@@ -221,7 +212,7 @@ def _mask(row: Row) -> ColumnMask:
 
 
 def _list(value: object) -> tuple[str, ...]:
-    """Return the names of a comma separated list, quoted or not."""
+    """Return the names of a comma-separated list, quoted or not."""
     if value is None or not str(value).strip():
         return ()
     (names,) = csv.reader([str(value)], quotechar="`", skipinitialspace=True)
@@ -229,7 +220,7 @@ def _list(value: object) -> tuple[str, ...]:
 
 
 def _function(row: Row, kind: str) -> str:
-    """Return a function's whole name: in one column where workspaces have it so, in three as documented."""
+    """Return a function's whole name: from one column, as some workspaces have it, or from three, as documented."""
     name = str(spelled(row, f"{kind}_name")).replace("`", "")
     if name.count(".") == 2 or f"{kind}_catalog" not in row:
         return name

@@ -6,8 +6,9 @@ import json
 
 import pytest
 
-from delta_engine.backends.sql_runner import Row
+from delta_engine.backends.sql_runner import Row, SqlRunner
 from delta_engine.errors import CatalogReadError
+from delta_engine.state.states import TableState
 from delta_engine.state.unity_catalog_reader import UnityCatalogReader
 from tests.builders import ORDERS, orders
 from tests.recorded_catalog import Answer, RecordedRunner, column_rows, schema_row, table_row
@@ -40,9 +41,18 @@ def unity(views: dict[str, Answer] | None = None, texts: dict[str, Answer] | Non
     return RecordedRunner(recorded, {"AS JSON": document(*PLAIN)} if texts is None else texts)
 
 
-def read(views: dict[str, Answer] | None = None, texts: dict[str, Answer] | None = None) -> object:
+def read(
+    views: dict[str, Answer] | None = None, texts: dict[str, Answer] | None = None, *, directly: bool = False
+) -> TableState:
     """Return the state of dev.silver.orders."""
-    return UnityCatalogReader(unity(views, texts)).snapshot([orders()]).table(ORDERS)
+    return state_in(unity(views, texts), directly=directly)
+
+
+def state_in(runner: SqlRunner, *, directly: bool = False) -> TableState:
+    """Return the state of dev.silver.orders in a catalog."""
+    reader = UnityCatalogReader(runner)
+    snapshot = reader.snapshot_directly([orders()]) if directly else reader.snapshot([orders()])
+    return snapshot.table(ORDERS)
 
 
 def refusal(views: dict[str, Answer] | None = None, texts: dict[str, Answer] | None = None) -> str:

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
-from delta_engine.backends.addressing import CatalogAddressing
 from delta_engine.errors import CatalogReadError
 from delta_engine.models import CheckConstraint, Column, ColumnMask, Identity, RowFilter
-from delta_engine.state.unity_catalog.described_details import DescribedDetailsReader
-from delta_engine.state.unity_catalog.listed_details import ListedDetailsReader
+from delta_engine.state.unity_catalog.listed_details import open_table_listing
 from delta_engine.state.unity_catalog_reader import UnityCatalogReader
 from tests.builders import ORDERS, orders
 from tests.recorded_catalog import RECORDED, Answer, RecordedRunner, column_rows, table_row
@@ -63,8 +63,7 @@ LISTED_ROWS: dict[str, Answer] = {
 
 
 def reader_over(runner: RecordedRunner, listing: FakeListing) -> UnityCatalogReader:
-    described = DescribedDetailsReader(runner, CatalogAddressing())
-    return UnityCatalogReader(runner, details=ListedDetailsReader(listing, described))
+    return UnityCatalogReader(runner, listing=listing)
 
 
 def test_a_listing_says_what_the_views_do_not() -> None:
@@ -168,3 +167,41 @@ def test_a_table_that_may_only_be_browsed_is_refused_where_a_mask_may_be_hidden(
         "table dev.silver.orders: you may only browse it: information_schema hides its column masks from you. Ask for "
         "SELECT on it."
     )
+
+
+@pytest.fixture
+def no_credentials(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Leave the SDK nothing to find."""
+    for name in ("DATABRICKS_HOST", "DATABRICKS_TOKEN", "DATABRICKS_RUNTIME_VERSION"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("DATABRICKS_CONFIG_FILE", str(tmp_path / "none"))
+    monkeypatch.setenv("PATH", str(tmp_path))
+
+
+@pytest.mark.usefixtures("no_credentials")
+def test_there_is_none_without_credentials() -> None:
+    assert open_table_listing() is None
+
+
+@pytest.mark.usefixtures("no_credentials")
+@pytest.mark.parametrize(
+    "error", [RuntimeError("[CONTEXT_UNAVAILABLE_FOR_REMOTE_CLIENT] no"), AttributeError("no")]
+)
+def test_there_is_none_where_the_client_cannot_be_made(
+    error: Exception, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import databricks.sdk
+
+    def fail(**_arguments: object) -> None:
+        raise error
+
+    monkeypatch.setenv("DATABRICKS_HOST", "http://127.0.0.1:9")
+    monkeypatch.setenv("DATABRICKS_TOKEN", "made-up")
+    monkeypatch.setattr(databricks.sdk, "WorkspaceClient", fail)
+    assert open_table_listing() is None
+
+
+@pytest.mark.usefixtures("no_credentials")
+def test_there_is_none_without_the_sdk(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "databricks.sdk", None)
+    assert open_table_listing() is None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime, timezone
 
@@ -34,7 +34,7 @@ from tests.recorded_catalog import (
     schema_row,
     table_row,
 )
-from tests.unit.state.unity_catalog.catalogs import PLAIN, TABLE, TAGGED, document, unity
+from tests.unit.state.unity_catalog.catalogs import PLAIN, TABLE, TAGGED, document, read, state_in, unity
 
 
 def test_everything_is_read_with_one_query_per_view_and_one_statement_per_table() -> None:
@@ -117,74 +117,14 @@ def test_everything_is_read_with_one_query_per_view_and_one_statement_per_table(
         comment="Cleansed", tags={"zone": "2"}, owner="platform", grants={"readers": ("USE SCHEMA",)}
     )
     assert state.table(QualifiedName("dev", "silver", "nope")) is ABSENT
-    assert state.unasked == (QualifiedName("dev", "silver", "customers"),)
+    assert state.other_tables == (QualifiedName("dev", "silver", "customers"),)
     views_asked = [sql for sql in runner.statements if "information_schema" in sql]
     assert (len(views_asked), len(runner.statements)) == (13, 14)
-
-
-@pytest.mark.parametrize("spelled", [str, lambda name: name[0].lower() + name[1:]])
-def test_show_grants_tells_of_the_object_itself(spelled: Callable[[str], str]) -> None:
-    def rows(*found: tuple[str, str, str]) -> list[Row]:
-        columns = [spelled(name) for name in ("Principal", "ActionType", "ObjectType")]
-        return [dict(zip(columns, row, strict=True)) for row in found]
-
-    above = ("all", "BROWSE", "CATALOG")
-    texts: dict[str, Answer] = {
-        "AS JSON": document(*PLAIN),
-        "ON TABLE": rows(
-            ("ann", "OWN", "TABLE"), ("r", "ALL PRIVILEGES", "TABLE"), ("r", "USE_SCHEMA", "SCHEMA"), above
-        ),
-        "ON SCHEMA": rows(("r", "USE_SCHEMA", "DATABASE"), above),
-    }
-    model, schema = (
-        replace(orders(), grants={"R": ("SELECT",)}),
-        Schema("dev", "silver", grants={"r": ["USE SCHEMA"]}),
-    )
-    state = UnityCatalogReader(unity({}, texts)).snapshot([model], [schema])
-    assert dict(state.table(ORDERS).grants) == {"r": ("ALL PRIVILEGES",)}
-    assert dict(state.schema_states["dev.silver"].grants) == {"r": ("USE SCHEMA",)}
 
 
 def granted(*found: tuple[str | None, str, str | None]) -> list[Row]:
     """Return an answer of SHOW GRANTS."""
     return [dict(zip(("Principal", "ActionType", "ObjectType"), row, strict=True)) for row in found]
-
-
-SHOWN: dict[str, Answer] = {
-    "table_privileges": [{**TABLE, "grantee": "a", "privilege_type": "MODIFY"}],
-    "schema_privileges": [{"schema_name": "silver", "grantee": "a", "privilege_type": "CREATE_TABLE"}],
-}
-GRANTED_TABLE = replace(orders(), grants={"r": ("SELECT",)})
-GRANTED_SCHEMA = Schema("dev", "silver", grants={"r": ["USE SCHEMA"]})
-
-
-@pytest.mark.parametrize("kind", ["TABLE", "STREAMING_TABLE", "table", None])
-def test_show_grants_adds_to_what_the_views_show(kind: str | None) -> None:
-    above = (("all", "BROWSE", "CATALOG"), ("all", "BROWSE", "METASTORE"))
-    texts: dict[str, Answer] = {
-        "AS JSON": document(*PLAIN),
-        "ON TABLE": granted(
-            ("r", "SELECT", kind), ("s", "SELECT", "SCHEMA"), ("s", "SELECT", "database"), *above
-        ),
-        "ON SCHEMA": granted(("r", "USE SCHEMA", None), *above),
-    }
-    state = UnityCatalogReader(unity(SHOWN, texts)).snapshot([GRANTED_TABLE], [GRANTED_SCHEMA])
-    assert dict(state.table(ORDERS).grants) == {"a": ("MODIFY",), "r": ("SELECT",)}
-    assert dict(state.schema_states["dev.silver"].grants) == {"a": ("CREATE TABLE",), "r": ("USE SCHEMA",)}
-
-
-def test_one_principal_in_two_spellings_holds_all_its_grants() -> None:
-    answer = granted(("A", "SELECT", "TABLE"), ("r", "SELECT", "TABLE"))
-    runner = unity(SHOWN, {"AS JSON": document(*PLAIN), "SHOW GRANTS": answer})
-    found = UnityCatalogReader(runner).snapshot([GRANTED_TABLE]).table(ORDERS)
-    assert dict(found.grants) == {"a": ("MODIFY", "SELECT"), "r": ("SELECT",)}
-
-
-def test_an_empty_answer_of_show_grants_takes_nothing_away() -> None:
-    runner = unity(SHOWN, {"AS JSON": document(*PLAIN), "SHOW GRANTS": []})
-    state = UnityCatalogReader(runner).snapshot([GRANTED_TABLE], [GRANTED_SCHEMA])
-    assert dict(state.table(ORDERS).grants) == {"a": ("MODIFY",)}
-    assert dict(state.schema_states["dev.silver"].grants) == {"a": ("CREATE TABLE",)}
 
 
 def refusing(condition: str | None, *, is_outcome_unknown: bool = False) -> StatementError:
@@ -193,15 +133,56 @@ def refusing(condition: str | None, *, is_outcome_unknown: bool = False) -> Stat
     )
 
 
-@pytest.mark.parametrize("condition", ["INTERNAL_ERROR", "PARSE_SYNTAX_ERROR", "PERMISSION_DENIED", None])
-def test_show_grants_that_is_refused_leaves_what_the_views_show(condition: str | None) -> None:
+SHOWN: dict[str, Answer] = {
+    "table_privileges": [{**TABLE, "grantee": "a", "privilege_type": "MODIFY"}],
+    "schema_privileges": [{"schema_name": "silver", "grantee": "a", "privilege_type": "CREATE_TABLE"}],
+}
+GRANTED_TABLE = replace(orders(), grants={"r": ("SELECT",)})
+GRANTED_SCHEMA = Schema("dev", "silver", grants={"r": ["USE SCHEMA"]})
+INHERITED = (
+    *(("s", "SELECT", "SCHEMA"), ("s", "SELECT", "database")),
+    *(("all", "BROWSE", "CATALOG"), ("all", "BROWSE", "METASTORE")),
+)
+BOTH = {"a": ("MODIFY",), "r": ("SELECT",)}
+
+
+@pytest.mark.parametrize(
+    ("answer", "grants"),
+    [
+        *(
+            (granted(("r", "SELECT", kind), *INHERITED), BOTH)
+            for kind in ("TABLE", "STREAMING_TABLE", "table", None)
+        ),
+        (
+            [
+                {name.lower(): value for name, value in row.items()}
+                for row in granted(("r", "SELECT", "TABLE"))
+            ],
+            BOTH,
+        ),
+        (
+            granted(("ann", "OWN", "TABLE"), ("r", "ALL PRIVILEGES", "TABLE")),
+            {"a": ("MODIFY",), "r": ("ALL PRIVILEGES",)},
+        ),
+        (  # one principal in two spellings
+            granted(("A", "SELECT", "TABLE"), ("r", "SELECT", "TABLE")),
+            {"a": ("MODIFY", "SELECT"), "r": ("SELECT",)},
+        ),
+        ([], {"a": ("MODIFY",)}),
+        *(
+            (refusing(condition), {"a": ("MODIFY",)})
+            for condition in ("INTERNAL_ERROR", "PARSE_SYNTAX_ERROR", "PERMISSION_DENIED", None)
+        ),
+    ],
+)
+def test_show_grants_adds_to_what_the_views_show(answer: Answer, grants: dict[str, Sequence[str]]) -> None:
     texts: dict[str, Answer] = {
         "AS JSON": document(*PLAIN),
-        "ON TABLE": refusing(condition),
-        "ON SCHEMA": granted(("r", "USE SCHEMA", "SCHEMA")),
+        "ON TABLE": answer,
+        "ON SCHEMA": granted(("r", "USE_SCHEMA", "DATABASE"), ("all", "BROWSE", "CATALOG")),
     }
     state = UnityCatalogReader(unity(SHOWN, texts)).snapshot([GRANTED_TABLE], [GRANTED_SCHEMA])
-    assert dict(state.table(ORDERS).grants) == {"a": ("MODIFY",)}
+    assert dict(state.table(ORDERS).grants) == grants
     assert dict(state.schema_states["dev.silver"].grants) == {"a": ("CREATE TABLE",), "r": ("USE SCHEMA",)}
 
 
@@ -213,7 +194,7 @@ def test_show_grants_that_is_refused_leaves_what_the_views_show(condition: str |
         refusing("TOO_MANY_REQUESTS"),
     ],
 )
-def test_show_grants_that_may_pass_in_a_while_is_an_error(failed: StatementError) -> None:
+def test_show_grants_that_may_succeed_later_is_an_error(failed: StatementError) -> None:
     runner = unity(SHOWN, {"AS JSON": document(*PLAIN), "SHOW GRANTS": failed})
     with pytest.raises(StatementError) as caught:
         UnityCatalogReader(runner).snapshot([GRANTED_TABLE])
@@ -256,14 +237,12 @@ def test_all_privileges_stand_for_those_named_beside_them() -> None:
 
 def test_it_asks_no_more_than_needed() -> None:
     runner = unity({"tables": []})
-    assert UnityCatalogReader(runner).snapshot([orders()]).table(ORDERS) is ABSENT
+    assert state_in(runner) is ABSENT
     assert len(runner.statements) == 4  # what there is of schemas, and that there is no table
     runner = unity({"schemata": []})
     state = UnityCatalogReader(runner).snapshot([orders()])
     assert state.missing_schemas == {("dev", "silver")}
-    assert (
-        len(runner.statements) == 3
-    )  # schemas and tables at the same time, then whether there is such a schema
+    assert len(runner.statements) == 3  # schemas and tables in parallel, then SHOW SCHEMAS
 
 
 def test_schemas_can_be_read_that_hold_no_table() -> None:
@@ -307,18 +286,14 @@ def test_filters_and_masks_may_be_spelled_as_documented() -> None:
         "mask_name": "hide",
         "mask_col_usage": None,
     }
-    runner = unity({"row_filters": [filtered], "column_masks": [masked]})
-    state = UnityCatalogReader(runner).snapshot([orders()]).table(ORDERS)
+    state = read({"row_filters": [filtered], "column_masks": [masked]})
     assert state.row_filter == RowFilter("dev.f.mine")
     assert state.columns[1].mask == ColumnMask("dev.f.hide")
 
 
 def test_streaming_tables_are_told_apart() -> None:
-    views: dict[str, Answer] = {"tables": [table_row(table_type="STREAMING_TABLE")]}
-    runner = unity(views)
-    assert (
-        UnityCatalogReader(runner).snapshot([orders()]).table(ORDERS).relation is RelationKind.STREAMING_TABLE
-    )
+    state = read({"tables": [table_row(table_type="STREAMING_TABLE")]})
+    assert state.relation is RelationKind.STREAMING_TABLE
 
 
 def test_keys_can_point_into_other_catalogs() -> None:
@@ -329,7 +304,7 @@ def test_keys_can_point_into_other_catalogs() -> None:
         "referential_constraints": [elsewhere],
     }
     runner = unity(views)
-    state = UnityCatalogReader(runner).snapshot([orders()]).table(ORDERS)
+    state = state_in(runner)
     assert state.foreign_keys == (ForeignKey(["Id"], "other.silver.days", ["day"], "fk"),)
     assert any("FROM `other`.information_schema.key_column_usage" in sql for sql in runner.statements)
 

@@ -10,7 +10,7 @@ from delta_engine.backends.error_conditions import statement_error
 from delta_engine.backends.sql_runner import Row
 from delta_engine.errors import CatalogReadError, RefusalGroup, StatementError
 from delta_engine.state.unity_catalog_reader import UnityCatalogReader
-from tests.builders import ORDERS, orders
+from tests.builders import orders
 from tests.error_forms import FORMS
 from tests.recorded_catalog import (
     Answer,
@@ -22,7 +22,16 @@ from tests.recorded_catalog import (
     schema_row,
     table_row,
 )
-from tests.unit.state.unity_catalog.catalogs import PLAIN, TABLE, TAGGED, document, read, refusal, unity
+from tests.unit.state.unity_catalog.catalogs import (
+    PLAIN,
+    TABLE,
+    TAGGED,
+    document,
+    read,
+    refusal,
+    state_in,
+    unity,
+)
 
 
 @pytest.mark.parametrize(
@@ -44,8 +53,8 @@ def test_other_relations_are_refused(kind: str, source_format: str) -> None:
         UnityCatalogReader(runner).snapshot([orders()])
     assert str(caught.value) == (
         f"table dev.silver.orders: it exists, but it is {kind} in the format {source_format}, not a Delta "
-        "table. Rename the model, or move what is there out of the way. A table that is no longer declared is "
-        "forgotten with `delta-engine -e ENV state rm`."
+        "table. Rename the model, or rename or move the existing object. To forget a table that is no longer declared, "
+        "use `delta-engine -e ENV state rm`."
     )
     assert not any("AS JSON" in sql for sql in runner.statements)
 
@@ -57,7 +66,7 @@ def test_what_the_views_do_not_show_yet_may_be_no_table_either() -> None:
 
 
 LAGGING = (
-    " Run it again in a minute: the views of information_schema can lag behind. If it stays, run REPAIR TABLE … "
+    " Run it again in a minute: the views of information_schema can lag. If it persists, run REPAIR TABLE … "
     "SYNC METADATA."
 )
 CONNECTED = " Ask for USE CATALOG, USE SCHEMA and SELECT on the tables that the key connects."
@@ -101,13 +110,14 @@ SHAPE: dict[str, Answer] = {"AS JSON": document(("Id", "bigint"), ("B", "geograp
         (
             {},
             {"AS JSON": [{"json_metadata": "{}"}]},
-            "table dev.silver.orders: its description as JSON is not of the documented form: KeyError('columns'). "
+            "table dev.silver.orders: its description as JSON is not of the documented form: Object missing "
+            "required field `columns`. "
             "Report it, with what DESCRIBE TABLE EXTENDED … AS JSON returns for this table.",
         ),
         (
             {},
             {"AS JSON": []},
-            "table dev.silver.orders: the platform describes it with nothing at all. Run it again.",
+            "table dev.silver.orders: the platform returned an empty description. Run it again.",
         ),
         (
             {},
@@ -161,8 +171,8 @@ SHAPE: dict[str, Answer] = {"AS JSON": document(("Id", "bigint"), ("B", "geograp
         (
             {"row_filters": [{**TABLE, "filter_name": "f", "target_columns": ""}] * 2},
             None,
-            "table dev.silver.orders: it has more than one row filter. Filters that policies bring in cannot be "
-            "managed: leave this table out of the models.",
+            "table dev.silver.orders: it has more than one row filter. Filters of attribute-based policies "
+            "cannot be managed: leave this table out of the models.",
         ),
         (
             {"row_filters": [{**TABLE, "filter_name": "dev.f.g", "columns": ""}]},
@@ -289,19 +299,20 @@ def test_what_half_a_row_lacks_is_said(view: str, column: str, message: str) -> 
 @pytest.mark.parametrize(
     ("column", "complaint"),
     [
-        ({"name": None, "type": {"name": "int"}}, "a text is wanted, not None"),
-        ({"name": "a", "type": {"name": "int"}, "nullable": None}, "true or false is wanted, not None"),
-        ({"name": "a", "type": {"name": "int"}, "comment": 7}, "a text is wanted, not 7"),
-        ({"name": "a", "type": {"name": "int"}, "default": 7}, "a text is wanted, not 7"),
+        ({"name": None}, "Expected `str`, got `null` - at `$.columns[0].name`"),
+        ({"nullable": None}, "Expected `bool`, got `null` - at `$.columns[0].nullable`"),
+        ({"comment": 7}, "Expected `str | null`, got `int` - at `$.columns[0].comment`"),
+        ({"default": 7}, "Expected `str | null`, got `int` - at `$.columns[0].default`"),
         (
-            {"name": "a", "type": {"name": "struct", "fields": [{"name": 1, "type": {"name": "int"}}]}},
-            "a text is wanted, not 1",
+            {"type": {"name": "struct", "fields": [{"name": 1, "type": {"name": "int"}}]}},
+            "Expected `str`, got `int` - at `$.columns[0].type.fields[0].name`",
         ),
     ],
 )
-def test_nothing_is_made_of_half_a_document(column: dict[str, object], complaint: str) -> None:
-    assert refusal(texts={"AS JSON": document(columns=[column])}) == (
-        f"table dev.silver.orders: its description as JSON is not of the documented form: ValueError({complaint!r}). "
+def test_an_incomplete_document_is_refused(column: dict[str, object], complaint: str) -> None:
+    whole = {"name": "a", "type": {"name": "int"}}
+    assert refusal(texts={"AS JSON": document(columns=[{**whole, **column}])}) == (
+        f"table dev.silver.orders: its description as JSON is not of the documented form: {complaint}. "
         "Report it, with what DESCRIBE TABLE EXTENDED … AS JSON returns for this table."
     )
 
@@ -345,7 +356,7 @@ def test_a_key_into_a_forbidden_catalog_refuses_its_table_alone() -> None:
 
 def test_keys_of_tables_that_are_not_wanted_are_not_followed() -> None:
     runner = _with_key_into_other("lines")
-    assert UnityCatalogReader(runner).snapshot([orders()]).table(ORDERS).exists
+    assert state_in(runner).exists
     assert not any("`other`" in sql for sql in runner.statements)
 
 

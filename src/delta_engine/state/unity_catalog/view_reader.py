@@ -1,4 +1,4 @@
-"""Queries the views of one catalog: its own, or those of `system` where the catalog was renamed."""
+"""Queries the `information_schema` views of one catalog: its own, or those of `system` if the catalog was renamed."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from delta_engine.backends.error_conditions import (
     is_missing_schema,
     is_missing_table,
 )
-from delta_engine.backends.sql_runner import Row, SqlRunner, asking
+from delta_engine.backends.sql_runner import Row, SqlRunner, query_threads
 from delta_engine.errors import CatalogReadError, StatementError
-from delta_engine.sql import sql_show_schemas
+from delta_engine.sql.queries import sql_show_schemas
 from delta_engine.state.catalog_reader import listed_schemas
 from delta_engine.state.unity_catalog.information_schema import (
     KEY_COLUMN_USAGE,
@@ -30,17 +30,16 @@ _MAY_BE_RENAMED = (
     "again in a minute."
 )
 
-Shown = tuple[Mapping[str, Row], Mapping[TableKey, Row]]
+Existing = tuple[Mapping[str, Row], Mapping[TableKey, Row]]
 """The rows of schemas by name, and of their tables."""
 
 
-class CatalogViews:
-    """The views of one catalog.
+class ViewReader:
+    """Reads the views of one catalog.
 
     Args:
         catalog: its name, in lower case.
-        runner: runs the queries.
-        parallelism: how many to have under way at once, at most.
+        parallelism: the largest number of queries at a time.
     """
 
     def __init__(self, catalog: str, runner: SqlRunner, *, parallelism: int) -> None:
@@ -49,35 +48,35 @@ class CatalogViews:
         self._parallelism = parallelism
         self._reads_system = False
 
-    def existing(self, schemas: set[str], *, believes_views: bool) -> Shown:
-        """Return those of some schemas that exist, and their tables.
+    def existing(self, schemas: set[str], *, accepts_hidden: bool) -> Existing:
+        """Return the rows of existing schemas, and of their tables.
 
-        A catalog's views are written when it is created, and are empty once it is renamed (dbt-databricks 691, 692):
-        if they show none of the schemas, and SHOW SCHEMAS does, those of `system` are read from now on.
+        A catalog's views are written when it is created, and are empty once it is renamed (dbt-databricks 691, 692).
+        If they show none of the schemas but SHOW SCHEMAS does, this reader changes to the views of `system` for good.
 
         Args:
             schemas: their names, in lower case.
-            believes_views: whether to take a schema for missing that exists, and that the views do not show.
+            accepts_hidden: whether the views may lack a schema that exists, because they lag.
 
         Raises:
-            CatalogReadError: the catalog does not exist, or is not visible, or its views lack a schema that exists.
+            CatalogReadError: the catalog does not exist or is not visible, or its views lack an existing schema.
             StatementError: the platform refused a query.
         """
-        found = self._shown(schemas)
+        found = self._existing(schemas)
         unseen = schemas - found[0].keys()
         hidden = unseen & self._listed_schemas() if unseen else unseen
         way_out = LAGGING
         if hidden and not found[0]:
             try:
                 self._reads_system = True
-                found = self._shown(schemas)
+                found = self._existing(schemas)
             except StatementError as error:
                 if not is_forbidden(error) and not is_missing_table(error):
                     raise
                 self._reads_system = False
                 way_out = _MAY_BE_RENAMED.format(reason=error.first_line)
         hidden -= found[0].keys()
-        if hidden and not believes_views:
+        if hidden and not accepts_hidden:
             names = ", ".join(sorted(hidden))
             raise CatalogReadError(
                 f"the information_schema of catalog {self._catalog!r} does not show what exists there: {names}",
@@ -89,7 +88,7 @@ class CatalogViews:
         """Return the rows of a view about some schemas.
 
         Raises:
-            StatementError: the platform refused it.
+            StatementError: the platform refused the query.
         """
         if not self._reads_system:
             return self._runner.run(view.query(self._catalog, schemas))
@@ -101,7 +100,7 @@ class CatalogViews:
 
         Raises:
             CatalogReadError: the catalog does not exist, or the principal may not use it.
-            StatementError: the platform refused it for another reason.
+            StatementError: the platform refused the query for another reason.
         """
         try:
             return self._runner.run(KEY_COLUMN_USAGE.query(catalog, ()))
@@ -112,12 +111,13 @@ class CatalogViews:
             reason = f"{catalog!r} may not be read ({error.first_line.rstrip('.')})"
             raise CatalogReadError(reason) from error
 
-    def _shown(self, schemas: set[str]) -> Shown:
-        """Return what the views show of schemas and of their tables, asked for at the same time."""
-        with asking(min(self._parallelism, 2)) as pool:
+    def _existing(self, schemas: set[str]) -> Existing:
+        with query_threads(min(self._parallelism, 2)) as pool:
             schemata = pool.submit(self._schemata, schemas)
-            tables = pool.submit(self._tables, schemas)
-            return schemata.result(), tables.result()
+            tables = pool.submit(self.query, TABLES, schemas)
+            by_name = schemata.result()
+            rows = tables.result()
+        return by_name, {table_key(row["table_schema"], row["table_name"]): row for row in rows}
 
     def _schemata(self, schemas: set[str]) -> Mapping[str, Row]:
         try:
@@ -130,10 +130,6 @@ class CatalogViews:
                 way_out="Create it, ask for USE CATALOG on it, or correct the variable that names it.",
             ) from error
         return {str(row["schema_name"]).lower(): row for row in rows}
-
-    def _tables(self, schemas: set[str]) -> Mapping[TableKey, Row]:
-        rows = self.query(TABLES, schemas)
-        return {table_key(row["table_schema"], row["table_name"]): row for row in rows}
 
     def _listed_schemas(self) -> set[str]:
         try:

@@ -1,4 +1,4 @@
-"""Whether the views and a table itself speak of the same table: where they do not, neither is believed."""
+"""Checks that the views and the table itself describe the same table; if they differ, the table is refused."""
 
 from __future__ import annotations
 
@@ -18,28 +18,27 @@ from delta_engine.models.types import (
     StructType,
     parse_data_type,
 )
-from delta_engine.sql import sql_data_type
+from delta_engine.sql.text import sql_data_type
 from delta_engine.state.catalog_reader import require_known_type
 from delta_engine.state.unity_catalog.information_schema import LAGGING, optional_text
 from delta_engine.state.unity_catalog.table_details import TableDetails
 
 _NEEDED = ("column_name", "full_data_type", "is_nullable", "ordinal_position")
-"""What a row of `columns` always has."""
+"""The values that a row of `columns` always has."""
 
 
 def require_agreement(
     name: QualifiedName, table: Row | None, columns: Sequence[Row], details: TableDetails
 ) -> None:
-    """Refuse a table of which the views say something else than it says itself.
+    """Refuse a table whose rows in the views differ from its own description.
 
     Args:
-        name: the table.
         table: its row in `tables`.
         columns: its rows in `columns`, in any order.
-        details: what it says itself.
+        details: its own description.
 
     Raises:
-        CatalogReadError: a column differs, the files are elsewhere, or a row is not whole.
+        CatalogReadError: a column or the location differs, or a row is incomplete.
     """
     if not columns:
         raise CatalogReadError(
@@ -59,7 +58,7 @@ def require_agreement(
 
 
 class _Shown(NamedTuple):
-    """What the views show of a column."""
+    """A column in the views."""
 
     name: str
     data_type: DataType
@@ -68,11 +67,11 @@ class _Shown(NamedTuple):
 
     @classmethod
     def of(cls, column: Column) -> _Shown:
-        """Return what they should show of a column."""
+        """Return a column as the views should show it."""
         return cls(column.name, column.data_type, column.is_nullable, column.comment)
 
     def is_like(self, column: Column) -> bool:
-        """Whether a column is what they show; in types they may leave out lengths, comments, NOT NULL."""
+        """Whether a column is as the views show it; their types may omit lengths, comments and NOT NULL."""
         return (
             self.is_nullable == column.is_nullable
             and self.comment == column.comment
@@ -85,7 +84,7 @@ class _Shown(NamedTuple):
 
 
 def _position(row: Row) -> int:
-    """Return the place of a column; any, where a row has none: `_shown` refuses it."""
+    """Return the position of a column; 0 for a row without one, which `_shown` refuses."""
     return int(str(row["ordinal_position"] or 0))
 
 
@@ -93,9 +92,9 @@ def _shown(table: QualifiedName, row: Row) -> _Shown:
     """Return a column as the views show it."""
     name, kind, nullable = row["column_name"], row["full_data_type"], row["is_nullable"]
     if None in (name, kind, nullable, row["ordinal_position"]):
-        lacking = [key for key in _NEEDED if row[key] is None]
+        missing = [key for key in _NEEDED if row[key] is None]
         raise CatalogReadError(
-            f"information_schema.columns has a row that is not whole: {', '.join(lacking)} is None",
+            f"information_schema.columns has a row that is not whole: {', '.join(missing)} is None",
             table=str(table),
             column=optional_text(name),
             way_out=LAGGING,
@@ -105,7 +104,7 @@ def _shown(table: QualifiedName, row: Row) -> _Shown:
 
 
 def _plain(data_type: DataType) -> DataType:
-    """Return a type without what the views may leave out: lengths, and what is said of the fields inside."""
+    """Return a type without what the views may omit: lengths, and comments and NOT NULL of nested fields."""
     match data_type:
         case CharacterType():
             return AtomicType("string")

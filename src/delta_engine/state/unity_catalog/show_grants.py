@@ -1,0 +1,131 @@
+"""Completes grants with SHOW GRANTS where the views show fewer than expected.
+
+The views show all grants of an object to its owner. A principal with `MANAGE` sees only its own grants in them, and
+all grants with SQL commands (docs: "TABLE_PRIVILEGES", "SCHEMA_PRIVILEGES").
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass
+
+from delta_engine.backends.addressing import CatalogAddressing
+from delta_engine.backends.error_conditions import transience
+from delta_engine.backends.sql_runner import Row, SqlRunner
+from delta_engine.errors import CatalogReadError, StatementError
+from delta_engine.models import QualifiedName, Schema, SchemaName, Table
+from delta_engine.models.parts import Grants, by_principal, joined_grants, without_implied
+from delta_engine.sql.governance import sql_show_grants
+from delta_engine.sql.tables import sql_schema
+from delta_engine.state.unity_catalog.table_states import grants
+
+_OWN = "OWN"
+"""The owner in legacy metastores, which is no grant."""
+
+_PARENTS_OF_SCHEMAS = frozenset({"CATALOG", "METASTORE"})
+_PARENTS_OF_TABLES = _PARENTS_OF_SCHEMAS | {"SCHEMA", "DATABASE"}
+"""The types of objects from which tables and schemas inherit grants."""
+
+_NONE: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Securable:
+    """A table or a schema, and its rows in `table_privileges` or `schema_privileges`."""
+
+    name: QualifiedName | SchemaName
+    shown: Sequence[Row]
+
+
+def expected_grants(models: Iterable[Table | Schema]) -> Mapping[str, Grants]:
+    """Return the grants that models declare, by the key of their table or schema."""
+    found: dict[str, Grants] = {}
+    for model in models:
+        if model.grants:
+            found[model.key] = joined_grants(found.get(model.key, {}), model.grants)
+    return found
+
+
+def granted_rows(
+    securables: Iterable[Securable], expected: Mapping[str, Grants], runner: SqlRunner, pool: Executor
+) -> tuple[Mapping[str, Sequence[Row]], Sequence[CatalogReadError]]:
+    """Return the grants of securables by key, as rows of the views, and why others are unreadable.
+
+    Where the views lack an expected privilege, the rows of SHOW GRANTS are added, unless the platform refuses it.
+
+    Args:
+        expected: from `expected_grants`.
+        pool: runs SHOW GRANTS, for all securables in parallel.
+
+    Raises:
+        StatementError: SHOW GRANTS failed for a reason that may pass, or its answer was lost.
+    """
+    by_key = {one.name.key: one for one in securables}
+    queries = {
+        key: pool.submit(_complete_rows, one, runner)
+        for key, one in by_key.items()
+        if key in expected and not _shows(one, expected[key])
+    }
+    rows, refusals = {key: one.shown for key, one in by_key.items()}, []
+    for key, query in queries.items():
+        try:
+            rows[key] = query.result()
+        except CatalogReadError as refusal:
+            refusals.append(refusal)
+    return rows, refusals
+
+
+def _shows(securable: Securable, expected: Grants) -> bool:
+    held = by_principal(grants(securable.shown))
+    return all(
+        without_implied(privileges) <= held.get(principal, _NONE)
+        for principal, privileges in by_principal(expected).items()
+    )
+
+
+def _complete_rows(securable: Securable, runner: SqlRunner) -> Sequence[Row]:
+    """Return the rows of the views, and those of SHOW GRANTS that were granted on the object itself.
+
+    Inherited grants have the type of the parent (docs: "SHOW GRANTS", `objectType`, where a schema is also called
+    DATABASE).
+    """
+    match securable.name:
+        case QualifiedName() as table:
+            sql, parents = f"TABLE {CatalogAddressing().table(table)}", _PARENTS_OF_TABLES
+        case SchemaName(catalog, schema):
+            sql, parents = f"SCHEMA {sql_schema(catalog, schema)}", _PARENTS_OF_SCHEMAS
+    sql = sql_show_grants(sql)
+    try:
+        rows = runner.run(sql)
+    except StatementError as error:
+        if error.is_outcome_unknown or transience(error):
+            raise
+        return securable.shown
+    parsed = [_parsed(row, sql, securable.name) for row in rows]
+    return [
+        *securable.shown,
+        *(
+            {"grantee": principal, "privilege_type": privilege}
+            for principal, privilege, kind in parsed
+            if str(kind).upper() not in parents and privilege != _OWN
+        ),
+    ]
+
+
+def _parsed(row: Row, sql: str, name: QualifiedName | SchemaName) -> tuple[object, object, object]:
+    """Return the principal, the privilege and the type of object in a row of SHOW GRANTS.
+
+    Raises:
+        CatalogReadError: the row is not of the documented form.
+    """
+    values = {column.lower(): value for column, value in row.items()}
+    principal, privilege = values.get("principal"), values.get("actiontype")
+    if principal is None or privilege is None or "objecttype" not in values:
+        raise CatalogReadError(
+            f"{sql} answers in another form than documented: a row has the columns {', '.join(row)}, "
+            "and Principal, ActionType and ObjectType are needed",
+            table=str(name) if isinstance(name, QualifiedName) else None,
+            way_out="Report it, or leave the grants of this object out of the models.",
+        )
+    return principal, privilege, values["objecttype"]
