@@ -8,17 +8,45 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import TypeAlias
 
-from delta_engine.config.described_edits import described_edit
+from delta_engine.config.edit_instructions import edit_instructions
 from delta_engine.config.file_replacement import replace_files
-from delta_engine.config.model_edit_texts import ModelEdit, Place, edit_text, list_key
+from delta_engine.config.model_fields import SCHEMA_FIELDS, TABLE_FIELDS, said
 from delta_engine.config.model_files import models_of_text
 from delta_engine.config.settings import Settings
-from delta_engine.config.yaml_source import UnusualLayoutError
+from delta_engine.config.variables import escaped, spelled, spelled_schema
+from delta_engine.config.yaml_edits import EntryEditor, Values, rearranged
+from delta_engine.config.yaml_source import (
+    Node,
+    Splice,
+    UnusualLayoutError,
+    comments,
+    read_source,
+    spliced,
+)
 from delta_engine.errors import ConfigError, RefusalGroup, RefusedError, SourceLocation, raise_all
 from delta_engine.models import Schema, Table
+
+Place: TypeAlias = tuple[str, int]
+"""Where a model stands in its file: the key of the list, `tables` or `schemas`, and its place there, from 0."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelEdit:
+    """A change of a declared table or schema.
+
+    Args:
+        before: the model as it was loaded, with where it is declared.
+        after: the wanted model, of the same kind; None removes it.
+        renames: new column names by old ones, so that a renamed column keeps its place and its text.
+    """
+
+    before: Table | Schema
+    after: Table | Schema | None
+    renames: Mapping[str, str] = field(default_factory=dict)
 
 
 def is_editable(model: Table | Schema) -> bool:
@@ -72,7 +100,7 @@ def _unmakeable(edit: ModelEdit) -> Iterator[ConfigError]:
     if not is_editable(before):
         yield _refusal(edit, "only models in YAML files can be edited")
     elif after is not None and after.qualified_name != before.qualified_name:
-        yield _refusal(edit, f"a {list_key(before).removesuffix('s')}'s name cannot be edited")
+        yield _refusal(edit, f"a {_kind(before)}'s name cannot be edited")
     elif (
         isinstance(after, Table)
         and isinstance(before, Table)
@@ -86,8 +114,9 @@ def _unmakeable(edit: ModelEdit) -> Iterator[ConfigError]:
 
 
 def _edited(text: str, file: str, edits: Sequence[ModelEdit], settings: Settings) -> str:
-    """Return a file's text with edits made, and found to say what they want."""
-    loaded = models_of_text(_with_line_feeds(text), file, settings)
+    """Return a file's text with edits made and verified: it loads as the wanted models, with all its comments."""
+    lines = text.replace("\r\n", "\n")
+    loaded = models_of_text(lines.replace("\r", "\n"), file, settings)
     places: dict[Place, ModelEdit] = {}
     for edit in edits:
         place = _place(edit, loaded)
@@ -95,14 +124,65 @@ def _edited(text: str, file: str, edits: Sequence[ModelEdit], settings: Settings
             raise _refusal(edit, "it is edited twice at once")
         places[place] = edit
     try:
-        new_text = edit_text(text, places)
-        outcome = models_of_text(_with_line_feeds(new_text), file, settings)
+        if "\r" in lines or (text.count("\n") != text.count("\r\n") and lines != text):
+            raise UnusualLayoutError("its lines end in different ways")
+        new_lines = edit_text(lines, places)
+        outcome = models_of_text(new_lines, file, settings)
     except (UnusualLayoutError, RefusedError, RefusalGroup) as error:
         raise _unsafe(edits, _reason(error)) from error
     expected = [places[place].after if place in places else model for place, model in _placed(loaded)]
     if [_comparable(model) for model in outcome] != [_comparable(model) for model in expected if model]:
         raise _unsafe(edits, "the outcome would not be what is wanted, or other tables would change")
-    return new_text
+    return new_lines if lines == text else new_lines.replace("\n", "\r\n")
+
+
+def edit_text(text: str, edits: Mapping[Place, ModelEdit]) -> str:
+    """Return a model file's text with edits made; all outside the replaced keys and list items stays as it is.
+
+    Args:
+        text: the file's text, valid, its lines ended by line feeds.
+        edits: by the models' places.
+
+    Raises:
+        UnusualLayoutError: the file's layout allows no such edit, or a comment would be lost.
+    """
+    source = text if text.endswith("\n") else f"{text}\n"
+    root = read_source(source)
+    splices: list[Splice] = []
+    for key in sorted({key for key, _ in edits}):
+        pair = root.pair(key)
+        if pair is None or pair[1].kind != "sequence":
+            raise UnusualLayoutError(f"the list of {key} is shared by an alias")
+        places = range(len(pair[1].items))
+        changed = {place: edit for place in places if (edit := edits.get((key, place)))}
+        inner = [
+            splice
+            for place, edit in changed.items()
+            if edit.after is not None
+            for splice in _splices(source, pair[1].items[place], edit, edit.after)
+        ]
+        kept = [place for place in places if place not in changed or changed[place].after is not None]
+        splices += rearranged(source, *pair, kept, inner)
+    result = spliced(source, splices)
+    if Counter(comments(source, root)) != Counter(comments(result, read_source(result))):
+        raise UnusualLayoutError("a comment would be lost")
+    return result if text.endswith("\n") else result.removesuffix("\n")
+
+
+def _splices(text: str, node: Node, edit: ModelEdit, after: Table | Schema) -> Iterator[Splice]:
+    """Return the splices of one model; the file's spelling of its catalog is kept."""
+    if after == edit.before:
+        return iter(())
+    catalog = node.pair("catalog")
+    spelling = catalog[1].value if catalog and catalog[1].kind == "scalar" else escaped(after.catalog_name)
+    before_values, after_values = (_values(model, spelling) for model in (edit.before, after))
+    return EntryEditor(text, edit.renames).splices(node, before_values, after_values)
+
+
+def _values(model: Table | Schema, catalog: str) -> Values:
+    if isinstance(model, Schema):
+        return said(SCHEMA_FIELDS, spelled_schema(model, catalog))
+    return said(TABLE_FIELDS, spelled(model, catalog))
 
 
 def _comparable(model: Table | Schema) -> Table | Schema:
@@ -120,7 +200,7 @@ def _placed(loaded: Sequence[Table | Schema]) -> Iterator[tuple[Place, Table | S
     """Yield the models of a file with their places."""
     counts: Counter[str] = Counter()
     for model in loaded:
-        key = list_key(model)
+        key = f"{_kind(model)}s"
         yield (key, counts[key]), model
         counts[key] += 1
 
@@ -150,11 +230,6 @@ def _text(path: Path, file: str) -> str:
         raise ConfigError(f"it cannot be read: {error}", location=SourceLocation(file)) from None
 
 
-def _with_line_feeds(text: str) -> str:
-    """Return a text with line breaks as the loader, which opens files as text, sees them."""
-    return text.replace("\r\n", "\n").replace("\r", "\n")
-
-
 def _write(contents: Mapping[Path, bytes]) -> None:
     try:
         replace_files(contents)
@@ -181,7 +256,7 @@ def _reason(error: UnusualLayoutError | RefusedError | RefusalGroup) -> str:
 
 
 def _refusal(edit: ModelEdit, reason: str, way_out: str = "") -> ConfigError:
-    by_hand = described_edit(edit.before, edit.after, edit.renames)
+    by_hand = edit_instructions(edit.before, edit.after, edit.renames)
     return _about(edit.before, reason, f"{way_out or 'Change it by hand:'}\n{by_hand}")
 
 
@@ -190,3 +265,7 @@ def _about(model: Table | Schema, reason: str, way_out: str) -> ConfigError:
         reason = f"schema {model.qualified_name}: {reason}"
         return ConfigError(reason, location=model.declared_at, way_out=way_out)
     return ConfigError(reason, table=str(model.qualified_name), location=model.declared_at, way_out=way_out)
+
+
+def _kind(model: Table | Schema) -> str:
+    return "schema" if isinstance(model, Schema) else "table"

@@ -15,12 +15,12 @@ from delta_engine.config.model_fields import (
     said,
 )
 from delta_engine.config.python_text import Code, literal, on_one_line
-from delta_engine.config.value_edits import sources_of_items
+from delta_engine.config.yaml_edits import sources_of_items
 from delta_engine.config.yaml_emitter import Value
 from delta_engine.models import Schema, Table
 
 
-def described_edit(
+def edit_instructions(
     before: Table | Schema, after: Table | Schema | None, renames: Mapping[str, str] | None = None
 ) -> str:
     """Return what to change and where, a line per change below the model's place and name.
