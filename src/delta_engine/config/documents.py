@@ -4,22 +4,26 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from enum import Enum
+from enum import EnumMeta
 from pathlib import Path
 from typing import Any, TypeVar, get_args, get_origin
 
 import msgspec
 
-from delta_engine.config.wrong_kinds import wrong_kind
 from delta_engine.errors import ConfigError, SourceLocation
 from delta_engine.models.values import has_half_a_character
 
 DocumentPath = tuple[str | int, ...]
 """Where a value stands in a document: keys and list positions from the root."""
 
-Shape = TypeVar("Shape", bound=msgspec.Struct)
+
+class DocumentPart(msgspec.Struct, forbid_unknown_fields=True):
+    """The base of every mapping that a document may contain: it refuses unknown keys."""
+
+
+Part = TypeVar("Part", bound=DocumentPart)
 
 MAX_NODES = 1_000_000
 """More nodes than this are an alias bomb, not a configuration."""
@@ -27,6 +31,22 @@ MAX_NODES = 1_000_000
 MAX_DEPTH = 64
 
 _MOST_CHOICES = 20
+
+_MISMATCH = re.compile(r"Expected `(?P<wanted>[^`]+)`(?P<bound> [<>=]+ \S+)?(?:, got `(?P<found>[^`]+)`)?")
+_NO_CHOICE = re.compile(r"Invalid (?:enum )?value (?P<found>.+)")
+_MISSING = re.compile(r"Object missing required field `(?P<key>[^`]+)`")
+
+_WORDS = {
+    "array": "a list",
+    "bool": "true or false",
+    "date": "a date",
+    "datetime": "a time",
+    "float": "a number",
+    "int": "a whole number",
+    "null": "nothing",
+    "object": "a mapping",
+    "str": "a text",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,38 +95,24 @@ class Document:
             found[key] = text.lower() if isinstance(value, bool) else text
         return found
 
-    def convert(self, path: DocumentPath, value: object, shape: type[Shape]) -> Shape:
+    def convert(self, path: DocumentPath, value: object, shape: type[Part]) -> Part:
         """Return a part of the document in a declared shape.
 
         Raises:
-            ConfigError: an unknown key (with a suggestion), a missing one, or a value of a wrong kind.
+            ConfigError: an unknown key (with a suggestion), a missing one, or a value of another type.
         """
-        self._refuse_unknown_keys(path, value, shape)
         try:
             return msgspec.convert(value, shape)
         except msgspec.ValidationError as error:
             problem, _, inner = str(error).partition(" - at `$")
             inner = inner.rstrip("`").lstrip(".")
-            where = f"{inner}: " if inner else ""
             steps = _parse_path(f".{inner}")
-            reason, way_out = wrong_kind(problem, _choices(shape, steps))
-            raise self.error((*path, *steps), where + reason, way_out) from None
-
-    def _refuse_unknown_keys(self, path: DocumentPath, value: object, shape: type) -> None:
-        if not isinstance(value, dict):
-            return
-        fields = {field.encode_name: field for field in msgspec.structs.fields(shape)}
-        for key, item in value.items():
-            if key not in fields:
-                reason, way_out = unknown("key", str(key), fields)
-                if item is None and str(key).endswith(")"):  # {type: decimal(18,2)} is two keys
-                    way_out = 'A comma ends a value here: write it in quotes, as in "decimal(18,2)".'
-                raise self.error((*path, str(key)), reason, way_out)
-            for nested in _struct_types(fields[key].type, in_lists=isinstance(item, list)):
-                parts = dict(enumerate(item)) if isinstance(item, list) else {None: item}
-                for position, part in parts.items():
-                    inner = (*path, key) if position is None else (*path, key, position)
-                    self._refuse_unknown_keys(inner, part, nested)
+            unknown_key = _unknown_key(_value_at(value, steps), _types_at(shape, steps))
+            if unknown_key is not None:
+                key, reason, way_out = unknown_key
+                raise self.error((*path, *steps, key), reason, way_out) from None
+            reason, way_out = type_error(problem, _choices(shape, steps))
+            raise self.error((*path, *steps), f"{inner}: {reason}" if inner else reason, way_out) from None
 
 
 def read_document(path: Path, shown_as: str | None = None) -> Document:
@@ -167,6 +173,51 @@ def unknown(what: str, name: str, known: Iterable[str]) -> tuple[str, str]:
     return f"unknown {what} {name!r}", way_out
 
 
+def type_error(problem: str, choices: Sequence[str] = ()) -> tuple[str, str]:
+    """Return the reason and the way out, which may be empty, for a message of msgspec.
+
+    Args:
+        problem: the message; an unfamiliar one stays as it is.
+        choices: the values that are allowed there, if they are a few words.
+    """
+    no_choice = _NO_CHOICE.fullmatch(problem)
+    if no_choice and choices:
+        close = difflib.get_close_matches(no_choice["found"].strip("'"), choices, n=1)
+        way_out = f"Did you mean {close[0]!r}?" if close else ""
+        return f"{no_choice['found']} is not one of: {', '.join(choices)}", way_out
+    missing = _MISSING.fullmatch(problem)
+    if missing:
+        return f"the key {missing['key']!r} is missing", "Write it."
+    mismatch = _MISMATCH.fullmatch(problem)
+    if mismatch is None:
+        return problem, ""
+    kinds = [kind for kind in mismatch["wanted"].split(" | ") if kind != "null"]
+    if not {*kinds, mismatch["found"] or "null"} <= _WORDS.keys():
+        return problem, ""
+    wanted = " or ".join(_WORDS[kind] for kind in kinds) + (mismatch["bound"] or "")
+    found = f", not {_WORDS[mismatch['found']]}" if mismatch["found"] else ""
+    return f"{wanted} is wanted{found}", _type_way_out(kinds, mismatch["found"])
+
+
+def _type_way_out(wanted: list[str], found: str | None) -> str:
+    match wanted, found:
+        case _, "null":
+            return "Write it, or leave the key out."
+        case ["bool"], "str":
+            return "Write true or false, without quotes."
+        case ["int" | "float"], "str":
+            return "Write it without quotes."
+        case [*kinds], "bool" | "date" | "datetime" | "float" | "int" if "str" in kinds:
+            return "Write it in quotes."
+        case ["array"], "object":
+            return "Begin each item with a dash."
+        case [*kinds], str() if "array" in kinds:
+            return "Write [a, b]."
+        case [*kinds], str() if "object" in kinds:
+            return "Write {key: value}."
+    return ""
+
+
 def _index(root: Any, file: str) -> tuple[dict[DocumentPath, int], dict[DocumentPath, str]]:
     """Walk the node tree once and note lines and scalars by path."""
     lines: dict[DocumentPath, int] = {}
@@ -219,34 +270,65 @@ def _half_a_character(location: SourceLocation) -> ConfigError:
     )
 
 
-def _struct_types(annotation: object, *, in_lists: bool) -> list[type]:
-    """Return the struct types within an annotation such as `list[Column]` or `list[str] | Key | None`.
+def _unknown_key(value: object, types: Sequence[object]) -> tuple[str, str, str] | None:
+    """Return the first key that a mapping must not contain, with the reason and the way out."""
+    structs = _structs(types)
+    if not structs or not isinstance(value, dict):
+        return None
+    tag = value.get("type")
+    chosen = [struct for struct in structs if struct.__struct_config__.tag == tag] or structs
+    allowed = {key for struct in chosen for key in _keys(struct)}
+    key = next((key for key in value if key not in allowed), None)
+    if key is None:
+        return None
+    if any(key in _keys(struct) for struct in structs):
+        return key, f"{key} does not belong to type: {tag}", "Remove it, or change the type."
+    reason, way_out = unknown("key", str(key), allowed)
+    if value[key] is None and str(key).endswith(")"):  # {type: decimal(18,2)} is two keys
+        way_out = 'A comma ends a value here: write it in quotes, as in "decimal(18,2)".'
+    return str(key), reason, way_out
 
-    Args:
-        annotation: the annotation.
-        in_lists: those of the items of lists; otherwise those that stand there themselves.
-    """
-    if get_origin(annotation) is list:
-        return _struct_types(get_args(annotation)[0], in_lists=False) if in_lists else []
-    if not in_lists and isinstance(annotation, type) and issubclass(annotation, msgspec.Struct):
+
+def _keys(struct: type[msgspec.Struct]) -> set[str]:
+    tag_field = struct.__struct_config__.tag_field
+    return {*struct.__struct_encode_fields__, *([tag_field] if tag_field else [])}
+
+
+def _structs(types: Sequence[object]) -> list[type[msgspec.Struct]]:
+    return [found for found in types if isinstance(found, type) and issubclass(found, msgspec.Struct)]
+
+
+def _value_at(value: Any, steps: DocumentPath) -> Any:
+    for step in steps:
+        inner = value if isinstance(value, dict) else dict(enumerate(value))
+        value = inner.get(step)
+    return value
+
+
+def _types_at(annotation: object, steps: DocumentPath) -> list[object]:
+    """Return the types that may stand at a place within an annotation, such as `list[str] | Key | None`."""
+    if get_origin(annotation) in (list, dict):
+        return _types_at(get_args(annotation)[-1], steps[1:]) if steps else []
+    if get_args(annotation):
+        return [found for part in get_args(annotation) for found in _types_at(part, steps)]
+    if not steps:
         return [annotation]
-    return [found for part in get_args(annotation) for found in _struct_types(part, in_lists=in_lists)]
+    fields = [field for struct in _structs([annotation]) for field in msgspec.structs.fields(struct)]
+    return [
+        found
+        for field in fields
+        if field.encode_name == steps[0]
+        for found in _types_at(field.type, steps[1:])
+    ]
 
 
 def _choices(annotation: object, steps: DocumentPath) -> list[str]:
-    """Return what may stand at a place within an annotation, if that is one of a few words."""
-    if get_args(annotation):
-        is_item = get_origin(annotation) is list
-        inner = steps[1:] if is_item else steps
-        return [found for part in get_args(annotation) for found in _choices(part, inner)]
-    if not isinstance(annotation, type):
-        return []
-    if issubclass(annotation, Enum):
-        return [str(member.value) for member in annotation]
-    if issubclass(annotation, msgspec.Struct) and steps:
-        fields = {field.encode_name: field.type for field in msgspec.structs.fields(annotation)}
-        return _choices(fields.get(str(steps[0])), steps[1:])
-    return []
+    """Return the values that may stand at a place within an annotation, if they are a few words."""
+    enums = [found for found in _types_at(annotation, steps) if isinstance(found, EnumMeta)]
+    if enums or not steps:
+        return [str(member.value) for enum in enums for member in enum]
+    configs = [struct.__struct_config__ for struct in _structs(_types_at(annotation, steps[:-1]))]
+    return sorted(str(config.tag) for config in configs if config.tag_field == steps[-1])
 
 
 _STEP: Callable[[str], list[tuple[str, str]]] = re.compile(r"\.([^.\[]+)|\[(\d+|\.\.\.)\]").findall

@@ -7,17 +7,15 @@ from datetime import date
 from pathlib import Path
 from typing import Final
 
-import msgspec
-
 from delta_engine.actions.drift_policy import IgnoreEntry
-from delta_engine.config.documents import Document, DocumentPath, read_document, unknown
+from delta_engine.config.documents import Document, DocumentPart, DocumentPath, read_document, unknown
 from delta_engine.config.variables import substitute
 
 FILE_NAME: Final = "drift-policy.yml"
 """The file's name, beside the environments' configurations."""
 
 
-class _Entry(msgspec.Struct):
+class _Entry(DocumentPart):
     resource: str
     fields: list[str]
     reason: str
@@ -25,7 +23,7 @@ class _Entry(msgspec.Struct):
     environments: list[str] | None = None
 
 
-class _File(msgspec.Struct):
+class _File(DocumentPart):
     ignore_drift: list[_Entry]
 
 

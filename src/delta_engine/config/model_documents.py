@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from delta_engine.config.documents import Document, DocumentPath, unknown
+from delta_engine.config.documents import Document, DocumentPart, DocumentPath, unknown
 from delta_engine.models import (
     CheckConstraint,
     Column,
@@ -21,18 +21,18 @@ from delta_engine.models import (
 )
 
 
-class _Identity(msgspec.Struct):
+class _Identity(DocumentPart):
     start: int = 1
     step: int = 1
     always: bool = True
 
 
-class _Mask(msgspec.Struct):
+class _Mask(DocumentPart):
     function: str
     using_columns: list[str] = msgspec.field(default_factory=list)
 
 
-class _Column(msgspec.Struct):
+class _Column(DocumentPart):
     name: str
     type: str | None = None
     nullable: bool = True
@@ -46,13 +46,13 @@ class _Column(msgspec.Struct):
     renamed_fields: dict[str, str] = msgspec.field(default_factory=dict)
 
 
-class _PrimaryKey(msgspec.Struct):
+class _PrimaryKey(DocumentPart):
     columns: list[str]
     name: str | None = None
     rely: bool = False
 
 
-class _ForeignKey(msgspec.Struct):
+class _ForeignKey(DocumentPart):
     columns: list[str]
     references: str
     referenced_columns: list[str] = msgspec.field(default_factory=list)
@@ -60,12 +60,12 @@ class _ForeignKey(msgspec.Struct):
     rely: bool = False
 
 
-class _RowFilter(msgspec.Struct):
+class _RowFilter(DocumentPart):
     function: str
     columns: list[str] = msgspec.field(default_factory=list)
 
 
-class _Table(msgspec.Struct):
+class _Table(DocumentPart):
     catalog: str
     schema: str
     name: str
@@ -86,7 +86,7 @@ class _Table(msgspec.Struct):
     manages: list[str] | None = None
 
 
-class _Schema(msgspec.Struct):
+class _Schema(DocumentPart):
     catalog: str
     name: str
     comment: str | None = None

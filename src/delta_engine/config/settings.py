@@ -18,7 +18,7 @@ from delta_engine.actions.drift_policy import (
     SeverityRule,
 )
 from delta_engine.actions.policy import Allowance, ColumnOrder, Ownership, Policy, RemovedTables
-from delta_engine.config.documents import Document, read_document, unknown
+from delta_engine.config.documents import Document, DocumentPart, read_document, unknown
 from delta_engine.config.ignored_drift import FILE_NAME as DRIFT_POLICY_FILE
 from delta_engine.config.ignored_drift import load_ignored_drift
 from delta_engine.config.state_backend import (
@@ -36,29 +36,41 @@ _OF_CATALOGS = "spark.sql.catalog."
 """The settings of Spark that can be set after it has started, where no command line shows them."""
 
 
-class _Backend(msgspec.Struct):
-    type: str
-    names: str = "path"
+class _TableNames(Enum):
+    PATH = "path"
+    CATALOG = "catalog"
+
+
+class _Oss(DocumentPart, tag_field="type", tag="oss"):
+    names: _TableNames = _TableNames.PATH
     warehouse: str = ".delta-engine/warehouse"
     spark: dict[str, Any] = msgspec.field(default_factory=dict)
-    warehouse_id: str | None = None
+    leave_out: list[str] = msgspec.field(default_factory=list)
+
+
+class _Databricks(DocumentPart, tag_field="type", tag="databricks"):
+    leave_out: list[str] = msgspec.field(default_factory=list)
+
+
+class _Warehouse(DocumentPart, tag_field="type", tag="databricks-warehouse"):
+    warehouse_id: Annotated[str, msgspec.Meta(min_length=1)]
     profile: str | None = None
     statement_timeout_seconds: Annotated[int, msgspec.Meta(ge=1)] | None = None
     leave_out: list[str] = msgspec.field(default_factory=list)
 
 
-class _Models(msgspec.Struct):
+class _Models(DocumentPart):
     python: list[str] = msgspec.field(default_factory=list)
     yaml: list[str] = msgspec.field(default_factory=list)
 
 
-class _SeverityRule(msgspec.Struct):
+class _SeverityRule(DocumentPart):
     severity: Severity
     fields: list[str] = msgspec.field(default_factory=lambda: ["*"])
     tables: list[str] = msgspec.field(default_factory=lambda: ["*"])
 
 
-class _Policy(msgspec.Struct):
+class _Policy(DocumentPart):
     allow: list[str] = msgspec.field(default_factory=list)
     create_schemas: bool = False
     tags: Ownership = Ownership.ADDITIVE
@@ -77,23 +89,23 @@ class _FailOn(Enum):
     NEVER = "never"
 
 
-class _Drift(msgspec.Struct):
+class _Drift(DocumentPart):
     fail_on: _FailOn = _FailOn.HIGH
     history_table: str | None = None
 
 
-class _Apply(msgspec.Struct):
+class _Apply(DocumentPart):
     parallelism: Annotated[int, msgspec.Meta(ge=1, le=64)] = 4
     history_table: str | None = None
 
 
-class _Defaults(msgspec.Struct):
+class _Defaults(DocumentPart):
     table_properties: dict[str, Any] = msgspec.field(default_factory=dict)
 
 
-class _Config(msgspec.Struct):
+class _Config(DocumentPart):
     environment: str
-    backend: _Backend
+    backend: _Oss | _Databricks | _Warehouse
     models: _Models
     variables: dict[str, Any] = msgspec.field(default_factory=dict)
     policy: _Policy = msgspec.field(default_factory=_Policy)
@@ -231,13 +243,14 @@ def _settings(document: Document, config: _Config, conf_dir: Path) -> Settings:
         texts = document.texts(path, values)
         return read_only({key: fill((*path, key), text) for key, text in texts.items()})
 
+    oss = config.backend if isinstance(config.backend, _Oss) else _Oss()
     return Settings(
         environment=config.environment,
         project_dir=project_dir,
-        backend=_backend_type(document, config.backend),
-        warehouse=project_dir / fill(("backend", "warehouse"), config.backend.warehouse),
-        spark=_spark(document, config.backend.spark, variables),
-        sql_warehouse=_sql_warehouse(document, config.backend, fill),
+        backend=_backend_type(config.backend),
+        warehouse=project_dir / fill(("backend", "warehouse"), oss.warehouse),
+        spark=_spark(document, oss.spark, variables),
+        sql_warehouse=_sql_warehouse(config.backend, fill),
         leave_out=tuple(config.backend.leave_out),
         variables=read_only(variables),
         python_models=fill_all(("models", "python"), config.models.python),
@@ -255,6 +268,27 @@ def _settings(document: Document, config: _Config, conf_dir: Path) -> Settings:
         parallelism=config.apply.parallelism,
         state_backend=_state_backend(document, config, project_dir, fill),
         location=document.location(()),
+    )
+
+
+def _backend_type(backend: _Oss | _Databricks | _Warehouse) -> BackendType:
+    match backend:
+        case _Databricks():
+            return BackendType.DATABRICKS
+        case _Warehouse():
+            return BackendType.WAREHOUSE
+        case _Oss(names=_TableNames.CATALOG):
+            return BackendType.CATALOG
+    return BackendType.EMBEDDED
+
+
+def _sql_warehouse(backend: _Oss | _Databricks | _Warehouse, fill: Fill) -> SqlWarehouse | None:
+    if not isinstance(backend, _Warehouse):
+        return None
+    return SqlWarehouse(
+        warehouse_id=fill(("backend", "warehouse_id"), backend.warehouse_id),
+        profile=fill(("backend", "profile"), backend.profile) if backend.profile else None,
+        statement_timeout_seconds=backend.statement_timeout_seconds,
     )
 
 
@@ -308,60 +342,14 @@ def _history_table(document: Document, key: str, text: str | None, fill: Fill) -
 def _state_backend(document: Document, config: _Config, project_dir: Path, fill: Fill) -> StateBackend:
     if config.state_backend is not None:
         return state_backend(document, config.state_backend, project_dir=project_dir, fill=fill)
-    if config.backend.type != "oss":
+    if not isinstance(config.backend, _Oss):
         raise document.error(
             (),
-            f"backend {config.backend.type} needs a state_backend: local files of a job are gone when it ends",
+            f"backend {config.backend.__struct_config__.tag} needs a state_backend: "
+            "local files of a job are gone when it ends",
             'Add: state_backend: {type: databricks, databricks: {schema: "${catalog}.delta_engine"}}.',
         )
     return default_state_backend(project_dir)
-
-
-_BACKENDS = {
-    ("databricks", "path"): BackendType.DATABRICKS,
-    ("databricks-warehouse", "path"): BackendType.WAREHOUSE,
-    ("oss", "path"): BackendType.EMBEDDED,
-    ("oss", "catalog"): BackendType.CATALOG,
-}
-_FOR_TYPE = {
-    "oss": ("names", "warehouse", "spark"),
-    "databricks-warehouse": ("warehouse_id", "profile", "statement_timeout_seconds"),
-}
-"""The keys that belong to one type alone."""
-
-
-def _backend_type(document: Document, backend: _Backend) -> BackendType:
-    for field, value, position in (("type", backend.type, 0), ("names", backend.names, 1)):
-        known = {choice[position] for choice in _BACKENDS}
-        if value not in known:
-            reason, way_out = unknown(f"backend {field}", value, known)
-            raise document.error(("backend", field), reason, way_out)
-    given = document.value["backend"]
-    for only_type, keys in _FOR_TYPE.items():
-        for key in keys:
-            if backend.type != only_type and key in given:
-                raise document.error(
-                    ("backend", key), f"{key} is for type: {only_type} only", "Remove it, or change the type."
-                )
-    return _BACKENDS[backend.type, backend.names]
-
-
-def _sql_warehouse(document: Document, backend: _Backend, fill: Fill) -> SqlWarehouse | None:
-    if backend.type != "databricks-warehouse":
-        return None
-    path = ("backend", "warehouse_id")
-    warehouse_id = fill(path, backend.warehouse_id or "")
-    if not warehouse_id:
-        raise document.error(
-            ("backend",),
-            "backend databricks-warehouse needs a warehouse_id",
-            "Add the id of a SQL warehouse; `databricks warehouses list` shows them.",
-        )
-    return SqlWarehouse(
-        warehouse_id=warehouse_id,
-        profile=fill(("backend", "profile"), backend.profile) if backend.profile else None,
-        statement_timeout_seconds=backend.statement_timeout_seconds,
-    )
 
 
 def _allowances(document: Document, texts: list[str]) -> tuple[Allowance, ...]:

@@ -65,26 +65,31 @@ def test_the_settings_of_a_sql_warehouse(write: Write, tmp_path: Path) -> None:
     ("replace", "by", "message"),
     [
         ("variables:", "varables:", "conf/dev.yml:3: unknown key 'varables'. Did you mean 'variables'?"),
-        ("type: oss", "type: os", "conf/dev.yml:2: unknown backend type 'os'. Did you mean 'oss'?"),
+        (
+            "type: oss",
+            "type: os",
+            "conf/dev.yml:2: backend.type: 'os' is not one of: databricks, databricks-warehouse, oss. "
+            "Did you mean 'oss'?",
+        ),
         (
             "type: oss",
             "type: oss, names: paths",
-            "conf/dev.yml:2: unknown backend names 'paths'. Did you mean 'path'?",
+            "conf/dev.yml:2: backend.names: 'paths' is not one of: path, catalog. Did you mean 'path'?",
         ),
         (
             "type: oss",
             "type: databricks, warehouse: x",
-            "conf/dev.yml:2: warehouse is for type: oss only. Remove it, or change the type.",
+            "conf/dev.yml:2: warehouse does not belong to type: databricks. Remove it, or change the type.",
         ),
         (
             "type: oss",
             "type: oss, warehouse_id: x",
-            "conf/dev.yml:2: warehouse_id is for type: databricks-warehouse only. Remove it, or change the type.",
+            "conf/dev.yml:2: warehouse_id does not belong to type: oss. Remove it, or change the type.",
         ),
         (
             "type: oss",
             "type: databricks-warehouse",
-            "conf/dev.yml:2: backend databricks-warehouse needs a warehouse_id. Add the id of a SQL warehouse; ",
+            "conf/dev.yml:2: backend: the key 'warehouse_id' is missing.",
         ),
         (
             "type: oss",
