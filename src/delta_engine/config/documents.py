@@ -6,7 +6,7 @@ import difflib
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from enum import EnumMeta
+from enum import Enum
 from pathlib import Path
 from typing import Any, TypeVar, get_args, get_origin
 
@@ -324,7 +324,8 @@ def _types_at(annotation: object, steps: DocumentPath) -> list[object]:
 
 def _choices(annotation: object, steps: DocumentPath) -> list[str]:
     """Return the values that may stand at a place within an annotation, if they are a few words."""
-    enums = [found for found in _types_at(annotation, steps) if isinstance(found, EnumMeta)]
+    found = _types_at(annotation, steps)
+    enums = [kind for kind in found if isinstance(kind, type) and issubclass(kind, Enum)]
     if enums or not steps:
         return [str(member.value) for enum in enums for member in enum]
     configs = [struct.__struct_config__ for struct in _structs(_types_at(annotation, steps[:-1]))]

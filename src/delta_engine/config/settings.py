@@ -1,4 +1,4 @@
-"""Settings: what `conf/<environment>.yml` says, checked."""
+"""Settings: the validated content of `conf/<environment>.yml`."""
 
 from __future__ import annotations
 
@@ -10,17 +10,16 @@ from typing import Annotated, Any
 
 import msgspec
 
-from delta_engine.actions.drift_policy import (
-    NO_DRIFT_POLICY,
-    DriftHandling,
-    DriftPolicy,
-    Severity,
-    SeverityRule,
-)
-from delta_engine.actions.policy import Allowance, ColumnOrder, Ownership, Policy, RemovedTables
+from delta_engine.actions.drift_policy import NO_DRIFT_POLICY, DriftPolicy, Severity
+from delta_engine.actions.policy import Policy
 from delta_engine.config.documents import Document, DocumentPart, read_document, unknown
-from delta_engine.config.ignored_drift import FILE_NAME as DRIFT_POLICY_FILE
-from delta_engine.config.ignored_drift import load_ignored_drift
+from delta_engine.config.policies import (
+    DRIFT_POLICY_FILE,
+    PolicyDocument,
+    drift_policy,
+    load_ignored_drift,
+    plan_policy,
+)
 from delta_engine.config.state_backend import (
     Fill,
     StateBackend,
@@ -33,7 +32,7 @@ from delta_engine.errors import ConfigError, SourceLocation
 from delta_engine.models import QualifiedName, read_only
 
 _OF_CATALOGS = "spark.sql.catalog."
-"""The settings of Spark that can be set after it has started, where no command line shows them."""
+"""Spark settings that can be set after the start, where no command line shows them: they may hold secrets."""
 
 
 class _TableNames(Enum):
@@ -64,24 +63,6 @@ class _Models(DocumentPart):
     yaml: list[str] = msgspec.field(default_factory=list)
 
 
-class _SeverityRule(DocumentPart):
-    severity: Severity
-    fields: list[str] = msgspec.field(default_factory=lambda: ["*"])
-    tables: list[str] = msgspec.field(default_factory=lambda: ["*"])
-
-
-class _Policy(DocumentPart):
-    allow: list[str] = msgspec.field(default_factory=list)
-    create_schemas: bool = False
-    tags: Ownership = Ownership.ADDITIVE
-    grants: Ownership = Ownership.ADDITIVE
-    column_order: ColumnOrder = ColumnOrder.REPORT
-    removed_tables: RemovedTables = RemovedTables.KEEP
-    rules: list[str] = msgspec.field(default_factory=list)
-    drift: DriftHandling = DriftHandling.REFUSE
-    drift_severities: list[_SeverityRule] = msgspec.field(default_factory=list)
-
-
 class _FailOn(Enum):
     HIGH = "high"
     MEDIUM = "medium"
@@ -108,7 +89,7 @@ class _Config(DocumentPart):
     backend: _Oss | _Databricks | _Warehouse
     models: _Models
     variables: dict[str, Any] = msgspec.field(default_factory=dict)
-    policy: _Policy = msgspec.field(default_factory=_Policy)
+    policy: PolicyDocument = msgspec.field(default_factory=PolicyDocument)
     drift: _Drift = msgspec.field(default_factory=_Drift)
     apply: _Apply = msgspec.field(default_factory=_Apply)
     defaults: _Defaults = msgspec.field(default_factory=_Defaults)
@@ -116,7 +97,7 @@ class _Config(DocumentPart):
 
 
 class BackendType(Enum):
-    """The platforms there are, with the two ways of naming tables on plain Spark."""
+    """The platforms, with the two ways of naming tables on plain Spark."""
 
     DATABRICKS = "databricks"
     WAREHOUSE = "databricks-warehouse"
@@ -125,7 +106,7 @@ class BackendType(Enum):
 
     @property
     def is_databricks(self) -> bool:
-        """Whether the tables are Unity Catalog's."""
+        """Whether the tables are in Unity Catalog."""
         return self in (BackendType.DATABRICKS, BackendType.WAREHOUSE)
 
 
@@ -134,9 +115,8 @@ class SqlWarehouse:
     """A SQL warehouse of Databricks.
 
     Args:
-        warehouse_id: its id.
-        profile: the login in `~/.databrickscfg` that reaches its workspace; None for whatever databricks-sdk finds.
-        statement_timeout_seconds: how long a statement may run; None for as long as the warehouse lets it.
+        profile: the login in `~/.databrickscfg` for its workspace; None for databricks-sdk's default.
+        statement_timeout_seconds: how long a statement may run; None for the limit of the warehouse.
     """
 
     warehouse_id: str
@@ -146,27 +126,21 @@ class SqlWarehouse:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """One environment's configuration.
+    """The configuration of one environment.
 
     Args:
-        environment: its name.
-        project_dir: the folder that holds the configuration's folder; relative paths start here.
-        backend: what runs SQL.
+        project_dir: the parent of the configuration folder; relative paths start here.
         warehouse: the root folder of tables by path, absolute.
         spark: extra Spark settings.
-        sql_warehouse: the SQL warehouse; None unless that is what runs SQL.
-        leave_out: names of features that models declare, and that this environment does without.
-        variables: what `${name}` stands for.
+        sql_warehouse: the SQL warehouse that runs SQL; None on other backends.
+        leave_out: names of features that this environment leaves out of the models.
         python_models: `module:attribute` references.
         yaml_models: globs, relative to the project folder.
-        default_table_properties: properties that every model gets unless it says otherwise.
-        policy: what is allowed.
-        drift_policy: what to make of drift.
-        fail_drift_on: from which severity on the job's drift task fails; None for never.
-        drift_history: the table that keeps what each report found; None for none.
-        run_history: the table that keeps what each run did; None for none.
+        default_table_properties: properties of every model that does not declare them itself.
+        fail_drift_on: the severity from which the job's drift task fails; None for never.
+        drift_history: the table that records what each report found; None for none.
+        run_history: the table that records what each run did; None for none.
         parallelism: how many tables to read or change at once.
-        state_backend: where the deployment state is.
         location: the configuration file.
     """
 
@@ -195,7 +169,7 @@ def load_settings(conf_dir: Path, environment: str) -> Settings:
     """Read `<conf_dir>/<environment>.yml`.
 
     Raises:
-        ConfigError: there is no such file, or it says something it may not.
+        ConfigError: the file does not exist or is not valid.
     """
     path = conf_dir / f"{environment}.yml"
     if environment not in environments(conf_dir):
@@ -211,7 +185,7 @@ def load_settings(conf_dir: Path, environment: str) -> Settings:
         raise document.error(
             ("environment",),
             f"the file is for {environment!r}, but says environment: {config.environment!r}",
-            "Name both alike.",
+            "Give both the same name.",
         )
     return _settings(document, config, conf_dir)
 
@@ -222,10 +196,10 @@ def environments(conf_dir: Path) -> list[str]:
 
 
 def no_configuration_way_out(conf_dir: Path) -> str:
-    """Return what to do where a folder holds no configuration."""
+    """Return the way out for a folder without configuration."""
     return (
-        f"{conf_dir} has no configuration: run it in the project's folder, or name another one with --conf-dir; "
-        "`delta-engine init` makes a project."
+        f"{conf_dir} has no configuration: run the command in the project's folder, or name another one with "
+        "--conf-dir; `delta-engine init` creates a project."
     )
 
 
@@ -258,8 +232,11 @@ def _settings(document: Document, config: _Config, conf_dir: Path) -> Settings:
         default_table_properties=fill_mapping(
             ("defaults", "table_properties"), config.defaults.table_properties
         ),
-        policy=_policy(document, config.policy),
-        drift_policy=_drift_policy(config, conf_dir, variables),
+        policy=plan_policy(document, config.policy),
+        drift_policy=drift_policy(
+            config.policy,
+            load_ignored_drift(conf_dir, config.environment, variables, environments(conf_dir)),
+        ),
         fail_drift_on=(
             None if config.drift.fail_on is _FailOn.NEVER else Severity(config.drift.fail_on.value)
         ),
@@ -304,29 +281,6 @@ def _spark(document: Document, values: dict[str, Any], variables: Mapping[str, s
     )
 
 
-def _policy(document: Document, policy: _Policy) -> Policy:
-    return Policy(
-        allow=_allowances(document, policy.allow),
-        create_schemas=policy.create_schemas,
-        tags=policy.tags,
-        grants=policy.grants,
-        column_order=policy.column_order,
-        removed_tables=policy.removed_tables,
-        rules=tuple(policy.rules),
-    )
-
-
-def _drift_policy(config: _Config, conf_dir: Path, variables: Mapping[str, str]) -> DriftPolicy:
-    return DriftPolicy(
-        handling=config.policy.drift,
-        severities=tuple(
-            SeverityRule(severity=rule.severity, fields=tuple(rule.fields), tables=tuple(rule.tables))
-            for rule in config.policy.drift_severities
-        ),
-        ignores=load_ignored_drift(conf_dir, config.environment, variables, environments(conf_dir)),
-    )
-
-
 def _history_table(document: Document, key: str, text: str | None, fill: Fill) -> QualifiedName | None:
     if text is None:
         return None
@@ -350,13 +304,3 @@ def _state_backend(document: Document, config: _Config, project_dir: Path, fill:
             'Add: state_backend: {type: databricks, databricks: {schema: "${catalog}.delta_engine"}}.',
         )
     return default_state_backend(project_dir)
-
-
-def _allowances(document: Document, texts: list[str]) -> tuple[Allowance, ...]:
-    allowances = []
-    for position, text in enumerate(texts):
-        try:
-            allowances.append(Allowance.parse(text))
-        except ValueError as error:
-            raise document.error(("policy", "allow", position), str(error)) from None
-    return tuple(allowances)

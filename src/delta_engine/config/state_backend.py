@@ -18,46 +18,34 @@ Fill = Callable[[DocumentPath, str], str]
 """Fills variables into a text that stands at a path."""
 
 
-class LocalDocument(DocumentPart):
-    """The section `local`."""
-
+class _Local(DocumentPart):
     path: str = DEFAULT_PATH
 
 
-class S3Document(DocumentPart, tag_field="type", tag="s3"):
-    """The section `s3`, or `remote` with `type: s3`."""
-
+class _S3(DocumentPart, tag_field="type", tag="s3"):
     bucket: Annotated[str, msgspec.Meta(min_length=1)]
     prefix: str = ""
     region: str | None = None
     endpoint_url: str | None = None
 
 
-class DatabricksDocument(DocumentPart, tag_field="type", tag="databricks"):
-    """The section `databricks`, or `remote` with `type: databricks`."""
-
+class _Databricks(DocumentPart, tag_field="type", tag="databricks"):
     schema: str
     volume: str = "deployment_state"
 
 
-class CacheDocument(DocumentPart):
-    """The section `cache`."""
-
+class _Cache(DocumentPart):
     enabled: bool = True
     max_age_seconds: Annotated[float, msgspec.Meta(ge=0)] = 300
 
 
-class LockType(Enum):
-    """Where a lock of a state on S3 can be."""
-
+class _LockType(Enum):
     S3 = "s3"
     DYNAMODB = "dynamodb"
 
 
-class LockDocument(DocumentPart):
-    """The section `lock`."""
-
-    type: LockType | None = None
+class _Lock(DocumentPart):
+    type: _LockType | None = None
     table: str | None = None
     region: str | None = None
     endpoint_url: str | None = None
@@ -65,39 +53,29 @@ class LockDocument(DocumentPart):
     lease_seconds: Annotated[float, msgspec.Meta(ge=1)] | None = None
 
 
-class LocalBackendDocument(DocumentPart, tag_field="type", tag="local"):
-    """`state_backend` with `type: local`."""
-
-    local: LocalDocument = msgspec.field(default_factory=LocalDocument)
-    lock: LockDocument = msgspec.field(default_factory=LockDocument)
+class _LocalBackend(DocumentPart, tag_field="type", tag="local"):
+    local: _Local = msgspec.field(default_factory=_Local)
+    lock: _Lock = msgspec.field(default_factory=_Lock)
 
 
-class S3BackendDocument(DocumentPart, tag_field="type", tag="s3"):
-    """`state_backend` with `type: s3`."""
-
-    s3: S3Document
-    lock: LockDocument = msgspec.field(default_factory=LockDocument)
+class _S3Backend(DocumentPart, tag_field="type", tag="s3"):
+    s3: _S3
+    lock: _Lock = msgspec.field(default_factory=_Lock)
 
 
-class DatabricksBackendDocument(DocumentPart, tag_field="type", tag="databricks"):
-    """`state_backend` with `type: databricks`."""
-
-    databricks: DatabricksDocument
-    lock: LockDocument = msgspec.field(default_factory=LockDocument)
+class _DatabricksBackend(DocumentPart, tag_field="type", tag="databricks"):
+    databricks: _Databricks
+    lock: _Lock = msgspec.field(default_factory=_Lock)
 
 
-class HybridBackendDocument(DocumentPart, tag_field="type", tag="hybrid"):
-    """`state_backend` with `type: hybrid`: a remote one with a local cache."""
-
-    remote: S3Document | DatabricksDocument
-    local: LocalDocument = msgspec.field(default_factory=LocalDocument)
-    cache: CacheDocument = msgspec.field(default_factory=CacheDocument)
-    lock: LockDocument = msgspec.field(default_factory=LockDocument)
+class _HybridBackend(DocumentPart, tag_field="type", tag="hybrid"):
+    remote: _S3 | _Databricks
+    local: _Local = msgspec.field(default_factory=_Local)
+    cache: _Cache = msgspec.field(default_factory=_Cache)
+    lock: _Lock = msgspec.field(default_factory=_Lock)
 
 
-StateBackendDocument: TypeAlias = (
-    LocalBackendDocument | S3BackendDocument | DatabricksBackendDocument | HybridBackendDocument
-)
+StateBackendDocument: TypeAlias = _LocalBackend | _S3Backend | _DatabricksBackend | _HybridBackend
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,7 +106,7 @@ class DatabricksState:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DynamoDBLockTable:
-    """A lock in DynamoDB instead of beside the document."""
+    """A lock in DynamoDB instead of next to the document."""
 
     table: str
     region: str | None
@@ -137,7 +115,7 @@ class DynamoDBLockTable:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StateCache:
-    """A local copy of a remote document, for commands that only look; the folder is absolute."""
+    """A local copy of a remote document for commands that only read; the folder is absolute."""
 
     path: Path
     max_age_seconds: float
@@ -148,14 +126,14 @@ StatePlace: TypeAlias = LocalState | S3State | DatabricksState
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StateBackend:
-    """Where the deployment state is, and how runs are kept apart.
+    """Where the deployment state is, and how runs exclude each other.
 
     Args:
-        place: where documents and journals are.
-        cache: what commands that only look may take instead; None: nothing.
-        lock_table: where the lock is; None: beside the document.
-        lock_timeout_seconds: how long to wait for the lock; None: what suits the place.
-        lease_seconds: how long a holder may be silent; None: what suits the place.
+        place: the location of documents and journals.
+        cache: what commands that only read may use instead; None for nothing.
+        lock_table: the lock's table; None for a lock next to the document.
+        lock_timeout_seconds: how long to wait for the lock; None for the default of the place.
+        lease_seconds: how long the holder of the lock may be silent; None for the default of the place.
     """
 
     place: StatePlace
@@ -186,11 +164,11 @@ def state_backend(
     """
     cache: StateCache | None = None
     match config:
-        case LocalBackendDocument(local=local):
+        case _LocalBackend(local=local):
             place: StatePlace = _local(local, ("state_backend", "local"), project_dir, fill)
-        case S3BackendDocument(s3=remote) | DatabricksBackendDocument(databricks=remote):
-            place = _remote(document, remote, ("state_backend", config.__struct_config__.tag), fill)
-        case HybridBackendDocument(remote=remote):
+        case _S3Backend(s3=remote) | _DatabricksBackend(databricks=remote):
+            place = _remote(document, remote, ("state_backend", str(config.__struct_config__.tag)), fill)
+        case _HybridBackend(remote=remote):
             place = _remote(document, remote, ("state_backend", "remote"), fill)
             if config.cache.enabled:
                 local_state = _local(config.local, ("state_backend", "local"), project_dir, fill)
@@ -204,14 +182,14 @@ def state_backend(
     )
 
 
-def _local(local: LocalDocument, path: DocumentPath, project_dir: Path, fill: Fill) -> LocalState:
+def _local(local: _Local, path: DocumentPath, project_dir: Path, fill: Fill) -> LocalState:
     return LocalState(path=project_dir / fill(path, local.path))
 
 
 def _remote(
-    document: Document, remote: S3Document | DatabricksDocument, path: DocumentPath, fill: Fill
+    document: Document, remote: _S3 | _Databricks, path: DocumentPath, fill: Fill
 ) -> S3State | DatabricksState:
-    if isinstance(remote, S3Document):
+    if isinstance(remote, _S3):
         return S3State(
             bucket=fill((*path, "bucket"), remote.bucket),
             prefix=fill(path, remote.prefix).strip("/"),
@@ -225,14 +203,12 @@ def _remote(
     return DatabricksState(catalog=parts[0], schema=parts[1], volume=fill(path, remote.volume))
 
 
-def _lock_table(
-    document: Document, lock: LockDocument, place: StatePlace, fill: Fill
-) -> DynamoDBLockTable | None:
+def _lock_table(document: Document, lock: _Lock, place: StatePlace, fill: Fill) -> DynamoDBLockTable | None:
     path = ("state_backend", "lock")
     if lock.type is not None and not isinstance(place, S3State):
         reason = f"a lock of type: {lock.type.value} needs a state on S3"
         raise document.error((*path, "type"), reason, "Remove it.")
-    if lock.type is not LockType.DYNAMODB:
+    if lock.type is not _LockType.DYNAMODB:
         if lock.table is not None:
             raise document.error((*path, "table"), "table is for a lock of type: dynamodb only")
         return None

@@ -115,11 +115,12 @@ class EntryEditor:
         ]
         yield from rearranged(self.text, key, node, wanted, changes)
 
-    def _on_one_line(self, node: Node, before: Value | None, after: Value) -> str:
+    def _on_one_line(self, node: Node, before: Value | None, after: Value | None) -> str:
         """Return a value on one line, made of the source's text where parts of it stay equal."""
         source = self.text[node.start : node.end]
         if before == after:
             return source
+        assert after is not None
         if node.is_flow and "\n" in source:
             raise UnusualLayoutError("what changes is in braces or brackets over several lines")
         if node.kind == "mapping" and isinstance(before, Mapping) and isinstance(after, Mapping):
@@ -154,9 +155,8 @@ class EntryEditor:
         """Return the text of a new value, unless the source says more than the value that it had."""
         if node.kind == "alias":
             raise UnusualLayoutError("what changes is shared by an alias")
-        is_text = node.kind == "scalar" and isinstance(after, (str, int))
         lost = {*_VARIABLE.findall(self.text, node.start, node.end)} - {*_VARIABLE.findall(text)}
-        if lost and not is_text:
+        if lost and (node.kind == "mapping" or isinstance(after, Mapping)):
             raise UnusualLayoutError(f"the variable {min(lost)} would be lost")
         return text
 

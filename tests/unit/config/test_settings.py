@@ -100,7 +100,7 @@ def test_the_settings_of_a_sql_warehouse(write: Write, tmp_path: Path) -> None:
         (
             "environment: dev",
             "environment: prod",
-            "conf/dev.yml:1: the file is for 'dev', but says environment: 'prod'. Name both alike.",
+            "conf/dev.yml:1: the file is for 'dev', but says environment: 'prod'. Give both the same name.",
         ),
         (
             "variables: {catalog: dev, n: 7}",
@@ -170,7 +170,7 @@ def test_an_environment_without_a_file(write: Write, tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"unknown environment 'dve': .* Did you mean 'dev'\?"):
         load_settings(tmp_path / "conf", "dve")
     with pytest.raises(
-        ConfigError, match=r"in the project's folder, or .* --conf-dir; `delta-engine init` makes a project\."
+        ConfigError, match=r"in the project's folder, or .* --conf-dir; `delta-engine init` creates a project\."
     ):
         load_settings(tmp_path / "nope", "dev")
 
