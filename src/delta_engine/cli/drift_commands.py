@@ -19,8 +19,7 @@ from delta_engine.cli.plan_view import print_plan
 from delta_engine.cli.results import Results
 from delta_engine.cli.terminal import confirm, print_note, say, status
 from delta_engine.config.edit_instructions import edit_instructions
-from delta_engine.config.model_edits import ModelEdit
-from delta_engine.config.model_edits import edit_models, is_editable
+from delta_engine.config.model_edits import ModelEdit, edit_models, is_editable
 from delta_engine.drift import schemas
 from delta_engine.drift.detector import DetectedTable
 from delta_engine.drift.drift_report import DriftReport

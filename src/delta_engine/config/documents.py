@@ -1,52 +1,35 @@
-"""YAML documents that remember where everything stands, so that errors can say file and line."""
+"""YAML documents with the line of every value, so that errors can name file and line."""
 
 from __future__ import annotations
 
 import difflib
-import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from enum import Enum
 from pathlib import Path
-from typing import Any, TypeVar, get_args, get_origin
+from typing import Any, TypeVar
 
 import msgspec
 
+from delta_engine.config.type_errors import choices_at, parse_path, structs_of, type_error, types_at
 from delta_engine.errors import ConfigError, SourceLocation
 from delta_engine.models.values import has_half_a_character
 
 DocumentPath = tuple[str | int, ...]
-"""Where a value stands in a document: keys and list positions from the root."""
+"""The path of a value from the root: keys and positions in lists."""
 
 
 class DocumentPart(msgspec.Struct, forbid_unknown_fields=True):
-    """The base of every mapping that a document may contain: it refuses unknown keys."""
+    """The base of the shapes of mappings in documents: unknown keys are errors."""
 
 
 Part = TypeVar("Part", bound=DocumentPart)
 
 MAX_NODES = 1_000_000
-"""More nodes than this are an alias bomb, not a configuration."""
+"""A document with more nodes is an alias bomb, not a configuration."""
 
 MAX_DEPTH = 64
 
 _MOST_CHOICES = 20
-
-_MISMATCH = re.compile(r"Expected `(?P<wanted>[^`]+)`(?P<bound> [<>=]+ \S+)?(?:, got `(?P<found>[^`]+)`)?")
-_NO_CHOICE = re.compile(r"Invalid (?:enum )?value (?P<found>.+)")
-_MISSING = re.compile(r"Object missing required field `(?P<key>[^`]+)`")
-
-_WORDS = {
-    "array": "a list",
-    "bool": "true or false",
-    "date": "a date",
-    "datetime": "a time",
-    "float": "a number",
-    "int": "a whole number",
-    "null": "nothing",
-    "object": "a mapping",
-    "str": "a text",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,10 +37,10 @@ class Document:
     """A parsed YAML file.
 
     Args:
-        file: the file as the user knows it.
+        file: the file's name in messages.
         value: plain Python data; None for an empty file.
         lines: the line of every key and list item, counted from 1.
-        scalars: every scalar as it was written, without its quotes.
+        scalars: every scalar as it is written, without its quotes.
     """
 
     file: str
@@ -66,13 +49,13 @@ class Document:
     scalars: Mapping[DocumentPath, str]
 
     def location(self, path: DocumentPath) -> SourceLocation:
-        """Return where a value stands, or the nearest thing around it."""
+        """Return the line of a value, or of the nearest value around it."""
         while path and path not in self.lines:
             path = path[:-1]
         return SourceLocation(self.file, self.lines.get(path, 1))
 
     def error(self, path: DocumentPath, reason: str, way_out: str = "") -> ConfigError:
-        """Return a refusal of what stands at a path."""
+        """Return a refusal of the value at a path."""
         return ConfigError(reason, location=self.location(path), way_out=way_out)
 
     def texts(self, path: DocumentPath, values: Mapping[str, object]) -> dict[str, str]:
@@ -89,7 +72,7 @@ class Document:
             raw = self.scalars.get(place)
             if raw is None and not isinstance(value, str):
                 raise self.error(
-                    place, f"{key!r} comes from a merge, and has to be a text", "Write it in quotes."
+                    place, f"{key!r} comes from a merge key, and must be a text", "Write it in quotes."
                 )
             text = str(value) if raw is None else raw
             found[key] = text.lower() if isinstance(value, bool) else text
@@ -106,24 +89,20 @@ class Document:
         except msgspec.ValidationError as error:
             problem, _, inner = str(error).partition(" - at `$")
             inner = inner.rstrip("`").lstrip(".")
-            steps = _parse_path(f".{inner}")
-            unknown_key = _unknown_key(_value_at(value, steps), _types_at(shape, steps))
+            steps = parse_path(f".{inner}")
+            unknown_key = _unknown_key(_value_at(value, steps), types_at(shape, steps))
             if unknown_key is not None:
                 key, reason, way_out = unknown_key
                 raise self.error((*path, *steps, key), reason, way_out) from None
-            reason, way_out = type_error(problem, _choices(shape, steps))
+            reason, way_out = type_error(problem, choices_at(shape, steps))
             raise self.error((*path, *steps), f"{inner}: {reason}" if inner else reason, way_out) from None
 
 
 def read_document(path: Path, shown_as: str | None = None) -> Document:
-    """Read a YAML file.
-
-    Args:
-        path: the file.
-        shown_as: the file's name in messages; its path by default.
+    """Read a YAML file; `shown_as` is its name in messages.
 
     Raises:
-        ConfigError: it cannot be read, is not UTF-8, is not YAML, or names a key twice.
+        ConfigError: it cannot be read, is not UTF-8, is not YAML, or contains a key twice.
     """
     file = shown_as or str(path)
     try:
@@ -135,14 +114,10 @@ def read_document(path: Path, shown_as: str | None = None) -> Document:
 
 
 def parse_document(text: str, file: str) -> Document:
-    """Read a YAML text.
-
-    Args:
-        text: the text, its lines ended by line feeds alone.
-        file: the file's name in messages.
+    """Read a YAML text; its lines end with line feeds alone.
 
     Raises:
-        ConfigError: it is not YAML, or names a key twice.
+        ConfigError: it is not YAML, or contains a key twice.
     """
     from ruamel.yaml import YAML
     from ruamel.yaml.error import MarkedYAMLError, YAMLError
@@ -173,53 +148,8 @@ def unknown(what: str, name: str, known: Iterable[str]) -> tuple[str, str]:
     return f"unknown {what} {name!r}", way_out
 
 
-def type_error(problem: str, choices: Sequence[str] = ()) -> tuple[str, str]:
-    """Return the reason and the way out, which may be empty, for a message of msgspec.
-
-    Args:
-        problem: the message; an unfamiliar one stays as it is.
-        choices: the values that are allowed there, if they are a few words.
-    """
-    no_choice = _NO_CHOICE.fullmatch(problem)
-    if no_choice and choices:
-        close = difflib.get_close_matches(no_choice["found"].strip("'"), choices, n=1)
-        way_out = f"Did you mean {close[0]!r}?" if close else ""
-        return f"{no_choice['found']} is not one of: {', '.join(choices)}", way_out
-    missing = _MISSING.fullmatch(problem)
-    if missing:
-        return f"the key {missing['key']!r} is missing", "Write it."
-    mismatch = _MISMATCH.fullmatch(problem)
-    if mismatch is None:
-        return problem, ""
-    kinds = [kind for kind in mismatch["wanted"].split(" | ") if kind != "null"]
-    if not {*kinds, mismatch["found"] or "null"} <= _WORDS.keys():
-        return problem, ""
-    wanted = " or ".join(_WORDS[kind] for kind in kinds) + (mismatch["bound"] or "")
-    found = f", not {_WORDS[mismatch['found']]}" if mismatch["found"] else ""
-    return f"{wanted} is wanted{found}", _type_way_out(kinds, mismatch["found"])
-
-
-def _type_way_out(wanted: list[str], found: str | None) -> str:
-    match wanted, found:
-        case _, "null":
-            return "Write it, or leave the key out."
-        case ["bool"], "str":
-            return "Write true or false, without quotes."
-        case ["int" | "float"], "str":
-            return "Write it without quotes."
-        case [*kinds], "bool" | "date" | "datetime" | "float" | "int" if "str" in kinds:
-            return "Write it in quotes."
-        case ["array"], "object":
-            return "Begin each item with a dash."
-        case [*kinds], str() if "array" in kinds:
-            return "Write [a, b]."
-        case [*kinds], str() if "object" in kinds:
-            return "Write {key: value}."
-    return ""
-
-
 def _index(root: Any, file: str) -> tuple[dict[DocumentPath, int], dict[DocumentPath, str]]:
-    """Walk the node tree once and note lines and scalars by path."""
+    """Return the lines and the scalars of a node tree by path."""
     lines: dict[DocumentPath, int] = {}
     scalars: dict[DocumentPath, str] = {}
     pending: list[tuple[DocumentPath, Any]] = [] if root is None else [((), root)]
@@ -242,7 +172,7 @@ def _index(root: Any, file: str) -> tuple[dict[DocumentPath, int], dict[Document
                     inner = (*path, str(key.value))
                     if inner in lines:
                         raise ConfigError(
-                            f"key {key.value!r} stands here twice",
+                            f"the key {key.value!r} is written twice",
                             location=SourceLocation(file, key.start_mark.line + 1),
                         )
                     lines[inner] = key.start_mark.line + 1
@@ -251,11 +181,11 @@ def _index(root: Any, file: str) -> tuple[dict[DocumentPath, int], dict[Document
 
 
 def _yaml_way_out(text: str, line: int, problem: str) -> str:
-    """Return what to do about what people write most often that is no YAML; empty for all else."""
+    """Return the way out for the most frequent mistakes in YAML; empty for all others."""
     (written,) = text.splitlines()[line - 1 : line] or [""]
     if "'\\t'" in problem:
         return "Indent with spaces: YAML takes no tabs."
-    if "alias" in problem:  # *.yml names a place elsewhere in the document
+    if "alias" in problem:  # *.yml reads as an alias
         return 'Write a text that begins with * in quotes, as in "*.yml".'
     if "${" in written and "{" in written.replace("${", ""):
         return 'Write variables within braces in quotes, as in "${catalog}".'
@@ -264,7 +194,7 @@ def _yaml_way_out(text: str, line: int, problem: str) -> str:
 
 def _half_a_character(location: SourceLocation) -> ConfigError:
     return ConfigError(
-        r"\ud800 to \udfff are halves of characters, which no text may have",
+        r"\ud800 to \udfff are halves of characters, which no text may contain",
         location=location,
         way_out=r"Write the character itself, or \U and its eight digits.",
     )
@@ -272,7 +202,7 @@ def _half_a_character(location: SourceLocation) -> ConfigError:
 
 def _unknown_key(value: object, types: Sequence[object]) -> tuple[str, str, str] | None:
     """Return the first key that a mapping must not contain, with the reason and the way out."""
-    structs = _structs(types)
+    structs = structs_of(types)
     if not structs or not isinstance(value, dict):
         return None
     tag = value.get("type")
@@ -294,52 +224,7 @@ def _keys(struct: type[msgspec.Struct]) -> set[str]:
     return {*struct.__struct_encode_fields__, *([tag_field] if tag_field else [])}
 
 
-def _structs(types: Sequence[object]) -> list[type[msgspec.Struct]]:
-    return [found for found in types if isinstance(found, type) and issubclass(found, msgspec.Struct)]
-
-
 def _value_at(value: Any, steps: DocumentPath) -> Any:
     for step in steps:
-        inner = value if isinstance(value, dict) else dict(enumerate(value))
-        value = inner.get(step)
+        value = value[step]
     return value
-
-
-def _types_at(annotation: object, steps: DocumentPath) -> list[object]:
-    """Return the types that may stand at a place within an annotation, such as `list[str] | Key | None`."""
-    if get_origin(annotation) in (list, dict):
-        return _types_at(get_args(annotation)[-1], steps[1:]) if steps else []
-    if get_args(annotation):
-        return [found for part in get_args(annotation) for found in _types_at(part, steps)]
-    if not steps:
-        return [annotation]
-    fields = [field for struct in _structs([annotation]) for field in msgspec.structs.fields(struct)]
-    return [
-        found
-        for field in fields
-        if field.encode_name == steps[0]
-        for found in _types_at(field.type, steps[1:])
-    ]
-
-
-def _choices(annotation: object, steps: DocumentPath) -> list[str]:
-    """Return the values that may stand at a place within an annotation, if they are a few words."""
-    found = _types_at(annotation, steps)
-    enums = [kind for kind in found if isinstance(kind, type) and issubclass(kind, Enum)]
-    if enums or not steps:
-        return [str(member.value) for enum in enums for member in enum]
-    configs = [struct.__struct_config__ for struct in _structs(_types_at(annotation, steps[:-1]))]
-    return sorted(str(config.tag) for config in configs if config.tag_field == steps[-1])
-
-
-_STEP: Callable[[str], list[tuple[str, str]]] = re.compile(r"\.([^.\[]+)|\[(\d+|\.\.\.)\]").findall
-
-
-def _parse_path(text: str) -> DocumentPath:
-    """Read msgspec's path (`.columns[2].name`); a position it does not know ends the path."""
-    steps: list[str | int] = []
-    for key, position in _STEP(text):
-        if position == "...":
-            break
-        steps.append(key or int(position))
-    return tuple(steps)

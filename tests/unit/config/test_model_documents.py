@@ -254,7 +254,7 @@ def test_default_properties_reach_every_model(write: Write, tmp_path: Path) -> N
 
 @pytest.mark.parametrize(
     ("value", "message"),
-    [('"true"', None), ("true", "'a' comes from a merge, and has to be a text. Write it in quotes.")],
+    [('"true"', None), ("true", "'a' comes from a merge key, and must be a text. Write it in quotes.")],
 )
 def test_merged_properties_are_texts(write: Write, tmp_path: Path, value: str, message: str | None) -> None:
     second = MODELS.partition("tables:\n")[2].replace("name: orders", "name: others")

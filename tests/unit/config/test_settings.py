@@ -150,7 +150,7 @@ def test_the_settings_of_a_sql_warehouse(write: Write, tmp_path: Path) -> None:
             "conf/dev.yml:1: the key 'backend' is missing. Write it.",
         ),
         ("backend: {", "backend: {{", "conf/dev.yml:"),
-        ("variables:", "environment: x\nvariables:", "conf/dev.yml:3: key 'environment' stands here twice."),
+        ("variables:", "environment: x\nvariables:", "conf/dev.yml:3: the key 'environment' is written twice."),
         ("n: 7", r'n: "\ud83d\ude80"', r"conf/dev.yml:3: \ud800 to \udfff are halves of characters"),
         ("n: 7", r'"\ud83d": 7', r"conf/dev.yml:3: \ud800 to \udfff are halves of characters"),
         (
