@@ -1,7 +1,7 @@
-"""Changes YAML model files in place, and only where the outcome is exactly what was wanted.
+"""Edits YAML model files in place.
 
-Every edit is made in memory and loaded again before the first file is written. What cannot be edited
-without risk is refused, with words for doing it by hand.
+The engine makes and loads every edit in memory before it writes the first file. It refuses what it cannot edit without
+risk, with instructions for a manual edit.
 """
 
 from __future__ import annotations
@@ -50,71 +50,88 @@ class ModelEdit:
 
 
 def is_editable(model: Table | Schema) -> bool:
-    """Whether a loaded model stands in a YAML file, which can be edited; Python cannot."""
+    """Whether a loaded model is declared in a YAML file; Python models cannot be edited."""
     location = model.declared_at
     return location is not None and Path(location.file).suffix.lower() in (".yml", ".yaml")
 
 
 def edit_models(edits: Sequence[ModelEdit], settings: Settings) -> tuple[Path, ...]:
-    """Make edits in the model files; nothing else in them changes, comments and layout included.
+    """Edit the model files: all of them, or none if one edit is refused.
 
     Args:
-        edits: at most one per table or schema; `before` is as `load_declared` gave it.
+        edits: at most one per table or schema; `before` is as `load_declared` returned it.
         settings: the environment with which the models were loaded.
 
     Returns:
-        The files that were written, sorted; a file without a difference is not.
+        The files that changed, sorted.
 
     Raises:
-        ConfigError: an edit cannot be made, or its file is not as it was loaded. Nothing was written,
+        ConfigError: an edit is refused, or its file has changed since it was loaded. Nothing was written,
             unless the message says that writing failed.
-        RefusalGroup: several cannot; all are collected.
+        RefusalGroup: several edits are refused.
     """
     by_file: dict[str, list[ModelEdit]] = defaultdict(list)
     refusals: list[RefusedError] = []
     for edit in edits:
-        found = list(_unmakeable(edit))
-        refusals += found
-        if edit.before.declared_at is not None and not found:
+        refusal = _refused_edit(edit)
+        if refusal is None and edit.before.declared_at is not None:
             by_file[edit.before.declared_at.file].append(edit)
+        elif refusal is not None:
+            refusals.append(refusal)
     contents: dict[Path, bytes] = {}
     for file, its_edits in sorted(by_file.items()):
         path = settings.project_dir / file
         try:
             text = _text(path, file)
-            new_text = _edited(text, file, its_edits, settings)
-        except RefusedError as refusal:
-            refusals.append(refusal)
+            contents[path] = _edited(text, file, its_edits, settings).encode()
+        except RefusedError as refused:
+            refusals.append(refused)
         except RefusalGroup as group:
             refusals += group.refusals
         else:
-            if new_text != text:
-                contents[path] = new_text.encode("utf-8")
+            if contents[path] == text.encode():
+                del contents[path]
     raise_all(refusals)
-    _write(contents)
+    try:
+        replace_files(contents)
+    except OSError as error:
+        files = ", ".join(str(path) for path in contents)
+        raise ConfigError(
+            f"writing model files failed: {error.strerror or error}",
+            way_out=f"Each of these files has either its old content or all of its edits: {files}.",
+        ) from error
     return tuple(contents)
 
 
-def _unmakeable(edit: ModelEdit) -> Iterator[ConfigError]:
+def _refused_edit(edit: ModelEdit) -> ConfigError | None:
     before, after = edit.before, edit.after
     if not is_editable(before):
-        yield _refusal(edit, "only models in YAML files can be edited")
-    elif after is not None and after.qualified_name != before.qualified_name:
-        yield _refusal(edit, f"a {_kind(before)}'s name cannot be edited")
-    elif (
+        return _refusal(edit, "only models in YAML files can be edited")
+    if after is not None and after.qualified_name != before.qualified_name:
+        return _refusal(edit, f"a {_kind(before)}'s name cannot be edited")
+    if (
         isinstance(after, Table)
         and isinstance(before, Table)
         and after.default_table_properties != before.default_table_properties
     ):
-        yield _refusal(
+        return _refusal(
             edit,
-            "a default property stands in the environment's configuration, not in the model",
-            "Change defaults.table_properties there, or give this model a value of its own.",
+            "a default property is part of the environment's configuration, not of the model",
+            "Change defaults.table_properties there, or declare the property in this model.",
         )
+    return None
+
+
+def _text(path: Path, file: str) -> str:
+    """Return a file's text with its own line breaks."""
+    try:
+        return path.read_bytes().decode("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"it cannot be read: {error}", location=SourceLocation(file)) from None
 
 
 def _edited(text: str, file: str, edits: Sequence[ModelEdit], settings: Settings) -> str:
-    """Return a file's text with edits made and verified: it loads as the wanted models, with all its comments."""
+    """Return a file's text with verified edits: it loads as the wanted models."""
     lines = text.replace("\r\n", "\n")
     loaded = models_of_text(lines.replace("\r", "\n"), file, settings)
     places: dict[Place, ModelEdit] = {}
@@ -124,7 +141,7 @@ def _edited(text: str, file: str, edits: Sequence[ModelEdit], settings: Settings
             raise _refusal(edit, "it is edited twice at once")
         places[place] = edit
     try:
-        if "\r" in lines or (text.count("\n") != text.count("\r\n") and lines != text):
+        if "\r" in lines or text not in (lines, lines.replace("\n", "\r\n")):
             raise UnusualLayoutError("its lines end in different ways")
         new_lines = edit_text(lines, places)
         outcome = models_of_text(new_lines, file, settings)
@@ -132,19 +149,19 @@ def _edited(text: str, file: str, edits: Sequence[ModelEdit], settings: Settings
         raise _unsafe(edits, _reason(error)) from error
     expected = [places[place].after if place in places else model for place, model in _placed(loaded)]
     if [_comparable(model) for model in outcome] != [_comparable(model) for model in expected if model]:
-        raise _unsafe(edits, "the outcome would not be what is wanted, or other tables would change")
+        raise _unsafe(edits, "the outcome would differ from the wanted models, or other tables would change")
     return new_lines if lines == text else new_lines.replace("\n", "\r\n")
 
 
 def edit_text(text: str, edits: Mapping[Place, ModelEdit]) -> str:
-    """Return a model file's text with edits made; all outside the replaced keys and list items stays as it is.
+    """Return a valid model file's text with edits; all but the replaced keys and list items stays byte for byte.
 
     Args:
-        text: the file's text, valid, its lines ended by line feeds.
-        edits: by the models' places.
+        text: the text, its lines ended by line feeds.
+        edits: by the places of the models.
 
     Raises:
-        UnusualLayoutError: the file's layout allows no such edit, or a comment would be lost.
+        UnusualLayoutError: the file's layout does not allow the edit, or a comment would be lost.
     """
     source = text if text.endswith("\n") else f"{text}\n"
     root = read_source(source)
@@ -170,7 +187,7 @@ def edit_text(text: str, edits: Mapping[Place, ModelEdit]) -> str:
 
 
 def _splices(text: str, node: Node, edit: ModelEdit, after: Table | Schema) -> Iterator[Splice]:
-    """Return the splices of one model; the file's spelling of its catalog is kept."""
+    """Return the splices of one model; the catalog keeps its spelling in the file."""
     if after == edit.before:
         return iter(())
     catalog = node.pair("catalog")
@@ -186,7 +203,7 @@ def _values(model: Table | Schema, catalog: str) -> Values:
 
 
 def _comparable(model: Table | Schema) -> Table | Schema:
-    """Return a model without what means nothing: the order of checks, and columns that the platform chooses."""
+    """Return a model without meaningless differences: the order of checks, columns that the platform chooses."""
     if isinstance(model, Schema):
         return model
     return replace(
@@ -209,7 +226,7 @@ def _place(edit: ModelEdit, loaded: Sequence[Table | Schema]) -> Place:
     """Return a model's place in its file.
 
     Raises:
-        ConfigError: what stands there is not the model that was loaded.
+        ConfigError: the file does not declare the model as it was loaded.
     """
     before = edit.before
     for place, model in _placed(loaded):
@@ -217,28 +234,9 @@ def _place(edit: ModelEdit, loaded: Sequence[Table | Schema]) -> Place:
             return place
     raise _about(
         before,
-        "the model is not there as it was loaded: the file has changed since",
+        "the model is not declared there as it was loaded: the file has changed since",
         "Run the command again.",
     )
-
-
-def _text(path: Path, file: str) -> str:
-    """Return a file's text with its own line breaks."""
-    try:
-        return path.read_bytes().decode("utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"it cannot be read: {error}", location=SourceLocation(file)) from None
-
-
-def _write(contents: Mapping[Path, bytes]) -> None:
-    try:
-        replace_files(contents)
-    except OSError as error:
-        files = ", ".join(str(path) for path in contents)
-        raise ConfigError(
-            f"writing model files failed: {error.strerror or error}",
-            way_out=f"Each of these files is either as it was or edited whole: {files}.",
-        ) from error
 
 
 def _unsafe(edits: Sequence[ModelEdit], reason: str) -> RefusedError | RefusalGroup:

@@ -90,11 +90,11 @@ def test_columns_of_a_table_that_somebody_else_owns_need_no_type(write: Write, t
             "name: or ders",
             "conf/models/m.yml:2: table dev.silver.or ders: table name 'or ders' has a character",
         ),
-        (MODELS, "", "conf/models/m.yml:1: a model file holds the keys tables and schemas"),
+        (MODELS, "", "conf/models/m.yml:1: a model file contains the keys tables and schemas"),
         (
             MODELS,
             "tables: 7",
-            "conf/models/m.yml:1: a model file holds the keys tables and schemas",
+            "conf/models/m.yml:1: a model file contains the keys tables and schemas",
         ),
         (
             MODELS,

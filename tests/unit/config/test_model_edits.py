@@ -267,7 +267,7 @@ def test_what_cannot_be_edited_is_refused_all_at_once(settings: Settings) -> Non
     assert [refusal.reason for refusal in caught.value.refusals] == [
         "only models in YAML files can be edited",
         "a table's name cannot be edited",
-        "a default property stands in the environment's configuration, not in the model",
+        "a default property is part of the environment's configuration, not of the model",
     ]
     twice = ModelEdit(before=orders, after=replace(orders, comment="x"))
     with pytest.raises(ConfigError, match="it is edited twice at once"):

@@ -150,7 +150,11 @@ def test_the_settings_of_a_sql_warehouse(write: Write, tmp_path: Path) -> None:
             "conf/dev.yml:1: the key 'backend' is missing. Write it.",
         ),
         ("backend: {", "backend: {{", "conf/dev.yml:"),
-        ("variables:", "environment: x\nvariables:", "conf/dev.yml:3: the key 'environment' is written twice."),
+        (
+            "variables:",
+            "environment: x\nvariables:",
+            "conf/dev.yml:3: the key 'environment' is written twice.",
+        ),
         ("n: 7", r'n: "\ud83d\ude80"', r"conf/dev.yml:3: \ud800 to \udfff are halves of characters"),
         ("n: 7", r'"\ud83d": 7', r"conf/dev.yml:3: \ud800 to \udfff are halves of characters"),
         (
@@ -170,7 +174,8 @@ def test_an_environment_without_a_file(write: Write, tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"unknown environment 'dve': .* Did you mean 'dev'\?"):
         load_settings(tmp_path / "conf", "dve")
     with pytest.raises(
-        ConfigError, match=r"in the project's folder, or .* --conf-dir; `delta-engine init` creates a project\."
+        ConfigError,
+        match=r"in the project's folder, or .* --conf-dir; `delta-engine init` creates a project\.",
     ):
         load_settings(tmp_path / "nope", "dev")
 
