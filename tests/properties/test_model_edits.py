@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
@@ -186,7 +187,8 @@ def _edited_text(text: str, edit: ModelEdit, layout: Layout, project: Settings) 
     except ConfigError as refusal:
         _, safely, reason = refusal.reason.partition("the file cannot be edited safely: ")
         assert safely
-        assert layout in (in_blocks, on_one_line) or "the variable" in reason, reason
+        is_unusual = layout in (in_blocks, on_one_line) or re.search(r"^ *\? ", text, re.MULTILINE)
+        assert is_unusual or "the variable" in reason, reason
         assert path.read_bytes().decode() == text
         return None
     return path.read_bytes().decode()
