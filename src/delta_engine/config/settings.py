@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import msgspec
 
@@ -21,10 +21,11 @@ from delta_engine.config.policies import (
     plan_policy,
 )
 from delta_engine.config.state_backend import (
+    DEFAULT_PATH,
     Fill,
+    LocalState,
     StateBackend,
     StateBackendDocument,
-    default_state_backend,
     state_backend,
 )
 from delta_engine.config.variables import substitute, substitute_but_secrets
@@ -35,13 +36,8 @@ _OF_CATALOGS = "spark.sql.catalog."
 """Spark settings that can be set after the start, where no command line shows them: they may hold secrets."""
 
 
-class _TableNames(Enum):
-    PATH = "path"
-    CATALOG = "catalog"
-
-
 class _Oss(DocumentPart, tag_field="type", tag="oss"):
-    names: _TableNames = _TableNames.PATH
+    names: Literal["path", "catalog"] = "path"
     warehouse: str = ".delta-engine/warehouse"
     spark: dict[str, Any] = msgspec.field(default_factory=dict)
     leave_out: list[str] = msgspec.field(default_factory=list)
@@ -63,15 +59,8 @@ class _Models(DocumentPart):
     yaml: list[str] = msgspec.field(default_factory=list)
 
 
-class _FailOn(Enum):
-    HIGH = "high"
-    MEDIUM = "medium"
-    LOW = "low"
-    NEVER = "never"
-
-
 class _Drift(DocumentPart):
-    fail_on: _FailOn = _FailOn.HIGH
+    fail_on: Literal["high", "medium", "low", "never"] = "high"
     history_table: str | None = None
 
 
@@ -237,9 +226,7 @@ def _settings(document: Document, config: _Config, conf_dir: Path) -> Settings:
             config.policy,
             load_ignored_drift(conf_dir, config.environment, variables, environments(conf_dir)),
         ),
-        fail_drift_on=(
-            None if config.drift.fail_on is _FailOn.NEVER else Severity(config.drift.fail_on.value)
-        ),
+        fail_drift_on=None if config.drift.fail_on == "never" else Severity(config.drift.fail_on),
         drift_history=_history_table(document, "drift", config.drift.history_table, fill),
         run_history=_history_table(document, "apply", config.apply.history_table, fill),
         parallelism=config.apply.parallelism,
@@ -254,7 +241,7 @@ def _backend_type(backend: _Oss | _Databricks | _Warehouse) -> BackendType:
             return BackendType.DATABRICKS
         case _Warehouse():
             return BackendType.WAREHOUSE
-        case _Oss(names=_TableNames.CATALOG):
+        case _Oss(names="catalog"):
             return BackendType.CATALOG
     return BackendType.EMBEDDED
 
@@ -303,4 +290,4 @@ def _state_backend(document: Document, config: _Config, project_dir: Path, fill:
             "local files of a job are gone when it ends",
             'Add: state_backend: {type: databricks, databricks: {schema: "${catalog}.delta_engine"}}.',
         )
-    return default_state_backend(project_dir)
+    return StateBackend(place=LocalState(path=project_dir / DEFAULT_PATH))

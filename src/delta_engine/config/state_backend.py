@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from enum import Enum
 from pathlib import Path
-from typing import Annotated, TypeAlias
+from typing import Annotated, Literal, TypeAlias
 
 import msgspec
 
@@ -39,13 +38,8 @@ class _Cache(DocumentPart):
     max_age_seconds: Annotated[float, msgspec.Meta(ge=0)] = 300
 
 
-class _LockType(Enum):
-    S3 = "s3"
-    DYNAMODB = "dynamodb"
-
-
 class _Lock(DocumentPart):
-    type: _LockType | None = None
+    type: Literal["s3", "dynamodb"] | None = None
     table: str | None = None
     region: str | None = None
     endpoint_url: str | None = None
@@ -143,11 +137,6 @@ class StateBackend:
     lease_seconds: float | None = None
 
 
-def default_state_backend(project_dir: Path) -> StateBackend:
-    """Return local files in the project, for laptops."""
-    return StateBackend(place=LocalState(path=project_dir / DEFAULT_PATH))
-
-
 def state_backend(
     document: Document, config: StateBackendDocument, *, project_dir: Path, fill: Fill
 ) -> StateBackend:
@@ -206,9 +195,9 @@ def _remote(
 def _lock_table(document: Document, lock: _Lock, place: StatePlace, fill: Fill) -> DynamoDBLockTable | None:
     path = ("state_backend", "lock")
     if lock.type is not None and not isinstance(place, S3State):
-        reason = f"a lock of type: {lock.type.value} needs a state on S3"
+        reason = f"a lock of type: {lock.type} needs a state on S3"
         raise document.error((*path, "type"), reason, "Remove it.")
-    if lock.type is not _LockType.DYNAMODB:
+    if lock.type != "dynamodb":
         if lock.table is not None:
             raise document.error((*path, "table"), "table is for a lock of type: dynamodb only")
         return None

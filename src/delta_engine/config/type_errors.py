@@ -13,7 +13,9 @@ import msgspec
 Steps: TypeAlias = tuple[str | int, ...]
 """A path into a document: keys and positions in lists."""
 
-_MISMATCH = re.compile(r"Expected `(?P<wanted>[^`]+)`(?P<bound> [<>=]+ \S+)?(?:, got `(?P<found>[^`]+)`)?")
+_MISMATCH = re.compile(
+    r"Expected `(?P<wanted>[^`]+)`(?P<bound>(?: of length)? [<>=]+ \S+)?(?:, got `(?P<found>[^`]+)`)?"
+)
 _NO_CHOICE = re.compile(r"Invalid (?:enum )?value (?P<found>.+)")
 _MISSING = re.compile(r"Object missing required field `(?P<key>[^`]+)`")
 
@@ -107,9 +109,10 @@ def types_at(annotation: object, steps: Steps) -> list[object]:
 def choices_at(annotation: object, steps: Steps) -> list[str]:
     """Return the values that may stand at a place within an annotation, if they are a few words."""
     found = types_at(annotation, steps)
+    literals = [kind for kind in found if isinstance(kind, str)]
     enums = [kind for kind in found if isinstance(kind, type) and issubclass(kind, Enum)]
-    if enums or not steps:
-        return [str(member.value) for enum in enums for member in enum]
+    if literals or enums or not steps:
+        return [*literals, *(str(member.value) for enum in enums for member in enum)]
     configs = [struct.__struct_config__ for struct in structs_of(types_at(annotation, steps[:-1]))]
     return sorted(str(config.tag) for config in configs if config.tag_field == steps[-1])
 

@@ -105,6 +105,10 @@ state_backend:
             "{type: s3, s3: {prefix: b}}",
             "conf/dev.yml:5: state_backend.s3: the key 'bucket' is missing.",
         ),
+        (
+            "{type: s3, s3: {bucket: ''}}",
+            "conf/dev.yml:5: state_backend.s3.bucket: a text of length >= 1 is wanted.",
+        ),
         ("{type: local, local: {pth: b}}", "conf/dev.yml:5: unknown key 'pth'. Did you mean 'path'?"),
         ("{type: hybrid}", "conf/dev.yml:5: state_backend: the key 'remote' is missing."),
         (
