@@ -10,19 +10,22 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from delta_engine.config.type_errors import choices_at, parse_path, structs_of, type_error, types_at
+from delta_engine.config.type_errors import (
+    choices_at,
+    fields_of,
+    is_class,
+    parse_path,
+    tag_of,
+    type_error,
+    types_at,
+)
 from delta_engine.errors import ConfigError, SourceLocation
 from delta_engine.models.values import has_half_a_character
 
 DocumentPath = tuple[str | int, ...]
 """The path of a value from the root: keys and positions in lists."""
 
-
-class DocumentPart(msgspec.Struct, forbid_unknown_fields=True):
-    """The base of the shapes of mappings in documents: unknown keys are errors."""
-
-
-Part = TypeVar("Part", bound=DocumentPart)
+Shape = TypeVar("Shape")
 
 MAX_NODES = 1_000_000
 """A document with more nodes is an alias bomb, not a configuration."""
@@ -78,24 +81,37 @@ class Document:
             found[key] = text.lower() if isinstance(value, bool) else text
         return found
 
-    def convert(self, path: DocumentPath, value: object, shape: type[Part]) -> Part:
+    def convert(self, path: DocumentPath, value: object, shape: type[Shape]) -> Shape:
         """Return a part of the document in a declared shape.
 
         Raises:
             ConfigError: an unknown key (with a suggestion), a missing one, or a value of another type.
         """
+        self._refuse_unknown_keys(path, value, [shape])
         try:
             return msgspec.convert(value, shape)
         except msgspec.ValidationError as error:
             problem, _, inner = str(error).partition(" - at `$")
             inner = inner.rstrip("`").lstrip(".")
             steps = parse_path(f".{inner}")
-            unknown_key = _unknown_key(_value_at(value, steps), types_at(shape, steps))
-            if unknown_key is not None:
-                key, reason, way_out = unknown_key
-                raise self.error((*path, *steps, key), reason, way_out) from None
             reason, way_out = type_error(problem, choices_at(shape, steps))
             raise self.error((*path, *steps), f"{inner}: {reason}" if inner else reason, way_out) from None
+
+    def _refuse_unknown_keys(self, path: DocumentPath, value: object, types: Sequence[object]) -> None:
+        """Refuse keys that none of the types has; msgspec itself suggests no other key."""
+        parts: Iterable[tuple[str | int, object]] = ()
+        if isinstance(value, dict):
+            found = _unknown_key(value, [shape for shape in types if is_class(shape) and fields_of(shape)])
+            if found is not None:
+                key, reason, way_out = found
+                raise self.error((*path, key), reason, way_out)
+            parts = value.items()
+        elif isinstance(value, list):
+            parts = enumerate(value)
+        for step, part in parts:
+            inner = [found for annotation in types for found in types_at(annotation, (step,))]
+            if inner and isinstance(part, (dict, list)):
+                self._refuse_unknown_keys((*path, step), part, inner)
 
 
 def read_document(path: Path, shown_as: str | None = None) -> Document:
@@ -200,31 +216,17 @@ def _half_a_character(location: SourceLocation) -> ConfigError:
     )
 
 
-def _unknown_key(value: object, types: Sequence[object]) -> tuple[str, str, str] | None:
+def _unknown_key(value: Mapping[str, object], shapes: Sequence[Any]) -> tuple[str, str, str] | None:
     """Return the first key that a mapping must not contain, with the reason and the way out."""
-    structs = structs_of(types)
-    if not structs or not isinstance(value, dict):
-        return None
     tag = value.get("type")
-    chosen = [struct for struct in structs if struct.__struct_config__.tag == tag] or structs
-    allowed = {key for struct in chosen for key in _keys(struct)}
+    chosen = [shape for shape in shapes if tag_of(shape) == ("type", tag)] or shapes
+    allowed = {key for shape in chosen for key in fields_of(shape)}
     key = next((key for key in value if key not in allowed), None)
-    if key is None:
+    if key is None or not shapes:
         return None
-    if any(key in _keys(struct) for struct in structs):
+    if any(key in fields_of(shape) for shape in shapes):
         return key, f"{key} does not belong to type: {tag}", "Remove it, or change the type."
     reason, way_out = unknown("key", str(key), allowed)
     if value[key] is None and str(key).endswith(")"):  # {type: decimal(18,2)} is two keys
         way_out = 'A comma ends a value here: write it in quotes, as in "decimal(18,2)".'
     return str(key), reason, way_out
-
-
-def _keys(struct: type[msgspec.Struct]) -> set[str]:
-    tag_field = struct.__struct_config__.tag_field
-    return {*struct.__struct_encode_fields__, *([tag_field] if tag_field else [])}
-
-
-def _value_at(value: Any, steps: DocumentPath) -> Any:
-    for step in steps:
-        value = value[step]
-    return value

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from delta_engine.config.documents import Document, DocumentPart, DocumentPath, unknown
+from delta_engine.config.documents import Document, DocumentPath, unknown
 from delta_engine.models import (
     CheckConstraint,
     Column,
@@ -21,18 +21,18 @@ from delta_engine.models import (
 )
 
 
-class _Identity(DocumentPart):
+class _Identity(msgspec.Struct):
     start: int = 1
     step: int = 1
     always: bool = True
 
 
-class _Mask(DocumentPart):
+class _Mask(msgspec.Struct):
     function: str
     using_columns: list[str] = msgspec.field(default_factory=list)
 
 
-class _Column(DocumentPart):
+class _Column(msgspec.Struct):
     name: str
     type: str | None = None
     nullable: bool = True
@@ -46,13 +46,13 @@ class _Column(DocumentPart):
     renamed_fields: dict[str, str] = msgspec.field(default_factory=dict)
 
 
-class _PrimaryKey(DocumentPart):
+class _PrimaryKey(msgspec.Struct):
     columns: list[str]
     name: str | None = None
     rely: bool = False
 
 
-class _ForeignKey(DocumentPart):
+class _ForeignKey(msgspec.Struct):
     columns: list[str]
     references: str
     referenced_columns: list[str] = msgspec.field(default_factory=list)
@@ -60,12 +60,12 @@ class _ForeignKey(DocumentPart):
     rely: bool = False
 
 
-class _RowFilter(DocumentPart):
+class _RowFilter(msgspec.Struct):
     function: str
     columns: list[str] = msgspec.field(default_factory=list)
 
 
-class _Table(DocumentPart):
+class _Table(msgspec.Struct):
     catalog: str
     schema: str
     name: str
@@ -86,7 +86,7 @@ class _Table(DocumentPart):
     manages: list[str] | None = None
 
 
-class _Schema(DocumentPart):
+class _Schema(msgspec.Struct):
     catalog: str
     name: str
     comment: str | None = None

@@ -17,20 +17,20 @@ from delta_engine.actions.drift_policy import (
     SeverityRule,
 )
 from delta_engine.actions.policy import Allowance, ColumnOrder, Ownership, Policy, RemovedTables
-from delta_engine.config.documents import Document, DocumentPart, DocumentPath, read_document, unknown
+from delta_engine.config.documents import Document, DocumentPath, read_document, unknown
 from delta_engine.config.variables import substitute
 
 DRIFT_POLICY_FILE: Final = "drift-policy.yml"
 """The file with ignored drift, beside the configurations of the environments."""
 
 
-class _SeverityRule(DocumentPart):
+class _SeverityRule(msgspec.Struct):
     severity: Severity
     fields: list[str] = msgspec.field(default_factory=lambda: ["*"])
     tables: list[str] = msgspec.field(default_factory=lambda: ["*"])
 
 
-class PolicyDocument(DocumentPart):
+class PolicyDocument(msgspec.Struct):
     """The key `policy`."""
 
     allow: list[str] = msgspec.field(default_factory=list)
@@ -44,7 +44,7 @@ class PolicyDocument(DocumentPart):
     drift_severities: list[_SeverityRule] = msgspec.field(default_factory=list)
 
 
-class _IgnoredDrift(DocumentPart):
+class _IgnoredDrift(msgspec.Struct):
     resource: str
     fields: list[str]
     reason: str
@@ -52,7 +52,7 @@ class _IgnoredDrift(DocumentPart):
     environments: list[str] | None = None
 
 
-class _DriftPolicyFile(DocumentPart):
+class _DriftPolicyFile(msgspec.Struct):
     ignore_drift: list[_IgnoredDrift]
 
 

@@ -12,7 +12,7 @@ import msgspec
 
 from delta_engine.actions.drift_policy import NO_DRIFT_POLICY, DriftPolicy, Severity
 from delta_engine.actions.policy import Policy
-from delta_engine.config.documents import Document, DocumentPart, read_document, unknown
+from delta_engine.config.documents import Document, read_document, unknown
 from delta_engine.config.policies import (
     DRIFT_POLICY_FILE,
     PolicyDocument,
@@ -36,44 +36,44 @@ _OF_CATALOGS = "spark.sql.catalog."
 """Spark settings that can be set after the start, where no command line shows them: they may hold secrets."""
 
 
-class _Oss(DocumentPart, tag_field="type", tag="oss"):
+class _Oss(msgspec.Struct, tag_field="type", tag="oss"):
     names: Literal["path", "catalog"] = "path"
     warehouse: str = ".delta-engine/warehouse"
     spark: dict[str, Any] = msgspec.field(default_factory=dict)
     leave_out: list[str] = msgspec.field(default_factory=list)
 
 
-class _Databricks(DocumentPart, tag_field="type", tag="databricks"):
+class _Databricks(msgspec.Struct, tag_field="type", tag="databricks"):
     leave_out: list[str] = msgspec.field(default_factory=list)
 
 
-class _Warehouse(DocumentPart, tag_field="type", tag="databricks-warehouse"):
+class _Warehouse(msgspec.Struct, tag_field="type", tag="databricks-warehouse"):
     warehouse_id: Annotated[str, msgspec.Meta(min_length=1)]
     profile: str | None = None
     statement_timeout_seconds: Annotated[int, msgspec.Meta(ge=1)] | None = None
     leave_out: list[str] = msgspec.field(default_factory=list)
 
 
-class _Models(DocumentPart):
+class _Models(msgspec.Struct):
     python: list[str] = msgspec.field(default_factory=list)
     yaml: list[str] = msgspec.field(default_factory=list)
 
 
-class _Drift(DocumentPart):
+class _Drift(msgspec.Struct):
     fail_on: Literal["high", "medium", "low", "never"] = "high"
     history_table: str | None = None
 
 
-class _Apply(DocumentPart):
+class _Apply(msgspec.Struct):
     parallelism: Annotated[int, msgspec.Meta(ge=1, le=64)] = 4
     history_table: str | None = None
 
 
-class _Defaults(DocumentPart):
+class _Defaults(msgspec.Struct):
     table_properties: dict[str, Any] = msgspec.field(default_factory=dict)
 
 
-class _Config(DocumentPart):
+class _Config(msgspec.Struct):
     environment: str
     backend: _Oss | _Databricks | _Warehouse
     models: _Models

@@ -9,7 +9,7 @@ from typing import Annotated, Literal, TypeAlias
 
 import msgspec
 
-from delta_engine.config.documents import Document, DocumentPart, DocumentPath
+from delta_engine.config.documents import Document, DocumentPath
 
 DEFAULT_PATH = ".delta-engine/state"
 
@@ -17,28 +17,28 @@ Fill = Callable[[DocumentPath, str], str]
 """Fills variables into a text that stands at a path."""
 
 
-class _Local(DocumentPart):
+class _Local(msgspec.Struct):
     path: str = DEFAULT_PATH
 
 
-class _S3(DocumentPart, tag_field="type", tag="s3"):
+class _S3(msgspec.Struct, tag_field="type", tag="s3"):
     bucket: Annotated[str, msgspec.Meta(min_length=1)]
     prefix: str = ""
     region: str | None = None
     endpoint_url: str | None = None
 
 
-class _Databricks(DocumentPart, tag_field="type", tag="databricks"):
+class _Databricks(msgspec.Struct, tag_field="type", tag="databricks"):
     schema: str
     volume: str = "deployment_state"
 
 
-class _Cache(DocumentPart):
+class _Cache(msgspec.Struct):
     enabled: bool = True
     max_age_seconds: Annotated[float, msgspec.Meta(ge=0)] = 300
 
 
-class _Lock(DocumentPart):
+class _Lock(msgspec.Struct):
     type: Literal["s3", "dynamodb"] | None = None
     table: str | None = None
     region: str | None = None
@@ -47,22 +47,22 @@ class _Lock(DocumentPart):
     lease_seconds: Annotated[float, msgspec.Meta(ge=1)] | None = None
 
 
-class _LocalBackend(DocumentPart, tag_field="type", tag="local"):
+class _LocalBackend(msgspec.Struct, tag_field="type", tag="local"):
     local: _Local = msgspec.field(default_factory=_Local)
     lock: _Lock = msgspec.field(default_factory=_Lock)
 
 
-class _S3Backend(DocumentPart, tag_field="type", tag="s3"):
+class _S3Backend(msgspec.Struct, tag_field="type", tag="s3"):
     s3: _S3
     lock: _Lock = msgspec.field(default_factory=_Lock)
 
 
-class _DatabricksBackend(DocumentPart, tag_field="type", tag="databricks"):
+class _DatabricksBackend(msgspec.Struct, tag_field="type", tag="databricks"):
     databricks: _Databricks
     lock: _Lock = msgspec.field(default_factory=_Lock)
 
 
-class _HybridBackend(DocumentPart, tag_field="type", tag="hybrid"):
+class _HybridBackend(msgspec.Struct, tag_field="type", tag="hybrid"):
     remote: _S3 | _Databricks
     local: _Local = msgspec.field(default_factory=_Local)
     cache: _Cache = msgspec.field(default_factory=_Cache)

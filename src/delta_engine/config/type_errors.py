@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import is_dataclass
 from enum import Enum
-from typing import TypeAlias, get_args, get_origin
+from functools import cache
+from typing import Any, TypeAlias, TypeGuard, get_args, get_origin, get_type_hints
 
 import msgspec
 
@@ -92,31 +94,43 @@ def parse_path(text: str) -> Steps:
 def types_at(annotation: object, steps: Steps) -> list[object]:
     """Return the types that may stand at a place within an annotation, such as `list[str] | Key | None`."""
     if get_origin(annotation) in (list, dict):
-        return types_at(get_args(annotation)[-1], steps[1:]) if steps else []
+        return types_at(get_args(annotation)[-1], steps[1:]) if steps else [annotation]
     if get_args(annotation):
         return [found for part in get_args(annotation) for found in types_at(part, steps)]
-    if not steps:
+    if not steps or not is_class(annotation):
         return [annotation]
-    fields = [field for struct in structs_of([annotation]) for field in msgspec.structs.fields(struct)]
-    return [
-        found
-        for field in fields
-        if field.encode_name == steps[0]
-        for found in types_at(field.type, steps[1:])
-    ]
+    inner = fields_of(annotation).get(str(steps[0]))
+    return [] if inner is None else types_at(inner, steps[1:])
+
+
+def is_class(annotation: object) -> TypeGuard[Any]:
+    """Whether an annotation is a class; Python 3.10 takes `list[int]` for one."""
+    return isinstance(annotation, type) and get_origin(annotation) is None
+
+
+@cache
+def fields_of(shape: Any) -> Mapping[str, object]:
+    """Return the types of the fields of a struct or dataclass by their keys, with a struct's tag; empty for others."""
+    if issubclass(shape, msgspec.Struct):
+        tag, _ = tag_of(shape)
+        fields = {field.encode_name: field.type for field in msgspec.structs.fields(shape)}
+        return {**fields, tag: str} if tag else fields
+    return get_type_hints(shape) if is_dataclass(shape) else {}
+
+
+def tag_of(shape: type[Any]) -> tuple[str | None, str | int | None]:
+    """Return the key of a struct that tells the members of a union apart, and its value."""
+    if not issubclass(shape, msgspec.Struct):
+        return None, None
+    return shape.__struct_config__.tag_field, shape.__struct_config__.tag
 
 
 def choices_at(annotation: object, steps: Steps) -> list[str]:
     """Return the values that may stand at a place within an annotation, if they are a few words."""
     found = types_at(annotation, steps)
     literals = [kind for kind in found if isinstance(kind, str)]
-    enums = [kind for kind in found if isinstance(kind, type) and issubclass(kind, Enum)]
+    enums = [kind for kind in found if is_class(kind) and issubclass(kind, Enum)]
     if literals or enums or not steps:
         return [*literals, *(str(member.value) for enum in enums for member in enum)]
-    configs = [struct.__struct_config__ for struct in structs_of(types_at(annotation, steps[:-1]))]
-    return sorted(str(config.tag) for config in configs if config.tag_field == steps[-1])
-
-
-def structs_of(types: Sequence[object]) -> list[type[msgspec.Struct]]:
-    """Return the structs among types."""
-    return [found for found in types if isinstance(found, type) and issubclass(found, msgspec.Struct)]
+    tags = [tag_of(kind) for kind in types_at(annotation, steps[:-1]) if is_class(kind)]
+    return sorted(str(tag) for key, tag in tags if key == steps[-1])

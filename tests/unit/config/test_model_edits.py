@@ -112,12 +112,12 @@ def test_awkward_texts_arrive_as_they_are(file: str, settings: Settings) -> None
     names = list({text.lower(): text for text in HOSTILE if text}.values())
     after = replace(
         before,
-        columns=[Column(name, "int", comment=f"{name} ", tags={name: name}) for name in names],
+        columns=tuple(Column(name, "int", comment=f"{name} ", tags={name: name}) for name in names),
         comment="".join(names),
         table_properties={**before.table_properties, **{text: text for text in HOSTILE}},
         primary_key=PrimaryKey(names, "a: b"),
-        foreign_keys=[ForeignKey([name], f"s.t{place}", name=name) for place, name in enumerate(names)],
-        cluster_by=names,
+        foreign_keys=tuple(ForeignKey([name], f"s.t{place}", name=name) for place, name in enumerate(names)),
+        cluster_by=tuple(names),
     )
     edit_models(
         [ModelEdit(before=before, after=after, renames={before.columns[0].name: names[0]})],
