@@ -17,8 +17,9 @@ class Call:
     """A call.
 
     Args:
+        function: the function's name.
         arguments: in order; (name, value) for keyword arguments.
-        is_spread: puts every argument on a line of its own, even if they fit on one.
+        is_spread: puts every argument on a line of its own, also where one line would do.
     """
 
     function: str
@@ -27,7 +28,7 @@ class Call:
 
 
 def literal(text: str) -> str:
-    """Return text as a string literal, in double quotes unless that takes more escapes."""
+    """Return text as a string literal, in double quotes where that needs no more escapes."""
     if '"' in text:
         return repr(text)
     return '"' + repr("'" + text)[2:]
@@ -37,8 +38,9 @@ def python_text(code: Code, *, indent: int = 0, reserved: int = 0) -> str:
     """Return an expression's text: on one line if it fits, else an item per line.
 
     Args:
-        indent: the indentation of its first line, in spaces.
-        reserved: how many other characters are on that line.
+        code: the expression.
+        indent: how far its first line is indented, in spaces.
+        reserved: how many characters stand around it on that line.
     """
     if isinstance(code, str):
         return code
@@ -54,7 +56,7 @@ def python_text(code: Code, *, indent: int = 0, reserved: int = 0) -> str:
 
 
 def on_one_line(code: Code) -> str | None:
-    """Return an expression without line breaks, or None if it must have one."""
+    """Return an expression without line breaks, or None where one must be."""
     if isinstance(code, str):
         return code
     if isinstance(code, Call) and code.is_spread and code.arguments:
@@ -67,7 +69,7 @@ def on_one_line(code: Code) -> str | None:
 
 
 def _parts(code: Call | Sequence[Code] | Mapping[str, Code]) -> tuple[str, list[tuple[str, Code]], str]:
-    """Return the opening of an expression, its items with their prefixes, and its closing."""
+    """Return what opens an expression, its items with what stands before each, and what closes it."""
     if isinstance(code, Call):
         return f"{code.function}(", [_argument(argument) for argument in code.arguments], ")"
     if isinstance(code, Mapping):
