@@ -15,7 +15,7 @@ from delta_engine.backends.capabilities import Capabilities, Feature
 from delta_engine.compile.planner import TablePlanner
 from delta_engine.config.model_files import load_declared
 from delta_engine.config.settings import BackendType, Settings
-from delta_engine.config.state_backend import default_state_backend
+from delta_engine.config.state_backend import DEFAULT_PATH, LocalState, StateBackend
 from delta_engine.errors import SourceLocation
 from delta_engine.models import (
     CheckConstraint,
@@ -151,7 +151,7 @@ def settings_for(project_dir: Path, *, yaml: str, **variables: str) -> Settings:
         default_table_properties={},
         policy=Policy(),
         parallelism=1,
-        state_backend=default_state_backend(project_dir),
+        state_backend=StateBackend(place=LocalState(path=project_dir / DEFAULT_PATH)),
         location=SourceLocation("conf/test.yml", 1),
     )
 

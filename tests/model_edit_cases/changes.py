@@ -1,4 +1,4 @@
-"""A case of an edit: the text before, the change of its first table, and what of the text that replaces."""
+"""A case of an edit: a file, the change of its first table, and the parts of the text that are replaced."""
 
 from __future__ import annotations
 
@@ -52,6 +52,14 @@ class Case:
     change: Change | None
     replaced: Sequence[tuple[str, str]]
     renames: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class RefusedCase:
+    name: str
+    text: str
+    change: Change | None
+    reason: str
 
 
 def renamed(found: Column, name: str) -> Column:

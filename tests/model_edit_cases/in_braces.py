@@ -1,11 +1,11 @@
-"""Edits of files that are written within braces, on one line or on several."""
+"""Edits of files that are written in braces, on one line or on several."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
 from delta_engine.models import Column, PrimaryKey
-from tests.model_edit_cases.changes import Case, column, inserted, ordered, with_, with_columns
+from tests.model_edit_cases.changes import Case, RefusedCase, column, inserted, ordered, with_, with_columns
 
 FLOW_TABLE = (
     "tables: [{catalog: dev, schema: s, name: t, columns: [{name: a, type: int}, {name: b, type: int}]}]\n"
@@ -63,31 +63,19 @@ IN_BRACES = [
         [("{name: a, type: int}, {name: b, type: int}", "{name: b, type: int}, {name: a, type: int}")],
     ),
     Case("no columns", FLOW_TABLE, with_columns(), [("{name: a, type: int}, {name: b, type: int}", "")]),
-    Case("no table", FLOW_TABLE, None, [(FLOW_TABLE, "tables: []\n")]),
-    Case("a line goes", LINES_IN_BRACES, ordered("a", "c"), [("      {name: b, type: int},  # why b\n", "")]),
-    Case("the last line goes", LINES_IN_BRACES, ordered("a", "b"), [("      {name: c, type: int},\n", "")]),
-    Case(
-        "a value on a line of its own goes",
-        LINES_IN_BRACES,
-        column("a", comment=""),
-        [("       comment: x}", "       }")],
-    ),
-    Case(
-        "a line comes",
-        LINES_IN_BRACES,
-        inserted(3, Column("d", "int")),
-        [("{name: c, type: int},\n", "{name: c, type: int}, {name: d, type: int},\n")],
-    ),
-    Case(
-        "the last property goes",
-        LINES_IN_BRACES,
-        with_(table_properties={"p": "x", "q": "y"}),
-        [("      r: z    # why r\n", "")],
-    ),
-    Case(
-        "properties change places",
+]
+
+SEVERAL_LINES = "what changes is in braces or brackets over several lines"
+
+REFUSED_IN_BRACES = [
+    RefusedCase("no table", FLOW_TABLE, None, "the list does not have a line for each item"),
+    RefusedCase("a line goes", LINES_IN_BRACES, ordered("a", "c"), SEVERAL_LINES),
+    RefusedCase("a value goes", LINES_IN_BRACES, column("a", comment=""), SEVERAL_LINES),
+    RefusedCase("a line comes", LINES_IN_BRACES, inserted(3, Column("d", "int")), SEVERAL_LINES),
+    RefusedCase(
+        "properties change",
         LINES_IN_BRACES,
         with_(table_properties={"p": "x", "r": "zz", "s": "true"}),
-        [("      q: y,   # why q\n", ""), ("r: z    #", 'r: zz, s: "true"    #')],
+        SEVERAL_LINES,
     ),
 ]

@@ -1,11 +1,12 @@
-"""Edits of files as people write them: columns within braces, and in blocks."""
+"""Edits of ordinary files: columns in braces, and in blocks."""
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
-from delta_engine.models import Column, PrimaryKey
-from tests.model_edit_cases.changes import Case, column, inserted, keyed, ordered, renamed, with_
+from delta_engine.models import Column, ColumnMask, PrimaryKey
+from tests.model_edit_cases.changes import Case, RefusedCase, column, inserted, keyed, ordered, renamed, with_
 
 FLOW = """\
 # Orders of customers.
@@ -52,6 +53,8 @@ tables:
       - amount
 """
 
+ID = "{ name: id,  type: bigint, nullable: false, comment: 'Order ID' }"
+
 CASES = [
     Case("nothing", FLOW, lambda model: model, []),
     Case("nothing in blocks", BLOCK, lambda model: model, []),
@@ -61,19 +64,24 @@ CASES = [
         with_(comment='All "orders": ${x} 🎉'),
         [('"Orders table"', '"All \\"orders\\": ${x} 🎉"')],
     ),
-    Case("a table comment goes", FLOW, with_(comment=""), [('    comment: "Orders table"  # short\n', "")]),
+    Case("a table comment goes", FLOW, with_(comment=""), [('comment: "Orders table"  # short', "# short")]),
     Case(
         "a table comment comes after the name",
         BLOCK,
         with_(comment="All: orders"),
         [("  name: orders\n", '  name: orders\n  comment: "All: orders"\n')],
     ),
-    Case("a column comment", FLOW, column("id", comment="it's"), [("'Order ID'", "'it''s'")]),
+    Case(
+        "a column comment",
+        FLOW,
+        column("id", comment="it's"),
+        [(ID, "{name: id, type: bigint, nullable: false, comment: 'it''s'}")],
+    ),
     Case(
         "a column comment that single quotes cannot hold",
         FLOW,
         column("id", comment="a\nb"),
-        [("'Order ID'", '"a\\nb"')],
+        [(ID, '{name: id, type: bigint, nullable: false, comment: "a\\nb"}')],
     ),
     Case(
         "a plain comment that needs quotes now",
@@ -81,7 +89,12 @@ CASES = [
         column("amount", comment="Total, net"),
         [("Order total", '"Total, net"')],
     ),
-    Case("a column comment goes", FLOW, column("id", comment=""), [(", comment: 'Order ID'", "")]),
+    Case(
+        "a column comment goes",
+        FLOW,
+        column("id", comment=""),
+        [(ID, "{name: id, type: bigint, nullable: false}")],
+    ),
     Case(
         "a column comment and NOT NULL come",
         FLOW,
@@ -92,7 +105,7 @@ CASES = [
         "NOT NULL gives way to a comment",
         FLOW.replace(", comment: 'Order ID'", ""),
         column("id", comment="x", is_nullable=True),
-        [(", nullable: false", ", comment: x")],
+        [("{ name: id,  type: bigint, nullable: false }", "{name: id, type: bigint, comment: x}")],
     ),
     Case(
         "a folded comment",
@@ -113,25 +126,29 @@ CASES = [
         [("type: decimal(18,2)\n", "type: decimal(18,2)\n      nullable: false\n")],
     ),
     Case("NOT NULL goes in blocks", BLOCK, column("id", is_nullable=True), [("      nullable: false\n", "")]),
-    Case("a type", FLOW, column("id", data_type="int"), [("bigint", "int")]),
+    Case(
+        "a type",
+        FLOW,
+        column("id", data_type="int"),
+        [(ID, "{name: id, type: int, nullable: false, comment: 'Order ID'}")],
+    ),
     Case(
         "a type that needs quotes",
         FLOW,
         column("id", data_type="decimal(1,0)"),
-        [("bigint", '"decimal(1,0)"')],
+        [(ID, "{name: id, type: \"decimal(1,0)\", nullable: false, comment: 'Order ID'}")],
     ),
     Case("a type in blocks", BLOCK, column("id", data_type="decimal(1,0)"), [("bigint", "decimal(1,0)")]),
     Case(
-        "a renamed column keeps its place, its line and its keys",
+        "a renamed column keeps its place and its keys",
         FLOW,
         lambda model: replace(
             column("id", name="order_id", comment="")(model),
             primary_key=PrimaryKey(["order_id"]),
         ),
         [
-            ("name: id,  type", "name: order_id,  type"),
-            (", comment: 'Order ID'", ""),
-            ("[ id ]", "[ order_id ]"),
+            (ID, "{name: order_id, type: bigint, nullable: false}"),
+            ("[ id ]", "[order_id]"),
         ],
         {"id": "order_id"},
     ),
@@ -146,7 +163,7 @@ CASES = [
         [
             ("name: id          #", "name: amount          #"),
             ("name: amount\n", "name: id\n"),
-            ("- id    # first\n      - amount", "- amount    # first\n      - id"),
+            ("- id    # first\n      - amount", "- amount\n      - id    # first"),
         ],
         {"id": "amount", "amount": "id"},
     ),
@@ -178,8 +195,8 @@ CASES = [
         [
             (
                 "      nullable: false\n",
-                "      nullable: false\n  -   name: x\n      type: array<int>\n"
-                '      nullable: false\n      comment: "# no"\n',
+                "      nullable: false\n  - name: x\n    type: array<int>\n"
+                '    nullable: false\n    comment: "# no"\n',
             )
         ],
     ),
@@ -203,8 +220,11 @@ CASES = [
             primary_key=PrimaryKey(["amount"], "pk"),
         ),
         [
-            ("  -   name: id          # the key\n      type: bigint\n      nullable: false\n", ""),
-            ("      - id    # first\n", ""),
+            (
+                "  -   name: id          # the key\n      type: bigint\n      nullable: false\n",
+                "  # the key\n",
+            ),
+            ("      - id    # first\n", "      # first\n"),
         ],
     ),
     Case(
@@ -244,9 +264,12 @@ CASES = [
                 "      - {name: new, type: int}\n\n      # set by the loader\n"
                 "      - {name: loaded_at, type: timestamp_ntz}\n      # the key\n",
             ),
-            ("      a.b: ${catalog}   # one\n", ""),
+            ("a.b: ${catalog}   # one", "# one"),
             ("c: 7              # two\n", 'c: "8"              # two\n      d: "true"\n'),
-            ("    primary_key: [ id ]   # in this order\n", "    cluster_by: [id]\n"),
+            (
+                "    primary_key: [ id ]   # in this order\n",
+                "    cluster_by: [id]\n    # in this order\n",
+            ),
         ],
     ),
     Case(
@@ -260,7 +283,7 @@ CASES = [
         FLOW,
         with_(table_properties={"c": "7", "${x}": "${y}", "d": "a: b"}),
         [
-            ("      a.b: ${catalog}   # one\n", ""),
+            ("a.b: ${catalog}   # one", "# one"),
             ("# two\n", '# two\n      ${x}: $${y}\n      d: "a: b"\n'),
         ],
     ),
@@ -286,15 +309,25 @@ CASES = [
         with_(table_properties={"c": "d"}),
         [("properties: { }", "properties: {c: d}")],
     ),
-    Case("a key's columns", FLOW, keyed("loaded_at", "id"), [("[ id ]", "[ loaded_at, id ]")]),
-    Case("a key goes", FLOW, with_(primary_key=None), [("    primary_key: [ id ]   # in this order\n", "")]),
+    Case("a key's columns", FLOW, keyed("loaded_at", "id"), [("[ id ]", "[loaded_at, id]")]),
+    Case("a key goes", FLOW, with_(primary_key=None), [("primary_key: [ id ]   # in", "# in")]),
     Case(
         "a key gets a name",
         FLOW,
         keyed("id", name="my: key", rely=True),
         [("[ id ]", '{name: "my: key", columns: [id], rely: true}')],
     ),
-    Case("a key loses its name", BLOCK, keyed("id", "amount"), [("    name: pk\n", "")]),
+    Case(
+        "a key loses its name",
+        BLOCK.replace("    # first", ""),
+        keyed("id", "amount"),
+        [
+            (
+                "  primary_key:\n    name: pk\n    columns:\n      - id\n      - amount\n",
+                "  primary_key:\n    - id\n    - amount\n",
+            )
+        ],
+    ),
     Case(
         "a key gets another name", BLOCK, keyed("id", "amount", name="other"), [("name: pk", "name: other")]
     ),
@@ -313,7 +346,7 @@ CASES = [
         "a key's first column goes in blocks",
         BLOCK,
         keyed("amount", "x", name="pk"),
-        [("      - id    # first\n      - amount\n", "      - amount\n      - x\n")],
+        [("      - id    # first\n      - amount\n", "      # first\n      - amount\n      - x\n")],
     ),
     Case(
         "a key comes",
@@ -343,13 +376,49 @@ CASES = [
         "the only table goes",
         BLOCK,
         None,
-        [(BLOCK, "tables: []\n")],
+        [(BLOCK, "tables: []\n# the key\n# how much\n# first\n")],
     ),
     Case(
         "one of two tables goes",
         FLOW
         + "\n  # the other\n  - {catalog: a, schema: b, name: c, columns: [{name: x, type: int}]}\n# end\n",
         None,
-        [(FLOW, "# Orders of customers.\ntables:   # ours\n")],
+        [
+            (
+                FLOW,
+                "# Orders of customers.\ntables:   # ours\n"
+                + "".join(f"  {comment}\n" for comment in re.findall("#.*", FLOW)[2:]),
+            )
+        ],
+    ),
+]
+
+REFUSED = [
+    RefusedCase(
+        "a key with a comment loses its name", BLOCK, keyed("id", "amount"), "a comment would be lost"
+    ),
+    RefusedCase(
+        "a folded text with a comment changes",
+        BLOCK.replace(">-", ">-  # in short"),
+        column("amount", comment="new"),
+        "a comment would be lost",
+    ),
+    RefusedCase(
+        "the first key of a table goes",
+        BLOCK.replace("- catalog", "- comment: x\n  catalog"),
+        with_(comment=""),
+        "the key 'comment' shares its line with others",
+    ),
+    RefusedCase(
+        "a variable of a mask",
+        FLOW.replace("timestamp}", "'timestamp', mask: '${x}.f'}"),
+        column("loaded_at", mask=ColumnMask("X.f", ["id"])),
+        "the variable ${x} would be lost",
+    ),
+    RefusedCase(
+        "lines that end in different ways",
+        FLOW.replace("\n", "\r\n", 3),
+        with_(comment="x"),
+        "its lines end in different ways",
     ),
 ]

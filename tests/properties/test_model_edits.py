@@ -1,7 +1,8 @@
-"""Laws of editing model files: the outcome is what was wanted, and what nobody wanted changed is as it was."""
+"""Laws of editing model files: the outcome is what was wanted, or the file stays as it was."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
@@ -10,10 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from ruamel.yaml import YAML
 
-from delta_engine.config.model_edit_texts import ModelEdit
-from delta_engine.config.model_edits import edit_models
+from delta_engine.config.model_edits import ModelEdit, edit_models
 from delta_engine.config.model_writer import yaml_models
+from delta_engine.config.settings import Settings
 from delta_engine.config.yaml_emitter import emit_block, flow
+from delta_engine.errors import ConfigError
 from delta_engine.models import Column, ForeignKey, PrimaryKey, Schema, Table
 from tests.model_projects import (
     as_checks,
@@ -32,6 +34,8 @@ from tests.proofs import examples
 from tests.strategies import privileges
 
 VARIABLES = {"catalog": "dev", "x": "X"}
+
+TABLE = Table("dev", "s", "t", [Column("a", "int")])
 
 WHOLE = ("comment", "partitioned_by", "row_filter", "owner", "location", "renamed_from", "manages")
 """The fields that an edit changes as a whole."""
@@ -64,7 +68,7 @@ layouts: st.SearchStrategy[Layout] = st.sampled_from([str, in_blocks, on_one_lin
 
 @st.composite
 def edited(draw: st.DrawFn, before: Table) -> tuple[Table, Mapping[str, str]]:
-    """Draw what somebody may make of a table, and which of its columns are renamed."""
+    """Draw a changed table, and the new names of its columns."""
     columns = list(before.columns)
     kept = draw(st.permutations(columns))[: draw(st.integers(0, len(columns)))]
     if draw(st.booleans()):
@@ -121,7 +125,7 @@ def _expressions(table: Table) -> dict[str, str]:
 
 
 def _distinct(keys: Sequence[ForeignKey]) -> tuple[ForeignKey, ...]:
-    """Leave out what an edit would take for the same key."""
+    """Leave out keys that an edit cannot tell apart."""
     return tuple({(tuple(map(str.lower, key.columns)), key.references.lower()): key for key in keys}.values())
 
 
@@ -133,82 +137,58 @@ def _names(names: Sequence[str], renames: Mapping[str, str]) -> tuple[str, ...]:
     return tuple(renames.get(name, name) for name in names)
 
 
-three_tables = st.tuples(tables(st.just("a")), tables(st.just("b")), tables(st.just("c")))
-
-
-@settings(deadline=None, max_examples=examples(25, 100))
-@given(st.data(), three_tables, layouts)
+@settings(deadline=None, max_examples=examples(20, 200))
+@given(st.data(), tables(st.just("a")), tables(st.just("b")), layouts)
 def test_an_edited_file_loads_as_what_was_wanted(
-    data: st.DataObject, written: Sequence[Table], layout: Layout
+    data: st.DataObject, first: Table, second: Table, layout: Layout
 ) -> None:
-    after, renames = data.draw(edited(written[1]))
+    after, renames = data.draw(st.sampled_from([(first, {}), (None, {})]) | edited(first))
+    text = layout(yaml_models([first, second], VARIABLES))
     with temporary_settings(VARIABLES) as project:
-        before = load_yaml(layout(yaml_models(written, VARIABLES)), project)
-        assert before == tuple(written)
-        path = project.project_dir / "models" / "m.yml"
-        edit_models([ModelEdit(before=before[1], after=after, renames=renames)], project)
-        text = path.read_bytes().decode()
-        assert load_yaml(text, project) == (before[0], after, before[2])
-        assert ("\r\n" in text) == (layout is with_windows_lines)
-        assert text.endswith("\n") == (layout is not in_blocks)
+        before, other = load_yaml(text, project)
+        assert (before, other) == (first, second)
+        edited_text = _edited_text(
+            text, ModelEdit(before=before, after=after, renames=renames), layout, project
+        )
+        if edited_text is None:
+            return
+        assert load_yaml(edited_text, project) == ((other,) if after is None else (after, other))
+    if after == first:
+        assert edited_text == text
+    if layout in (str, with_windows_lines):
+        assert layout(yaml_models([second], VARIABLES)).split("\n", 1)[1] in edited_text
+    assert ("\r\n" in edited_text) == (layout is with_windows_lines)
+    assert edited_text.endswith("\n") == (layout is not in_blocks)
 
 
-@settings(deadline=None, max_examples=examples(25, 100))
-@given(st.data(), schemas(), schemas(), tables(), layouts)
+@settings(deadline=None, max_examples=examples(15, 100))
+@given(st.data(), schemas(), schemas(), layouts)
 def test_an_edited_schema_loads_as_what_was_wanted_beside_the_others(
-    data: st.DataObject, first: Schema, second: Schema, table: Table, layout: Layout
+    data: st.DataObject, first: Schema, second: Schema, layout: Layout
 ) -> None:
-    contents = schema_contents(first.catalog_name, first.schema_name)
-    after = data.draw(st.none() | contents)
+    after = data.draw(st.none() | st.just(first) | schema_contents(first.catalog_name, first.schema_name))
+    text = layout(yaml_models([TABLE], VARIABLES, [first, second]))
     with temporary_settings(VARIABLES) as project:
-        text = layout(yaml_models([table], VARIABLES, [first, second]))
         (_, (before, other)) = declared_in_yaml(text, project)
-        path = project.project_dir / "models" / "m.yml"
-        edit_models([ModelEdit(before=before, after=after)], project)
-        edited_text = path.read_bytes().decode()
+        edited_text = _edited_text(text, ModelEdit(before=before, after=after), layout, project)
+        if edited_text is None:
+            return
         expected = (other,) if after is None else (after, other)
-        assert declared_in_yaml(edited_text, project) == ((table,), expected)
-        if after == before:
-            assert edited_text == text
+        assert declared_in_yaml(edited_text, project) == ((TABLE,), expected)
+    if after == first:
+        assert edited_text == text
 
 
-@settings(deadline=None, max_examples=examples(15, 40))
-@given(st.data(), three_tables, layouts)
-def test_other_tables_keep_their_text(data: st.DataObject, written: Sequence[Table], layout: Layout) -> None:
-    after, renames = data.draw(edited(written[1]))
-    with temporary_settings(VARIABLES) as project:
-        text = layout(yaml_models(written, VARIABLES))
-        first, second, third = load_yaml(text, project)
-        lone = [layout(yaml_models([table], VARIABLES)) for table in (first, third)]
-        path = project.project_dir / "models" / "m.yml"
-        edit_models([ModelEdit(before=second, after=after, renames=renames)], project)
-        result = path.read_bytes().decode()
-        if layout is str or layout is with_windows_lines:
-            for entry in lone:
-                assert entry.split("\n", 1)[1] in result
-
-
-@settings(deadline=None, max_examples=examples(15, 40))
-@given(three_tables, layouts)
-def test_an_edit_that_changes_nothing_changes_no_byte(written: Sequence[Table], layout: Layout) -> None:
-    with temporary_settings(VARIABLES) as project:
-        text = layout(yaml_models(written, VARIABLES))
-        models = load_yaml(text, project)
-        edits = [ModelEdit(before=model, after=model) for model in models]
-        assert edit_models(edits, project) == ()
-        assert (project.project_dir / "models" / "m.yml").read_bytes().decode() == text
-
-
-@settings(deadline=None, max_examples=examples(15, 40))
-@given(three_tables, layouts, st.sets(st.integers(0, 2)))
-def test_removed_tables_are_gone_and_the_others_are_there(
-    written: Sequence[Table], layout: Layout, removed: set[int]
-) -> None:
-    other = replace(written[0], catalog_name="other")
-    with temporary_settings(VARIABLES) as project:
-        (project.project_dir / "models" / "z.yml").write_text(yaml_models([other], VARIABLES), "utf-8")
-        models = load_yaml(layout(yaml_models(written, VARIABLES)), project)
-        edit_models([ModelEdit(before=models[place], after=None) for place in removed], project)
-        text = (project.project_dir / "models" / "m.yml").read_bytes().decode()
-        kept = tuple(model for place, model in enumerate(models) if place not in removed)
-        assert load_yaml(text, project) == kept
+def _edited_text(text: str, edit: ModelEdit, layout: Layout, project: Settings) -> str | None:
+    """Return the edited file, or None if the edit was refused and the file is as it was."""
+    path = project.project_dir / "models" / "m.yml"
+    try:
+        edit_models([edit], project)
+    except ConfigError as refusal:
+        _, safely, reason = refusal.reason.partition("the file cannot be edited safely: ")
+        assert safely
+        is_unusual = layout in (in_blocks, on_one_line) or re.search(r"^ *\? ", text, re.MULTILINE)
+        assert is_unusual or "the variable" in reason, reason
+        assert path.read_bytes().decode() == text
+        return None
+    return path.read_bytes().decode()

@@ -18,9 +18,8 @@ from delta_engine.cli.context import Context, ExitCode
 from delta_engine.cli.plan_view import print_plan
 from delta_engine.cli.results import Results
 from delta_engine.cli.terminal import confirm, print_note, say, status
-from delta_engine.config.described_edits import described_edit
-from delta_engine.config.model_edit_texts import ModelEdit
-from delta_engine.config.model_edits import edit_models, is_editable
+from delta_engine.config.edit_instructions import edit_instructions
+from delta_engine.config.model_edits import ModelEdit, edit_models, is_editable
 from delta_engine.drift import schemas
 from delta_engine.drift.detector import DetectedTable
 from delta_engine.drift.drift_report import DriftReport
@@ -145,7 +144,7 @@ def _edit_models(
         say(f"updated: {path}")
     for edit in edits:
         if not is_editable(edit.before):
-            say(described_edit(edit.before, edit.after, edit.renames))
+            say(edit_instructions(edit.before, edit.after, edit.renames))
 
 
 def _edit(model: Table, table: DetectedTable) -> ModelEdit:

@@ -1,28 +1,34 @@
-"""YAML documents that remember where everything stands, so that errors can say file and line."""
+"""YAML documents with the line of every value, so that errors can name file and line."""
 
 from __future__ import annotations
 
 import difflib
-import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from enum import Enum
 from pathlib import Path
-from typing import Any, TypeVar, get_args, get_origin
+from typing import Any, TypeVar
 
 import msgspec
 
-from delta_engine.config.wrong_kinds import wrong_kind
+from delta_engine.config.type_errors import (
+    choices_at,
+    fields_of,
+    is_class,
+    parse_path,
+    tag_of,
+    type_error,
+    types_at,
+)
 from delta_engine.errors import ConfigError, SourceLocation
 from delta_engine.models.values import has_half_a_character
 
 DocumentPath = tuple[str | int, ...]
-"""Where a value stands in a document: keys and list positions from the root."""
+"""The path of a value from the root: keys and positions in lists."""
 
-Shape = TypeVar("Shape", bound=msgspec.Struct)
+Shape = TypeVar("Shape")
 
 MAX_NODES = 1_000_000
-"""More nodes than this are an alias bomb, not a configuration."""
+"""A document with more nodes is an alias bomb, not a configuration."""
 
 MAX_DEPTH = 64
 
@@ -34,10 +40,10 @@ class Document:
     """A parsed YAML file.
 
     Args:
-        file: the file as the user knows it.
+        file: the file's name in messages.
         value: plain Python data; None for an empty file.
         lines: the line of every key and list item, counted from 1.
-        scalars: every scalar as it was written, without its quotes.
+        scalars: every scalar as it is written, without its quotes.
     """
 
     file: str
@@ -46,13 +52,13 @@ class Document:
     scalars: Mapping[DocumentPath, str]
 
     def location(self, path: DocumentPath) -> SourceLocation:
-        """Return where a value stands, or the nearest thing around it."""
+        """Return the line of a value, or of the nearest value around it."""
         while path and path not in self.lines:
             path = path[:-1]
         return SourceLocation(self.file, self.lines.get(path, 1))
 
     def error(self, path: DocumentPath, reason: str, way_out: str = "") -> ConfigError:
-        """Return a refusal of what stands at a path."""
+        """Return a refusal of the value at a path."""
         return ConfigError(reason, location=self.location(path), way_out=way_out)
 
     def texts(self, path: DocumentPath, values: Mapping[str, object]) -> dict[str, str]:
@@ -69,7 +75,7 @@ class Document:
             raw = self.scalars.get(place)
             if raw is None and not isinstance(value, str):
                 raise self.error(
-                    place, f"{key!r} comes from a merge, and has to be a text", "Write it in quotes."
+                    place, f"{key!r} comes from a merge key, and must be a text", "Write it in quotes."
                 )
             text = str(value) if raw is None else raw
             found[key] = text.lower() if isinstance(value, bool) else text
@@ -79,45 +85,40 @@ class Document:
         """Return a part of the document in a declared shape.
 
         Raises:
-            ConfigError: an unknown key (with a suggestion), a missing one, or a value of a wrong kind.
+            ConfigError: an unknown key (with a suggestion), a missing one, or a value of another type.
         """
-        self._refuse_unknown_keys(path, value, shape)
+        self._refuse_unknown_keys(path, value, [shape])
         try:
             return msgspec.convert(value, shape)
         except msgspec.ValidationError as error:
             problem, _, inner = str(error).partition(" - at `$")
             inner = inner.rstrip("`").lstrip(".")
-            where = f"{inner}: " if inner else ""
-            steps = _parse_path(f".{inner}")
-            reason, way_out = wrong_kind(problem, _choices(shape, steps))
-            raise self.error((*path, *steps), where + reason, way_out) from None
+            steps = parse_path(f".{inner}")
+            reason, way_out = type_error(problem, choices_at(shape, steps))
+            raise self.error((*path, *steps), f"{inner}: {reason}" if inner else reason, way_out) from None
 
-    def _refuse_unknown_keys(self, path: DocumentPath, value: object, shape: type) -> None:
-        if not isinstance(value, dict):
-            return
-        fields = {field.encode_name: field for field in msgspec.structs.fields(shape)}
-        for key, item in value.items():
-            if key not in fields:
-                reason, way_out = unknown("key", str(key), fields)
-                if item is None and str(key).endswith(")"):  # {type: decimal(18,2)} is two keys
-                    way_out = 'A comma ends a value here: write it in quotes, as in "decimal(18,2)".'
-                raise self.error((*path, str(key)), reason, way_out)
-            for nested in _struct_types(fields[key].type, in_lists=isinstance(item, list)):
-                parts = dict(enumerate(item)) if isinstance(item, list) else {None: item}
-                for position, part in parts.items():
-                    inner = (*path, key) if position is None else (*path, key, position)
-                    self._refuse_unknown_keys(inner, part, nested)
+    def _refuse_unknown_keys(self, path: DocumentPath, value: object, types: Sequence[object]) -> None:
+        """Refuse keys that none of the types has; msgspec itself suggests no other key."""
+        parts: Iterable[tuple[str | int, object]] = ()
+        if isinstance(value, dict):
+            found = _unknown_key(value, [shape for shape in types if is_class(shape) and fields_of(shape)])
+            if found is not None:
+                key, reason, way_out = found
+                raise self.error((*path, key), reason, way_out)
+            parts = value.items()
+        elif isinstance(value, list):
+            parts = enumerate(value)
+        for step, part in parts:
+            inner = [found for annotation in types for found in types_at(annotation, (step,))]
+            if inner and isinstance(part, (dict, list)):
+                self._refuse_unknown_keys((*path, step), part, inner)
 
 
 def read_document(path: Path, shown_as: str | None = None) -> Document:
-    """Read a YAML file.
-
-    Args:
-        path: the file.
-        shown_as: the file's name in messages; its path by default.
+    """Read a YAML file; `shown_as` is its name in messages.
 
     Raises:
-        ConfigError: it cannot be read, is not UTF-8, is not YAML, or names a key twice.
+        ConfigError: it cannot be read, is not UTF-8, is not YAML, or contains a key twice.
     """
     file = shown_as or str(path)
     try:
@@ -129,14 +130,10 @@ def read_document(path: Path, shown_as: str | None = None) -> Document:
 
 
 def parse_document(text: str, file: str) -> Document:
-    """Read a YAML text.
-
-    Args:
-        text: the text, its lines ended by line feeds alone.
-        file: the file's name in messages.
+    """Read a YAML text; its lines end with line feeds alone.
 
     Raises:
-        ConfigError: it is not YAML, or names a key twice.
+        ConfigError: it is not YAML, or contains a key twice.
     """
     from ruamel.yaml import YAML
     from ruamel.yaml.error import MarkedYAMLError, YAMLError
@@ -168,7 +165,7 @@ def unknown(what: str, name: str, known: Iterable[str]) -> tuple[str, str]:
 
 
 def _index(root: Any, file: str) -> tuple[dict[DocumentPath, int], dict[DocumentPath, str]]:
-    """Walk the node tree once and note lines and scalars by path."""
+    """Return the lines and the scalars of a node tree by path."""
     lines: dict[DocumentPath, int] = {}
     scalars: dict[DocumentPath, str] = {}
     pending: list[tuple[DocumentPath, Any]] = [] if root is None else [((), root)]
@@ -191,7 +188,7 @@ def _index(root: Any, file: str) -> tuple[dict[DocumentPath, int], dict[Document
                     inner = (*path, str(key.value))
                     if inner in lines:
                         raise ConfigError(
-                            f"key {key.value!r} stands here twice",
+                            f"the key {key.value!r} is written twice",
                             location=SourceLocation(file, key.start_mark.line + 1),
                         )
                     lines[inner] = key.start_mark.line + 1
@@ -200,11 +197,11 @@ def _index(root: Any, file: str) -> tuple[dict[DocumentPath, int], dict[Document
 
 
 def _yaml_way_out(text: str, line: int, problem: str) -> str:
-    """Return what to do about what people write most often that is no YAML; empty for all else."""
+    """Return the way out for the most frequent mistakes in YAML; empty for all others."""
     (written,) = text.splitlines()[line - 1 : line] or [""]
     if "'\\t'" in problem:
         return "Indent with spaces: YAML takes no tabs."
-    if "alias" in problem:  # *.yml names a place elsewhere in the document
+    if "alias" in problem:  # *.yml reads as an alias
         return 'Write a text that begins with * in quotes, as in "*.yml".'
     if "${" in written and "{" in written.replace("${", ""):
         return 'Write variables within braces in quotes, as in "${catalog}".'
@@ -213,50 +210,23 @@ def _yaml_way_out(text: str, line: int, problem: str) -> str:
 
 def _half_a_character(location: SourceLocation) -> ConfigError:
     return ConfigError(
-        r"\ud800 to \udfff are halves of characters, which no text may have",
+        r"\ud800 to \udfff are halves of characters, which no text may contain",
         location=location,
         way_out=r"Write the character itself, or \U and its eight digits.",
     )
 
 
-def _struct_types(annotation: object, *, in_lists: bool) -> list[type]:
-    """Return the struct types within an annotation such as `list[Column]` or `list[str] | Key | None`.
-
-    Args:
-        annotation: the annotation.
-        in_lists: those of the items of lists; otherwise those that stand there themselves.
-    """
-    if get_origin(annotation) is list:
-        return _struct_types(get_args(annotation)[0], in_lists=False) if in_lists else []
-    if not in_lists and isinstance(annotation, type) and issubclass(annotation, msgspec.Struct):
-        return [annotation]
-    return [found for part in get_args(annotation) for found in _struct_types(part, in_lists=in_lists)]
-
-
-def _choices(annotation: object, steps: DocumentPath) -> list[str]:
-    """Return what may stand at a place within an annotation, if that is one of a few words."""
-    if get_args(annotation):
-        is_item = get_origin(annotation) is list
-        inner = steps[1:] if is_item else steps
-        return [found for part in get_args(annotation) for found in _choices(part, inner)]
-    if not isinstance(annotation, type):
-        return []
-    if issubclass(annotation, Enum):
-        return [str(member.value) for member in annotation]
-    if issubclass(annotation, msgspec.Struct) and steps:
-        fields = {field.encode_name: field.type for field in msgspec.structs.fields(annotation)}
-        return _choices(fields.get(str(steps[0])), steps[1:])
-    return []
-
-
-_STEP: Callable[[str], list[tuple[str, str]]] = re.compile(r"\.([^.\[]+)|\[(\d+|\.\.\.)\]").findall
-
-
-def _parse_path(text: str) -> DocumentPath:
-    """Read msgspec's path (`.columns[2].name`); a position it does not know ends the path."""
-    steps: list[str | int] = []
-    for key, position in _STEP(text):
-        if position == "...":
-            break
-        steps.append(key or int(position))
-    return tuple(steps)
+def _unknown_key(value: Mapping[str, object], shapes: Sequence[Any]) -> tuple[str, str, str] | None:
+    """Return the first key that a mapping must not contain, with the reason and the way out."""
+    tag = value.get("type")
+    chosen = [shape for shape in shapes if tag_of(shape) == ("type", tag)] or shapes
+    allowed = {key for shape in chosen for key in fields_of(shape)}
+    key = next((key for key in value if key not in allowed), None)
+    if key is None or not shapes:
+        return None
+    if any(key in fields_of(shape) for shape in shapes):
+        return key, f"{key} does not belong to type: {tag}", "Remove it, or change the type."
+    reason, way_out = unknown("key", str(key), allowed)
+    if value[key] is None and str(key).endswith(")"):  # {type: decimal(18,2)} is two keys
+        way_out = 'A comma ends a value here: write it in quotes, as in "decimal(18,2)".'
+    return str(key), reason, way_out

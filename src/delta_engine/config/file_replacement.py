@@ -1,4 +1,4 @@
-"""Replaces the content of files, each whole or not at all."""
+"""Replaces the contents of files atomically."""
 
 from __future__ import annotations
 
@@ -10,15 +10,12 @@ from pathlib import Path
 
 
 def replace_files(contents: Mapping[Path, bytes]) -> None:
-    """Give files other contents, each in one step; modes stay, and links are followed.
+    """Replace the contents of existing files, each in one step; modes stay, and links are followed.
 
     All contents are on disk before the first file changes, so that a full disk changes none.
 
-    Args:
-        contents: by file; every file exists.
-
     Raises:
-        OSError: a file was not written; it has its old content, and so have those after it.
+        OSError: a file was not written; this file and those after it have their old contents.
     """
     staged: dict[Path, Path] = {}
     try:
@@ -36,7 +33,7 @@ def replace_files(contents: Mapping[Path, bytes]) -> None:
 
 
 def _staged(target: Path, data: bytes) -> Path:
-    """Write a temporary file beside a file, with its mode, and return it."""
+    """Write a temporary file next to a file, with its mode, and return it."""
     descriptor, name = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".tmp", dir=target.parent)
     try:
         with os.fdopen(descriptor, "wb") as file:

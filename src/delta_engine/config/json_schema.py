@@ -1,4 +1,4 @@
-"""JSON schemas for people: generated from classes, described by their docstrings."""
+"""JSON schemas of classes, with descriptions from their docstrings."""
 
 from __future__ import annotations
 
@@ -16,14 +16,12 @@ _ARGUMENT = re.compile(r"^    (\w+): (.+(?:\n        .+)*)", re.MULTILINE)
 def described_schema(
     shape: type, *, uri: str, title: str, renamed: Mapping[str, str] | None = None, hidden: str = ""
 ) -> str:
-    """Return a class's schema as indented JSON. It is open, as a newer minor may add fields.
+    """Return the schema of a struct or dataclass as indented JSON. It is open: a newer minor version may add fields.
 
     Args:
-        shape: a struct or dataclass; the docstrings of the classes in it describe them and their fields.
-        uri: the schema's identity.
-        title: its title.
-        renamed: the names that attributes have in the document, where those are others.
-        hidden: a field that no written document has.
+        uri: the schema's `$id`.
+        renamed: the names in the document of attributes that have another name in the class.
+        hidden: a field that no written document contains.
     """
     (reference,), components = msgspec.json.schema_components([shape], ref_template="#/$defs/{name}")
     for component in components.values():
@@ -44,7 +42,7 @@ def described_schema(
 def _describe(
     component: dict[str, Any], properties: dict[str, dict[str, Any]], renamed: Mapping[str, str]
 ) -> None:
-    """Turn a class's docstring into descriptions: its first line, and that of each argument for its field."""
+    """Describe a class and its fields: the docstring's summary, and its `Args:` entry for each field."""
     summary, _, arguments = cleandoc(component.get("description", "")).partition("Args:")
     component["description"] = summary.strip()
     for name, text in _ARGUMENT.findall(arguments):

@@ -1,93 +1,139 @@
-"""Changes YAML model files in place, and only where the outcome is exactly what was wanted.
+"""Edits YAML model files in place.
 
-Every edit is made in memory and loaded again before the first file is written. What cannot be edited
-without risk is refused, with words for doing it by hand.
+The engine makes and loads every edit in memory before it writes the first file. It refuses what it cannot edit without
+risk, with instructions for a manual edit.
 """
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import TypeAlias
 
-from delta_engine.config.described_edits import described_edit
+from delta_engine.config.edit_instructions import edit_instructions
 from delta_engine.config.file_replacement import replace_files
-from delta_engine.config.model_edit_texts import ModelEdit, Place, edit_text, list_key
+from delta_engine.config.model_fields import SCHEMA_FIELDS, TABLE_FIELDS, said
 from delta_engine.config.model_files import models_of_text
 from delta_engine.config.settings import Settings
-from delta_engine.config.yaml_source import UnusualLayoutError
+from delta_engine.config.variables import escaped, spelled, spelled_schema
+from delta_engine.config.yaml_edits import EntryEditor, Values, rearranged
+from delta_engine.config.yaml_source import (
+    Node,
+    Splice,
+    UnusualLayoutError,
+    comments,
+    read_source,
+    spliced,
+)
 from delta_engine.errors import ConfigError, RefusalGroup, RefusedError, SourceLocation, raise_all
 from delta_engine.models import Schema, Table
 
+Place: TypeAlias = tuple[str, int]
+"""Where a model stands in its file: the key of the list, `tables` or `schemas`, and its place there, from 0."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelEdit:
+    """A change of a declared table or schema.
+
+    Args:
+        before: the model as it was loaded, with where it is declared.
+        after: the wanted model, of the same kind; None removes it.
+        renames: new column names by old ones, so that a renamed column keeps its place and its text.
+    """
+
+    before: Table | Schema
+    after: Table | Schema | None
+    renames: Mapping[str, str] = field(default_factory=dict)
+
 
 def is_editable(model: Table | Schema) -> bool:
-    """Whether a loaded model stands in a YAML file, which can be edited; Python cannot."""
+    """Whether a loaded model is declared in a YAML file; Python models cannot be edited."""
     location = model.declared_at
     return location is not None and Path(location.file).suffix.lower() in (".yml", ".yaml")
 
 
 def edit_models(edits: Sequence[ModelEdit], settings: Settings) -> tuple[Path, ...]:
-    """Make edits in the model files; nothing else in them changes, comments and layout included.
+    """Edit the model files: all of them, or none if one edit is refused.
 
     Args:
-        edits: at most one per table or schema; `before` is as `load_declared` gave it.
+        edits: at most one per table or schema; `before` is as `load_declared` returned it.
         settings: the environment with which the models were loaded.
 
     Returns:
-        The files that were written, sorted; a file without a difference is not.
+        The files that changed, sorted.
 
     Raises:
-        ConfigError: an edit cannot be made, or its file is not as it was loaded. Nothing was written,
+        ConfigError: an edit is refused, or its file has changed since it was loaded. Nothing was written,
             unless the message says that writing failed.
-        RefusalGroup: several cannot; all are collected.
+        RefusalGroup: several edits are refused.
     """
     by_file: dict[str, list[ModelEdit]] = defaultdict(list)
     refusals: list[RefusedError] = []
     for edit in edits:
-        found = list(_unmakeable(edit))
-        refusals += found
-        if edit.before.declared_at is not None and not found:
+        refusal = _refused_edit(edit)
+        if refusal is None and edit.before.declared_at is not None:
             by_file[edit.before.declared_at.file].append(edit)
+        elif refusal is not None:
+            refusals.append(refusal)
     contents: dict[Path, bytes] = {}
     for file, its_edits in sorted(by_file.items()):
         path = settings.project_dir / file
         try:
             text = _text(path, file)
-            new_text = _edited(text, file, its_edits, settings)
-        except RefusedError as refusal:
-            refusals.append(refusal)
+            contents[path] = _edited(text, file, its_edits, settings).encode()
+        except RefusedError as refused:
+            refusals.append(refused)
         except RefusalGroup as group:
             refusals += group.refusals
         else:
-            if new_text != text:
-                contents[path] = new_text.encode("utf-8")
+            if contents[path] == text.encode():
+                del contents[path]
     raise_all(refusals)
-    _write(contents)
+    try:
+        replace_files(contents)
+    except OSError as error:
+        files = ", ".join(str(path) for path in contents)
+        raise ConfigError(
+            f"writing model files failed: {error.strerror or error}",
+            way_out=f"Each of these files has either its old content or all of its edits: {files}.",
+        ) from error
     return tuple(contents)
 
 
-def _unmakeable(edit: ModelEdit) -> Iterator[ConfigError]:
+def _refused_edit(edit: ModelEdit) -> ConfigError | None:
     before, after = edit.before, edit.after
     if not is_editable(before):
-        yield _refusal(edit, "only models in YAML files can be edited")
-    elif after is not None and after.qualified_name != before.qualified_name:
-        yield _refusal(edit, f"a {list_key(before).removesuffix('s')}'s name cannot be edited")
-    elif (
+        return _refusal(edit, "only models in YAML files can be edited")
+    if after is not None and after.qualified_name != before.qualified_name:
+        return _refusal(edit, f"a {_kind(before)}'s name cannot be edited")
+    if (
         isinstance(after, Table)
         and isinstance(before, Table)
         and after.default_table_properties != before.default_table_properties
     ):
-        yield _refusal(
+        return _refusal(
             edit,
-            "a default property stands in the environment's configuration, not in the model",
-            "Change defaults.table_properties there, or give this model a value of its own.",
+            "a default property is part of the environment's configuration, not of the model",
+            "Change defaults.table_properties there, or declare the property in this model.",
         )
+    return None
+
+
+def _text(path: Path, file: str) -> str:
+    """Return a file's text with its own line breaks."""
+    try:
+        return path.read_bytes().decode("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"it cannot be read: {error}", location=SourceLocation(file)) from None
 
 
 def _edited(text: str, file: str, edits: Sequence[ModelEdit], settings: Settings) -> str:
-    """Return a file's text with edits made, and found to say what they want."""
-    loaded = models_of_text(_with_line_feeds(text), file, settings)
+    """Return a file's text with verified edits: it loads as the wanted models."""
+    lines = text.replace("\r\n", "\n")
+    loaded = models_of_text(lines.replace("\r", "\n"), file, settings)
     places: dict[Place, ModelEdit] = {}
     for edit in edits:
         place = _place(edit, loaded)
@@ -95,18 +141,69 @@ def _edited(text: str, file: str, edits: Sequence[ModelEdit], settings: Settings
             raise _refusal(edit, "it is edited twice at once")
         places[place] = edit
     try:
-        new_text = edit_text(text, places)
-        outcome = models_of_text(_with_line_feeds(new_text), file, settings)
+        if "\r" in lines or text not in (lines, lines.replace("\n", "\r\n")):
+            raise UnusualLayoutError("its lines end in different ways")
+        new_lines = edit_text(lines, places)
+        outcome = models_of_text(new_lines, file, settings)
     except (UnusualLayoutError, RefusedError, RefusalGroup) as error:
         raise _unsafe(edits, _reason(error)) from error
     expected = [places[place].after if place in places else model for place, model in _placed(loaded)]
     if [_comparable(model) for model in outcome] != [_comparable(model) for model in expected if model]:
-        raise _unsafe(edits, "the outcome would not be what is wanted, or other tables would change")
-    return new_text
+        raise _unsafe(edits, "the outcome would differ from the wanted models, or other tables would change")
+    return new_lines if lines == text else new_lines.replace("\n", "\r\n")
+
+
+def edit_text(text: str, edits: Mapping[Place, ModelEdit]) -> str:
+    """Return a valid model file's text with edits; all but the replaced keys and list items stays byte for byte.
+
+    Args:
+        text: the text, its lines ended by line feeds.
+        edits: by the places of the models.
+
+    Raises:
+        UnusualLayoutError: the file's layout does not allow the edit, or a comment would be lost.
+    """
+    source = text if text.endswith("\n") else f"{text}\n"
+    root = read_source(source)
+    splices: list[Splice] = []
+    for key in sorted({key for key, _ in edits}):
+        pair = root.pair(key)
+        if pair is None or pair[1].kind != "sequence":
+            raise UnusualLayoutError(f"the list of {key} is shared by an alias")
+        places = range(len(pair[1].items))
+        changed = {place: edit for place in places if (edit := edits.get((key, place)))}
+        inner = [
+            splice
+            for place, edit in changed.items()
+            if edit.after is not None
+            for splice in _splices(source, pair[1].items[place], edit, edit.after)
+        ]
+        kept = [place for place in places if place not in changed or changed[place].after is not None]
+        splices += rearranged(source, *pair, kept, inner)
+    result = spliced(source, splices)
+    if Counter(comments(source, root)) != Counter(comments(result, read_source(result))):
+        raise UnusualLayoutError("a comment would be lost")
+    return result if text.endswith("\n") else result.removesuffix("\n")
+
+
+def _splices(text: str, node: Node, edit: ModelEdit, after: Table | Schema) -> Iterator[Splice]:
+    """Return the splices of one model; the catalog keeps its spelling in the file."""
+    if after == edit.before:
+        return iter(())
+    catalog = node.pair("catalog")
+    spelling = catalog[1].value if catalog and catalog[1].kind == "scalar" else escaped(after.catalog_name)
+    before_values, after_values = (_values(model, spelling) for model in (edit.before, after))
+    return EntryEditor(text, edit.renames).splices(node, before_values, after_values)
+
+
+def _values(model: Table | Schema, catalog: str) -> Values:
+    if isinstance(model, Schema):
+        return said(SCHEMA_FIELDS, spelled_schema(model, catalog))
+    return said(TABLE_FIELDS, spelled(model, catalog))
 
 
 def _comparable(model: Table | Schema) -> Table | Schema:
-    """Return a model without what means nothing: the order of checks, and columns that the platform chooses."""
+    """Return a model without meaningless differences: the order of checks, columns that the platform chooses."""
     if isinstance(model, Schema):
         return model
     return replace(
@@ -120,7 +217,7 @@ def _placed(loaded: Sequence[Table | Schema]) -> Iterator[tuple[Place, Table | S
     """Yield the models of a file with their places."""
     counts: Counter[str] = Counter()
     for model in loaded:
-        key = list_key(model)
+        key = f"{_kind(model)}s"
         yield (key, counts[key]), model
         counts[key] += 1
 
@@ -129,7 +226,7 @@ def _place(edit: ModelEdit, loaded: Sequence[Table | Schema]) -> Place:
     """Return a model's place in its file.
 
     Raises:
-        ConfigError: what stands there is not the model that was loaded.
+        ConfigError: the file does not declare the model as it was loaded.
     """
     before = edit.before
     for place, model in _placed(loaded):
@@ -137,33 +234,9 @@ def _place(edit: ModelEdit, loaded: Sequence[Table | Schema]) -> Place:
             return place
     raise _about(
         before,
-        "the model is not there as it was loaded: the file has changed since",
+        "the model is not declared there as it was loaded: the file has changed since",
         "Run the command again.",
     )
-
-
-def _text(path: Path, file: str) -> str:
-    """Return a file's text with its own line breaks."""
-    try:
-        return path.read_bytes().decode("utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"it cannot be read: {error}", location=SourceLocation(file)) from None
-
-
-def _with_line_feeds(text: str) -> str:
-    """Return a text with line breaks as the loader, which opens files as text, sees them."""
-    return text.replace("\r\n", "\n").replace("\r", "\n")
-
-
-def _write(contents: Mapping[Path, bytes]) -> None:
-    try:
-        replace_files(contents)
-    except OSError as error:
-        files = ", ".join(str(path) for path in contents)
-        raise ConfigError(
-            f"writing model files failed: {error.strerror or error}",
-            way_out=f"Each of these files is either as it was or edited whole: {files}.",
-        ) from error
 
 
 def _unsafe(edits: Sequence[ModelEdit], reason: str) -> RefusedError | RefusalGroup:
@@ -181,7 +254,7 @@ def _reason(error: UnusualLayoutError | RefusedError | RefusalGroup) -> str:
 
 
 def _refusal(edit: ModelEdit, reason: str, way_out: str = "") -> ConfigError:
-    by_hand = described_edit(edit.before, edit.after, edit.renames)
+    by_hand = edit_instructions(edit.before, edit.after, edit.renames)
     return _about(edit.before, reason, f"{way_out or 'Change it by hand:'}\n{by_hand}")
 
 
@@ -190,3 +263,7 @@ def _about(model: Table | Schema, reason: str, way_out: str) -> ConfigError:
         reason = f"schema {model.qualified_name}: {reason}"
         return ConfigError(reason, location=model.declared_at, way_out=way_out)
     return ConfigError(reason, table=str(model.qualified_name), location=model.declared_at, way_out=way_out)
+
+
+def _kind(model: Table | Schema) -> str:
+    return "schema" if isinstance(model, Schema) else "table"

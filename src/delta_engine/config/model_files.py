@@ -1,4 +1,4 @@
-"""Loads the models that a configuration names: YAML files and Python attributes, as the same `Table`."""
+"""Loads the models that a configuration names: YAML files and Python attributes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def load_declared(settings: Settings) -> tuple[tuple[Table, ...], tuple[Schema, 
 
     Raises:
         ConfigError, InvalidModelError: one model or file is refused.
-        RefusalGroup: several are; all are collected.
+        RefusalGroup: several are.
     """
     refusals: list[RefusedError] = []
     models: list[Table | Schema] = []
@@ -46,13 +46,12 @@ def models_of_text(text: str, file: str, settings: Settings) -> tuple[Table | Sc
     """Return the tables and schemas that the text of a YAML model file declares, variables filled in.
 
     Args:
-        text: the file's text, its lines ended by line feeds alone.
-        file: the file as models name it in their location.
-        settings: the environment.
+        text: the text, its lines ended by line feeds alone.
+        file: the file's name in the locations of models.
 
     Raises:
         ConfigError, InvalidModelError: the file or one model is refused.
-        RefusalGroup: several are; all are collected.
+        RefusalGroup: several are.
     """
     refusals: list[RefusedError] = []
     declared = list(_collected(_declared(parse_document(text, file)), refusals))
@@ -64,7 +63,7 @@ def models_of_text(text: str, file: str, settings: Settings) -> tuple[Table | Sc
 def _collected(
     models: Iterator[Table | Schema | RefusedError], refusals: list[RefusedError]
 ) -> Iterator[Table | Schema]:
-    """Yield the models; refusals, yielded or raised, go to the list."""
+    """Yield the models, and collect refusals, yielded or raised, in the list."""
     try:
         for found in models:
             if isinstance(found, RefusedError):
@@ -119,23 +118,20 @@ def _declared(document: Document) -> Iterator[Table | Schema | RefusedError]:
     ):
         raise document.error(
             (),
-            "a model file holds the keys tables and schemas, or one of them, each with a list of them under it",
+            "a model file contains the keys tables and schemas, or one of them, each with a list",
         )
-    for position, value in enumerate(lists.get("schemas", ())):
-        try:
-            yield schema_of(document, ("schemas", position), value)
-        except RefusedError as refusal:
-            yield refusal
-    for position, value in enumerate(lists.get("tables", ())):
-        try:
-            yield table_of(document, ("tables", position), value)
-        except RefusedError as refusal:
-            refusal.table = refusal.table or _declared_name(value)
-            yield refusal
+    for key, model_of in (("schemas", schema_of), ("tables", table_of)):
+        for position, value in enumerate(lists.get(key, ())):
+            try:
+                yield model_of(document, (key, position), value)
+            except RefusedError as refusal:
+                if key == "tables":
+                    refusal.table = refusal.table or _declared_name(value)
+                yield refusal
 
 
 def _declared_name(value: object) -> str | None:
-    """Return the name of a table whose declaration is refused, as far as it can be made out."""
+    """Return the name of a table whose declaration is refused, as far as it is known."""
     if not isinstance(value, dict):
         return None
     return ".".join(str(value.get(part, "?")) for part in ("catalog", "schema", "name"))
@@ -170,5 +166,5 @@ def _checked(tables: object, reference: str, settings: Settings) -> Iterable[Tab
 
 
 def _shown(path: Path, project_dir: Path) -> str:
-    """Return a path as the user knows it: relative to the project, if it is inside."""
+    """Return a path for messages: relative to the project if it is inside."""
     return str(path.relative_to(project_dir)) if path.is_relative_to(project_dir) else str(path)

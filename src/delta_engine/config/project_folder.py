@@ -1,4 +1,4 @@
-"""Finds the project that a folder belongs to, for commands that are run somewhere inside it."""
+"""Finds the project of a folder, for commands that run in one of its subfolders."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 CONF_DIR: Final = "conf"
-"""The configuration folder of a project, unless another one is named."""
+"""The configuration folder of a project, unless an option names another one."""
 
 _ENVIRONMENT: Final = re.compile(r"""^environment:\s*["']?([^"'#\s]+)""", re.MULTILINE)
 
@@ -16,16 +16,13 @@ _ENVIRONMENT: Final = re.compile(r"""^environment:\s*["']?([^"'#\s]+)""", re.MUL
 def find_conf_dir(folder: Path) -> Path:
     """Return the configuration folder of the project that a folder is in.
 
-    A folder with a `conf` of its own is taken for a project as it is. Of the folders above, the nearest one counts
-    whose `conf` holds an environment: a `conf/<name>.yml` that says `environment: <name>`, which a folder of that name
-    for other purposes does not. The search ends with the root of a git repository, and before the home folder, the root
-    of the file system and a folder in which everybody may write, such as `/tmp`: configurations name code that is run.
-
-    Args:
-        folder: where to begin; absolute.
+    A folder with a `conf` of its own is a project. Otherwise the nearest parent folder counts whose `conf` contains an
+    environment: a `conf/<name>.yml` with `environment: <name>`. The search ends at the root of a git repository, and
+    before the home folder, the root of the file system and world-writable folders such as `/tmp`: configurations name
+    code that the engine runs.
 
     Returns:
-        `conf` relative to that folder if it has one, or if none is found; else an absolute path.
+        The relative path `conf` if the folder itself has one or none is found; otherwise an absolute path.
     """
     if (folder / CONF_DIR).is_dir():
         return Path(CONF_DIR)
@@ -43,7 +40,7 @@ def find_conf_dir(folder: Path) -> Path:
 def _home() -> Path | None:
     try:
         return Path.home()
-    except RuntimeError:  # a container's user without one
+    except RuntimeError:  # a container's user may have none
         return None
 
 
@@ -53,5 +50,5 @@ def _holds_an_environment(conf_dir: Path) -> bool:
             path.stem in _ENVIRONMENT.findall(path.read_text("utf-8", "replace"))
             for path in conf_dir.glob("*.yml")
         )
-    except OSError:  # a folder of others that may not be read is no project of ours
+    except OSError:  # an unreadable folder is not the user's project
         return False

@@ -1,4 +1,4 @@
-"""Python objects that a configuration names as `module:attribute`: models, rules. The project is importable."""
+"""Loads Python objects that a configuration names as `module:attribute`: models, rules."""
 
 from __future__ import annotations
 
@@ -24,20 +24,15 @@ def load_reference(
     project_dir: Path,
     named_at: SourceLocation,
 ) -> Result:
-    """Import what a reference names, and use it.
+    """Import an object, with the project folder importable, and return what `use` makes of it.
 
     Args:
-        reference: `module:attribute`.
-        use: what to do with it; runs the user's code, and may fail.
-        what: what it is, for messages: `models`.
-        project_dir: the folder that is importable.
+        use: may run the user's code, which may fail.
+        what: the kind of object, for messages: `models`.
         named_at: where the configuration names it.
 
-    Returns:
-        What `use` returns.
-
     Raises:
-        ConfigError: it cannot be imported, or using it failed.
+        ConfigError: the import or the use failed.
         RefusedError, RefusalGroup: `use` refused something.
     """
     module_name, _, attribute = reference.partition(":")
@@ -59,10 +54,9 @@ def load_reference(
 
 def _origin(error: Exception) -> SourceLocation | None:
     """Return the line of the user's code that failed."""
-    frames = traceback.extract_tb(error.__traceback__)
-    users = [
+    frames = [
         frame
-        for frame in frames
+        for frame in traceback.extract_tb(error.__traceback__)
         if not frame.filename.startswith(_ENGINE) and "importlib" not in frame.filename
     ]
-    return SourceLocation(users[-1].filename, users[-1].lineno) if users else None
+    return SourceLocation(frames[-1].filename, frames[-1].lineno) if frames else None

@@ -1,4 +1,4 @@
-"""Python source text as a formatter would leave it. Knows literals and layout, no models."""
+"""Python source text in the layout of a formatter; literals and layout only, no models."""
 
 from __future__ import annotations
 

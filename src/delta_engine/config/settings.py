@@ -1,4 +1,4 @@
-"""Settings: what `conf/<environment>.yml` says, checked."""
+"""Settings: the validated content of `conf/<environment>.yml`."""
 
 from __future__ import annotations
 
@@ -6,26 +6,26 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import msgspec
 
-from delta_engine.actions.drift_policy import (
-    NO_DRIFT_POLICY,
-    DriftHandling,
-    DriftPolicy,
-    Severity,
-    SeverityRule,
-)
-from delta_engine.actions.policy import Allowance, ColumnOrder, Ownership, Policy, RemovedTables
+from delta_engine.actions.drift_policy import NO_DRIFT_POLICY, DriftPolicy, Severity
+from delta_engine.actions.policy import Policy
 from delta_engine.config.documents import Document, read_document, unknown
-from delta_engine.config.ignored_drift import FILE_NAME as DRIFT_POLICY_FILE
-from delta_engine.config.ignored_drift import load_ignored_drift
+from delta_engine.config.policies import (
+    DRIFT_POLICY_FILE,
+    PolicyDocument,
+    drift_policy,
+    load_ignored_drift,
+    plan_policy,
+)
 from delta_engine.config.state_backend import (
+    DEFAULT_PATH,
     Fill,
+    LocalState,
     StateBackend,
     StateBackendDocument,
-    default_state_backend,
     state_backend,
 )
 from delta_engine.config.variables import substitute, substitute_but_secrets
@@ -33,15 +33,22 @@ from delta_engine.errors import ConfigError, SourceLocation
 from delta_engine.models import QualifiedName, read_only
 
 _OF_CATALOGS = "spark.sql.catalog."
-"""The settings of Spark that can be set after it has started, where no command line shows them."""
+"""Spark settings that can be set after the start, where no command line shows them: they may hold secrets."""
 
 
-class _Backend(msgspec.Struct):
-    type: str
-    names: str = "path"
+class _Oss(msgspec.Struct, tag_field="type", tag="oss"):
+    names: Literal["path", "catalog"] = "path"
     warehouse: str = ".delta-engine/warehouse"
     spark: dict[str, Any] = msgspec.field(default_factory=dict)
-    warehouse_id: str | None = None
+    leave_out: list[str] = msgspec.field(default_factory=list)
+
+
+class _Databricks(msgspec.Struct, tag_field="type", tag="databricks"):
+    leave_out: list[str] = msgspec.field(default_factory=list)
+
+
+class _Warehouse(msgspec.Struct, tag_field="type", tag="databricks-warehouse"):
+    warehouse_id: Annotated[str, msgspec.Meta(min_length=1)]
     profile: str | None = None
     statement_timeout_seconds: Annotated[int, msgspec.Meta(ge=1)] | None = None
     leave_out: list[str] = msgspec.field(default_factory=list)
@@ -52,33 +59,8 @@ class _Models(msgspec.Struct):
     yaml: list[str] = msgspec.field(default_factory=list)
 
 
-class _SeverityRule(msgspec.Struct):
-    severity: Severity
-    fields: list[str] = msgspec.field(default_factory=lambda: ["*"])
-    tables: list[str] = msgspec.field(default_factory=lambda: ["*"])
-
-
-class _Policy(msgspec.Struct):
-    allow: list[str] = msgspec.field(default_factory=list)
-    create_schemas: bool = False
-    tags: Ownership = Ownership.ADDITIVE
-    grants: Ownership = Ownership.ADDITIVE
-    column_order: ColumnOrder = ColumnOrder.REPORT
-    removed_tables: RemovedTables = RemovedTables.KEEP
-    rules: list[str] = msgspec.field(default_factory=list)
-    drift: DriftHandling = DriftHandling.REFUSE
-    drift_severities: list[_SeverityRule] = msgspec.field(default_factory=list)
-
-
-class _FailOn(Enum):
-    HIGH = "high"
-    MEDIUM = "medium"
-    LOW = "low"
-    NEVER = "never"
-
-
 class _Drift(msgspec.Struct):
-    fail_on: _FailOn = _FailOn.HIGH
+    fail_on: Literal["high", "medium", "low", "never"] = "high"
     history_table: str | None = None
 
 
@@ -93,10 +75,10 @@ class _Defaults(msgspec.Struct):
 
 class _Config(msgspec.Struct):
     environment: str
-    backend: _Backend
+    backend: _Oss | _Databricks | _Warehouse
     models: _Models
     variables: dict[str, Any] = msgspec.field(default_factory=dict)
-    policy: _Policy = msgspec.field(default_factory=_Policy)
+    policy: PolicyDocument = msgspec.field(default_factory=PolicyDocument)
     drift: _Drift = msgspec.field(default_factory=_Drift)
     apply: _Apply = msgspec.field(default_factory=_Apply)
     defaults: _Defaults = msgspec.field(default_factory=_Defaults)
@@ -104,7 +86,7 @@ class _Config(msgspec.Struct):
 
 
 class BackendType(Enum):
-    """The platforms there are, with the two ways of naming tables on plain Spark."""
+    """The platforms, with the two ways of naming tables on plain Spark."""
 
     DATABRICKS = "databricks"
     WAREHOUSE = "databricks-warehouse"
@@ -113,7 +95,7 @@ class BackendType(Enum):
 
     @property
     def is_databricks(self) -> bool:
-        """Whether the tables are Unity Catalog's."""
+        """Whether the tables are in Unity Catalog."""
         return self in (BackendType.DATABRICKS, BackendType.WAREHOUSE)
 
 
@@ -122,9 +104,8 @@ class SqlWarehouse:
     """A SQL warehouse of Databricks.
 
     Args:
-        warehouse_id: its id.
-        profile: the login in `~/.databrickscfg` that reaches its workspace; None for whatever databricks-sdk finds.
-        statement_timeout_seconds: how long a statement may run; None for as long as the warehouse lets it.
+        profile: the login in `~/.databrickscfg` for its workspace; None for databricks-sdk's default.
+        statement_timeout_seconds: how long a statement may run; None for the limit of the warehouse.
     """
 
     warehouse_id: str
@@ -134,27 +115,21 @@ class SqlWarehouse:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """One environment's configuration.
+    """The configuration of one environment.
 
     Args:
-        environment: its name.
-        project_dir: the folder that holds the configuration's folder; relative paths start here.
-        backend: what runs SQL.
+        project_dir: the parent of the configuration folder; relative paths start here.
         warehouse: the root folder of tables by path, absolute.
         spark: extra Spark settings.
-        sql_warehouse: the SQL warehouse; None unless that is what runs SQL.
-        leave_out: names of features that models declare, and that this environment does without.
-        variables: what `${name}` stands for.
+        sql_warehouse: the SQL warehouse that runs SQL; None on other backends.
+        leave_out: names of features that this environment leaves out of the models.
         python_models: `module:attribute` references.
         yaml_models: globs, relative to the project folder.
-        default_table_properties: properties that every model gets unless it says otherwise.
-        policy: what is allowed.
-        drift_policy: what to make of drift.
-        fail_drift_on: from which severity on the job's drift task fails; None for never.
-        drift_history: the table that keeps what each report found; None for none.
-        run_history: the table that keeps what each run did; None for none.
+        default_table_properties: properties of every model that does not declare them itself.
+        fail_drift_on: the severity from which the job's drift task fails; None for never.
+        drift_history: the table that records what each report found; None for none.
+        run_history: the table that records what each run did; None for none.
         parallelism: how many tables to read or change at once.
-        state_backend: where the deployment state is.
         location: the configuration file.
     """
 
@@ -183,7 +158,7 @@ def load_settings(conf_dir: Path, environment: str) -> Settings:
     """Read `<conf_dir>/<environment>.yml`.
 
     Raises:
-        ConfigError: there is no such file, or it says something it may not.
+        ConfigError: the file does not exist or is not valid.
     """
     path = conf_dir / f"{environment}.yml"
     if environment not in environments(conf_dir):
@@ -199,7 +174,7 @@ def load_settings(conf_dir: Path, environment: str) -> Settings:
         raise document.error(
             ("environment",),
             f"the file is for {environment!r}, but says environment: {config.environment!r}",
-            "Name both alike.",
+            "Give both the same name.",
         )
     return _settings(document, config, conf_dir)
 
@@ -210,10 +185,10 @@ def environments(conf_dir: Path) -> list[str]:
 
 
 def no_configuration_way_out(conf_dir: Path) -> str:
-    """Return what to do where a folder holds no configuration."""
+    """Return the way out for a folder without configuration."""
     return (
-        f"{conf_dir} has no configuration: run it in the project's folder, or name another one with --conf-dir; "
-        "`delta-engine init` makes a project."
+        f"{conf_dir} has no configuration: run the command in the project's folder, or name another one with "
+        "--conf-dir; `delta-engine init` creates a project."
     )
 
 
@@ -231,13 +206,14 @@ def _settings(document: Document, config: _Config, conf_dir: Path) -> Settings:
         texts = document.texts(path, values)
         return read_only({key: fill((*path, key), text) for key, text in texts.items()})
 
+    oss = config.backend if isinstance(config.backend, _Oss) else _Oss()
     return Settings(
         environment=config.environment,
         project_dir=project_dir,
-        backend=_backend_type(document, config.backend),
-        warehouse=project_dir / fill(("backend", "warehouse"), config.backend.warehouse),
-        spark=_spark(document, config.backend.spark, variables),
-        sql_warehouse=_sql_warehouse(document, config.backend, fill),
+        backend=_backend_type(config.backend),
+        warehouse=project_dir / fill(("backend", "warehouse"), oss.warehouse),
+        spark=_spark(document, oss.spark, variables),
+        sql_warehouse=_sql_warehouse(config.backend, fill),
         leave_out=tuple(config.backend.leave_out),
         variables=read_only(variables),
         python_models=fill_all(("models", "python"), config.models.python),
@@ -245,16 +221,38 @@ def _settings(document: Document, config: _Config, conf_dir: Path) -> Settings:
         default_table_properties=fill_mapping(
             ("defaults", "table_properties"), config.defaults.table_properties
         ),
-        policy=_policy(document, config.policy),
-        drift_policy=_drift_policy(config, conf_dir, variables),
-        fail_drift_on=(
-            None if config.drift.fail_on is _FailOn.NEVER else Severity(config.drift.fail_on.value)
+        policy=plan_policy(document, config.policy),
+        drift_policy=drift_policy(
+            config.policy,
+            load_ignored_drift(conf_dir, config.environment, variables, environments(conf_dir)),
         ),
+        fail_drift_on=None if config.drift.fail_on == "never" else Severity(config.drift.fail_on),
         drift_history=_history_table(document, "drift", config.drift.history_table, fill),
         run_history=_history_table(document, "apply", config.apply.history_table, fill),
         parallelism=config.apply.parallelism,
         state_backend=_state_backend(document, config, project_dir, fill),
         location=document.location(()),
+    )
+
+
+def _backend_type(backend: _Oss | _Databricks | _Warehouse) -> BackendType:
+    match backend:
+        case _Databricks():
+            return BackendType.DATABRICKS
+        case _Warehouse():
+            return BackendType.WAREHOUSE
+        case _Oss(names="catalog"):
+            return BackendType.CATALOG
+    return BackendType.EMBEDDED
+
+
+def _sql_warehouse(backend: _Oss | _Databricks | _Warehouse, fill: Fill) -> SqlWarehouse | None:
+    if not isinstance(backend, _Warehouse):
+        return None
+    return SqlWarehouse(
+        warehouse_id=fill(("backend", "warehouse_id"), backend.warehouse_id),
+        profile=fill(("backend", "profile"), backend.profile) if backend.profile else None,
+        statement_timeout_seconds=backend.statement_timeout_seconds,
     )
 
 
@@ -267,29 +265,6 @@ def _spark(document: Document, values: dict[str, Any], variables: Mapping[str, s
             )
             for key, text in document.texts(path, values).items()
         }
-    )
-
-
-def _policy(document: Document, policy: _Policy) -> Policy:
-    return Policy(
-        allow=_allowances(document, policy.allow),
-        create_schemas=policy.create_schemas,
-        tags=policy.tags,
-        grants=policy.grants,
-        column_order=policy.column_order,
-        removed_tables=policy.removed_tables,
-        rules=tuple(policy.rules),
-    )
-
-
-def _drift_policy(config: _Config, conf_dir: Path, variables: Mapping[str, str]) -> DriftPolicy:
-    return DriftPolicy(
-        handling=config.policy.drift,
-        severities=tuple(
-            SeverityRule(severity=rule.severity, fields=tuple(rule.fields), tables=tuple(rule.tables))
-            for rule in config.policy.drift_severities
-        ),
-        ignores=load_ignored_drift(conf_dir, config.environment, variables, environments(conf_dir)),
     )
 
 
@@ -308,67 +283,11 @@ def _history_table(document: Document, key: str, text: str | None, fill: Fill) -
 def _state_backend(document: Document, config: _Config, project_dir: Path, fill: Fill) -> StateBackend:
     if config.state_backend is not None:
         return state_backend(document, config.state_backend, project_dir=project_dir, fill=fill)
-    if config.backend.type != "oss":
+    if not isinstance(config.backend, _Oss):
         raise document.error(
             (),
-            f"backend {config.backend.type} needs a state_backend: local files of a job are gone when it ends",
+            f"backend {config.backend.__struct_config__.tag} needs a state_backend: "
+            "local files of a job are gone when it ends",
             'Add: state_backend: {type: databricks, databricks: {schema: "${catalog}.delta_engine"}}.',
         )
-    return default_state_backend(project_dir)
-
-
-_BACKENDS = {
-    ("databricks", "path"): BackendType.DATABRICKS,
-    ("databricks-warehouse", "path"): BackendType.WAREHOUSE,
-    ("oss", "path"): BackendType.EMBEDDED,
-    ("oss", "catalog"): BackendType.CATALOG,
-}
-_FOR_TYPE = {
-    "oss": ("names", "warehouse", "spark"),
-    "databricks-warehouse": ("warehouse_id", "profile", "statement_timeout_seconds"),
-}
-"""The keys that belong to one type alone."""
-
-
-def _backend_type(document: Document, backend: _Backend) -> BackendType:
-    for field, value, position in (("type", backend.type, 0), ("names", backend.names, 1)):
-        known = {choice[position] for choice in _BACKENDS}
-        if value not in known:
-            reason, way_out = unknown(f"backend {field}", value, known)
-            raise document.error(("backend", field), reason, way_out)
-    given = document.value["backend"]
-    for only_type, keys in _FOR_TYPE.items():
-        for key in keys:
-            if backend.type != only_type and key in given:
-                raise document.error(
-                    ("backend", key), f"{key} is for type: {only_type} only", "Remove it, or change the type."
-                )
-    return _BACKENDS[backend.type, backend.names]
-
-
-def _sql_warehouse(document: Document, backend: _Backend, fill: Fill) -> SqlWarehouse | None:
-    if backend.type != "databricks-warehouse":
-        return None
-    path = ("backend", "warehouse_id")
-    warehouse_id = fill(path, backend.warehouse_id or "")
-    if not warehouse_id:
-        raise document.error(
-            ("backend",),
-            "backend databricks-warehouse needs a warehouse_id",
-            "Add the id of a SQL warehouse; `databricks warehouses list` shows them.",
-        )
-    return SqlWarehouse(
-        warehouse_id=warehouse_id,
-        profile=fill(("backend", "profile"), backend.profile) if backend.profile else None,
-        statement_timeout_seconds=backend.statement_timeout_seconds,
-    )
-
-
-def _allowances(document: Document, texts: list[str]) -> tuple[Allowance, ...]:
-    allowances = []
-    for position, text in enumerate(texts):
-        try:
-            allowances.append(Allowance.parse(text))
-        except ValueError as error:
-            raise document.error(("policy", "allow", position), str(error)) from None
-    return tuple(allowances)
+    return StateBackend(place=LocalState(path=project_dir / DEFAULT_PATH))

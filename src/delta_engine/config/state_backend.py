@@ -1,15 +1,15 @@
-"""Where the deployment state is: the `state_backend` part of a configuration, checked."""
+"""Where the deployment state is: the `state_backend` part of a configuration."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, TypeAlias
+from typing import Annotated, Literal, TypeAlias
 
 import msgspec
 
-from delta_engine.config.documents import Document, DocumentPath, unknown
+from delta_engine.config.documents import Document, DocumentPath
 
 DEFAULT_PATH = ".delta-engine/state"
 
@@ -17,30 +17,29 @@ Fill = Callable[[DocumentPath, str], str]
 """Fills variables into a text that stands at a path."""
 
 
-class StatePlaceDocument(msgspec.Struct):
-    """The keys of every kind of place; which of them a kind takes is in `_KEYS`."""
+class _Local(msgspec.Struct):
+    path: str = DEFAULT_PATH
 
-    type: str | None = None
-    path: str | None = None
-    bucket: str | None = None
-    prefix: str | None = None
+
+class _S3(msgspec.Struct, tag_field="type", tag="s3"):
+    bucket: Annotated[str, msgspec.Meta(min_length=1)]
+    prefix: str = ""
     region: str | None = None
     endpoint_url: str | None = None
-    schema: str | None = None
-    volume: str | None = None
 
 
-class StateCacheDocument(msgspec.Struct):
-    """How long a local copy of a remote document may be looked at."""
+class _Databricks(msgspec.Struct, tag_field="type", tag="databricks"):
+    schema: str
+    volume: str = "deployment_state"
 
+
+class _Cache(msgspec.Struct):
     enabled: bool = True
     max_age_seconds: Annotated[float, msgspec.Meta(ge=0)] = 300
 
 
-class StateLockDocument(msgspec.Struct):
-    """The lock."""
-
-    type: str | None = None
+class _Lock(msgspec.Struct):
+    type: Literal["s3", "dynamodb"] | None = None
     table: str | None = None
     region: str | None = None
     endpoint_url: str | None = None
@@ -48,21 +47,34 @@ class StateLockDocument(msgspec.Struct):
     lease_seconds: Annotated[float, msgspec.Meta(ge=1)] | None = None
 
 
-class StateBackendDocument(msgspec.Struct):
-    """`state_backend` as it is written."""
+class _LocalBackend(msgspec.Struct, tag_field="type", tag="local"):
+    local: _Local = msgspec.field(default_factory=_Local)
+    lock: _Lock = msgspec.field(default_factory=_Lock)
 
-    type: str
-    local: StatePlaceDocument | None = None
-    s3: StatePlaceDocument | None = None
-    databricks: StatePlaceDocument | None = None
-    remote: StatePlaceDocument | None = None
-    cache: StateCacheDocument = msgspec.field(default_factory=StateCacheDocument)
-    lock: StateLockDocument = msgspec.field(default_factory=StateLockDocument)
+
+class _S3Backend(msgspec.Struct, tag_field="type", tag="s3"):
+    s3: _S3
+    lock: _Lock = msgspec.field(default_factory=_Lock)
+
+
+class _DatabricksBackend(msgspec.Struct, tag_field="type", tag="databricks"):
+    databricks: _Databricks
+    lock: _Lock = msgspec.field(default_factory=_Lock)
+
+
+class _HybridBackend(msgspec.Struct, tag_field="type", tag="hybrid"):
+    remote: _S3 | _Databricks
+    local: _Local = msgspec.field(default_factory=_Local)
+    cache: _Cache = msgspec.field(default_factory=_Cache)
+    lock: _Lock = msgspec.field(default_factory=_Lock)
+
+
+StateBackendDocument: TypeAlias = _LocalBackend | _S3Backend | _DatabricksBackend | _HybridBackend
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LocalState:
-    """Local files in a folder, absolute."""
+    """Local files in an absolute folder."""
 
     path: Path
 
@@ -88,7 +100,7 @@ class DatabricksState:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DynamoDBLockTable:
-    """A lock in DynamoDB instead of beside the document."""
+    """A lock in DynamoDB instead of next to the document."""
 
     table: str
     region: str | None
@@ -97,7 +109,7 @@ class DynamoDBLockTable:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StateCache:
-    """A local copy of a remote document, for commands that only look; the folder is absolute."""
+    """A local copy of a remote document for commands that only read; the folder is absolute."""
 
     path: Path
     max_age_seconds: float
@@ -108,14 +120,14 @@ StatePlace: TypeAlias = LocalState | S3State | DatabricksState
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StateBackend:
-    """Where the deployment state is, and how runs are kept apart.
+    """Where the deployment state is, and how runs exclude each other.
 
     Args:
-        place: where documents and journals are.
-        cache: what commands that only look may take instead; None: nothing.
-        lock_table: where the lock is; None: beside the document.
-        lock_timeout_seconds: how long to wait for the lock; None: what suits the place.
-        lease_seconds: how long a holder may be silent; None: what suits the place.
+        place: the location of documents and journals.
+        cache: what commands that only read may use instead; None for nothing.
+        lock_table: the lock's table; None for a lock next to the document.
+        lock_timeout_seconds: how long to wait for the lock; None for the default of the place.
+        lease_seconds: how long the holder of the lock may be silent; None for the default of the place.
     """
 
     place: StatePlace
@@ -125,136 +137,75 @@ class StateBackend:
     lease_seconds: float | None = None
 
 
-_KEYS = {
-    "local": {"path"},
-    "s3": {"bucket", "prefix", "region", "endpoint_url"},
-    "databricks": {"schema", "volume"},
-}
-
-
-def default_state_backend(project_dir: Path) -> StateBackend:
-    """Return local files in the project: for laptops, where nobody else deploys."""
-    return StateBackend(place=LocalState(path=project_dir / DEFAULT_PATH))
-
-
 def state_backend(
     document: Document, config: StateBackendDocument, *, project_dir: Path, fill: Fill
 ) -> StateBackend:
-    """Return what `state_backend` says.
+    """Return what `state_backend` says, its variables filled in.
 
     Args:
         document: the configuration, for positions.
         config: its `state_backend`.
-        project_dir: what relative paths start from.
+        project_dir: the folder from which relative paths start.
         fill: fills variables in.
 
     Raises:
-        ConfigError: a type that there is not, a part that is missing or does not belong.
+        ConfigError: a name of a schema or a lock that does not fit.
     """
-    reader = _Reader(document, config, project_dir, fill)
+    cache: StateCache | None = None
+    match config:
+        case _LocalBackend(local=local):
+            place: StatePlace = _local(local, ("state_backend", "local"), project_dir, fill)
+        case _S3Backend(s3=remote) | _DatabricksBackend(databricks=remote):
+            place = _remote(document, remote, ("state_backend", str(config.__struct_config__.tag)), fill)
+        case _HybridBackend(remote=remote):
+            place = _remote(document, remote, ("state_backend", "remote"), fill)
+            if config.cache.enabled:
+                local_state = _local(config.local, ("state_backend", "local"), project_dir, fill)
+                cache = StateCache(path=local_state.path, max_age_seconds=config.cache.max_age_seconds)
     return StateBackend(
-        place=reader.place(),
-        cache=reader.cache(),
-        lock_table=reader.lock_table(),
+        place=place,
+        cache=cache,
+        lock_table=_lock_table(document, config.lock, place, fill),
         lock_timeout_seconds=config.lock.timeout_seconds,
         lease_seconds=config.lock.lease_seconds,
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Reader:
-    document: Document
-    config: StateBackendDocument
-    project_dir: Path
-    fill: Fill
+def _local(local: _Local, path: DocumentPath, project_dir: Path, fill: Fill) -> LocalState:
+    return LocalState(path=project_dir / fill(path, local.path))
 
-    def place(self) -> StatePlace:
-        """Return where the documents are; for `hybrid` that is the remote."""
-        kind = self.config.type
-        self._require_known(("state_backend", "type"), kind, {*_KEYS, "hybrid"})
-        sections = {"local", "remote"} if kind == "hybrid" else {kind}
-        for name in ("local", "s3", "databricks", "remote"):
-            if getattr(self.config, name) is not None and name not in sections:
-                raise self.document.error(
-                    ("state_backend", name), f"{name} does not belong to type: {kind}", "Remove it."
-                )
-        if kind != "hybrid":
-            return self._place(kind, kind, getattr(self.config, kind) or StatePlaceDocument())
-        remote = self.config.remote
-        if remote is None:
-            raise self.document.error(("state_backend",), "type: hybrid needs a remote")
-        path = ("state_backend", "remote", "type")
-        self._require_known(path, remote.type or "", {"s3", "databricks"})
-        return self._place(str(remote.type), "remote", remote)
 
-    def cache(self) -> StateCache | None:
-        """Return the cache of a hybrid."""
-        given = self.document.value["state_backend"]
-        if self.config.type != "hybrid":
-            if "cache" in given:
-                raise self.document.error(
-                    ("state_backend", "cache"), "cache is for type: hybrid only", "Remove it."
-                )
-            return None
-        if not self.config.cache.enabled:
-            return None
-        local = self._place("local", "local", self.config.local or StatePlaceDocument())
-        assert isinstance(local, LocalState)
-        return StateCache(path=local.path, max_age_seconds=self.config.cache.max_age_seconds)
-
-    def lock_table(self) -> DynamoDBLockTable | None:
-        """Return the DynamoDB table, if the lock is in one."""
-        lock = self.config.lock
-        path = ("state_backend", "lock")
-        if lock.type is not None:
-            self._require_known((*path, "type"), lock.type, {"s3", "dynamodb"})
-            if not isinstance(self.place(), S3State):
-                reason = f"a lock of type: {lock.type} does not belong to type: {self.config.type}"
-                raise self.document.error((*path, "type"), reason, "Remove it.")
-        if lock.type == "dynamodb":
-            table = self._text(path, "table", lock.table)
-            place = self.config.remote or self.config.s3 or StatePlaceDocument()
-            return DynamoDBLockTable(
-                table=table, region=lock.region or place.region, endpoint_url=lock.endpoint_url
-            )
-        if lock.table is not None:
-            raise self.document.error((*path, "table"), "table is for a lock of type: dynamodb only")
-        return None
-
-    def _place(self, kind: str, section: str, place: StatePlaceDocument) -> StatePlace:
-        path = ("state_backend", section)
-        for name in StatePlaceDocument.__struct_fields__:
-            if name != "type" and getattr(place, name) is not None and name not in _KEYS[kind]:
-                raise self.document.error((*path, name), f"{name} does not belong to {kind}", "Remove it.")
-        match kind:
-            case "local":
-                return LocalState(path=self.project_dir / self.fill(path, place.path or DEFAULT_PATH))
-            case "s3":
-                return S3State(
-                    bucket=self._text(path, "bucket", place.bucket),
-                    prefix=self.fill(path, place.prefix or "").strip("/"),
-                    region=place.region and self.fill(path, place.region),
-                    endpoint_url=place.endpoint_url and self.fill(path, place.endpoint_url),
-                )
-        return self._databricks(path, place)
-
-    def _databricks(self, path: DocumentPath, place: StatePlaceDocument) -> DatabricksState:
-        name = self._text(path, "schema", place.schema)
-        catalog, dot, schema = name.partition(".")
-        if not (catalog and dot and schema) or "." in schema:
-            raise self.document.error((*path, "schema"), f"schema {name!r} is not of the form catalog.schema")
-        return DatabricksState(
-            catalog=catalog.lower(),
-            schema=schema.lower(),
-            volume=self.fill(path, place.volume or "deployment_state"),
+def _remote(
+    document: Document, remote: _S3 | _Databricks, path: DocumentPath, fill: Fill
+) -> S3State | DatabricksState:
+    if isinstance(remote, _S3):
+        return S3State(
+            bucket=fill((*path, "bucket"), remote.bucket),
+            prefix=fill(path, remote.prefix).strip("/"),
+            region=remote.region and fill(path, remote.region),
+            endpoint_url=remote.endpoint_url and fill(path, remote.endpoint_url),
         )
+    name = fill((*path, "schema"), remote.schema)
+    parts = name.lower().split(".")
+    if len(parts) != 2 or not all(parts):
+        raise document.error((*path, "schema"), f"schema {name!r} is not of the form catalog.schema")
+    return DatabricksState(catalog=parts[0], schema=parts[1], volume=fill(path, remote.volume))
 
-    def _text(self, path: DocumentPath, key: str, value: str | None) -> str:
-        if not value:
-            raise self.document.error(path, f"{'.'.join(map(str, path))} needs a {key}")
-        return self.fill((*path, key), value)
 
-    def _require_known(self, path: DocumentPath, value: str, known: set[str]) -> None:
-        if value not in known:
-            reason, way_out = unknown(".".join(map(str, path)), value, known)
-            raise self.document.error(path, reason, way_out)
+def _lock_table(document: Document, lock: _Lock, place: StatePlace, fill: Fill) -> DynamoDBLockTable | None:
+    path = ("state_backend", "lock")
+    if lock.type is not None and not isinstance(place, S3State):
+        reason = f"a lock of type: {lock.type} needs a state on S3"
+        raise document.error((*path, "type"), reason, "Remove it.")
+    if lock.type != "dynamodb":
+        if lock.table is not None:
+            raise document.error((*path, "table"), "table is for a lock of type: dynamodb only")
+        return None
+    if not lock.table:
+        raise document.error(path, "state_backend.lock needs a table")
+    assert isinstance(place, S3State)
+    return DynamoDBLockTable(
+        table=fill((*path, "table"), lock.table),
+        region=lock.region or place.region,
+        endpoint_url=lock.endpoint_url,
+    )

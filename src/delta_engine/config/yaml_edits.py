@@ -1,7 +1,6 @@
-"""Changes of a YAML text as splices: set, add and remove keys, and rearrange lists.
+"""Changes the values under the keys of a YAML text, as splices of whole keys and whole list items.
 
-Everything takes the text, nodes of it and what is wanted, and gives splices that touch nothing else.
-What a line or an item means is decided elsewhere.
+What stays equal keeps its text, its order and its comments. Layouts that would need finer cuts are refused.
 """
 
 from __future__ import annotations
@@ -9,290 +8,280 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
+from delta_engine.config.model_fields import BLOCKS
 from delta_engine.config.yaml_emitter import Value, emit_pair, emit_value
 from delta_engine.config.yaml_source import (
-    MappingNode,
     Node,
-    ScalarNode,
-    SequenceNode,
     Splice,
     UnusualLayoutError,
     after_colon,
-    line_break,
+    comments,
     line_end,
     line_start,
+    spliced,
 )
 
-_INDENT = "  "
+Values: TypeAlias = Mapping[str, Value]
+
+_VARIABLE = re.compile(r"\$\{[^}]*\}")
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
-    """An item that a list had already, by its place then.
+class EntryEditor:
+    """Changes the entries of a model file.
 
     Args:
-        place: its place.
-        text: what to write in its stead; None leaves it as it is.
+        text: the file, its lines ended by line feeds, the last one as well.
+        renames: new names of columns by old ones.
     """
 
-    place: int
-    text: str | None = None
+    text: str
+    renames: Mapping[str, str]
 
+    def splices(self, node: Node, before: Values, after: Values) -> Iterator[Splice]:
+        """Yield the splices that change a mapping; a new key goes where the order of `after` puts it.
 
-@dataclass(frozen=True, slots=True)
-class Added:
-    """A new item: its text, in lines that are not indented."""
+        Raises:
+            UnusualLayoutError: the change cannot be made by replacing whole keys and list items.
+        """
+        if node.kind != "mapping":
+            raise UnusualLayoutError("what changes is shared by an alias")
+        if node.is_flow:
+            yield Splice(node.start, node.end, self._on_one_line(node, before, after))
+            return
+        start = node.pairs[0][0].start
+        margin = " " * (start - line_start(self.text, start))
+        for key in _removed(node, before, after):
+            yield self._without(node, key, margin)
+        for key, value in after.items():
+            pair = node.pair(key)
+            if before.get(key) == value:
+                continue
+            if pair is None:
+                end = line_end(self.text, node.pairs[_place(node, key, after)][1].end)
+                yield Splice(end, end, margin + _pair(key, value, margin, in_block=key in BLOCKS) + "\n")
+            else:
+                yield from self._changed(pair, before.get(key), value, margin)
 
-    lines: tuple[str, ...]
+    def _without(self, node: Node, key: str, margin: str) -> Splice:
+        """Return the removal of a key; its comments stay as lines of their own."""
+        pair = node.pair(key)
+        assert pair is not None
+        start, end = line_start(self.text, pair[0].start), line_end(self.text, pair[1].end)
+        if self.text[start : pair[0].start].strip():
+            raise UnusualLayoutError(f"the key {key!r} shares its line with others")
+        kept = comments(self.text, Node("mapping", start, end, pairs=(pair,)), start, end)
+        return Splice(start, end, "".join(f"{margin}{comment}\n" for comment in kept))
 
-
-Item = Kept | Added
-
-
-def set_key(
-    text: str, mapping: MappingNode, key: str, value: Value, after: Sequence[str] = ()
-) -> Iterator[Splice]:
-    """Give a key a value; a key that is new goes behind the last of the `after` that are there."""
-    place = mapping.position(key)
-    if place is None:
-        yield _added_pair(text, mapping, emit_pair(key, value, in_flow=mapping.is_flow), after)
-        return
-    key_node, old = mapping.pairs[place]
-    style = old.style if isinstance(old, ScalarNode) else None
-    new = emit_value(value, in_flow=mapping.is_flow, style=style)
-    if old.end > old.start and "\n" not in text[key_node.end : old.start]:
-        yield Splice(old.start, old.end, new)
-    else:
-        yield Splice(after_colon(text, key_node), old.end, f" {new}")
-
-
-def add_block(
-    text: str, mapping: MappingNode, key: str, value: Value, after: Sequence[str] = ()
-) -> Iterator[Splice]:
-    """Add a key to a block mapping, with a mapping or a list under it, a line per entry."""
-    indent = _block_indent(text, mapping)
-    if isinstance(value, Mapping):
-        entries = [emit_pair(name, item, in_flow=False) for name, item in value.items()]
-    else:
-        assert isinstance(value, list)
-        entries = [f"- {emit_value(item, in_flow=False)}" for item in value]
-    lines = "".join(f"\n{entry}" for entry in entries).replace("\n", f"\n{indent}")
-    yield _added_pair(text, mapping, f"{key}:{lines}", after)
-
-
-def remove_keys(text: str, mapping: MappingNode, keys: Sequence[str]) -> Iterator[Splice]:
-    """Remove keys with their values; other keys must remain.
-
-    Raises:
-        UnusualLayoutError: a key does not stand here itself.
-    """
-    places = set()
-    for key in keys:
-        place = mapping.position(key)
-        if place is None:
-            raise UnusualLayoutError(f"{key!r} comes from somewhere else, by an alias")
-        places.add(place)
-    spans = [(key.start, value.end) for key, value in mapping.pairs]
-    if mapping.is_flow:
-        yield from _removed_from_flow(text, spans, places)
-        return
-    for place in sorted(places):
-        start, end = spans[place]
-        if not text[line_start(text, start) : start].strip():
-            yield Splice(line_start(text, start), line_end(text, end))
-        elif place + 1 < len(spans) and "\n" not in text[line_end(text, end) : spans[place + 1][0]]:
-            yield Splice(start, spans[place + 1][0])
+    def _changed(
+        self, pair: tuple[Node, Node], before: Value | None, after: Value, margin: str
+    ) -> Iterator[Splice]:
+        """Yield the splices that change the value of a key in a block mapping."""
+        key, node = pair
+        if isinstance(before, Mapping) and isinstance(after, Mapping) and node.kind == "mapping":
+            yield from self.splices(node, before, after)
+        elif node.kind == "sequence" and not node.is_flow and _are_mappings(before, after):
+            yield from self._changed_items(key, node, _items(before), _items(after))
+        elif node.is_flow:
+            yield Splice(node.start, node.end, self._on_one_line(node, before, after))
+        elif node.kind == "sequence" and isinstance(after, list):
+            places = {item.value: place for place, item in enumerate(node.items)}
+            wanted = [places.get(item, f"- {emit_value(item, in_flow=False)}") for item in after]
+            yield from rearranged(self.text, key, node, wanted)
+        elif node.kind == "scalar":
+            gap = " " if node.start == node.end else ""
+            text = emit_value(after, in_flow=False, style=node.style)
+            yield Splice(node.start, node.end, gap + self._replacement(node, after, text))
         else:
-            yield Splice(start, end)
+            text = _pair(key.value, after, margin, in_block=True)
+            yield Splice(key.start, node.end, self._replacement(node, after, text))
+
+    def _changed_items(
+        self, key: Node, node: Node, before: Sequence[Values], after: Sequence[Values]
+    ) -> Iterator[Splice]:
+        """Yield the splices that change a list of mappings in a block."""
+        sources = sources_of_items(before, after, self.renames)
+        changes = [
+            splice
+            for source, item in zip(sources, after, strict=True)
+            if source is not None and before[source] != item
+            for splice in self.splices(node.items[source], before[source], item)
+        ]
+        wanted = [
+            _item(new, node.items[0]) if source is None else source
+            for source, new in zip(sources, after, strict=True)
+        ]
+        yield from rearranged(self.text, key, node, wanted, changes)
+
+    def _on_one_line(self, node: Node, before: Value | None, after: Value | None) -> str:
+        """Return a value on one line, made of the source's text where parts of it stay equal."""
+        source = self.text[node.start : node.end]
+        if before == after:
+            return source
+        assert after is not None
+        if node.is_flow and "\n" in source:
+            raise UnusualLayoutError("what changes is in braces or brackets over several lines")
+        if node.kind == "mapping" and isinstance(before, Mapping) and isinstance(after, Mapping):
+            return f"{{{', '.join(self._pairs_on_one_line(node, before, after))}}}"
+        if node.kind == "sequence" and _are_mappings(before, after):
+            old, new = _items(before), _items(after)
+            sources = sources_of_items(old, new, self.renames)
+            items = [
+                emit_value(item, in_flow=True)
+                if source is None
+                else self._on_one_line(node.items[source], old[source], item)
+                for source, item in zip(sources, new, strict=True)
+            ]
+            return f"[{', '.join(items)}]"
+        return self._replacement(node, after, emit_value(after, in_flow=True, style=node.style))
+
+    def _pairs_on_one_line(self, node: Node, before: Values, after: Values) -> Iterator[str]:
+        """Yield the keys with their values of a mapping in braces."""
+        removed = _removed(node, before, after)
+        added: dict[int, list[str]] = {}
+        for key, value in after.items():
+            if node.pair(key) is None and before.get(key) != value:
+                added.setdefault(_place(node, key, after), []).append(emit_pair(key, value, in_flow=True))
+        for place, (key_node, value_node) in enumerate(node.pairs):
+            key = key_node.value
+            if key not in removed:
+                start = self.text[key_node.start : value_node.start]
+                yield start + self._on_one_line(value_node, before.get(key), after.get(key))
+            yield from added.get(place, ())
+
+    def _replacement(self, node: Node, after: Value, text: str) -> str:
+        """Return the text of a new value, unless the source says more than the value that it had."""
+        if node.kind == "alias":
+            raise UnusualLayoutError("what changes is shared by an alias")
+        lost = {*_VARIABLE.findall(self.text, node.start, node.end)} - {*_VARIABLE.findall(text)}
+        if lost and (node.kind == "mapping" or isinstance(after, Mapping)):
+            raise UnusualLayoutError(f"the variable {min(lost)} would be lost")
+        return text
 
 
-def rearrange(text: str, sequence: SequenceNode, key: Node, wanted: Sequence[Item]) -> Iterator[Splice]:
-    """Give a list these items in this order; comment lines stay with the item below them.
+def rearranged(
+    text: str, key: Node, sequence: Node, wanted: Sequence[int | str], changes: Sequence[Splice] = ()
+) -> Iterator[Splice]:
+    """Yield the splices that give a list in a block other items; comment lines stay with the item below them.
 
     Args:
         text: the file.
+        key: the key of the list.
         sequence: the list.
-        key: the key whose value it is.
-        wanted: what it shall hold. What it held and is not named goes, except comment lines above it.
-
-    Raises:
-        UnusualLayoutError: the list begins on a line with something else.
+        wanted: the places of the items to keep, in their new order, and the lines of new ones.
+        changes: splices within the items.
     """
-    if sequence.is_flow:
-        yield from _rearranged_flow(text, sequence, wanted)
+    places = range(len(sequence.items))
+    if list(wanted) == list(places):
+        yield from changes
         return
-    if not wanted:
-        place = after_colon(text, key)
-        yield Splice(place, place, " []")
-    yield _rearranged_block(text, sequence, wanted)
-
-
-def _added_pair(text: str, mapping: MappingNode, pair: str, after: Sequence[str]) -> Splice:
-    if not mapping.pairs:
-        return Splice(mapping.end - 1, mapping.end - 1, pair)
-    places = [place for name in after if (place := mapping.position(name)) is not None]
-    last = max(places, default=len(mapping.pairs) - 1)
-    end = mapping.pairs[last][1].end
-    if mapping.is_flow:
-        separator = _separator(text, [(key.start, value.end) for key, value in mapping.pairs], last)
-        return Splice(end, end, separator + pair)
-    broken = line_break(text)
-    margin = " " * _column(text, mapping)
-    lines = "".join(f"{margin}{line}{broken}" for line in pair.split("\n"))
-    return Splice(line_end(text, end), line_end(text, end), lines)
-
-
-def _column(text: str, mapping: MappingNode) -> int:
-    """Return how far the keys of a block mapping are indented."""
-    start = mapping.pairs[0][0].start
-    return start - line_start(text, start)
-
-
-def _block_indent(text: str, mapping: MappingNode) -> str:
-    """Return how much deeper this file writes what stands under a key of a mapping."""
-    column = _column(text, mapping)
-    for _, value in mapping.pairs:
-        if isinstance(value, (MappingNode, SequenceNode)) and not value.is_flow:
-            start = value.pairs[0][0].start if isinstance(value, MappingNode) else value.start
-            deeper = start - line_start(text, start) - column
-            if deeper > 0:
-                return " " * deeper
-    return _INDENT
-
-
-def _separator(text: str, spans: Sequence[tuple[int, int]], place: int) -> str:
-    """Return what to put between an item within braces or brackets and a new one: a line break if others have."""
-    for left in (place - 1, place):
-        if 0 <= left < len(spans) - 1:
-            found = text[spans[left][1] : spans[left + 1][0]]
-            if "\n" in found and not found.replace(",", "", 1).strip():
-                return found
-    return ", "
-
-
-def _removed_from_flow(text: str, spans: Sequence[tuple[int, int]], places: set[int]) -> Iterator[Splice]:
-    """Yield deletions of items with one comma each; what stands on other lines stays."""
-    first_kept = min(set(range(len(spans))) - places, default=len(spans))
-    for place in sorted(places):
-        start, end = spans[place]
-        if place > first_kept and "\n" not in text[spans[place - 1][1] : start]:
-            yield Splice(spans[place - 1][1], end)
-        elif place + 1 < len(spans) and "\n" not in text[end : spans[place + 1][0]]:
-            yield Splice(start, spans[place + 1][0])
-        else:
-            yield _removed_with_its_line(text, start, end)
-
-
-def _removed_with_its_line(text: str, start: int, end: int) -> Splice:
-    comma = re.compile(r"[ \t]*,").match(text, end)
-    end = comma.end() if comma else end
-    rest = text[end : line_end(text, end)].strip()
-    if not text[line_start(text, start) : start].strip() and (not rest or rest.startswith("#")):
-        return Splice(line_start(text, start), line_end(text, end))
-    return Splice(start, end)
-
-
-def _rearranged_flow(text: str, sequence: SequenceNode, wanted: Sequence[Item]) -> Iterator[Splice]:
-    """Fill the slots of the kept items in the wanted order, delete the others, put new ones between."""
-    spans = [(node.start, node.end) for node in sequence.items]
-    kept = sorted(item.place for item in wanted if isinstance(item, Kept))
-    if not kept:
-        start, end = (spans[0][0], spans[-1][1]) if spans else (sequence.end - 1, sequence.end - 1)
-        yield Splice(start, end, ", ".join(_flow_text(text, item, spans) for item in wanted))
-        return
-    yield from _removed_from_flow(text, spans, set(range(len(spans))) - set(kept))
-    slots = iter(kept)
-    slot: int | None = None
-    added = ""
-    for item in wanted:
-        if isinstance(item, Kept):
-            previous, slot = slot, next(slots)
-            if previous is None:
-                yield Splice(spans[slot][0], spans[slot][0], added)
-            else:
-                yield Splice(spans[previous][1], spans[previous][1], added)
-            added = ""
-            if item != Kept(slot):
-                yield Splice(*spans[slot], _flow_text(text, item, spans))
-        elif slot is None:
-            added += item.lines[0] + _separator(text, spans, kept[0])
-        else:
-            added += _separator(text, spans, slot) + item.lines[0]
-    if slot is not None:
-        yield Splice(spans[slot][1], spans[slot][1], added)
-
-
-def _flow_text(text: str, item: Item, spans: Sequence[tuple[int, int]]) -> str:
-    if isinstance(item, Added):
-        return item.lines[0]
-    start, end = spans[item.place]
-    return text[start:end] if item.text is None else item.text
-
-
-def _rearranged_block(text: str, sequence: SequenceNode, wanted: Sequence[Item]) -> Splice:
-    """Return the list's lines anew: every item's as they are, with the comment lines above them."""
-    dashes = _dashes(text, sequence)
+    margin, starts = _item_starts(text, sequence)
     ends = [line_end(text, item.end) for item in sequence.items]
-    begin = _comments_start(text, dashes[0])
-    starts = [begin, *ends[:-1]]
-    kept = {item.place for item in wanted if isinstance(item, Kept)}
+    begin = line_end(text, after_colon(text, key))
     above: dict[int, str] = {}
     orphans = ""
-    for place, dash in enumerate(dashes):
-        orphans += text[starts[place] : line_start(text, dash)]
-        if place in kept:
+    for place, item, start, end in zip(places, sequence.items, starts, ends, strict=True):
+        orphans += text[begin if place == 0 else ends[place - 1] : start]
+        if place in wanted:
             above[place], orphans = orphans, ""
-    pieces = []
-    for position, item in enumerate(wanted):
-        if isinstance(item, Kept):
-            node = sequence.items[item.place]
-            first = line_start(text, dashes[item.place])
-            new = text[node.start : node.end] if item.text is None else item.text
-            pieces.append(above[item.place] + text[first : node.start] + new)
-            pieces.append(text[node.end : ends[item.place]])
         else:
-            neighbours = [one.place for one in wanted[:position][::-1] if isinstance(one, Kept)]
-            pieces.append(_new_lines(text, sequence, dashes, (neighbours or [0])[0], item))
-    return Splice(begin, ends[-1], "".join((*pieces, orphans)))
+            orphans += "".join(f"{margin}{comment}\n" for comment in comments(text, item, start, end))
+    lines = ""
+    for one in wanted:
+        if isinstance(one, str):
+            lines += _indented(one, margin)
+        else:
+            within = [splice for splice in changes if starts[one] <= splice.start < ends[one]]
+            lines += above[one] + spliced(text, within, starts[one], ends[one])
+    if not wanted:
+        yield Splice(after_colon(text, key), after_colon(text, key), " []")
+    yield Splice(begin, ends[-1], lines + orphans)
 
 
-def _dashes(text: str, sequence: SequenceNode) -> list[int]:
-    """Return where the dash of every item stands."""
+def sources_of_items(
+    before: Sequence[Values], after: Sequence[Values], renames: Mapping[str, str]
+) -> list[int | None]:
+    """Return, for each item of `after`, its place in `before`; None if it is new.
+
+    Foreign keys are identified by their columns and table, all else by its name: the old one, or its own.
+    """
+    renamed = {old.lower(): new.lower() for old, new in renames.items()}
+    places: dict[tuple[str, ...], int] = {}
+    for is_renamed in (False, True):  # a renamed column takes the name of one that is removed
+        for place, item in enumerate(before):
+            old = _identity(item)
+            new = tuple(renamed.get(name, name) for name in old)
+            if (new != old) == is_renamed:
+                places[new] = place
+    return [places.pop(_identity(item), None) for item in after]
+
+
+def _identity(item: Values) -> tuple[str, ...]:
+    columns = item.get("columns")
+    names = (*columns, item["references"]) if isinstance(columns, list) else (item["name"],)
+    return tuple(str(name).lower() for name in names)
+
+
+def _removed(node: Node, before: Values, after: Values) -> list[str]:
+    """Return the keys that `after` does not contain."""
+    removed = [key for key in before if key not in after]
+    for key in removed:
+        if node.pair(key) is None:
+            raise UnusualLayoutError(f"{key!r} comes from a merge key")
+    return removed
+
+
+def _place(node: Node, key: str, after: Values) -> int:
+    """Return the place of the pair after which a new key goes."""
+    earlier = list(after)[: list(after).index(key)]
+    places = [place for place, (found, _) in enumerate(node.pairs) if found.value in earlier]
+    return max(places, default=len(node.pairs) - 1)
+
+
+def _pair(key: str, value: Value, margin: str, *, in_block: bool) -> str:
+    """Return a key with its value; in a block, every entry of a collection has a line."""
+    if in_block and value and isinstance(value, Mapping):
+        entries = [emit_pair(name, item, in_flow=False) for name, item in value.items()]
+    elif in_block and value and isinstance(value, list):
+        entries = [f"- {emit_value(item, in_flow=False)}" for item in value]
+    else:
+        return _indented(emit_pair(key, value, in_flow=False), margin).strip()
+    return f"{key}:\n" + "".join(_indented(entry, f"{margin}  ") for entry in entries).rstrip("\n")
+
+
+def _item(values: Values, neighbour: Node) -> str:
+    """Return the lines of a new list item in the style of its neighbour."""
+    if neighbour.kind != "mapping" or neighbour.is_flow:
+        return f"- {emit_value(values, in_flow=False)}"
+    pairs = "\n".join(emit_pair(key, value, in_flow=False) for key, value in values.items())
+    return "- " + pairs.replace("\n", "\n  ")
+
+
+def _item_starts(text: str, sequence: Node) -> tuple[str, list[int]]:
+    """Return the indentation of a list in a block, and where the line of each item's dash begins."""
     first = line_start(text, sequence.start)
-    column = sequence.start - first
-    found: list[int] = []
-    for item in sequence.items:
-        start = line_start(text, item.start)
-        while text[start : start + column].strip() or text[start + column : start + column + 1] != "-":
-            if start <= first:
-                raise UnusualLayoutError("a list begins on a line with something else")
-            start = line_start(text, start - 1)
-        if start + column in found:
-            raise UnusualLayoutError("an item of a list is empty")
-        found.append(start + column)
-    return found
+    margin = text[first : sequence.start]
+    starts = [first]
+    for previous, item in zip(sequence.items, sequence.items[1:], strict=False):
+        starts.append(text.rfind(f"\n{margin}-", previous.end, item.start) + 1)
+    if sequence.is_flow or margin.strip() or text[sequence.start] != "-" or 0 in starts[1:]:
+        raise UnusualLayoutError("the list does not have a line for each item")
+    return margin, starts
 
 
-def _comments_start(text: str, dash: int) -> int:
-    """Return where the blank and comment lines above a list's first item begin."""
-    start = line_start(text, dash)
-    while start:
-        above = line_start(text, start - 1)
-        line = text[above:start].strip()
-        if line and not line.startswith("#"):
-            return start
-        start = above
-    return start
+def _indented(lines: str, margin: str) -> str:
+    return "".join(f"{margin}{line}\n" for line in lines.split("\n"))
 
 
-def _new_lines(text: str, sequence: SequenceNode, dashes: Sequence[int], neighbour: int, item: Added) -> str:
-    """Return a new item's lines, laid out like a neighbour's."""
-    dash = dashes[neighbour]
-    margin = text[line_start(text, dash) : dash]
-    start = sequence.items[neighbour].start
-    is_beside = line_start(text, start) == line_start(text, dash)
-    gap = start - dash - 1 if is_beside else 1
-    broken = line_break(text)
-    inner = broken + margin + " " * (gap + 1)
-    return f"{margin}-{' ' * gap}{inner.join(item.lines)}{broken}"
+def _are_mappings(before: Value | None, after: Value) -> bool:
+    """Whether both values are lists, with mappings in one of them or both."""
+    if not isinstance(before, list) or not isinstance(after, list):
+        return False
+    return any(isinstance(item, Mapping) for item in (*before, *after))
+
+
+def _items(value: Value | None) -> list[Values]:
+    assert isinstance(value, list)
+    return value

@@ -1,8 +1,4 @@
-"""Writes values as YAML that reads back exactly, the way people here write it.
-
-Plain where that is safe, double quotes where it is not, and nothing ever broken over lines. What is
-written is decided elsewhere.
-"""
+"""Writes values as YAML that reads back exactly: plain if safe, else in double quotes, never over several lines."""
 
 from __future__ import annotations
 
@@ -10,7 +6,7 @@ import io
 import re
 import sys
 from collections.abc import Mapping, Sequence
-from typing import TypeAlias
+from typing import TypeAlias, cast
 
 from ruamel.yaml import YAML
 from ruamel.yaml.comments import CommentedMap, CommentedSeq
@@ -18,19 +14,19 @@ from ruamel.yaml.emitter import Emitter
 from ruamel.yaml.scalarstring import DoubleQuotedScalarString, SingleQuotedScalarString
 
 Value: TypeAlias = "str | int | Sequence[Value] | Mapping[str, Value]"
-"""What a model file holds: texts, numbers, true and false, lists and mappings."""
+"""A value of a model file: a text, a number, true or false, a list or a mapping."""
 
 _BOOLEANS_ELSEWHERE = frozenset({"yes", "no", "on", "off"})
-"""Plain, these are texts in YAML 1.2, and true or false to the many readers of YAML 1.1."""
+"""Plain texts of YAML 1.2 that readers of YAML 1.1 take for true or false."""
 
 _NUMBER = re.compile(r"-?[0-9]+").fullmatch
-"""What is plain in a document and a number; a text that looks like one is quoted before this is asked."""
+"""Matches plain numbers; texts that look like numbers are quoted before this check."""
 
 _QUOTED = {"'": SingleQuotedScalarString, '"': DoubleQuotedScalarString}
 
 
 class _Emitter(Emitter):
-    """Prefers double quotes, and uses them where ruamel.yaml's own choice does not read back."""
+    """Prefers double quotes, and uses them where the choice of ruamel.yaml does not read back."""
 
     def choose_scalar_style(self) -> str:
         style = str(super().choose_scalar_style() or "")
@@ -45,11 +41,7 @@ class _Emitter(Emitter):
 
 
 def emit_block(value: Mapping[str, object]) -> str:
-    """Return a document: mappings and lists in blocks, except those that `flow` made.
-
-    Args:
-        value: the root mapping; ends with a line break as text.
-    """
+    """Return a document: mappings and lists in blocks, except those that `flow` made."""
     yaml = YAML()
     yaml.Emitter = _Emitter
     yaml.width = sys.maxsize
@@ -73,32 +65,19 @@ def flow(value: Value) -> object:
 
 
 def emit_pair(key: str, value: Value, *, in_flow: bool) -> str:
-    """Return `key: value` without a line break at its end.
-
-    Args:
-        key: the key.
-        value: its value; collections come out in flow style.
-        in_flow: whether it will stand between braces, where more must be quoted.
-    """
+    """Return `key: value` on one line, collections in flow style; `in_flow` quotes what braces require."""
     if in_flow:
-        return emit_block(_as_root({key: value}))[1:-2]
+        return emit_block(cast("Mapping[str, object]", flow({key: value})))[1:-2]
     return emit_block({key: flow(value)})[:-1]
 
 
 def emit_value(value: Value, *, in_flow: bool, style: str | None = None) -> str:
-    """Return a value on one line.
+    """Return a value on one line, collections in flow style.
 
     Args:
-        value: the value; collections come out in flow style.
-        in_flow: whether it will stand between braces or brackets.
-        style: the quotes to use, if they can hold the text: `'`, `"`, or None for as few as possible.
+        in_flow: quotes what braces and brackets require.
+        style: the preferred quotes of a text: `'`, `"`, or None for as few as possible.
     """
     if isinstance(value, str) and style in _QUOTED:
         value = _QUOTED[style](value)
     return emit_pair("k", value, in_flow=in_flow).removeprefix("k: ")
-
-
-def _as_root(value: Mapping[str, Value]) -> CommentedMap:
-    root = flow(value)
-    assert isinstance(root, CommentedMap)
-    return root

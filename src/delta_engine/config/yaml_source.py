@@ -1,90 +1,57 @@
-"""The text of a YAML file with the place of every value, so that one value can be changed and nothing else.
-
-A round trip through an emitter would lay out the whole file anew: it forgets spaces within braces, line
-breaks and some comments. Here the text stays, and changes are splices of it.
-"""
+"""Where every value of a YAML text stands, so that one part can be replaced and the rest stays byte for byte."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any, TypeAlias
+from typing import Any
 
 from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
 
 from delta_engine.errors import DeltaEngineError
 
+_ALIAS = re.compile(r"\*[^\s,\[\]{}]+")
+_COMMENT = re.compile(r"(?<!\S)#.*")
+
 
 class UnusualLayoutError(DeltaEngineError):
-    """A place in a YAML file that cannot be changed without risk; the message says what is there."""
+    """A part of a YAML file that the editor does not change; the message says why."""
 
 
 @dataclass(frozen=True, slots=True)
-class ScalarNode:
-    """A text, a number, true, false or nothing.
+class Node:
+    """A value or key in a YAML text.
 
     Args:
-        start: where it begins in the text.
-        end: where it ends.
-        value: what it says.
-        style: its quotes, `|` or `>`; None for plain.
+        kind: `scalar`, `sequence`, `mapping`, or `alias` for a value that an anchor elsewhere defines.
+        start: its first character in the text.
+        end: the character after its last one; comments and line breaks that follow are not part of it.
+        value: the text of a scalar.
+        style: a scalar's quotes, `|` or `>`; None for plain.
+        is_flow: whether a collection stands in braces or brackets.
+        items: the items of a sequence.
+        pairs: the keys and values of a mapping.
     """
 
+    kind: str
     start: int
     end: int
-    value: str
-    style: str | None
+    value: str = ""
+    style: str | None = None
+    is_flow: bool = False
+    items: tuple[Node, ...] = ()
+    pairs: tuple[tuple[Node, Node], ...] = ()
 
-
-@dataclass(frozen=True, slots=True)
-class AliasNode:
-    """`*name`: what it stands for is somewhere else."""
-
-    start: int
-    end: int
-
-
-@dataclass(frozen=True, slots=True)
-class SequenceNode:
-    """A list, in brackets (`is_flow`) or with dashes."""
-
-    start: int
-    end: int
-    items: tuple[Node, ...]
-    is_flow: bool
-
-
-@dataclass(frozen=True, slots=True)
-class MappingNode:
-    """A mapping, in braces (`is_flow`) or a key per line."""
-
-    start: int
-    end: int
-    pairs: tuple[tuple[Node, Node], ...]
-    is_flow: bool
-
-    def position(self, key: str) -> int | None:
-        """Return the place of a key among the pairs."""
-        places = (
-            place
-            for place, (found, _) in enumerate(self.pairs)
-            if isinstance(found, ScalarNode) and found.value == key
-        )
-        return next(places, None)
-
-    def get(self, key: str) -> Node | None:
-        """Return a key's value, or None if the key does not stand here itself."""
-        place = self.position(key)
-        return None if place is None else self.pairs[place][1]
-
-
-Node: TypeAlias = ScalarNode | AliasNode | SequenceNode | MappingNode
+    def pair(self, key: str) -> tuple[Node, Node] | None:
+        """Return a mapping's key with its value, or None if the mapping does not contain the key itself."""
+        return next((pair for pair in self.pairs if pair[0].kind == "scalar" and pair[0].value == key), None)
 
 
 @dataclass(frozen=True, slots=True)
 class Splice:
-    """What stands from `start` to `end` gives way to `text`."""
+    """Replaces the characters from `start` to `end`."""
 
     start: int
     end: int
@@ -92,114 +59,119 @@ class Splice:
 
 
 def read_source(text: str) -> Node:
-    """Return the root of a YAML text that holds one document.
+    """Return the root of a YAML text with one document, its lines ended by line feeds.
 
     Raises:
         UnusualLayoutError: it is not valid, or empty.
     """
-    events = iter(YAML(typ="safe", pure=True).parse(text))
     try:
-        for event in events:
-            node = _node(event, events, text)
-            if node is not None:
-                return node
+        root = YAML(typ="safe", pure=True).compose(text)
     except YAMLError as error:
         raise UnusualLayoutError(f"it would not be valid YAML: {error}") from error
-    raise UnusualLayoutError("the file is empty")
+    if root is None:
+        raise UnusualLayoutError("the file is empty")
+    return _node(root, text, 0)
 
 
-def spliced(text: str, splices: Iterable[Splice]) -> str:
-    """Return the text with splices applied; what goes in at one place goes in as given.
-
-    Args:
-        text: the text.
-        splices: where and what; deletions may overlap each other.
+def spliced(text: str, splices: Iterable[Splice], start: int = 0, end: int | None = None) -> str:
+    """Return a text, or the part from `start` to `end`, with its splices applied from the end to the start.
 
     Raises:
-        UnusualLayoutError: two changes concern the same place.
+        UnusualLayoutError: two splices overlap.
     """
-    pieces: list[str] = []
-    done = 0
-    for splice in sorted(splices, key=lambda one: (one.start, one.end)):
-        if splice.start < done and splice.text:
+    result = text[:end]
+    limit = len(result)
+    for splice in sorted(splices, key=lambda one: (one.start, one.end))[::-1]:
+        if splice.end > limit:
             raise UnusualLayoutError("two changes concern the same place")
-        pieces += [text[done : splice.start], splice.text]
-        done = max(done, splice.end)
-    return "".join((*pieces, text[done:]))
+        result = result[: splice.start] + splice.text + result[splice.end :]
+        limit = splice.start
+    return result[start:]
 
 
-def line_start(text: str, place: int) -> int:
-    """Return where the line around a place begins."""
-    return text.rfind("\n", 0, place) + 1
+def comments(text: str, node: Node, start: int = 0, end: int | None = None) -> list[str]:
+    """Return the comments between the scalars of a node, from `start` to `end` in the text."""
+    found: list[str] = []
+    for scalar in _scalars(node):
+        found += _COMMENT.findall(text, start, scalar.start)
+        start = scalar.end
+        if scalar.style in ("|", ">"):  # the header may end with a comment, the lines below it contain none
+            found += _COMMENT.findall(text, scalar.start, text.index("\n", scalar.start))
+    return found + _COMMENT.findall(text, start, len(text) if end is None else end)
 
 
-def line_end(text: str, place: int) -> int:
-    """Return where the line around a place ends, its line break included."""
-    found = text.find("\n", place)
-    return len(text) if found < 0 else found + 1
+def line_start(text: str, position: int) -> int:
+    """Return where the line of a position begins."""
+    return text.rfind("\n", 0, position) + 1
+
+
+def line_end(text: str, position: int) -> int:
+    """Return where the line of a position ends, after its line feed."""
+    return text.index("\n", position) + 1
 
 
 def after_colon(text: str, key: Node) -> int:
-    """Return the place right after a key's colon."""
-    return text.index(":", key.end) + 1
+    """Return the position after a key's colon."""
+    return text.find(":", key.end) + 1
 
 
-def line_break(text: str) -> str:
-    """Return how a text breaks its lines."""
-    return "\r\n" if "\r\n" in text else "\n"
+def _scalars(node: Node) -> Iterator[Node]:
+    """Yield the scalars and aliases of a node in the order of the text."""
+    if node.kind in ("scalar", "alias"):
+        yield node
+    for child in (*node.items, *(child for pair in node.pairs for child in pair)):
+        yield from _scalars(child)
 
 
-def _node(event: Any, events: Iterator[Any], text: str) -> Node | None:
-    """Return the node that begins with an event; None for an event that begins none."""
-    start, end = event.start_mark.index, event.end_mark.index
-    match type(event).__name__:
-        case "ScalarEvent":
-            return ScalarNode(start, _scalar_end(event, text), event.value, event.style)
-        case "AliasEvent":
-            return AliasNode(start, end)
-        case "SequenceStartEvent":
-            items, end = _children(event, events, text)
-            return SequenceNode(start, end, items, bool(event.flow_style))
-        case "MappingStartEvent":
-            parts, end = _children(event, events, text)
-            pairs = tuple(
-                (_with_mark(key, text), _placed(value, key, text))
-                for key, value in zip(parts[::2], parts[1::2], strict=True)
-            )
-            return MappingNode(start, end, pairs, bool(event.flow_style))
-    return None
+def _node(found: Any, text: str, floor: int) -> Node:
+    """Return a composed node.
+
+    Args:
+        found: a node of the parser.
+        text: the text.
+        floor: where the node can begin at the earliest. An alias gives the node of its anchor, which is earlier.
+    """
+    start, end = found.start_mark.index, found.end_mark.index
+    if start < floor:
+        start = text.index("*", floor)
+        return Node("alias", start, start + len(_ALIAS.findall(text, start)[0]))
+    match found.id:
+        case "scalar" if start == end:  # an empty value, which the parser places before the next token
+            return Node("scalar", floor, floor)
+        case "scalar":
+            return Node("scalar", start, _scalar_end(found, text), found.value, found.style)
+        case "sequence":
+            children = _children(found.value, text, start)
+            node = Node("sequence", start, end, is_flow=bool(found.flow_style), items=children)
+        case _:
+            pairs = tuple(_pairs(found.value, text, start))
+            children = tuple(value for _, value in pairs)
+            node = Node("mapping", start, end, is_flow=bool(found.flow_style), pairs=pairs)
+    # The end of a block is the end of its last value: the parser's mark is behind the comments that follow.
+    return node if node.is_flow or not children else replace(node, end=children[-1].end)
 
 
-def _children(event: Any, events: Iterator[Any], text: str) -> tuple[tuple[Node, ...], int]:
-    """Return a collection's nodes, and its end: a block's is its last node's, without what follows."""
-    nodes: list[Node] = []
-    for inner in events:
-        node = _node(inner, events, text)
-        if node is None:
-            return tuple(nodes), inner.end_mark.index if event.flow_style else nodes[-1].end
-        nodes.append(node)
-    raise UnusualLayoutError("the file ends within a list")
+def _children(found: Iterable[Any], text: str, floor: int) -> tuple[Node, ...]:
+    children: list[Node] = []
+    for item in found:
+        children.append(_node(item, text, floor))
+        floor = children[-1].end
+    return tuple(children)
 
 
-def _scalar_end(event: Any, text: str) -> int:
-    start, end = event.start_mark.index, event.end_mark.index
-    if event.style not in ("|", ">"):
-        return int(end)
-    # A block scalar reaches to the next line with something on it. Its own blank lines count for `|+` alone.
+def _pairs(found: Iterable[tuple[Any, Any]], text: str, floor: int) -> Iterator[tuple[Node, Node]]:
+    for key_found, value_found in found:
+        key = _node(key_found, text, floor)
+        value = _node(value_found, text, after_colon(text, key))
+        yield key, value
+        floor = value.end
+
+
+def _scalar_end(found: Any, text: str) -> int:
+    start, end = int(found.start_mark.index), int(found.end_mark.index)
+    if found.style not in ("|", ">"):
+        return end
+    # A block scalar extends to the next line with text. Its blank lines at the end count for `|+` alone.
     block = text[start:end]
     header = block.split("\n", 1)[0].split("#", 1)[0]
-    return int(start) + len(block.removesuffix("\n").removesuffix("\r") if "+" in header else block.rstrip())
-
-
-def _with_mark(key: Node, text: str) -> Node:
-    """Let a key begin at its question mark, which keys of many characters or lines have."""
-    before = text[: key.start].rstrip(" ")
-    return replace(key, start=len(before) - 1) if before.endswith("?") else key
-
-
-def _placed(value: Node, key: Node, text: str) -> Node:
-    """Put an empty value, which the parser places before whatever comes next, behind its key's colon."""
-    if isinstance(value, ScalarNode) and value.start == value.end and ":" in text[key.end : value.end]:
-        place = after_colon(text, key)
-        return ScalarNode(place, place, value.value, value.style)
-    return value
+    return start + len(block.removesuffix("\n") if "+" in header else block.rstrip())

@@ -90,11 +90,11 @@ def test_columns_of_a_table_that_somebody_else_owns_need_no_type(write: Write, t
             "name: or ders",
             "conf/models/m.yml:2: table dev.silver.or ders: table name 'or ders' has a character",
         ),
-        (MODELS, "", "conf/models/m.yml:1: a model file holds the keys tables and schemas"),
+        (MODELS, "", "conf/models/m.yml:1: a model file contains the keys tables and schemas"),
         (
             MODELS,
             "tables: 7",
-            "conf/models/m.yml:1: a model file holds the keys tables and schemas",
+            "conf/models/m.yml:1: a model file contains the keys tables and schemas",
         ),
         (
             MODELS,
@@ -254,7 +254,7 @@ def test_default_properties_reach_every_model(write: Write, tmp_path: Path) -> N
 
 @pytest.mark.parametrize(
     ("value", "message"),
-    [('"true"', None), ("true", "'a' comes from a merge, and has to be a text. Write it in quotes.")],
+    [('"true"', None), ("true", "'a' comes from a merge key, and must be a text. Write it in quotes.")],
 )
 def test_merged_properties_are_texts(write: Write, tmp_path: Path, value: str, message: str | None) -> None:
     second = MODELS.partition("tables:\n")[2].replace("name: orders", "name: others")

@@ -65,26 +65,31 @@ def test_the_settings_of_a_sql_warehouse(write: Write, tmp_path: Path) -> None:
     ("replace", "by", "message"),
     [
         ("variables:", "varables:", "conf/dev.yml:3: unknown key 'varables'. Did you mean 'variables'?"),
-        ("type: oss", "type: os", "conf/dev.yml:2: unknown backend type 'os'. Did you mean 'oss'?"),
+        (
+            "type: oss",
+            "type: os",
+            "conf/dev.yml:2: backend.type: 'os' is not one of: databricks, databricks-warehouse, oss. "
+            "Did you mean 'oss'?",
+        ),
         (
             "type: oss",
             "type: oss, names: paths",
-            "conf/dev.yml:2: unknown backend names 'paths'. Did you mean 'path'?",
+            "conf/dev.yml:2: backend.names: 'paths' is not one of: path, catalog. Did you mean 'path'?",
         ),
         (
             "type: oss",
             "type: databricks, warehouse: x",
-            "conf/dev.yml:2: warehouse is for type: oss only. Remove it, or change the type.",
+            "conf/dev.yml:2: warehouse does not belong to type: databricks. Remove it, or change the type.",
         ),
         (
             "type: oss",
             "type: oss, warehouse_id: x",
-            "conf/dev.yml:2: warehouse_id is for type: databricks-warehouse only. Remove it, or change the type.",
+            "conf/dev.yml:2: warehouse_id does not belong to type: oss. Remove it, or change the type.",
         ),
         (
             "type: oss",
             "type: databricks-warehouse",
-            "conf/dev.yml:2: backend databricks-warehouse needs a warehouse_id. Add the id of a SQL warehouse; ",
+            "conf/dev.yml:2: backend: the key 'warehouse_id' is missing.",
         ),
         (
             "type: oss",
@@ -95,7 +100,7 @@ def test_the_settings_of_a_sql_warehouse(write: Write, tmp_path: Path) -> None:
         (
             "environment: dev",
             "environment: prod",
-            "conf/dev.yml:1: the file is for 'dev', but says environment: 'prod'. Name both alike.",
+            "conf/dev.yml:1: the file is for 'dev', but says environment: 'prod'. Give both the same name.",
         ),
         (
             "variables: {catalog: dev, n: 7}",
@@ -145,7 +150,11 @@ def test_the_settings_of_a_sql_warehouse(write: Write, tmp_path: Path) -> None:
             "conf/dev.yml:1: the key 'backend' is missing. Write it.",
         ),
         ("backend: {", "backend: {{", "conf/dev.yml:"),
-        ("variables:", "environment: x\nvariables:", "conf/dev.yml:3: key 'environment' stands here twice."),
+        (
+            "variables:",
+            "environment: x\nvariables:",
+            "conf/dev.yml:3: the key 'environment' is written twice.",
+        ),
         ("n: 7", r'n: "\ud83d\ude80"', r"conf/dev.yml:3: \ud800 to \udfff are halves of characters"),
         ("n: 7", r'"\ud83d": 7', r"conf/dev.yml:3: \ud800 to \udfff are halves of characters"),
         (
@@ -165,7 +174,8 @@ def test_an_environment_without_a_file(write: Write, tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"unknown environment 'dve': .* Did you mean 'dev'\?"):
         load_settings(tmp_path / "conf", "dve")
     with pytest.raises(
-        ConfigError, match=r"in the project's folder, or .* --conf-dir; `delta-engine init` makes a project\."
+        ConfigError,
+        match=r"in the project's folder, or .* --conf-dir; `delta-engine init` creates a project\.",
     ):
         load_settings(tmp_path / "nope", "dev")
 

@@ -87,25 +87,37 @@ state_backend:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("{type: locl}", "conf/dev.yml:5: unknown state_backend.type 'locl'. Did you mean 'local'?"),
-        ("{type: s3}", "conf/dev.yml:5: state_backend.s3 needs a bucket."),
+        (
+            "{type: locl}",
+            "conf/dev.yml:5: state_backend.type: 'locl' is not one of: databricks, hybrid, local, s3. "
+            "Did you mean 'local'?",
+        ),
+        ("{type: s3}", "conf/dev.yml:5: state_backend: the key 's3' is missing."),
         (
             "{type: local, s3: {bucket: b}}",
-            "conf/dev.yml:5: s3 does not belong to type: local. Remove it.",
+            "conf/dev.yml:5: s3 does not belong to type: local. Remove it, or change the type.",
         ),
         (
             "{type: local, local: {bucket: b}}",
-            "conf/dev.yml:5: bucket does not belong to local. Remove it.",
+            "conf/dev.yml:5: unknown key 'bucket'. Known: path.",
+        ),
+        (
+            "{type: s3, s3: {prefix: b}}",
+            "conf/dev.yml:5: state_backend.s3: the key 'bucket' is missing.",
+        ),
+        (
+            "{type: s3, s3: {bucket: ''}}",
+            "conf/dev.yml:5: state_backend.s3.bucket: a text of length >= 1 is wanted.",
         ),
         ("{type: local, local: {pth: b}}", "conf/dev.yml:5: unknown key 'pth'. Did you mean 'path'?"),
-        ("{type: hybrid}", "conf/dev.yml:5: type: hybrid needs a remote."),
+        ("{type: hybrid}", "conf/dev.yml:5: state_backend: the key 'remote' is missing."),
         (
             "{type: hybrid, remote: {type: local}}",
-            "conf/dev.yml:5: unknown state_backend.remote.type 'local'. Known: databricks, s3.",
+            "conf/dev.yml:5: state_backend.remote.type: 'local' is not one of: databricks, s3.",
         ),
         (
             "{type: local, cache: {enabled: true}}",
-            "conf/dev.yml:5: cache is for type: hybrid only. Remove it.",
+            "conf/dev.yml:5: cache does not belong to type: local. Remove it, or change the type.",
         ),
         (
             "{type: databricks, databricks: {schema: dev}}",
@@ -121,7 +133,7 @@ state_backend:
         ),
         (
             "{type: local, lock: {type: dynamodb, table: x}}",
-            "conf/dev.yml:5: a lock of type: dynamodb does not belong to type: local. Remove it.",
+            "conf/dev.yml:5: a lock of type: dynamodb needs a state on S3. Remove it.",
         ),
         (
             "{type: local, lock: {timeout_seconds: -1}}",

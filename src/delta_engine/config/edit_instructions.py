@@ -1,4 +1,4 @@
-"""Says in words what to change in a model, for models that people edit by hand."""
+"""Renders the change of a model as an instruction, for models that the engine does not edit."""
 
 from __future__ import annotations
 
@@ -15,23 +15,20 @@ from delta_engine.config.model_fields import (
     said,
 )
 from delta_engine.config.python_text import Code, literal, on_one_line
-from delta_engine.config.value_edits import sources_of_items
+from delta_engine.config.yaml_edits import sources_of_items
 from delta_engine.config.yaml_emitter import Value
 from delta_engine.models import Schema, Table
 
 
-def described_edit(
+def edit_instructions(
     before: Table | Schema, after: Table | Schema | None, renames: Mapping[str, str] | None = None
 ) -> str:
-    """Return what to change and where, a line per change below the model's place and name.
+    """Return what to change and where: the model's place and name, and below it a line per change.
 
     Args:
-        before: the model as it was loaded, with where it was declared.
-        after: the model as it shall be; None removes it.
+        before: the model as it was loaded.
+        after: the wanted model; None removes it.
         renames: new column names by old ones.
-
-    Returns:
-        Lines without a line break at the end.
     """
     where = f"{before.declared_at} " if before.declared_at else ""
     match before, after:
@@ -76,7 +73,7 @@ def _columns(before: Table, after: Table, renames: Mapping[str, str]) -> Iterato
 
 
 def _field(field: ModelField[Declared], before: Declared, after: Declared) -> Iterator[str]:
-    """Yield how the value of one key changes."""
+    """Yield the changes of the value of a key."""
     old, new = field.value(before), field.value(after)
     match old, new:
         case _ if old == new:
@@ -92,7 +89,7 @@ def _field(field: ModelField[Declared], before: Declared, after: Declared) -> It
 
 
 def _entries(what: str, before: Mapping[str, Value], after: Mapping[str, Value]) -> Iterator[str]:
-    """Yield how the entries of a mapping change."""
+    """Yield the changes of the entries of a mapping."""
     old, new = ({key: on_one_line(as_code(value)) for key, value in side.items()} for side in (before, after))
     for key in sorted({*old, *new}):
         if key not in new:
@@ -104,7 +101,7 @@ def _entries(what: str, before: Mapping[str, Value], after: Mapping[str, Value])
 
 
 def _item(code: Code) -> str | None:
-    """Return the only item of a list."""
+    """Return the text of a list's only item."""
     assert isinstance(code, list)
     (item,) = code
     return on_one_line(item)

@@ -1,0 +1,143 @@
+"""Policies: the key `policy` of a configuration, and `conf/drift-policy.yml`, which lists drift to ignore."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import date
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from delta_engine.actions.drift_policy import (
+    DriftHandling,
+    DriftPolicy,
+    IgnoreEntry,
+    Severity,
+    SeverityRule,
+)
+from delta_engine.actions.policy import Allowance, ColumnOrder, Ownership, Policy, RemovedTables
+from delta_engine.config.documents import Document, DocumentPath, read_document, unknown
+from delta_engine.config.variables import substitute
+
+DRIFT_POLICY_FILE: Final = "drift-policy.yml"
+"""The file with ignored drift, beside the configurations of the environments."""
+
+
+class _SeverityRule(msgspec.Struct):
+    severity: Severity
+    fields: list[str] = msgspec.field(default_factory=lambda: ["*"])
+    tables: list[str] = msgspec.field(default_factory=lambda: ["*"])
+
+
+class PolicyDocument(msgspec.Struct):
+    """The key `policy`."""
+
+    allow: list[str] = msgspec.field(default_factory=list)
+    create_schemas: bool = False
+    tags: Ownership = Ownership.ADDITIVE
+    grants: Ownership = Ownership.ADDITIVE
+    column_order: ColumnOrder = ColumnOrder.REPORT
+    removed_tables: RemovedTables = RemovedTables.KEEP
+    rules: list[str] = msgspec.field(default_factory=list)
+    drift: DriftHandling = DriftHandling.REFUSE
+    drift_severities: list[_SeverityRule] = msgspec.field(default_factory=list)
+
+
+class _IgnoredDrift(msgspec.Struct):
+    resource: str
+    fields: list[str]
+    reason: str
+    expires: date | None = None
+    environments: list[str] | None = None
+
+
+class _DriftPolicyFile(msgspec.Struct):
+    ignore_drift: list[_IgnoredDrift]
+
+
+def plan_policy(document: Document, policy: PolicyDocument) -> Policy:
+    """Return what plans may do.
+
+    Raises:
+        ConfigError: an entry of `allow` names no kind of change.
+    """
+    allowances = []
+    for position, text in enumerate(policy.allow):
+        try:
+            allowances.append(Allowance.parse(text))
+        except ValueError as error:
+            raise document.error(("policy", "allow", position), str(error)) from None
+    return Policy(
+        allow=tuple(allowances),
+        create_schemas=policy.create_schemas,
+        tags=policy.tags,
+        grants=policy.grants,
+        column_order=policy.column_order,
+        removed_tables=policy.removed_tables,
+        rules=tuple(policy.rules),
+    )
+
+
+def drift_policy(policy: PolicyDocument, ignores: tuple[IgnoreEntry, ...]) -> DriftPolicy:
+    """Return how drift is handled, rated and ignored."""
+    severities = tuple(
+        SeverityRule(severity=rule.severity, fields=tuple(rule.fields), tables=tuple(rule.tables))
+        for rule in policy.drift_severities
+    )
+    return DriftPolicy(handling=policy.drift, severities=severities, ignores=ignores)
+
+
+def load_ignored_drift(
+    conf_dir: Path, environment: str, variables: Mapping[str, str], environments: Sequence[str]
+) -> tuple[IgnoreEntry, ...]:
+    """Return the entries of `drift-policy.yml` for an environment, in the file's order; none without the file.
+
+    Raises:
+        ConfigError: an entry has no reason or no fields, or names an unknown environment or variable.
+    """
+    path = conf_dir / DRIFT_POLICY_FILE
+    if not path.exists():
+        return ()
+    document = read_document(path)
+    if not isinstance(document.value, dict):
+        raise document.error((), "a drift policy is a mapping with the key ignore_drift")
+    entries = document.convert((), document.value, _DriftPolicyFile).ignore_drift
+    ignores = [
+        _ignore_entry(document, ("ignore_drift", position), entry, variables, environments)
+        for position, entry in enumerate(entries)
+    ]
+    return tuple(
+        ignore
+        for entry, ignore in zip(entries, ignores, strict=True)
+        if entry.environments is None or environment in entry.environments
+    )
+
+
+def _ignore_entry(
+    document: Document,
+    path: DocumentPath,
+    entry: _IgnoredDrift,
+    variables: Mapping[str, str],
+    environments: Sequence[str],
+) -> IgnoreEntry:
+    if not entry.reason.strip():
+        raise document.error(
+            (*path, "reason"), "an ignored drift needs a reason", "Write why, for readers of the report."
+        )
+    if not entry.fields:
+        raise document.error(
+            (*path, "fields"), "an ignored drift needs fields", 'Name them, or write ["*"] for all.'
+        )
+    for position, name in enumerate(entry.environments or ()):
+        if name not in environments:
+            place = (*path, "environments", position)
+            raise document.error(place, *unknown("environment", name, environments))
+    location = document.location(path)
+    return IgnoreEntry(
+        resource=substitute(entry.resource, variables, location),
+        fields=tuple(entry.fields),
+        reason=entry.reason.strip(),
+        expires=entry.expires,
+        location=location,
+    )
