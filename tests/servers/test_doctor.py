@@ -10,7 +10,8 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from delta_engine.errors import StatementError
-from delta_engine.report.doctor_report import doctor_schema
+from delta_engine.report.doctor_report import DoctorReport
+from delta_engine.report.json_documents import report_schema
 from delta_engine.state.principals import Holders
 from delta_engine.state.states import SchemaState
 from tests.commandline import CommandLine
@@ -59,7 +60,7 @@ class Project:
     def examine(self) -> Examined:
         result = self.delta_engine("-e", "dev", "doctor", "--json")
         document = json.loads(result.stdout)
-        Draft202012Validator(json.loads(doctor_schema())).validate(document)
+        Draft202012Validator(json.loads(report_schema(DoctorReport))).validate(document)
         assert sum(document["counts"].values()) == len(document["checks"])
         assert self.workspace.files.files == {} or self.workspace.files.keeps_files
         assert [
@@ -164,7 +165,7 @@ def test_no_login(project: Project, old: str, new: str, message: str) -> None:
     assert examined.code == 3
     assert message in examined.found("login")[0]
     for topic in ("platform", "catalogs", "plan", "rights"):
-        assert examined.found(topic) == ["not looked at: there is no login"]
+        assert examined.found(topic) == ["not checked: there is no login"]
     assert len(examined.found("packages")) > 5
 
 

@@ -13,14 +13,14 @@ import jsonschema
 import msgspec
 import pytest
 
-from delta_engine.report.conformance_html import conformance_html
-from delta_engine.report.conformance_json import conformance_json, conformance_schema
 from delta_engine.report.conformance_report import (
     CheckStatus,
     CleanUpReport,
     ConformanceReport,
     RunOutcome,
 )
+from delta_engine.report.json_documents import report_json, report_schema
+from delta_engine.report.pages import conformance_html
 from tests.awkward_drift_reports import HOSTILE_TEXTS
 from tests.conformance_reports import report_saying
 
@@ -126,12 +126,12 @@ def test_what_cannot_be_seen_is_spelled_out() -> None:
 
 def test_the_published_schema_is_the_generated_one_and_fits(request: pytest.FixtureRequest) -> None:
     if request.config.getoption("--rewrite-golden"):
-        SCHEMA.write_text(conformance_schema() + "\n", encoding="utf-8")
-    assert SCHEMA.read_text("utf-8") == conformance_schema() + "\n"
-    schema: dict[str, Any] = json.loads(conformance_schema())
+        SCHEMA.write_text(report_schema(ConformanceReport) + "\n", encoding="utf-8")
+    assert SCHEMA.read_text("utf-8") == report_schema(ConformanceReport) + "\n"
+    schema: dict[str, Any] = json.loads(report_schema(ConformanceReport))
     for text in ("plain", *HOSTILE_TEXTS):
-        jsonschema.validate(json.loads(conformance_json(report_saying(text))), schema)
-    lacking = json.loads(conformance_json(report_saying("x")))
+        jsonschema.validate(json.loads(report_json(report_saying(text))), schema)
+    lacking = json.loads(report_json(report_saying("x")))
     del lacking["run_id"]
     with pytest.raises(jsonschema.ValidationError):
         jsonschema.validate(lacking, schema)
@@ -139,4 +139,4 @@ def test_the_published_schema_is_the_generated_one_and_fits(request: pytest.Fixt
 
 def test_the_json_is_read_back_as_it_was() -> None:
     report = report_saying("it's 東京")
-    assert msgspec.json.decode(conformance_json(report), type=ConformanceReport) == report
+    assert msgspec.json.decode(report_json(report), type=ConformanceReport) == report

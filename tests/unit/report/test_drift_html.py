@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from delta_engine.drift.drift_report import DriftReport
-from delta_engine.report.drift_html import drift_html
+from delta_engine.report.pages import drift_html
 from tests.awkward_drift_reports import HOSTILE_TEXTS, hostile_report, report_saying
 from tests.drift_reports import empty_report, full_report, past_runs, schema_report
 

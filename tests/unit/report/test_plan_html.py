@@ -7,8 +7,7 @@ from html.parser import HTMLParser
 from delta_engine.actions import AlignTable, CreateTable, DropTable, TablePlan
 from delta_engine.aspects.table_comment import SetTableComment
 from delta_engine.models import Column, QualifiedName, Table
-from delta_engine.report.plan_html import plan_html
-from delta_engine.report.plan_tree import plan_branches
+from delta_engine.report.plan_tree import plan_branches, plan_html
 
 HOSTILE = "</li><script>alert(1)</script>&amp;"
 ORDERS = Table(

@@ -396,4 +396,5 @@ def _actions(plan: TablePlan) -> Iterator[object]:
     yield from plan.drop_tables
     for create in plan.create_tables:
         yield from aspects.after_create(create.desired)
-    yield from chain.from_iterable(align.actions for align in (*plan.align_schemas, *plan.align_tables))
+    yield from chain.from_iterable(align.actions for align in plan.align_schemas)
+    yield from chain.from_iterable(align.actions for align in plan.align_tables)

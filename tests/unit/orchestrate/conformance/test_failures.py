@@ -15,8 +15,8 @@ from delta_engine.backends.sql_runner import Row
 from delta_engine.errors import CatalogReadError, ConfigError, InvalidModelError, StatementError
 from delta_engine.orchestrate.conformance.run import ConformanceRun
 from delta_engine.orchestrate.conformance.statement_log import StatementLog
-from delta_engine.report.conformance_json import conformance_json
 from delta_engine.report.conformance_report import CheckStatus, Holds, RunOutcome
+from delta_engine.report.json_documents import report_json
 from tests.conformance_platform import TARGET, USER, ConformancePlatform
 from tests.conformance_runs import LOCATION, RUN_ID, Clock, Rig, group_of, probe_of, refusing
 
@@ -435,7 +435,7 @@ def test_a_report_has_no_secrets() -> None:
     rig.platform.faults = [
         refusing(lambda sql: "CLUSTER BY (" in sql, message=f"{USER} at {LOCATION} with Bearer {token}")
     ]
-    text = conformance_json(rig.run())
+    text = report_json(rig.run())
     for secret in (token, USER, "bucket/scratch"):
         assert secret not in text
     assert "<current user> at <external location>" in text
