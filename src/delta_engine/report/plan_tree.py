@@ -28,7 +28,7 @@ from delta_engine.report.visible import visible
 from delta_engine.sql import sql_undrop_table
 from delta_engine.telemetry.context import command
 
-_MOST_LEFT_ALONE: Final = 20
+_MOST_UNMANAGED: Final = 20
 
 _COLOURS: Final[Mapping[Sign, str]] = {
     Sign.ADDED: "#1a7f37",
@@ -103,15 +103,15 @@ def plan_html(plan: TablePlan, *, environment: str) -> str:
     return f'<div style="font:13px/1.6 monospace;white-space:pre-wrap">{title}{tables}</div>'
 
 
-def left_alone_lines(parts: Iterable[ForeignPart]) -> Iterator[str]:
-    """Yield a line per table of which something is left alone; of many tables the first ones."""
+def unmanaged_lines(parts: Iterable[ForeignPart]) -> Iterator[str]:
+    """Yield a line per table with unmanaged parts; of many tables the first ones."""
     keys: dict[str, list[str]] = {}
     for part in parts:
         keys.setdefault(part.table, []).append(part.key)
-    for table in [*keys][:_MOST_LEFT_ALONE]:
-        yield f"left alone: {table}: {', '.join(keys[table])}"
-    if len(keys) > _MOST_LEFT_ALONE:
-        yield f"left alone: parts of {len(keys) - _MOST_LEFT_ALONE} more tables; {command('drift')} lists them"
+    for table in [*keys][:_MOST_UNMANAGED]:
+        yield f"unmanaged: {table}: {', '.join(keys[table])}"
+    if len(keys) > _MOST_UNMANAGED:
+        yield f"unmanaged: parts of {len(keys) - _MOST_UNMANAGED} more tables; {command('drift')} lists them"
 
 
 def counted(number: int, noun: str) -> str:
@@ -120,7 +120,7 @@ def counted(number: int, noun: str) -> str:
 
 
 def counted_resources(schemas: int, tables: int) -> str:
-    """Return how many schemas and tables something is about; schemas only where there are any."""
+    """Return the number of tables, and of schemas if there are any."""
     words = [counted(schemas, "schema")] if schemas else []
     return ", ".join((*words, counted(tables, "table")))
 

@@ -129,7 +129,7 @@ class RunReport:
         operation: what was run, such as `sync`.
         environment: the environment's name.
         status: unchanged: nothing had to be done. partial: some tables failed. failed: nothing was applied.
-            stopped: somebody ended it. unsaved: all was done, and could not be recorded.
+            stopped: the user ended it. unsaved: everything was applied, but not recorded.
         started_at: when it had the lock, UTC.
         ended_at: when everything was recorded, UTC.
         seconds: from one to the other.
@@ -141,7 +141,7 @@ class RunReport:
         counts: tables by what became of them; statements, retries, verified; schemas that were made, changed or failed.
         schemas: every schema of the plan, sorted by name.
         tables: every table of the plan, sorted by name.
-        warnings: what people should know.
+        warnings: what the user should know.
         unsaved: why the deployment state could not be saved; empty if it was.
         unverified: why no changed table is verified; empty if one is, or none was changed.
         left_out: what had to be left out because a report may only be so long; empty for nothing.
@@ -197,8 +197,7 @@ class RunEnd:
 
     Args:
         at: when everything was recorded, UTC.
-        warnings: what people should know.
-        is_stopped: whether somebody ended it.
+        is_stopped: whether the user ended it.
         unsaved: why the deployment state could not be saved; empty if it was.
         unverified: why no changed table is verified; empty if one is, or none was changed.
     """
