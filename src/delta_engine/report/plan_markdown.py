@@ -29,6 +29,7 @@ _LONGEST_BLOCK: Final = 12  # lines; more are folded away
 _LONGEST_END: Final = 500
 _ROOM_FOR_LISTS: Final = LONGEST // 4  # for refusals and kept tables each: the changes matter more
 _DIFF_MARKS: Final = {Sign.ADDED: "+", Sign.CHANGED: "!", Sign.REMOVED: "-"}
+_TOO_LONG: Final = "would be too long for a comment. The plan file has everything."
 _BACKTICKS: Final = re.compile("`+")
 
 
@@ -111,9 +112,9 @@ def _within(sections: Sequence[tuple[str, str]], room: int) -> Iterator[str]:
         elif sql:
             without_sql += 1
     if without_sql:
-        yield f"The SQL of {counted(without_sql, 'table')} would be too long for a comment. The plan file has everything."
+        yield f"The SQL of {counted(without_sql, 'table')} {_TOO_LONG}"
     if left_out:
-        yield f"{counted(left_out, 'more table')} would be too long for a comment. The plan file has everything."
+        yield f"{counted(left_out, 'more table')} {_TOO_LONG}"
 
 
 def _changes(branch: Branch) -> str:
