@@ -49,7 +49,6 @@ from tests.commandline import CommandLine
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-PUBLISHED = Path(__file__).parents[3] / "docs" / "schemas" / "doctor-report-v1.json"
 REQUIREMENTS = [
     "msgspec>=0.18",
     "rich[markdown]>=13",
@@ -237,7 +236,6 @@ REPORT = report(
 
 
 def test_a_report_is_a_document_of_its_schema() -> None:
-    assert PUBLISHED.read_text("utf-8") == report_schema(DoctorReport) + "\n"
     document = json.loads(report_json(REPORT))
     Draft202012Validator(json.loads(report_schema(DoctorReport))).validate(document)
     assert document["counts"] == {"ok": 1, "missing": 1, "cannot tell": 1}

