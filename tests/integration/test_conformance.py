@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.integration
 
 
-GROUPS = ("columns", "keys", "CHECK constraints")
+GROUPS = ("columns", "keys")
 
 
 @pytest.mark.parametrize("groups", [GROUPS, pytest.param((), marks=pytest.mark.long, id="all")])
