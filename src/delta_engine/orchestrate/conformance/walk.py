@@ -256,12 +256,11 @@ class Walk:
             raise
         except ApplyFailedError as error:
             failures = [one.failure for one in error.schemas if one.failure]
-            is_unmade = bool(plan.create_schemas) and not any(one.is_outcome_unknown for one in failures)
             lines = tuple(one.message for one in failures)
-            if is_unmade:
+            if plan.create_schemas and failures and not any(one.is_outcome_unknown for one in failures):
                 self._created -= set(plan.changed_schemas())
-            if is_unmade and all(map(is_forbidden, failures)):
-                walked.skipped = f"the run could not create a schema of its own: {'; '.join(lines)}"
+                if all(map(is_forbidden, failures)):
+                    walked.skipped = f"the run could not create a schema of its own: {'; '.join(lines)}"
             tables = ((one.table.table, one.failure) for one in error.outcomes)
             return (*lines, *(f"{name}: {failure.message}" for name, failure in tables if failure))
         return ()

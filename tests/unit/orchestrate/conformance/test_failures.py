@@ -59,56 +59,29 @@ def others_agree(report: ConformanceReport, *failed: str) -> bool:
     return {group.status for group in report.groups if group.name not in failed} == {CheckStatus.AGREED}
 
 
+FUNCTIONS = ["row filters", "column masks"]
+NO_FUNCTION = "CREATE FUNCTION was refused: ask ann"
+NO_SCHEMA = "the run could not create a schema of its own: ask ann"
+NO_CHECK = f"{PREFIX}_checks: ask ann"
+NO_READ = "a read was refused: ask ann"
+SCHEMA_READ = rf"(?s)SELECT.*{RUN_ID}_schema"
+TYPES_READ = "DESCRIBE TABLE EXTENDED .*_types`"
+
+
 @pytest.mark.parametrize(
-    ("refused", "error", "groups", "status", "lines"),
+    ("refused", "error", "groups", "status", "line"),
     [
-        (
-            r".*ADD CONSTRAINT.*CHECK",
-            FORBIDDEN,
-            ["CHECK constraints"],
-            CheckStatus.REFUSED,
-            "checks: ask ann",
-        ),
-        (
-            r"CREATE FUNCTION",
-            FORBIDDEN,
-            ["row filters", "column masks"],
-            CheckStatus.SKIPPED,
-            "CREATE FUNCTION was refused: ask ann",
-        ),
-        (
-            r"CREATE FUNCTION",
-            UNPARSED,
-            ["row filters", "column masks"],
-            CheckStatus.REFUSED,
-            "CREATE FUNCTION was refused: ask ann",
-        ),
-        (
-            r"CREATE SCHEMA",
-            FORBIDDEN,
-            ["schemas"],
-            CheckStatus.SKIPPED,
-            "the run could not create a schema of its own: ask ann",
-        ),
-        (r"CREATE SCHEMA", UNPARSED, ["schemas"], CheckStatus.REFUSED, "ask ann"),
-        (
-            rf"(?s)SELECT.*{RUN_ID}_schema",
-            UNPARSED,
-            ["schemas"],
-            CheckStatus.DIFFERENT,
-            "a read was refused: ask ann",
-        ),
-        (
-            r"DESCRIBE TABLE EXTENDED .*_types`",
-            ("INTERNAL_ERROR", "XX000"),
-            ["type widening"],
-            CheckStatus.DIFFERENT,
-            "a read was refused: ask ann",
-        ),
+        (".*ADD CONSTRAINT.*CHECK", FORBIDDEN, ["CHECK constraints"], CheckStatus.REFUSED, NO_CHECK),
+        ("CREATE FUNCTION", FORBIDDEN, FUNCTIONS, CheckStatus.SKIPPED, NO_FUNCTION),
+        ("CREATE FUNCTION", UNPARSED, FUNCTIONS, CheckStatus.REFUSED, NO_FUNCTION),
+        ("CREATE SCHEMA", FORBIDDEN, ["schemas"], CheckStatus.SKIPPED, NO_SCHEMA),
+        ("CREATE SCHEMA", UNPARSED, ["schemas"], CheckStatus.REFUSED, "ask ann"),
+        (SCHEMA_READ, UNPARSED, ["schemas"], CheckStatus.DIFFERENT, NO_READ),
+        (TYPES_READ, ("INTERNAL_ERROR", "XX000"), ["type widening"], CheckStatus.DIFFERENT, NO_READ),
     ],
 )
 def test_a_refused_statement_fails_its_group_alone(
-    refused: str, error: tuple[str, str], groups: list[str], status: CheckStatus, lines: str
+    refused: str, error: tuple[str, str], groups: list[str], status: CheckStatus, line: str
 ) -> None:
     rig = Rig()
     rig.platform.faults = [
@@ -119,7 +92,7 @@ def test_a_refused_statement_fails_its_group_alone(
     for group in (group_of(report, name) for name in groups):
         assert group.status is status
         found = [step.differences for step in group.steps] or [(group.reason,)]
-        assert found == [(lines,)]
+        assert found == [(line,)]
     assert others_agree(report, *groups)
     assert rig.platform.leftovers() == []
     errors = {(one.error.condition, one.error.sql_state) for one in report.statements if one.error}
@@ -270,9 +243,13 @@ def at_statement(number: int, act: Callable[[], object]) -> Callable[[str], None
 @pytest.mark.parametrize("statement", [12, 60, 105, 200, 245, 300])
 def test_ctrl_c_ends_the_run_and_drops_everything(statement: int) -> None:
     rig = Rig()
-    signals = iter([signal.SIGINT])
-    interrupt = at_statement(statement, lambda: [os.kill(os.getpid(), one) for one in signals])
-    rig.platform.faults = [interrupt]
+    signals = [signal.SIGINT]
+
+    def interrupt() -> None:
+        if signals:
+            os.kill(os.getpid(), signals.pop())
+
+    rig.platform.faults = [at_statement(statement, interrupt)]
     report = rig.run()
     assert report.outcome is RunOutcome.STOPPED
     assert len(report.statements) < 345
