@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from delta_engine.report.capability_page import capability_page
-from delta_engine.report.rights_page import rights_table
-from delta_engine.report.rules_page import hazards_table, rules_table
+from delta_engine.report.reference_pages import hazards_table, rights_table, rules_table
 
 DOCS = Path(__file__).parents[1] / "docs"
 END = "<!-- end -->"

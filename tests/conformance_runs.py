@@ -78,7 +78,7 @@ class Rig:
         prepared = self.prepared()
         if groups:
             some = tuple(group for group in prepared.groups if group.name in groups)
-            prepared = replace(prepared, groups=some, makes_schema=False)
+            prepared = replace(prepared, groups=some)
         run = ConformanceRun(
             backend=self.backend,
             log=self.log,

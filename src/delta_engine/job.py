@@ -17,17 +17,20 @@ from delta_engine.orchestrate.deployments import (
     open_deployment,
     open_report_files,
 )
-from delta_engine.orchestrate.doctor import examine
+from delta_engine.orchestrate.doctor.examination import examine
 from delta_engine.orchestrate.drift_reports import DriftReporting
 from delta_engine.orchestrate.orchestrator import Orchestrator
 from delta_engine.orchestrate.project import Project, load_project, open_backend, orchestrator
-from delta_engine.report.doctor_report import doctor_json
-from delta_engine.report.doctor_text import described, doctor_html, doctor_summary
-from delta_engine.report.drift_json import drift_json
+from delta_engine.report.doctor_report import described, doctor_html, doctor_summary
 from delta_engine.report.drift_text import summary
-from delta_engine.report.plan_html import plan_html
-from delta_engine.report.run_json import short_run_json
-from delta_engine.report.run_summary import JobSummary, drift_summary, pending_summary
+from delta_engine.report.json_documents import (
+    JobSummary,
+    drift_summary,
+    pending_summary,
+    report_json,
+    short_run_json,
+)
+from delta_engine.report.plan_tree import plan_html
 from delta_engine.telemetry.context import in_context
 
 if TYPE_CHECKING:
@@ -200,7 +203,7 @@ def run_drift_report(
         place = open_report_files(settings)
         files = (
             place.write(f"{environment}.drift.html", html.encode()),
-            place.write(f"{environment}.drift.json", drift_json(report).encode()),
+            place.write(f"{environment}.drift.json", report_json(report).encode()),
         )
     is_severe = settings.fail_drift_on is not None and report.reaches(settings.fail_drift_on)
     told = f"; the report is in {files[0]}" if files else ""
@@ -248,7 +251,7 @@ def run_doctor(
     if report.missing:
         lines = "\n".join(f"{described(check)} → {check.way_out}" for check in report.missing)
         raise DoctorError(f"{doctor_summary(report)}\n{lines}")
-    return doctor_json(report)
+    return report_json(report)
 
 
 def _orchestrator(project: Project, spark: SparkSession, origin: RunOrigin) -> Orchestrator:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from delta_engine.report.conformance_html import conformance_html
+from delta_engine.report.pages import conformance_html
 from tests.awkward_drift_reports import HOSTILE_TEXTS
 from tests.browser.conftest import Open
 from tests.browser.pages import PHONE, violations

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from delta_engine.report.drift_html import drift_html
+from delta_engine.report.pages import drift_html
 from tests.awkward_drift_reports import hostile_report, huge_report
 from tests.browser.conftest import Open
 from tests.browser.pages import PHONE, violations

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta, timezone
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -87,10 +86,11 @@ class LosingRunner:
         return self._runner.run(sql)
 
 
-@pytest.fixture
-def history(spark: SparkSession, tmp_path: Path) -> SparkSqlRunner:
-    """Return what answers the dashboard: three whole runs, and one that broke off."""
-    runner, table = SparkSqlRunner(spark), f"delta.`{tmp_path / HISTORY_TABLE}`"
+@pytest.fixture(scope="module")
+def history(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> SparkSqlRunner:
+    """Return what answers the dashboard: three complete runs of each kind, and one that broke off."""
+    folder = tmp_path_factory.mktemp("histories")
+    runner, table = SparkSqlRunner(spark), f"delta.`{folder / HISTORY_TABLE}`"
     kept = DriftHistory(runner, table)
     kept.append(report("prod", *FOUND[:2], hours_ago=49), "run-1")
     kept.append(report("prod", *FOUND, hours_ago=1), "run-2")
@@ -98,7 +98,7 @@ def history(spark: SparkSession, tmp_path: Path) -> SparkSqlRunner:
     broken = report("dev", *(FOUND[:1] * 500), hours_ago=0)
     with pytest.raises(ConnectionError):
         DriftHistory(LosingRunner(runner), table).append(broken, "run-4")
-    runs = f"delta.`{tmp_path / run_history.HISTORY_TABLE}`"
+    runs = f"delta.`{folder / run_history.HISTORY_TABLE}`"
     RunHistory(runner, runs).append(run("run-5", hours_ago=30, failed=True))
     RunHistory(runner, runs).append(run("run-6", hours_ago=1, failed=True))
     RunHistory(runner, runs).append(run("run-7", hours_ago=24 * 120, failed=False))

@@ -310,7 +310,7 @@ def test_what_was_imported_needs_nothing(
     conf.write_text(conf.read_text().replace('{yaml: ["conf/models/*.yml"]}', models))
     plan = delta_engine("-e", "local", "plan", "--detailed-exitcode")
     assert plan.code == 0, plan.stdout
-    left_alone = "left alone: dev.silver.every_type: api.token\n"  # a secret, which no model should say
+    left_alone = "unmanaged: dev.silver.every_type: api.token\n"  # a secret, which no model should say
     assert plan.stdout == f"{left_alone}local: no changes (2 models)\n", done.stderr
     refused = delta_engine("-e", "local", "import", "dev.silver.plain", "--to", name)
     assert refused.code == 3

@@ -43,6 +43,36 @@ def reports(project: Path) -> tuple[str, str]:
     return html.read_text("utf-8"), html.with_suffix(".json").read_text("utf-8")
 
 
+def test_an_interrupted_run_drops_everything_and_reports_in_the_words_of_the_platform(
+    project: Path, platform: ConformancePlatform, workspace: FakeWorkspace, delta_engine: CommandLine
+) -> None:
+    def run(sql: str) -> Answer:
+        if "_column_order`" in sql and sql.startswith("CREATE TABLE"):
+            raise StatementError("User lacks <b>", sql=sql, error_class="INSUFFICIENT_PERMISSIONS")
+        if len(platform.statements) == 40:
+            os.kill(os.getpid(), signal.SIGINT)
+        return answer_of(platform.run(sql))
+
+    workspace.run = run
+    done = delta_engine(*COMMAND)
+    assert done.code == 130
+    assert "refused: column order, step 1: " in done.stdout
+    assert "[0/" in done.stderr
+    assert platform.leftovers() == []
+    html, text = reports(project)
+    document = json.loads(text)
+    jsonschema.validate(document, json.loads(SCHEMA.read_text("utf-8")))
+    assert document["outcome"] == "stopped"
+    assert document["platform_version"] == "databricks sql 2026.40"
+    (refused,) = [
+        one for one in document["statements"] if one["place"] == "column order, step 1" and one["error"]
+    ]
+    assert refused["error"]["condition"] == "INSUFFICIENT_PERMISSIONS"
+    assert refused["error"]["sql_state"] == "42000"
+    assert "User lacks &lt;b&gt;" in html
+
+
+@pytest.mark.long
 def test_a_run_agrees_and_leaves_two_reports(
     project: Path, platform: ConformancePlatform, workspace: FakeWorkspace, delta_engine: CommandLine
 ) -> None:
@@ -52,9 +82,8 @@ def test_a_run_agrees_and_leaves_two_reports(
     assert done.code == 0, done.stdout + done.stderr
     summary = r"^dev\.scratch: agreed \(\d+ agreed; \d+ statements in \d+ s\)$"
     assert re.search(summary, done.stderr, re.MULTILINE)
-    assert "[0/" in done.stderr
-    told = "another run (deadbeef) has these objects; if it has ended, this drops them: DROP TABLE "
-    assert f"{told}`dev`.`scratch`.`delta_engine_conformance_deadbeef_tags`" in done.stderr
+    earlier_run = "another run (deadbeef) has these objects; if it has ended, this drops them: DROP TABLE "
+    assert f"{earlier_run}`dev`.`scratch`.`delta_engine_conformance_deadbeef_tags`" in done.stderr
     assert "files that DROP TABLE leaves, to be removed by hand: <external location>/" in done.stderr
     assert platform.leftovers() == [earlier]
     html, text = reports(project)
@@ -68,28 +97,6 @@ def test_a_run_agrees_and_leaves_two_reports(
     for secret in (TOKEN, USER, host, "s3://bucket"):
         assert secret not in html + text
     assert "Everything agreed" in html
-
-
-def test_a_refusal_is_told_in_the_words_of_the_platform(
-    project: Path, platform: ConformancePlatform, workspace: FakeWorkspace, delta_engine: CommandLine
-) -> None:
-    def refuse(sql: str) -> Answer:
-        if "SET TAGS" in sql and "TABLE" in sql:
-            raise StatementError("User lacks APPLY TAG <b>", sql=sql, error_class="INSUFFICIENT_PERMISSIONS")
-        return answer_of(platform.run(sql))
-
-    workspace.run = refuse
-    done = delta_engine(*COMMAND)
-    assert done.code == 1
-    assert "refused: tags, step 1: " in done.stdout
-    assert platform.leftovers() == []
-    html, text = reports(project)
-    (refused,) = [
-        one for one in json.loads(text)["statements"] if one["place"] == "tags, step 1" and one["error"]
-    ]
-    assert refused["error"]["condition"] == "INSUFFICIENT_PERMISSIONS"
-    assert refused["error"]["sql_state"] == "42000"
-    assert "User lacks APPLY TAG &lt;b&gt;" in html
 
 
 def test_nothing_is_made_when_the_reports_cannot_be_written(
@@ -119,18 +126,3 @@ def test_its_options_go_with_a_schema(project: Path, delta_engine: CommandLine) 
     done = delta_engine("-e", "dev", "doctor", "--out", "reports")
     assert done.code == 3
     assert "go with --conformance" in done.stderr
-
-
-def test_ctrl_c_drops_everything_and_still_reports(
-    project: Path, platform: ConformancePlatform, workspace: FakeWorkspace, delta_engine: CommandLine
-) -> None:
-    def interrupted(sql: str) -> Answer:
-        if len(platform.statements) == 100:
-            os.kill(os.getpid(), signal.SIGINT)
-        return answer_of(platform.run(sql))
-
-    workspace.run = interrupted
-    done = delta_engine(*COMMAND)
-    assert done.code == 130
-    assert json.loads(reports(project)[1])["outcome"] == "stopped"
-    assert platform.leftovers() == []

@@ -22,7 +22,7 @@ ROOT = Path(__file__).parents[2]
         "delta_engine.cli.app",
         "delta_engine.job",
         "delta_engine.cli.commands",
-        "delta_engine.cli.conformance_commands",
+        "delta_engine.cli.doctor_commands",
     ],
 )
 def test_importing_imports_neither_spark_nor_the_parser(module: str) -> None:

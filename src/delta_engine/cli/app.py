@@ -155,16 +155,14 @@ def doctor(
     Nothing that it writes stays. It exits with 3 when something is missing. With --conformance it asks, works on
     scratch tables in one schema instead, and exits with 1 when the platform differs from what the engine expects.
     """
-    if conformance is not None:
-        from delta_engine.cli.conformance_commands import run_conformance
+    from delta_engine.cli.doctor_commands import run_conformance, run_doctor
 
+    if conformance is not None:
         run_conformance(ctx.obj, conformance, out, yes=yes, as_json=json, external_location=external_location)
     else:
-        from delta_engine.cli.doctor_command import show_examination
-
         if external_location or out or yes:
             raise typer.BadParameter("--external-location, --out and --yes go with --conformance")
-        show_examination(ctx.obj, as_json=json)
+        run_doctor(ctx.obj, as_json=json)
 
 
 @app.command(epilog="Example: delta-engine -e prod rules")

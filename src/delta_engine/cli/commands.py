@@ -43,7 +43,7 @@ from delta_engine.plan_files.document import Options
 from delta_engine.plan_files.reviewed_plan import ReviewedPlan
 from delta_engine.report.plan_document import plan_document
 from delta_engine.report.plan_markdown import plan_markdown
-from delta_engine.report.plan_tree import counted, left_alone_lines, plan_summary
+from delta_engine.report.plan_tree import counted, plan_summary, unmanaged_lines
 from delta_engine.telemetry.context import command
 
 
@@ -199,6 +199,6 @@ def _show(
         say(f"kept: schema {schema} is not declared any more, and stays as it is")
     for table in plan.kept_tables:
         say(f"kept: {table} is not declared any more (policy.removed_tables: keep)")
-    for line in left_alone_lines(left_alone):
+    for line in unmanaged_lines(left_alone):
         say(line)
     say(f"{environment}: {plan_summary(plan)} ({counted(len(project.models), 'model')})")

@@ -29,8 +29,8 @@ from delta_engine.errors import raise_all
 from delta_engine.models import Schema, Table
 from delta_engine.orchestrate.drift_reports import DriftReporting
 from delta_engine.orchestrate.project import Project
-from delta_engine.report.drift_json import drift_json
 from delta_engine.report.drift_text import drift_lines, drift_text, summary
+from delta_engine.report.json_documents import report_json
 from delta_engine.report.plan_tree import counted_resources, plan_summary
 
 _COLOURS = {Severity.HIGH: "red", Severity.MEDIUM: "yellow", Severity.LOW: "cyan"}
@@ -175,7 +175,7 @@ def _rendered(report: DriftReport, reporting: DriftReporting, rendering: Format)
         case Format.TEXT:
             return drift_text(report)
         case Format.JSON:
-            return drift_json(report)
+            return report_json(report)
         case Format.HTML:
             return reporting.html(report)
     assert_never(rendering)

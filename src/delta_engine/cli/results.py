@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import typer
 
 from delta_engine.cli.timings import print_timings
+from delta_engine.report.json_documents import report_json
 from delta_engine.report.plan_tree import counted, counted_resources
-from delta_engine.report.run_json import run_json
 from delta_engine.report.run_report import RunReport, RunStatus
 
 
@@ -31,7 +31,7 @@ class Results:
         if self.with_timings:
             print_timings(report)
         if self.as_json:
-            typer.echo(run_json(report))
+            typer.echo(report_json(report))
         elif report.status is RunStatus.DONE:
             counts = report.counts
             resources = counted_resources(len(report.schemas), len(report.tables))

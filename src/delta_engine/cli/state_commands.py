@@ -30,8 +30,8 @@ from delta_engine.errors import ConfigError
 from delta_engine.models import QualifiedName
 from delta_engine.orchestrate.deployments import open_deployment, state_needs_backend
 from delta_engine.orchestrate.project import open_backend
+from delta_engine.report.json_documents import diff_document, resources_document, versions_document
 from delta_engine.report.plan_tree import counted, describe_change
-from delta_engine.report.state_documents import diff_document, resources_document, versions_document
 from delta_engine.report.visible import visible
 from delta_engine.telemetry.context import command
 

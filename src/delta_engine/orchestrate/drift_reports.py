@@ -9,7 +9,7 @@ from delta_engine.errors import StatementError
 from delta_engine.orchestrate.backend import Backend
 from delta_engine.orchestrate.orchestrator import Orchestrator
 from delta_engine.orchestrate.project import Project
-from delta_engine.report.drift_html import drift_html
+from delta_engine.report.pages import drift_html
 
 
 class DriftReporting:

@@ -1,1 +1,1 @@
-"""Reports: plans and results for people and for machines. Nothing here decides or runs anything."""
+"""Reports of plans and results, as text, pages and JSON. Nothing here decides or runs anything."""

@@ -1,4 +1,4 @@
-"""The report of a conformance run as data: what the engine wrote, what it read back, and the platform's own words."""
+"""The report of a conformance run as data, from which its JSON, the published schema and the page follow."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class RunOutcome(Enum):
 
 @unique
 class CheckStatus(Enum):
-    """What became of a group of tables, or of one step of it."""
+    """The result of a group of tables, or of one of its steps."""
 
     AGREED = "agreed"
     DIFFERENT = "different"
@@ -38,7 +38,7 @@ class CheckStatus(Enum):
 
     @property
     def is_failure(self) -> bool:
-        """Whether the run fails because of it."""
+        """Whether it fails the run."""
         return self in (CheckStatus.DIFFERENT, CheckStatus.REFUSED)
 
 
@@ -57,9 +57,8 @@ class ErrorForm:
     """A refusal, in the platform's own words.
 
     Args:
-        condition: the error condition; None if the engine found none.
-        sql_state: the SQLSTATE; None if the engine found none.
-        message: the message.
+        condition: the error condition; None if it has none.
+        sql_state: the SQLSTATE; None if it has none.
     """
 
     condition: str | None
@@ -72,9 +71,8 @@ class StatementReport:
     """One statement that was sent.
 
     Args:
-        number: its place in the run, from 1.
+        number: its position in the run, from 1.
         place: the step or probe that sent it.
-        sql: the statement.
         seconds: the time until its answer.
         rows: how many rows it returned; None for a refused statement.
         error: the refusal; None for a statement that ran.
@@ -93,11 +91,10 @@ class StepReport:
     """One step of a group: a plan that was applied and read back.
 
     Args:
-        name: the step, as the statements name it in `place`.
-        status: what became of it.
-        actions: the types of the actions that the engine planned, sorted.
-        differences: what was read back otherwise than written, or why the step was not done.
-        repeats: how often the tables were read once more because they did not agree.
+        name: the step, as in the `place` of its statements.
+        actions: the types of the planned actions, sorted.
+        differences: how what was read differs from what was written, or why the step was not done.
+        repeats: how often the tables were read again because they differed.
     """
 
     name: str
@@ -112,11 +109,9 @@ class GroupReport:
     """Tables that belong together, step by step.
 
     Args:
-        name: the group.
-        features: the features that it needs.
-        status: what became of the group, from its steps.
+        features: the features of the platform that it needs.
+        status: the result of the group, from its steps.
         reason: why it was left out; empty for a group that ran.
-        steps: its steps.
     """
 
     name: str
@@ -131,10 +126,9 @@ class ProbeReport:
     """One question about the platform. An answer is a fact, never a failure.
 
     Args:
-        name: the probe, as the statements name it in `place`.
-        question: what it asks.
-        assumption: what the engine takes for granted.
-        holds: whether that holds here.
+        name: the probe, as in the `place` of its statements.
+        assumption: what the engine relies on.
+        holds: whether the assumption holds here.
         findings: what happened, line by line.
     """
 
@@ -147,13 +141,13 @@ class ProbeReport:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CleanUpReport:
-    """What became of the scratch objects.
+    """The clean-up of the scratch objects.
 
     Args:
         dropped: the objects that were dropped.
-        left: the statements that drop what this run made and could not drop.
-        earlier: the statements that drop what other runs have in the schema; one of them may be under way.
-        files: where files stay that DROP TABLE of an external table does not delete.
+        left: the statements that drop what this run created and could not drop.
+        earlier: the statements that drop what other runs have in the schema; such a run may still be active.
+        files: where files remain that DROP TABLE of an external table does not delete.
     """
 
     dropped: tuple[str, ...] = ()
@@ -167,18 +161,14 @@ class ConformanceReport:
     """What a conformance run found on one platform.
 
     Args:
-        run_id: the run's id; the names of its scratch objects hold it.
-        outcome: agreed: every comparison agreed, and nothing was refused that was not meant to be. failed: something
+        run_id: the run's id, which is in the names of its scratch objects.
+        outcome: agreed: every comparison agreed, and nothing was refused that should run. failed: something
             differs, was refused, was not reached or could not be dropped. stopped: the user ended the run.
         target: the schema that the run worked in.
-        started_at: when it started, UTC.
-        seconds: how long it took.
-        engine_version: the version of the engine.
+        started_at: in UTC.
         platform: the platform, as the engine calls it.
-        platform_version: the platform's version.
         groups: the groups of scratch tables.
         probes: the questions about the platform.
-        clean_up: what became of the scratch objects.
         statements: every statement that was sent, in order.
         format: always the same.
         version: the format's version; fields may be added without a new one.

@@ -1,25 +1,25 @@
-"""What the doctor found, as data: immutable, and the one source of its JSON and of the published schema."""
+"""The doctor's report: as data, from which its JSON and the published schema follow, as lines, and as a small page."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import Enum
+from html import escape
+from itertools import groupby
 from typing import Final
 
-from delta_engine.config.json_schema import described_schema
 from delta_engine.deployment.lock_record import Moment
-from delta_engine.report.json_text import json_text
+from delta_engine.report.visible import in_one_line
 from delta_engine.telemetry.redaction import redacted
 
 FORMAT: Final = "delta-engine/doctor-report"
 VERSION: Final = 1
-SCHEMA_URI: Final = "urn:delta-engine:doctor-report:v1"
 
 
 class Topic(Enum):
-    """What a check is about, in the order of the report."""
+    """The subject area of a check, in the order of the report."""
 
     CONFIGURATION = "configuration"
     PACKAGES = "packages"
@@ -44,16 +44,23 @@ class Status(Enum):
     UNKNOWN = "cannot tell"
 
 
+_COLOURS: Final[Mapping[Status, str]] = {
+    Status.OK: "#1a7f37",
+    Status.MISSING: "#cf222e",
+    Status.UNKNOWN: "#9a6700",
+}
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Check:
-    """One point that was looked at.
+    """One point that the doctor checked.
 
     Args:
-        topic: what it is about.
+        topic: the subject area.
         subject: the object, such as `schema dev.silver`.
-        status: whether it is in order. cannot tell: it could not be looked at, or not wholly.
+        status: whether it is in order. cannot tell: it could not be checked, or not completely.
         found: what was found.
-        way_out: the statement or setting that mends it; empty if nothing has to be done.
+        way_out: the statement or setting that fixes it; empty if there is nothing to do.
     """
 
     topic: Topic
@@ -65,15 +72,30 @@ class Check:
     def __post_init__(self) -> None:
         object.__setattr__(self, "found", redacted(self.found))
 
+    @classmethod
+    def ok(cls, topic: Topic, subject: str, found: str) -> Check:
+        """Return a check of something that is in order."""
+        return cls(topic=topic, subject=subject, status=Status.OK, found=found)
+
+    @classmethod
+    def missing(cls, topic: Topic, subject: str, found: str, way_out: str = "") -> Check:
+        """Return a check of something that is missing."""
+        return cls(topic=topic, subject=subject, status=Status.MISSING, found=found, way_out=way_out)
+
+    @classmethod
+    def unknown(cls, topic: Topic, subject: str, found: str, way_out: str = "") -> Check:
+        """Return a check of something that could not be checked."""
+        return cls(topic=topic, subject=subject, status=Status.UNKNOWN, found=found, way_out=way_out)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DoctorReport:
-    """What was looked at in one environment.
+    """The checks of one environment.
 
     Args:
         environment: the environment's name.
         checked_at: when, UTC.
-        run_by: the identity that looked; empty if there was no login.
+        run_by: the identity that ran the checks; empty if there was no login.
         engine_version: of this engine.
         platform_version: of the runtime or warehouse; empty if it was not reached.
         counts: checks by status.
@@ -94,7 +116,7 @@ class DoctorReport:
 
     @property
     def missing(self) -> tuple[Check, ...]:
-        """The checks of what is missing."""
+        """The checks that found something missing."""
         return tuple(check for check in self.checks if check.status is Status.MISSING)
 
 
@@ -120,11 +142,46 @@ def doctor_report(
     )
 
 
-def doctor_json(report: DoctorReport) -> str:
-    """Return a report as one indented JSON document."""
-    return json_text(report)
+def doctor_summary(report: DoctorReport) -> str:
+    """Return one line with the counts."""
+    counts = ", ".join(f"{report.counts[status.value]} {status.value}" for status in Status)
+    who = f" as {report.run_by}" if report.run_by else ""
+    return f"{report.environment}{who}: {counts}"
 
 
-def doctor_schema() -> str:
-    """Return the schema as indented JSON: what `docs/schemas/doctor-report-v1.json` holds."""
-    return described_schema(DoctorReport, uri=SCHEMA_URI, title="Delta Engine doctor report")
+def doctor_lines(report: DoctorReport) -> Iterator[tuple[Status | None, str]]:
+    """Yield the lines of a report, each with its status; topics and ways out have none."""
+    for topic, checks in groupby(report.checks, key=lambda check: check.topic):
+        yield None, topic.value
+        for check in checks:
+            yield check.status, described(check)
+            if check.way_out:
+                yield None, f"    → {in_one_line(check.way_out)}"
+
+
+def described(check: Check) -> str:
+    """Return a check as one line without its status."""
+    return in_one_line(f"{check.subject}: {check.found}")
+
+
+def status_column(status: Status) -> str:
+    """Return a status as the first column of a line."""
+    width = max(len(one.value) for one in Status)
+    return f"  {status.value:<{width}}  "
+
+
+def doctor_html(report: DoctorReport) -> str:
+    """Return a report as self-contained HTML."""
+    title = f"<p><b>{escape(doctor_summary(report))}</b></p>"
+    topics = "".join(
+        f"<tr><th colspan=2 style='text-align:left'>{escape(topic.value)}</th></tr>{''.join(map(_row, checks))}"
+        for topic, checks in groupby(report.checks, key=lambda check: check.topic)
+    )
+    return f"<div style='font:13px/1.6 monospace'>{title}<table>{topics}</table></div>"
+
+
+def _row(check: Check) -> str:
+    way_out = f"<br>→ {escape(in_one_line(check.way_out))}" if check.way_out else ""
+    status = f"<b style='color:{_COLOURS[check.status]}'>{escape(check.status.value)}</b>"
+    cell = "style='vertical-align:top;padding-right:1em;white-space:nowrap'"
+    return f"<tr><td {cell}>{status}</td><td>{escape(described(check))}{way_out}</td></tr>"

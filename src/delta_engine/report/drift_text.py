@@ -1,4 +1,4 @@
-"""The drift report as text, in the layout that people know from the terminal and from mails."""
+"""The drift report as text, for terminals and mails."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from delta_engine.report.visible import in_one_line
 _LONGEST_VALUE = 200
 
 _WITHOUT_TRACE = (DriftKind.TABLE_DELETED, DriftKind.SCHEMA_DELETED)
-"""What is gone has no history, and the catalog notes nothing of it."""
+"""A deleted object has no history, and the catalog keeps no trace of it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A line, and how bad what it says is."""
+    """A line with the severity of its content."""
 
     text: str
     severity: Severity | None = None
@@ -39,13 +39,13 @@ def drift_text(report: DriftReport) -> str:
 
 
 def drift_lines(report: DriftReport) -> Iterator[Line]:
-    """Yield the report's lines, for terminals that have colours: printable, whatever somebody wrote into a comment."""
+    """Yield the report's lines, with every invisible character spelled out."""
     for line in _lines(report):
         yield Line(in_one_line(line.text), line.severity)
 
 
 def summary(report: DriftReport) -> str:
-    """Return one line that counts."""
+    """Return one line with the counts."""
     counts = [f"{report.count(severity)} {severity.value}" for severity in reversed(Severity)]
     checked = counted(report.tables_checked, "table")
     if report.max_severity is None:
@@ -63,7 +63,7 @@ def _lines(report: DriftReport) -> Iterator[Line]:
     yield Line(f"Synced at: {_moment(report.checked_at)}")
     yield Line(f"Deployed: {_shown(report.lineage)}, serial {report.serial}")
     if not report.state_id:
-        yield Line("Nothing was applied here yet: without a deployment state there is no drift.")
+        yield Line("Nothing was applied here yet. Without a deployment state there is no drift.")
     if report.schemas:
         yield from _resources("Drifted Schemas", "~", report.schemas)
     yield from _resources("Drifted Resources", "~", report.drifted)
@@ -71,18 +71,18 @@ def _lines(report: DriftReport) -> Iterator[Line]:
     yield from _unmanaged(report.unmanaged)
     yield from _ignored(report.ignored)
     if report.policy_notes:
-        yield from _heading(f"Policy entries that do nothing: {len(report.policy_notes)}")
+        yield from _heading(f"Policy entries without effect: {len(report.policy_notes)}")
         for note in report.policy_notes:
             yield Line(f"  ! {_shown(note.resource)} [{', '.join(map(_shown, note.fields))}]: {note.problem}")
             yield Line(f"      {_shown(note.location)}: {_shown(note.reason)}")
     yield from _pending(report.pending)
     if report.left_alone:
-        yield from _heading(f"Nobody declared it, left alone: {len(report.left_alone)}")
+        yield from _heading(f"Unmanaged parts of tables: {len(report.left_alone)}")
         for one in report.left_alone:
             yield Line(f"  · {one.resource}: {_shown(one.key)} = {_shown(repr(one.value))}")
     if report.unfinished:
         yield from _heading(
-            f"Left half done by a run of the engine (a sync goes on): {len(report.unfinished)}"
+            f"Not finished by a run of the engine (the next sync finishes them): {len(report.unfinished)}"
         )
         for resource in report.unfinished:
             yield Line(f"  … {resource}")
@@ -100,7 +100,7 @@ def _lines(report: DriftReport) -> Iterator[Line]:
 
 
 def _shown(text: str) -> str:
-    """Return a value within reason: comments can be pages long."""
+    """Return a value, cut if it is long: comments can have pages."""
     return text if len(text) <= _LONGEST_VALUE else f"{text[:_LONGEST_VALUE]}…"
 
 
@@ -146,7 +146,7 @@ def _heading(text: str) -> Iterator[Line]:
 def _pending(tables: tuple[PendingResource, ...]) -> Iterator[Line]:
     if not tables:
         return
-    yield from _heading(f"Pending changes, which are no drift: {len(tables)}")
+    yield from _heading(f"Pending changes, which are not drift: {len(tables)}")
     for table in tables:
         yield Line(f"  + {table.resource}{'' if table.changes else ': to be created'}")
         for change in table.changes:
@@ -161,7 +161,7 @@ def _finding(finding: Finding) -> Iterator[Line]:
     elif finding.last_written:
         yield Line(f"      last written: {_author(finding.last_written)}, not necessarily with this change")
     elif finding.kind in _WITHOUT_TRACE:
-        yield Line("      last_modified: unknown (nothing that is left tells; Databricks' audit log may)")
+        yield Line("      last_modified: unknown (Databricks' audit log may have it)")
 
 
 def _author(changed: Attribution) -> str:
@@ -172,8 +172,8 @@ def _author(changed: Attribution) -> str:
         f"job {_shown(changed.job)}" if changed.job else "",
         f"notebook {_shown(changed.notebook)}" if changed.notebook else "",
     ]
-    told = ", ".join(part for part in origin if part)
-    return " ".join(part for part in (*parts, f"({told})" if told else "") if part)
+    known = ", ".join(part for part in origin if part)
+    return " ".join(part for part in (*parts, f"({known})" if known else "") if part)
 
 
 def _change(finding: Finding) -> str:

@@ -1,28 +1,120 @@
-"""What the HTML pages share: templates that escape every text, styles and scripts inline, each named by its hash."""
+"""The HTML pages of the drift report and the conformance report: self-contained, and no text in them is markup.
+
+Styles and scripts are inline, each named by its hash. The markup is in `templates/`; this module computes what
+templates cannot.
+"""
 
 from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime, timezone
-from typing import TYPE_CHECKING, Any
+from enum import Enum
+from functools import cache
+from typing import TYPE_CHECKING, Any, Final
 
+from delta_engine.actions.drift_policy import DriftKind, Severity
+from delta_engine.drift.drift_report import DriftReport, Finding, PastRun, ResourceDrift
+from delta_engine.report.conformance_report import CheckStatus, ConformanceReport, Holds, RunOutcome
+from delta_engine.report.value_diff import diff_values
 from delta_engine.report.visible import visible
 
 if TYPE_CHECKING:
     from jinja2 import Template
 
+_MANY: Final = 200
+"""With more findings, the browser lays them out as they come into view. Screenshots of a whole page dislike that."""
 
-def page_template(
-    name: str, filters: Mapping[str, Callable[..., Any]], *, inlined: tuple[str, ...] = ("css",)
-) -> Template:
-    """Return the template of a page, with the files beside it that it holds inline.
+_MOST_RUNS: Final = 60
+_HEIGHT: Final = 100
+_SLOT: Final = 10
+_FEWEST_SLOTS: Final = 20  # two runs are two bars, not two halves of the chart
+_BAR: Final = 7
+
+_CONFORMANCE_WORDS: Final[Mapping[Enum, str]] = {
+    RunOutcome.AGREED: "Everything agreed",
+    RunOutcome.FAILED: "Something differs, was refused or was not reached",
+    RunOutcome.STOPPED: "The run was stopped",
+    CheckStatus.NOT_SUPPORTED: "not supported here",
+    Holds.YES: "holds",
+    Holds.NO: "does not hold",
+}
+
+_CONFORMANCE_TONES: Final[Mapping[Enum, str]] = {
+    RunOutcome.AGREED: "good",
+    RunOutcome.FAILED: "bad",
+    RunOutcome.STOPPED: "odd",
+    CheckStatus.AGREED: "good",
+    CheckStatus.DIFFERENT: "bad",
+    CheckStatus.REFUSED: "bad",
+    Holds.YES: "good",
+    Holds.NO: "odd",
+}
+
+
+def drift_html(report: DriftReport, history: Sequence[PastRun] = ()) -> str:
+    """Render a drift report as one page that can be written as UTF-8; same input, same bytes.
 
     Args:
-        name: the name of its files in `templates/`, without their endings.
-        filters: the page's own filters, beside `utc`.
-        inlined: the endings of the files to hold inline; each is a global, and so is its hash (`css_hash`).
+        history: the counts of earlier reports in any order, drawn as drift over time.
+    """
+    earlier = sorted((run for run in history if _aware(run.at) < _aware(report.checked_at)), key=_moment)
+    now = _counts(report)
+    return _drift_template().render(
+        report=report,
+        now=now,
+        before=earlier[-1] if earlier else None,
+        chart=_chart([*earlier, now][-_MOST_RUNS:]) if earlier else None,
+        chart_height=_HEIGHT,
+        severities=list(reversed(Severity)),
+        kinds=_kinds(report),
+        total=sum(1 for _ in report.findings()),
+        many=_MANY,
+        ignored=sorted(report.ignored, key=lambda one: -one.finding.severity.rank),
+        pending_changes=sum(max(1, len(table.changes)) for table in report.pending),
+    )
+
+
+def conformance_html(report: ConformanceReport) -> str:
+    """Render a conformance report as one page that can be written as UTF-8; same input, same bytes."""
+    places = dict.fromkeys(statement.place for statement in report.statements)
+    shown = {step.name for group in report.groups for step in group.steps}
+    shown |= {probe.name for probe in report.probes}
+    return _conformance_template().render(
+        report=report,
+        statuses=list(CheckStatus),
+        refused=[one for one in report.statements if one.error is not None],
+        other_places=[place for place in places if place not in shown],
+    )
+
+
+@cache
+def _drift_template() -> Template:
+    filters: dict[str, Callable[..., Any]] = {
+        "by_severity": _by_severity,
+        "diff": diff_values,
+        "in_words": _capitalized_words,
+        "split_name": _split_name,
+        "worst_first": _worst_first,
+    }
+    return _page_template("drift_report", filters, inlined=("css", "js"))
+
+
+@cache
+def _conformance_template() -> Template:
+    return _page_template("conformance_report", {"in_words": _in_words, "tone": _tone}, inlined=("css",))
+
+
+def _page_template(
+    name: str, filters: Mapping[str, Callable[..., Any]], *, inlined: tuple[str, ...]
+) -> Template:
+    """Return the template of a page, with the files next to it that it holds inline.
+
+    Args:
+        filters: the page's own, besides `utc`.
+        inlined: the extensions of those files; each is a global, and so is its hash (`css_hash`).
     """
     # here, because most commands never render a page, and all of them should start at once
     from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -46,18 +138,140 @@ def page_template(
 
 
 def _visible(value: object) -> object:
-    """Spell out what cannot be seen; jinja2 calls this for every value before it escapes it."""
+    """Spell out invisible characters; jinja2 calls this for every value before it escapes it."""
     if isinstance(value, str) and not hasattr(value, "__html__"):
         return visible(value)
     return value
 
 
 def _content_hash(text: str) -> str:
-    """Return how a Content-Security-Policy names a text that may be used."""
+    """Return the name of an inline text in a Content-Security-Policy."""
     return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode("ascii")
 
 
 def _utc(moment: datetime) -> str:
-    """Return a moment as `2025-01-15 14:30:00`; one without a zone is UTC."""
-    aware = moment.replace(tzinfo=timezone.utc) if moment.tzinfo is None else moment.astimezone(timezone.utc)
-    return aware.replace(tzinfo=None).isoformat(sep=" ", timespec="seconds")
+    """Return a moment as `2025-01-15 14:30:00`, in UTC."""
+    naive = _aware(moment).astimezone(timezone.utc).replace(tzinfo=None)
+    return naive.isoformat(sep=" ", timespec="seconds")
+
+
+def _aware(moment: datetime) -> datetime:
+    """Return a moment with its zone; one without is UTC."""
+    return moment.replace(tzinfo=timezone.utc) if moment.tzinfo is None else moment
+
+
+def _moment(run: PastRun) -> datetime:
+    return _aware(run.at)
+
+
+def _in_words(member: Enum) -> str:
+    return _CONFORMANCE_WORDS.get(member, str(member.value).replace("_", " "))
+
+
+def _tone(member: Enum) -> str:
+    return _CONFORMANCE_TONES.get(member, "plain")
+
+
+def _capitalized_words(member: Enum) -> str:
+    """Return `column_type` as `Column type`."""
+    return str(member.value).replace("_", " ").capitalize()
+
+
+def _kinds(report: DriftReport) -> list[DriftKind]:
+    """Return the kinds that occur, in the order of their declaration."""
+    found = {finding.kind for _, finding in report.findings()} | {one.finding.kind for one in report.ignored}
+    return [kind for kind in DriftKind if kind in found]
+
+
+def _by_severity(tables: Iterable[ResourceDrift]) -> list[ResourceDrift]:
+    return sorted(tables, key=lambda table: -table.severity.rank)
+
+
+def _worst_first(findings: Iterable[Finding]) -> list[Finding]:
+    return sorted(findings, key=lambda finding: -finding.severity.rank)
+
+
+def _split_name(resource: str) -> tuple[str, str]:
+    """Return the path of a table's or schema's key with its last dot, and its own name."""
+    path, dot, name = resource.removeprefix("table.").removeprefix("schema.").rpartition(".")
+    return path + dot, name
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Segment:
+    """The findings of one severity in one run, in the chart's units from the top."""
+
+    severity: Severity
+    y: float
+    height: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bar:
+    """One run; without segments if it found nothing."""
+
+    run: PastRun
+    x: float
+    segments: tuple[Segment, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HistoryChart:
+    """Drift over time as the geometry of a stacked bar chart.
+
+    Args:
+        bars: one per run, the oldest first.
+        top: how many findings the full height stands for.
+        width: the width of the chart in its own units.
+    """
+
+    bars: tuple[Bar, ...]
+    top: int
+    width: int
+    bar_width: int = _BAR
+
+
+def _chart(runs: Sequence[PastRun]) -> HistoryChart:
+    """Return the chart of some runs, given oldest first; the newest is at the right."""
+    slots = max(len(runs), _FEWEST_SLOTS)
+    first = slots - len(runs)
+    top = _rounded_up(max(run.high + run.medium + run.low for run in runs))
+    bars = (
+        Bar(run=run, x=(first + at) * _SLOT + (_SLOT - _BAR) / 2, segments=tuple(_stack(run, top)))
+        for at, run in enumerate(runs)
+    )
+    return HistoryChart(bars=tuple(bars), top=top, width=slots * _SLOT)
+
+
+def _counts(report: DriftReport) -> PastRun:
+    """Return the counts of a report."""
+    return PastRun(
+        at=report.checked_at,
+        drifted=len(report.drifted),
+        deleted=len(report.deleted),
+        unmanaged=len(report.unmanaged),
+        high=report.count(Severity.HIGH),
+        medium=report.count(Severity.MEDIUM),
+        low=report.count(Severity.LOW),
+    )
+
+
+def _rounded_up(number: int) -> int:
+    """Return the next of 1, 2, 5, 10, 20, 50, and so on."""
+    step = 1
+    while True:
+        for candidate in (step, 2 * step, 5 * step):
+            if candidate >= number:
+                return candidate
+        step *= 10
+
+
+def _stack(run: PastRun, top: int) -> Iterator[Segment]:
+    """Yield the segments from the bottom up, the worst at the bottom, where they can be compared."""
+    floor = float(_HEIGHT)
+    counts = ((Severity.HIGH, run.high), (Severity.MEDIUM, run.medium), (Severity.LOW, run.low))
+    for severity, count in counts:
+        if count:
+            height = round(_HEIGHT * count / top, 2)
+            floor = round(floor - height, 2)
+            yield Segment(severity=severity, y=floor, height=height)

@@ -39,10 +39,8 @@ def plan_document(
     """Return a plan as one JSON document. Same plan, same bytes.
 
     Args:
-        plan: the plan.
-        environment: what it was made for.
         statements: the exact SQL by table key.
-        left_alone: what it does not touch, because nobody declared it.
+        left_alone: the unmanaged parts of its tables.
     """
     document = plan_content(plan, environment=environment)
     for table, action in zip(document["tables"], plan.table_actions(), strict=True):
@@ -53,7 +51,7 @@ def plan_document(
 
 
 def plan_content(plan: TablePlan, *, environment: str) -> dict[str, Any]:
-    """Return a plan as JSON data, without its statements and what it leaves alone."""
+    """Return a plan as JSON data, without its statements and the unmanaged parts."""
     return {
         "format": FORMAT,
         "version": VERSION,

@@ -1,8 +1,7 @@
-"""A plan as Markdown, for a pull request.
+"""A plan as Markdown, for a pull request. Secrets are hidden, and no text from elsewhere becomes markup.
 
-Whatever names and comments hold, nothing of it becomes markup, and what looks like a secret is hidden. Everything that
-is not the engine's own words stands in code, where CommonMark, GitHub and GitLab take nothing for markup, mentions,
-mathematics or HTML; only the delimiters have to be longer than any within (CommonMark 0.31, 4.5 and 6.1).
+Such text stands in code spans and blocks, where CommonMark, GitHub and GitLab see no markup, mentions, mathematics or
+HTML. Their delimiters must be longer than any inside (CommonMark 0.31, 4.5 and 6.1).
 """
 
 from __future__ import annotations
@@ -21,15 +20,16 @@ from delta_engine.report.visible import in_one_line, visible
 from delta_engine.telemetry.redaction import redacted
 
 LONGEST: Final = 60_000
-"""The most characters that a summary has: GitHub takes 65,536 in a comment, and people add to them."""
+"""The most characters of a summary: a comment on GitHub takes 65,536, and a workflow may add text of its own."""
 
 _MARKER: Final = "<!-- delta-engine plan -->"
-"""By which a workflow finds its comment, to replace it."""
+"""A workflow finds its comment by this marker and replaces it."""
 
 _LONGEST_BLOCK: Final = 12  # lines; more are folded away
 _LONGEST_END: Final = 500
-_ROOM_FOR_LISTS: Final = LONGEST // 4  # for the refusals, and for what is kept: the changes are more worth
+_ROOM_FOR_LISTS: Final = LONGEST // 4  # for refusals and kept tables each: the changes matter more
 _DIFF_MARKS: Final = {Sign.ADDED: "+", Sign.CHANGED: "!", Sign.REMOVED: "-"}
+_TOO_LONG: Final = "would be too long for a comment. The plan file has everything."
 _BACKTICKS: Final = re.compile("`+")
 
 
@@ -43,21 +43,19 @@ def plan_markdown(
     """Return a plan as Markdown. Same plan, same text.
 
     Args:
-        plan: the plan.
         script: its statements.
-        environment: what it was made for.
         refusals: why it will not be applied; empty if it may be.
     """
     parts = [f"{_MARKER}\n### Plan for {code_span(environment)}", f"**{plan_summary(plan)}**"]
     if refusals:
-        parts.append("**Refused: nothing of it will be applied.**")
+        parts.append("**Refused: nothing will be applied.**")
         parts += _refused(list(map(str, refusals)))
     kept = [f"schema {schema}" for schema in plan.kept_schemas] + list(map(str, plan.kept_tables))
-    told = [f"Kept, though not declared any more: {code_span(name)}" for name in kept]
-    fitting = _fitting(told, _ROOM_FOR_LISTS)
+    lines = [f"Kept, though no longer declared: {code_span(name)}" for name in kept]
+    fitting = _fitting(lines, _ROOM_FOR_LISTS)
     parts += fitting
-    if len(fitting) < len(told):
-        parts.append(f"Kept besides: {counted(len(told) - len(fitting), 'further one')}.")
+    if len(fitting) < len(lines):
+        parts.append(f"Also kept: {counted(len(lines) - len(fitting), 'more object')}.")
     parts += _within(
         list(_sections(plan, script)), LONGEST - _LONGEST_END - sum(len(part) + 2 for part in parts)
     )
@@ -65,7 +63,7 @@ def plan_markdown(
 
 
 def code_span(text: str) -> str:
-    """Return text as inline code, in one line, whatever is in it."""
+    """Return any text as inline code in one line."""
     line = in_one_line(text)
     fence = "`" * (_longest_run(line) + 1)
     needs_room = not line or line[0] in "` " or line[-1] in "` "
@@ -73,20 +71,20 @@ def code_span(text: str) -> str:
 
 
 def _refused(refusals: Sequence[str]) -> Iterator[str]:
-    told = _fitting([visible(redacted(refusal)) for refusal in refusals], _ROOM_FOR_LISTS)
-    yield _fenced("text", "\n".join(told))
-    if len(told) < len(refusals):
-        yield f"{counted(len(refusals) - len(told), 'further refusal')} would be too long for a comment."
+    fitting = _fitting([visible(redacted(refusal)) for refusal in refusals], _ROOM_FOR_LISTS)
+    yield _fenced("text", "\n".join(fitting))
+    if len(fitting) < len(refusals):
+        yield f"{counted(len(refusals) - len(fitting), 'more refusal')} would be too long for a comment."
 
 
 def _fitting(texts: Sequence[str], room: int) -> list[str]:
-    """Return as many of the first texts as there is room for, each in a paragraph of its own."""
+    """Return the first texts that fit, each in its own paragraph."""
     lengths = accumulate(len(text) + 2 for text in texts)
     return [text for text, length in zip(texts, lengths, strict=True) if length <= room]
 
 
 def _sections(plan: TablePlan, script: Sequence[ScriptLine]) -> Iterator[tuple[str, str]]:
-    """Yield what there is to say of the schemas and of each table: its changes, and its SQL."""
+    """Yield the changes and the SQL of each schema and table."""
     statements = by_table(script)
     branches = list(plan_branches(plan))
     schemas = len(plan.create_schemas) + len(plan.align_schemas)
@@ -98,7 +96,7 @@ def _sections(plan: TablePlan, script: Sequence[ScriptLine]) -> Iterator[tuple[s
 
 
 def _within(sections: Sequence[tuple[str, str]], room: int) -> Iterator[str]:
-    """Yield sections as long as there is room: all changes come before any SQL."""
+    """Yield the sections that fit: changes first, then SQL as far as room is left."""
     left = room - sum(len(changes) + 2 for changes, _ in sections)
     left_out = without_sql = 0
     for changes, sql in sections:
@@ -114,9 +112,9 @@ def _within(sections: Sequence[tuple[str, str]], room: int) -> Iterator[str]:
         elif sql:
             without_sql += 1
     if without_sql:
-        yield f"The SQL of {counted(without_sql, 'table')} would be too long for a comment. The plan file has all."
+        yield f"The SQL of {counted(without_sql, 'table')} {_TOO_LONG}"
     if left_out:
-        yield f"{counted(left_out, 'further table')} would be too long for a comment. The plan file has all."
+        yield f"{counted(left_out, 'more table')} {_TOO_LONG}"
 
 
 def _changes(branch: Branch) -> str:
@@ -140,7 +138,7 @@ def _sql(statements: Sequence[str]) -> str:
 
 
 def _folded(summary: str, block: str) -> str:
-    """Return a block that opens on a click; the empty lines let what is inside be Markdown again."""
+    """Return a block that opens on a click; the empty lines make its content Markdown again."""
     return f"<details><summary>{summary}</summary>\n\n{block}\n\n</details>"
 
 

@@ -1,10 +1,12 @@
-"""A plan as a tree of lines, for people. Colours are the terminal's business (`cli`)."""
+"""A plan as a tree of lines, for terminals and, as HTML, for notebooks."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from html import escape
+from typing import Final
 
 from delta_engine import aspects
 from delta_engine.actions import (
@@ -22,10 +24,18 @@ from delta_engine.aspects.aspect import Change, Sign
 from delta_engine.aspects.columns import described, values_clause
 from delta_engine.drift.drift_report import ForeignPart
 from delta_engine.models import Table
+from delta_engine.report.visible import visible
 from delta_engine.sql import sql_undrop_table
 from delta_engine.telemetry.context import command
 
-_MOST_LEFT_ALONE = 20
+_MOST_UNMANAGED: Final = 20
+
+_COLOURS: Final[Mapping[Sign, str]] = {
+    Sign.ADDED: "#1a7f37",
+    Sign.CHANGED: "#9a6700",
+    Sign.REMOVED: "#cf222e",
+}
+_LIST: Final = "list-style:none;margin:0;padding-left:1.5em"
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,15 +96,22 @@ def plan_summary(plan: TablePlan) -> str:
     return ", ".join(parts)
 
 
-def left_alone_lines(parts: Iterable[ForeignPart]) -> Iterator[str]:
-    """Yield a line per table of which something is left alone; of many tables the first ones."""
+def plan_html(plan: TablePlan, *, environment: str) -> str:
+    """Return a plan as self-contained HTML for notebooks: the same tree as on a terminal."""
+    title = f"<p><b>{escape(visible(environment))}</b>: {escape(plan_summary(plan))}</p>"
+    tables = "".join(f"<details open>{''.join(_details(branch))}</details>" for branch in plan_branches(plan))
+    return f'<div style="font:13px/1.6 monospace;white-space:pre-wrap">{title}{tables}</div>'
+
+
+def unmanaged_lines(parts: Iterable[ForeignPart]) -> Iterator[str]:
+    """Yield a line per table with unmanaged parts; of many tables the first ones."""
     keys: dict[str, list[str]] = {}
     for part in parts:
         keys.setdefault(part.table, []).append(part.key)
-    for table in [*keys][:_MOST_LEFT_ALONE]:
-        yield f"left alone: {table}: {', '.join(keys[table])}"
-    if len(keys) > _MOST_LEFT_ALONE:
-        yield f"left alone: parts of {len(keys) - _MOST_LEFT_ALONE} more tables; {command('drift')} lists them"
+    for table in [*keys][:_MOST_UNMANAGED]:
+        yield f"unmanaged: {table}: {', '.join(keys[table])}"
+    if len(keys) > _MOST_UNMANAGED:
+        yield f"unmanaged: parts of {len(keys) - _MOST_UNMANAGED} more tables; {command('drift')} lists them"
 
 
 def counted(number: int, noun: str) -> str:
@@ -103,7 +120,7 @@ def counted(number: int, noun: str) -> str:
 
 
 def counted_resources(schemas: int, tables: int) -> str:
-    """Return how many schemas and tables something is about; schemas only where there are any."""
+    """Return the number of tables, and of schemas if there are any."""
     words = [counted(schemas, "schema")] if schemas else []
     return ", ".join((*words, counted(tables, "table")))
 
@@ -148,3 +165,22 @@ def _all_actions(plan: TablePlan) -> Iterator[Action]:
         yield from schema.actions
     for table in plan.align_tables:
         yield from table.actions
+
+
+def _details(branch: Branch) -> Iterator[str]:
+    yield f"<summary>{_html_line(branch)}</summary>"
+    yield from _html_leaves(branch)
+
+
+def _html_leaves(branch: Branch) -> Iterator[str]:
+    if not branch.leaves:
+        return
+    yield f'<ul style="{_LIST}">'
+    for leaf in branch.leaves:
+        yield f"<li>{_html_line(leaf)}{''.join(_html_leaves(leaf))}</li>"
+    yield "</ul>"
+
+
+def _html_line(branch: Branch) -> str:
+    sign = f'<b style="color:{_COLOURS[branch.sign]}">{escape(branch.sign.value)}</b>'
+    return f"{sign} {escape(visible(branch.text))}"

@@ -1,6 +1,6 @@
-"""Runs over time: a Delta table with a row for every run, and for every schema and table that it was about.
+"""The history of runs: a Delta table with a row for every run, and for every schema and table of its plan.
 
-A run's own row is the last one, and rows are only ever added.
+A run's own row comes last, and rows are only added.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from delta_engine.execute.history_table import HistoryTable, Value
 from delta_engine.report.run_report import RunError, RunReport, SchemaRun, TableRun, TableStatus
 
 HISTORY_TABLE: Final = "run_history"
-"""The table's name, in the schema of the deployment state: the bundle's dashboard asks for it."""
+"""The table's name, in the schema of the deployment state: the bundle's dashboard queries it."""
 
 _COMMENT: Final = (
     "Delta Engine: what every run did. A run's row is written after those of its schemas and tables; such without one "
@@ -70,7 +70,7 @@ class RunHistory:
         self._rows = HistoryTable(runner, table, columns=_COLUMNS, comment=_COMMENT)
 
     def append(self, report: RunReport) -> None:
-        """Add a run: one statement for up to 499 tables, and the table is made only where it is missing.
+        """Add a run: one statement for up to 499 tables. The table is created only if it is missing.
 
         Raises:
             StatementError: the platform refused a statement.

@@ -1,4 +1,4 @@
-"""What a run did, as data: immutable, and the one source of its JSON and of the published schema."""
+"""The report of a run as data, from which its JSON and the published schema follow."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class RunStatus(Enum):
 
 
 class TableStatus(Enum):
-    """What became of a table."""
+    """The result of a table or schema."""
 
     CREATED = "created"
     CHANGED = "changed"
@@ -79,16 +79,16 @@ class RunError:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableRun:
-    """What became of one table that was to be changed.
+    """The result of one table of the plan.
 
     Args:
         table: its name, catalog.schema.table.
-        status: failed: a statement was refused. skipped: it depends on a table that failed. stopped: the run was ended
-            between its statements. not_started: before its first.
-        seconds: what its statements took, one after the other.
-        is_verified: whether it was read once more, and is as it was meant to be.
-        actions: what was to be done, in a line each.
-        statements: what was sent, in order.
+        status: failed: a statement was refused. skipped: it depends on a table that failed. stopped: the run ended
+            between its statements. not_started: the run ended before its first.
+        seconds: the time of its statements.
+        is_verified: whether it was read again and matched its model.
+        actions: the planned actions, in a line each.
+        statements: the statements that were sent, in order.
         error: why it is not done; None if it is.
     """
 
@@ -103,13 +103,13 @@ class TableRun:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SchemaRun:
-    """What became of one schema that was to be made or changed.
+    """The result of one schema of the plan.
 
     Args:
         schema: its name, catalog.schema.
         status: created, changed, failed, stopped (between its statements) or not_started.
-        seconds: what its statements took, one after the other.
-        statements: what was sent, in order.
+        seconds: the time of its statements.
+        statements: the statements that were sent, in order.
         error: why it is not done; None if it is.
     """
 
@@ -129,22 +129,22 @@ class RunReport:
         operation: what was run, such as `sync`.
         environment: the environment's name.
         status: unchanged: nothing had to be done. partial: some tables failed. failed: nothing was applied.
-            stopped: somebody ended it. unsaved: all was done, and could not be recorded.
+            stopped: the user ended it. unsaved: everything was applied, but not recorded.
         started_at: when it had the lock, UTC.
         ended_at: when everything was recorded, UTC.
-        seconds: from one to the other.
-        run_by: who ran it.
-        run_url: where to watch it; empty if there is no such place.
+        seconds: between those moments.
+        run_by: the principal that ran it.
+        run_url: the page of the run; empty if there is none.
         lineage: the deployed commit, `git:…`, or `unknown`.
         engine_version: of this engine.
-        platform_version: of what it deployed to.
-        counts: tables by what became of them; statements, retries, verified; schemas that were made, changed or failed.
+        platform_version: of the platform that it deployed to.
+        counts: tables by status; statements, retries, verified; schemas that were created, changed or failed.
         schemas: every schema of the plan, sorted by name.
         tables: every table of the plan, sorted by name.
-        warnings: what people should know.
+        warnings: what the user should know.
         unsaved: why the deployment state could not be saved; empty if it was.
         unverified: why no changed table is verified; empty if one is, or none was changed.
-        left_out: what had to be left out because a report may only be so long; empty for nothing.
+        left_out: what was left out to keep the report short; empty for nothing.
         format: always the same.
         version: of the format; fields may be added without a new one.
     """
@@ -174,14 +174,11 @@ class RunReport:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunFrame:
-    """What is known of a run besides its tables.
+    """The facts of a run that are known when it starts.
 
     Args:
-        run_id: its id.
-        operation: what was run.
-        facts: who runs, and where.
         started_at: when it had the lock, UTC.
-        models: how many models there are.
+        models: the number of models.
     """
 
     run_id: str
@@ -193,12 +190,11 @@ class RunFrame:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunEnd:
-    """How a run ended, besides its tables.
+    """The facts of a run that are known when it ends.
 
     Args:
         at: when everything was recorded, UTC.
-        warnings: what people should know.
-        is_stopped: whether somebody ended it.
+        is_stopped: whether the user ended it.
         unsaved: why the deployment state could not be saved; empty if it was.
         unverified: why no changed table is verified; empty if one is, or none was changed.
     """
@@ -221,11 +217,8 @@ def run_report(
     """Return the report of a run.
 
     Args:
-        frame: what is known of it.
-        plan: what was to be done.
-        outcomes: what became of each table of the plan.
-        schemas: what became of each schema of the plan.
-        end: how it ended.
+        outcomes: the outcomes of the tables of the plan.
+        schemas: the outcomes of its schemas.
     """
     actions = {action.table.key: action for action in plan.table_actions()}
     tables = tuple(_table_run(outcome, actions[outcome.table.key]) for outcome in outcomes)
@@ -291,7 +284,7 @@ def _statements(outcome: TableOutcome | SchemaOutcome) -> tuple[RunStatement, ..
 
 
 def _lines(action: TableAction) -> tuple[str, ...]:
-    """Return what is to be done in a line each; a table that is created is in its statement whole."""
+    """Return the planned actions in a line each. The statement of a new table has all its parts."""
     if isinstance(action, CreateTable):
         return (f"+ table with {counted(len(action.desired.columns), 'column')}",)
     return tuple(redacted(f"{leaf.sign.value} {leaf.text}") for leaf in table_branch(action).leaves)

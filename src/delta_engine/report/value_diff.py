@@ -1,4 +1,4 @@
-"""What differs between two values, in parts that a reader can mark. Works on any text, in bounded time."""
+"""Splits two values into parts and marks those that differ. Works on any text in bounded time."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ class Part:
     """A piece of a value.
 
     Args:
-        text: the piece; empty for one that is left out.
+        text: the piece; empty where characters are left out.
         is_changed: whether the other value lacks it.
-        left_out: how many characters are left out here, because there are too many to read.
+        left_out: how many characters are left out here because the value is too long.
     """
 
     text: str
@@ -34,15 +34,7 @@ Parts = tuple[Part, ...]
 
 
 def diff_values(expected: str | None, actual: str | None) -> tuple[Parts | None, Parts | None]:
-    """Split two values into parts, and mark those that differ.
-
-    Args:
-        expected: the value as it was; None if there was none.
-        actual: the value as it is; None if there is none.
-
-    Returns:
-        The parts of both, None for a value that is not there. A value without a counterpart has no marks.
-    """
+    """Return the parts of both values, None for an absent one. A value without a counterpart has no marks."""
     if expected is None or actual is None:
         return _whole(expected), _whole(actual)
     before, after = _TOKEN.findall(expected), _TOKEN.findall(actual)
@@ -65,7 +57,7 @@ def _whole(text: str | None) -> Parts | None:
 
 
 def _common_ends(before: Sequence[str], after: Sequence[str]) -> tuple[int, int]:
-    """Return how many items both have in common at the start, and behind that at the end."""
+    """Return how many items both share at the start, and after those at the end."""
     shorter = min(len(before), len(after))
     start = next((at for at in range(shorter) if before[at] != after[at]), shorter)
     rest = shorter - start
@@ -88,7 +80,7 @@ def _changes(before: list[str], after: list[str]) -> Iterator[tuple[list[str], l
 
 
 def _narrowed(left: str, right: str, is_changed: bool) -> Iterator[tuple[str, str, bool]]:
-    """Yield a changed pair as it is, or, if it is long, without the characters both share at their ends."""
+    """Yield a changed pair; of a long one, mark only what differs between the shared ends."""
     if not is_changed or min(len(left), len(right)) < _LONG_WORD:
         yield left, right, is_changed
         return

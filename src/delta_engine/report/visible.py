@@ -1,7 +1,7 @@
-"""Text from elsewhere, such as names, comments and what a platform says, for people to read: nothing in it hides.
+"""Makes text from elsewhere safe to show: names, comments, and messages of a platform.
 
-Terminals obey control characters, and bidirectional marks turn a line around wherever it is shown. So they are
-spelled out for people. What machines read (JSON, SQL) stays as it is.
+Terminals obey control characters, and bidirectional marks reorder a line, so both are spelled out. JSON and SQL keep
+them.
 """
 
 from __future__ import annotations
@@ -9,9 +9,9 @@ from __future__ import annotations
 import re
 from typing import Final
 
-# What changes how others are read, or cannot be seen: controls (not tab and line feed), soft hyphen, zero-width and
-# bidirectional marks, line separators, surrogates (which no file can hold), non-characters, and tags. Joiners stay:
-# scripts and emojis need them.
+# Invisible characters, and those that change how others are read: controls (not tab and line feed), soft hyphen,
+# zero-width and bidirectional marks, line separators, surrogates (which no file can hold), non-characters, and tags.
+# Joiners stay: scripts and emojis need them.
 _UNSEEN: Final = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
     "\ufffe\uffff\ud800-\udfff\U000e0000-\U000e007f]"
@@ -19,12 +19,12 @@ _UNSEEN: Final = re.compile(
 
 
 def visible(text: str) -> str:
-    r"""Return text with what hides in it spelled out, such as `\u001b`; it may still have many lines."""
+    r"""Return text with invisible characters spelled out, such as `\u001b`; it may still have many lines."""
     return _UNSEEN.sub(_spelled, text)
 
 
 def in_one_line(text: str) -> str:
-    """Return text with all that hides in it, line feeds and tabs spelled out."""
+    """Return text with invisible characters, line feeds and tabs spelled out."""
     return visible(text).replace("\n", "\\n").replace("\t", "\\t")
 
 

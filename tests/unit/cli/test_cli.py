@@ -20,8 +20,8 @@ from delta_engine.cli.plan_view import print_plan, print_statements
 from delta_engine.errors import DeltaEngineError, MissingDependencyError, StatementError
 from delta_engine.execute.action_runner import ApplyFailedError, OutcomeKind, TableOutcome
 from delta_engine.models import Column
+from delta_engine.report.json_documents import pending_summary
 from delta_engine.report.plan_tree import plan_summary
-from delta_engine.report.run_summary import pending_summary
 from tests.builders import ORDERS, WORKED_MODEL
 from tests.bundle.bundle_checks import problems
 from tests.commandline import CommandLine

@@ -10,7 +10,7 @@ import pytest
 import typer
 
 from delta_engine.backends.sql_runner import SqlRunner
-from delta_engine.cli import conformance_commands
+from delta_engine.cli import doctor_commands
 from delta_engine.orchestrate.backend import Backend, databricks_backend
 from tests.commandline import CommandLine
 from tests.conformance_platform import TARGET, ConformancePlatform
@@ -27,7 +27,7 @@ def platform(project: Path, monkeypatch: pytest.MonkeyPatch) -> ConformancePlatf
     def opened(_settings: object, *, notify: object, decorate: Callable[[SqlRunner], SqlRunner]) -> Backend:
         return databricks_backend(decorate(platform))
 
-    monkeypatch.setattr(conformance_commands, "open_backend", opened)
+    monkeypatch.setattr(doctor_commands, "open_backend", opened)
     return platform
 
 
@@ -55,10 +55,7 @@ def test_nothing_is_made_after_a_no(
     refused = delta_engine(*COMMAND)
     assert refused.code == 130
     (question,) = questions
-    assert (
-        "groups of scratch tables in dev.scratch, and make the schema dev.delta_engine_conformance_"
-        in question
-    )
+    assert "groups of scratch tables in dev.scratch, and the schema dev.delta_engine_conformance_" in question
     assert all(sql.startswith(("SELECT", "DESCRIBE", "SHOW")) for sql in platform.statements)
     assert not (project / "reports").exists()
 

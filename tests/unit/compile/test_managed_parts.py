@@ -103,8 +103,8 @@ def test_the_comment_of_an_identity_column_is_refused_whoever_owns_the_column() 
     (refusal,) = PlanValidator().plan_violations(plan)
     assert refusal.column == "id"
     assert refusal.reason == "it is an identity column, and ALTER COLUMN changes none"
-    as_it_is = replace(COMMENTS, columns=COMMENTS.columns[1:])
-    plan = TablePlanner().plan([as_it_is], catalog_of([as_it_is], counted))
+    undecorated = replace(COMMENTS, columns=COMMENTS.columns[1:])
+    plan = TablePlanner().plan([undecorated], catalog_of([undecorated], counted))
     assert list(PlanValidator().plan_violations(plan)) == []
 
 

@@ -16,8 +16,8 @@ from delta_engine.drift.evidence import Evidence
 from delta_engine.drift.reporting import drift_report
 from delta_engine.errors import StatementError
 from delta_engine.models import Table
-from delta_engine.report.drift_html import drift_html
 from delta_engine.report.drift_text import drift_text
+from delta_engine.report.pages import drift_html
 from delta_engine.state.audit_log import AuditEvent, SqlAuditLogReader
 from delta_engine.state.states import ABSENT, CatalogState, TableState, state_of
 from tests.builders import ORDERS

@@ -284,7 +284,7 @@ def test_a_plan_names_what_it_leaves_alone(catalog: FakeUnityCatalog, delta_engi
     done = delta_engine("-e", "dev", "plan", "--detailed-exitcode")
     assert done.code == 0
     assert done.stdout == (
-        "left alone: dev.silver.orders: table comment, check positive, team\ndev: no changes (1 model)\n"
+        "unmanaged: dev.silver.orders: table comment, check positive, team\ndev: no changes (1 model)\n"
     )
     document = json.loads(delta_engine("-e", "dev", "plan", "--json").stdout)
     assert document["has_changes"] is False

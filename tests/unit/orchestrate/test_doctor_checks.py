@@ -25,18 +25,30 @@ from delta_engine.errors import (
     StatementError,
 )
 from delta_engine.job import DoctorError, run_doctor
-from delta_engine.orchestrate.doctor.failures import checked
-from delta_engine.orchestrate.doctor.installation import folder_checks, lineage_check, package_checks
-from delta_engine.orchestrate.doctor.platform import clock_check, platform_check
-from delta_engine.report.doctor_report import Check, DoctorReport, Status, Topic, doctor_json, doctor_report
-from delta_engine.report.doctor_report import doctor_schema as schema
-from delta_engine.report.doctor_text import doctor_html, doctor_lines, doctor_summary
+from delta_engine.orchestrate.doctor.examination import Findings
+from delta_engine.orchestrate.doctor.installation import (
+    clock_check,
+    lineage_check,
+    package_checks,
+    platform_check,
+)
+from delta_engine.orchestrate.doctor.stores import folder_check
+from delta_engine.report.doctor_report import (
+    Check,
+    DoctorReport,
+    Status,
+    Topic,
+    doctor_html,
+    doctor_lines,
+    doctor_report,
+    doctor_summary,
+)
+from delta_engine.report.json_documents import report_json, report_schema
 from tests.commandline import CommandLine
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-PUBLISHED = Path(__file__).parents[3] / "docs" / "schemas" / "doctor-report-v1.json"
 REQUIREMENTS = [
     "msgspec>=0.18",
     "rich[markdown]>=13",
@@ -52,13 +64,12 @@ def installed(versions: dict[str, str]) -> dict[str, tuple[Status, str]]:
             raise PackageNotFoundError(name)
         return versions[name]
 
-    found = package_checks("0.2.0", REQUIREMENTS, {"databricks"}, version)
+    found = package_checks(REQUIREMENTS, {"databricks"}, version)
     return {check.subject: (check.status, check.found) for check in found}
 
 
 def test_packages_of_this_environment_are_compared() -> None:
     assert installed({"msgspec": "0.18", "rich": "14.0.0rc1", "databricks-sdk": "0.117.0"}) == {
-        "delta-engine": (Status.OK, "0.2.0"),
         "msgspec": (Status.OK, "0.18"),
         "rich": (Status.OK, "14.0.0rc1"),
         "databricks-sdk": (Status.OK, "0.117.0"),
@@ -133,19 +144,19 @@ def test_clocks_are_compared_as_far_as_the_round_trip_allows(clock: Clock, statu
 
 
 def test_a_folder_is_left_as_it_was(tmp_path: Path) -> None:
-    (check,) = folder_checks(Topic.STATE, tmp_path / "new" / "state")
-    assert check.status is Status.OK
+    assert folder_check(Topic.STATE, tmp_path / "new" / "state").status is Status.OK
     assert list(tmp_path.iterdir()) == []
     (tmp_path / "kept").touch()
-    assert [one.status for one in folder_checks(Topic.STATE, tmp_path)] == [Status.OK]
+    assert folder_check(Topic.STATE, tmp_path).status is Status.OK
     assert [path.name for path in tmp_path.iterdir()] == ["kept"]
 
 
 def test_a_folder_that_cannot_be_made_is_missing(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
+    findings = Findings()
     folder = tmp_path / "file" / "state"
-    (check,) = checked(Topic.STATE, "state", lambda: folder_checks(Topic.STATE, folder))
-    assert check.status is Status.MISSING
+    assert not findings.check(Topic.STATE, "state", lambda: folder_check(Topic.STATE, folder))
+    assert [check.status for check in findings.checks] == [Status.MISSING]
 
 
 def statement_error(error_class: str) -> StatementError:
@@ -182,23 +193,26 @@ def store_error(cause: Exception) -> StoreError:
     ],
 )
 def test_what_an_error_says(error: DeltaEngineError | OSError, status: Status) -> None:
-    def probe() -> Iterator[Check]:
-        yield Check(topic=Topic.PLAN, subject="before", status=Status.OK, found="x")
+    (found,) = failed(error)
+    assert (found.status, found.way_out) == (status, "GRANT it")
+    assert "second" not in found.found
+
+
+def failed(error: DeltaEngineError | OSError) -> list[Check]:
+    """Return what becomes of an error."""
+    findings = Findings()
+
+    def fail() -> Check:
         raise error
 
-    before, after = checked(Topic.PLAN, "sync", probe, "GRANT it")
-    assert (before.subject, after.subject) == ("before", "sync")
-    assert (after.status, after.way_out) == (status, "GRANT it")
-    assert "second" not in after.found
+    assert not findings.check(Topic.PLAN, "sync", fail, "GRANT it")
+    return findings.checks
 
 
 def test_several_refusals_are_several_checks() -> None:
-    def probe() -> Iterator[Check]:
-        raise RefusalGroup([ConfigError("a", way_out="Do A."), ConfigError("b")])
-
-    first, second = checked(Topic.PLAN, "sync", probe)
-    assert (first.found, first.way_out) == ("a.", "Do A.")
-    assert (second.found, second.way_out) == ("b.", "")
+    first, second = failed(RefusalGroup([ConfigError("a", way_out="Do A."), ConfigError("b")]))
+    assert (first.found, first.way_out) == ("a.", "Do A. GRANT it")
+    assert (second.found, second.way_out) == ("b.", "GRANT it")
 
 
 def report(*checks: Check) -> DoctorReport:
@@ -222,9 +236,8 @@ REPORT = report(
 
 
 def test_a_report_is_a_document_of_its_schema() -> None:
-    assert PUBLISHED.read_text("utf-8") == schema() + "\n"
-    document = json.loads(doctor_json(REPORT))
-    Draft202012Validator(json.loads(schema())).validate(document)
+    document = json.loads(report_json(REPORT))
+    Draft202012Validator(json.loads(report_schema(DoctorReport))).validate(document)
     assert document["counts"] == {"ok": 1, "missing": 1, "cannot tell": 1}
     assert [check["topic"] for check in document["checks"]] == ["login", "rights", "lock"]
     assert [check.subject for check in REPORT.missing] == ["MANAGE"]
@@ -245,7 +258,7 @@ def test_secrets_stay_out_of_a_report() -> None:
     check = Check(
         topic=Topic.LOGIN, subject="x", status=Status.OK, found="token=dapi0123456789abcdef0123456789abcdef"
     )
-    assert "dapi0123456789abcdef" not in doctor_json(report(check))
+    assert "dapi0123456789abcdef" not in report_json(report(check))
 
 
 def test_a_laptop_without_java(
@@ -257,7 +270,7 @@ def test_a_laptop_without_java(
     checks = {check["topic"]: check for check in json.loads(result.stdout)["checks"]}
     assert checks["login"]["status"] == "missing"
     assert "JAVA_HOME" in checks["login"]["found"]
-    assert checks["plan"]["found"] == "not looked at: there is no login"
+    assert checks["plan"]["found"] == "not checked: there is no login"
     assert checks["deployment state"]["status"] == "ok"
 
 

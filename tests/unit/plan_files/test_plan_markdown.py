@@ -33,7 +33,7 @@ EXPECTED = """\
 
 **1 schema to create, 1 table to create**
 
-Kept, though not declared any more: `dev.silver.old`
+Kept, though no longer declared: `dev.silver.old`
 
 #### `+ schema dev.silver  [safe]`
 
@@ -82,7 +82,7 @@ def test_changes_and_refusals() -> None:
     drop = ColumnDrop(Column("a", "int", False, "x"))
     plan = TablePlan(align_tables=(AlignTable(ORDERS, (SetTableComment("new", "old"), drop)),))
     text = plan_markdown(plan, (), environment="dev", refusals=[UnsafePlanError("it loses data")])
-    assert "**Refused: nothing of it will be applied.**\n\n```text\nit loses data.\n```\n" in text
+    assert "**Refused: nothing will be applied.**\n\n```text\nit loses data.\n```\n" in text
     assert re.search(r"```diff\n- .*\[.*loses data.*\]\n! table comment: 'old' → 'new'  \[safe\]\n```", text)
 
 
@@ -159,7 +159,9 @@ def test_long_plans_lose_their_sql_first() -> None:
     text = plan_markdown(plan, script, environment="dev")
     assert len(text) <= LONGEST
     assert text.count("#### ") == 40
-    assert re.search(r"The SQL of 2\d tables would be too long for a comment\. The plan file has all\.", text)
+    assert re.search(
+        r"The SQL of 2\d tables would be too long for a comment\. The plan file has everything\.", text
+    )
 
 
 def test_longer_plans_lose_tables() -> None:
@@ -167,7 +169,9 @@ def test_longer_plans_lose_tables() -> None:
     plan = TablePlan(create_tables=tuple(map(CreateTable, models)))
     text = plan_markdown(plan, (), environment="dev")
     assert len(text) <= LONGEST
-    assert re.search(r"2\d further tables would be too long for a comment\. The plan file has all\.", text)
+    assert re.search(
+        r"2\d more tables would be too long for a comment\. The plan file has everything\.", text
+    )
 
 
 def test_long_lists_are_folded_away() -> None:
@@ -183,8 +187,8 @@ def test_longer_refusals_and_lists_of_kept_tables_are_cut() -> None:
     assert len(text) <= LONGEST
     assert "reason 0 " in text
     assert "`dev.silver.kept_0`" in text
-    assert re.search(r"^1,\d\d\d further refusals would be too long for a comment\.$", text, re.MULTILINE)
-    assert re.search(r"^Kept besides: 1,\d\d\d further ones\.$", text, re.MULTILINE)
+    assert re.search(r"^1,\d\d\d more refusals would be too long for a comment\.$", text, re.MULTILINE)
+    assert re.search(r"^Also kept: 1,\d\d\d more objects\.$", text, re.MULTILINE)
 
 
 def test_refusals_hide_what_looks_like_a_secret() -> None:

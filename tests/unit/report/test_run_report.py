@@ -25,14 +25,13 @@ from delta_engine.execute.apply_control import ApplyControl
 from delta_engine.execute.ddl import InterruptedStatementsError
 from delta_engine.models import Column, ForeignKey, QualifiedName, Table
 from delta_engine.orchestrate.orchestrator import Orchestrator
+from delta_engine.report.json_documents import report_json, report_schema, short_run_json
 from delta_engine.report.run_history import RunHistory
-from delta_engine.report.run_json import run_json, run_schema, short_run_json
 from delta_engine.report.run_report import RunEnd, RunFrame, RunReport, RunStatus, TableStatus, run_report
 from tests.builders import orders
 from tests.deployment_builders import FACTS, deployment_over
 from tests.fake_platform import FakePlatform, recorded
 
-PUBLISHED = Path(__file__).parents[3] / "docs" / "schemas" / "run-report-v1.json"
 HISTORY = "`dev`.`delta_engine`.`run_history`"
 
 PARENT = orders(Column("id", "bigint", is_nullable=False), name="b", primary_key=["id"])
@@ -141,12 +140,9 @@ def report(tmp_path: Path) -> RunReport:
     return reported(Refusing("b"), tmp_path)[0]
 
 
-def test_the_published_schema_is_the_generated_one_and_judges_real_reports(report: RunReport) -> None:
-    assert PUBLISHED.read_text("utf-8") == run_schema() + "\n"
-    schema = json.loads(run_schema())
-    Draft202012Validator.check_schema(schema)
-    validator = Draft202012Validator(schema)
-    document = json.loads(run_json(report))
+def test_the_published_schema_judges_real_reports(report: RunReport) -> None:
+    validator = Draft202012Validator(json.loads(report_schema(RunReport)))
+    document = json.loads(report_json(report))
     validator.validate(document)
     validator.validate({**document, "of a newer minor": 1})
     assert document["format"] == "delta-engine/run-report"
@@ -157,7 +153,7 @@ def test_the_published_schema_is_the_generated_one_and_judges_real_reports(repor
 
 def test_a_report_is_made_as_short_as_it_has_to_be(report: RunReport) -> None:
     whole = short_run_json(report)
-    assert json.loads(whole) == json.loads(run_json(report))
+    assert json.loads(whole) == json.loads(report_json(report))
     failed = {"dev.silver.b", "dev.silver.c"}
     text = short_run_json(report, len(whole.encode()) - 1)
     shorter = json.loads(text)
@@ -265,7 +261,7 @@ def test_actions_hide_what_looks_like_a_secret(tmp_path: Path) -> None:
     platform.models["dev.silver.a"] = secretive
     report, _ = reported(platform, tmp_path, secretive)
     assert [table.actions for table in report.tables] != [()]
-    assert "s3cr3t" not in run_json(report)
+    assert "s3cr3t" not in report_json(report)
 
 
 def test_a_table_that_could_not_be_dropped_is_none_of_the_models() -> None:

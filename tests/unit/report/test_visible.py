@@ -16,7 +16,7 @@ from delta_engine.backends.sql_runner import Row
 from delta_engine.cli.plan_view import print_statements
 from delta_engine.errors import StatementError
 from delta_engine.models import CheckConstraint, Column, Table
-from delta_engine.report.plan_html import plan_html
+from delta_engine.report.plan_tree import plan_html
 from delta_engine.report.visible import in_one_line, visible
 from tests.commandline import CommandLine
 from tests.plan_file_projects import PlanProject

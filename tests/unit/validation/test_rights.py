@@ -21,7 +21,7 @@ from delta_engine.execute.action_runner import ActionRunner
 from delta_engine.models import CheckConstraint, Column, ForeignKey, PrimaryKey, Schema, Table
 from delta_engine.orchestrate.backend import databricks_backend
 from delta_engine.orchestrate.orchestrator import Orchestrator
-from delta_engine.report.rights_page import rights_table
+from delta_engine.report.reference_pages import rights_table
 from delta_engine.state.principals import Permissions, Principal, PrincipalReader
 from delta_engine.validation.needed_rights import (
     Need,

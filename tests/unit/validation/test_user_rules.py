@@ -11,7 +11,7 @@ from delta_engine.backends.capabilities import DATABRICKS, OPEN_SOURCE, Feature
 from delta_engine.errors import InvalidModelError
 from delta_engine.models import AUTO, Column, ColumnMask, Identity, RowFilter, Table
 from delta_engine.report.capability_page import capability_page
-from delta_engine.report.rules_page import hazards_table, rules_table
+from delta_engine.report.reference_pages import hazards_table, rules_table
 from delta_engine.validation.capability_rules import SupportedFeatures, declared_features, without_features
 from tests.commandline import CommandLine
 from tests.conftest import CONFIG

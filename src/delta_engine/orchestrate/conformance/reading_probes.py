@@ -1,4 +1,4 @@
-"""Probes of reading: whether the platform's several accounts of one table agree, and how late they are."""
+"""Probes of reading: whether the platform's views and descriptions of a table agree, and how far views lag."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from delta_engine.backends.sql_runner import Row, SqlRunner
 from delta_engine.errors import CatalogReadError, StatementError
 from delta_engine.models import Column, ColumnMask, ForeignKey, QualifiedName, RowFilter, Table
 from delta_engine.models.resolution import resolved
-from delta_engine.orchestrate.conformance.groups import ID, table
-from delta_engine.orchestrate.conformance.probe import Answer, Probe, Scene
-from delta_engine.orchestrate.conformance.scratch_tables import ROW_FUNCTION, VALUE_FUNCTION
+from delta_engine.orchestrate.conformance.probes import UNITY_CATALOG, Answer, Probe, Scene
+from delta_engine.orchestrate.conformance.scratch_objects import ROW_FUNCTION, VALUE_FUNCTION
+from delta_engine.orchestrate.conformance.scratch_tables import ID, scratch_table
 from delta_engine.report.conformance_report import Holds
 from delta_engine.state.states import state_of
 from delta_engine.state.unity_catalog.consistency import require_agreement
@@ -38,42 +38,39 @@ from delta_engine.state.unity_catalog.table_details import TableDetails
 if TYPE_CHECKING:
     from databricks.sdk.service.catalog import TableInfo
 
-_UNITY_CATALOG: Final = (Feature.SCHEMA_METADATA,)
-
-MOST_LOOKS: Final = 10
-"""How often a view is asked for a change."""
+MOST_READS: Final = 10
+"""How often each view is read until it shows a change."""
 
 SECONDS_BETWEEN: Final = 6.0
 
-_LAG = "lag"
-_LAG_COMMENT = "Changed"
-_DIRECT_GRANTS = View(
+_LAG_COMMENT: Final = "Changed"
+
+_PRIVILEGES: Final = View(
     name=TABLE_PRIVILEGES.name,
     columns=(*TABLE_PRIVILEGES.columns, "inherited_from"),
     schema_column=TABLE_PRIVILEGES.schema_column,
 )
-"""Privileges on tables, also those that were granted above them."""
+"""The privileges on tables, those that were granted on the schema or catalog included."""
 
 
 def _accounts(scene: Scene) -> Answer:
-    """Compare what the views, the description and the SDK say of a managed and of an external table."""
+    """Compare what the views, the description and the SDK report of a managed and of an external table."""
     findings: list[str] = []
-    has_contradiction = False
+    agreements: list[bool] = []
     for kind, name in (("managed", "every_type"), ("external", "external")):
-        known = scene.existing(name)
-        if known is None:
-            findings.append(f"{kind} table: there is none to look at")
+        table = scene.existing(name)
+        if table is None:
+            findings.append(f"{kind} table: there is none to read")
             continue
-        for is_agreeing, line in _account(scene, known):
-            has_contradiction |= not is_agreeing
+        for is_agreeing, line in _account(scene, table):
+            agreements.append(is_agreeing)
             findings.append(f"{kind} table: {line}")
-    is_asked = any(scene.existing(name) for name in ("every_type", "external"))
-    holds = Holds.NO if has_contradiction else Holds.YES if is_asked else Holds.CANNOT_TELL
+    holds = Holds.CANNOT_TELL if not agreements else Holds.YES if all(agreements) else Holds.NO
     return Answer(holds=holds, findings=findings)
 
 
 def _account(scene: Scene, name: QualifiedName) -> Iterator[tuple[bool, str]]:
-    """Yield what the accounts of one table say, and whether that agrees."""
+    """Yield what the sources report of one table, each with whether it agrees."""
     rows = _rows(scene, TABLES, name)
     described = DescribedDetailsReader(scene.backend.runner, scene.backend.addressing).answer(name)
     if not rows or not isinstance(described, TableDetails):
@@ -85,10 +82,8 @@ def _account(scene: Scene, name: QualifiedName) -> Iterator[tuple[bool, str]]:
         yield True, "information_schema and DESCRIBE … AS JSON agree on columns, types and location"
     except CatalogReadError as error:
         yield False, str(error)
-    yield (
-        row["table_type"] == described.table_type,
-        (f"its type is {row['table_type']} in information_schema, {described.table_type} in the description"),
-    )
+    types = f"{row['table_type']} in information_schema, {described.table_type} in the description"
+    yield row["table_type"] == described.table_type, f"its type is {types}"
     listed = _listed(scene, name)
     if listed is None:
         yield True, "databricks-sdk does not list it here"
@@ -100,7 +95,7 @@ def _account(scene: Scene, name: QualifiedName) -> Iterator[tuple[bool, str]]:
 
 
 def _listed(scene: Scene, name: QualifiedName) -> TableInfo | None:
-    """Return a table as databricks-sdk lists it; None where the SDK cannot be asked."""
+    """Return a table as databricks-sdk lists it; None where the SDK gives no answer."""
     if scene.backend.listing is None:
         return None
     from databricks.sdk.errors.base import DatabricksError
@@ -114,11 +109,11 @@ def _listed(scene: Scene, name: QualifiedName) -> TableInfo | None:
 
 
 def _descriptions(scene: Scene) -> Answer:
-    """Read tables once as runtimes that know DESCRIBE … AS JSON are read, and once as older ones are."""
+    """Describe tables as on runtimes that know DESCRIBE … AS JSON, and as on older ones."""
     runner, addressing = scene.backend.runner, scene.backend.addressing
-    known = [name for name in map(scene.existing, ("columns", "generated", "identity")) if name]
-    findings, is_same = [], bool(known)
-    for name in known:
+    tables = [name for name in map(scene.existing, ("columns", "generated", "identity")) if name]
+    findings, is_same = [], True
+    for name in tables:
         newer = DescribedDetailsReader(runner, addressing).answer(name)
         older = DescribedDetailsReader(_WithoutJson(runner), addressing).answer(name)
         lines = list(_differing(newer, older))
@@ -129,17 +124,19 @@ def _descriptions(scene: Scene) -> Answer:
         described = DescribedDetailsReader(runner, addressing).answer(child)
         has_keys = isinstance(described, TableDetails) and described.keys is not None
         findings.append(f"keys in DESCRIBE … AS JSON: {'described' if has_keys else 'not described'}")
-    return Answer(
-        holds=(Holds.YES if is_same else Holds.NO) if known else Holds.CANNOT_TELL, findings=findings
-    )
+    holds = Holds.CANNOT_TELL if not tables else Holds.YES if is_same else Holds.NO
+    return Answer(holds=holds, findings=findings)
 
 
 def _differing(newer: object, older: object) -> Iterator[str]:
     if not isinstance(newer, TableDetails) or not isinstance(older, TableDetails):
         yield f"as JSON: {newer}; without: {older}"
         return
-    for what in ("columns", "comment", "partitioned_by"):
-        one, other = getattr(newer, what), getattr(older, what)
+    for what, one, other in (
+        ("columns", newer.columns, older.columns),
+        ("comment", newer.comment, older.comment),
+        ("partitioned_by", newer.partitioned_by, older.partitioned_by),
+    ):
         if one != other:
             yield f"{what} as JSON: {one}; without: {other}"
 
@@ -158,42 +155,43 @@ class _WithoutJson:
 
 
 def _lag(scene: Scene) -> Answer:
-    """Change everything about a table that views show, and ask each view until it shows the change."""
+    """Change everything about a table that views show, and read each view until it shows the change."""
     before, after = _lag_models(scene)
-    scene.walk.make([before])
-    scene.walk.make([after], {before.key: state_of(before)})
+    scene.walk.create([before])
+    scene.walk.create([after], {before.key: state_of(before)})
     started = scene.log.seconds()
     waiting = dict(_expected(after))
-    found: dict[str, str] = {}
-    for look in range(1, MOST_LOOKS + 1):
+    findings: list[str] = []
+    is_at_once = True
+    for read in range(1, MOST_READS + 1):
         for view, is_shown in list(waiting.items()):
             if any(map(is_shown, scene.backend.runner.run(view.query(*_schema(after.qualified_name))))):
-                found[view.name] = f"at look {look}, after {scene.log.seconds() - started:.1f} s"
+                seconds = scene.log.seconds() - started
+                findings.append(f"{view.name}: shown by read {read}, after {seconds:.1f} s")
+                is_at_once &= read == 1
                 del waiting[view]
-        if not waiting or look == MOST_LOOKS or scene.log.used_up(len(waiting)):
+        if not waiting or read == MOST_READS or scene.log.used_up(len(waiting)):
             break
         scene.control.stop.check()
         scene.control.pause(SECONDS_BETWEEN)
-    findings = [f"{name}: shown {when}" for name, when in found.items()]
     waited = scene.log.seconds() - started
-    findings += [f"{view.name}: not shown after {look} looks and {waited:.1f} s" for view in waiting]
-    is_at_once = not waiting and all("at look 1," in when for when in found.values())
-    return Answer(holds=Holds.YES if is_at_once else Holds.NO, findings=findings)
+    findings += [f"{view.name}: not shown after {read} reads and {waited:.1f} s" for view in waiting]
+    return Answer(holds=Holds.YES if is_at_once and not waiting else Holds.NO, findings=findings)
 
 
 def _lag_models(scene: Scene) -> tuple[Table, Table]:
     """Return the models of one table before and after the change."""
     place = scene.place
-    declared = partial(table, place, _LAG, ID)
+    declared = partial(scratch_table, place, "lag", ID)
     before = declared(Column("a", "bigint"), Column("b", "string"))
-    tag = {f"conformance_{place.run_id}": "1"}
+    tags = {place.tag: "1"}
     after = declared(
-        Column("a", "bigint", comment=_LAG_COMMENT, tags=tag),
-        Column("b", "string", mask=ColumnMask(str(place.function(VALUE_FUNCTION)))),
+        Column("a", "bigint", comment=_LAG_COMMENT, tags=tags),
+        Column("b", "string", mask=ColumnMask(str(place.qualified(VALUE_FUNCTION)))),
         comment=_LAG_COMMENT,
-        tags=tag,
+        tags=tags,
         grants={place.user: ["SELECT"]},
-        row_filter=RowFilter(str(place.function(ROW_FUNCTION)), ["id"]),
+        row_filter=RowFilter(str(place.qualified(ROW_FUNCTION)), ["id"]),
         primary_key=["id"],
         foreign_keys=[ForeignKey(["a"], str(before.qualified_name))],
     )
@@ -202,7 +200,7 @@ def _lag_models(scene: Scene) -> tuple[Table, Table]:
 
 
 def _expected(model: Table) -> Iterator[tuple[View, Callable[[Row], bool]]]:
-    """Yield the views, and what in them tells that they show the change."""
+    """Yield the views, each with what tells that a row shows the change."""
     name = model.table_name.lower()
     (foreign_key,) = model.foreign_keys
 
@@ -224,27 +222,22 @@ def _expected(model: Table) -> Iterator[tuple[View, Callable[[Row], bool]]]:
 
 
 def _inherited(scene: Scene) -> Answer:
-    """Read where the privileges on a scratch table come from."""
-    name = scene.existing("grants")
+    """Read the origin of the privileges on a scratch table."""
+    name, user = scene.existing("grants"), scene.place.user
     if name is None:
-        return Answer(holds=Holds.CANNOT_TELL, findings=["there is no table with grants to look at"])
-    rows = _rows(scene, _DIRECT_GRANTS, name)
+        return Answer(holds=Holds.CANNOT_TELL, findings=["there is no table with grants to read"])
+    rows = _rows(scene, _PRIVILEGES, name)
     findings = [
-        f"{row['privilege_type']} to {_grantee(row, scene.place.user)}: inherited_from {row['inherited_from']!r}"
+        f"{row['privilege_type']} to {_grantee(row, user)}: inherited_from {row['inherited_from']!r}"
         for row in rows
     ]
-    direct = [row for row in rows if _is_direct(row, scene.place.user)]
-    is_known = bool(direct) and all(row["inherited_from"] in (None, "NONE") for row in direct)
-    return Answer(holds=Holds.YES if is_known else Holds.NO, findings=findings or ["no privilege is shown"])
-
-
-def _is_direct(row: Mapping[str, object], user: str) -> bool:
-    """Whether a row is about the privilege that the run granted."""
-    return _grantee(row, user) == user and row["privilege_type"] == "MODIFY"
+    granted = [row for row in rows if _grantee(row, user) == user and row["privilege_type"] == "MODIFY"]
+    is_direct = bool(granted) and all(row["inherited_from"] in (None, "NONE") for row in granted)
+    return Answer(holds=Holds.YES if is_direct else Holds.NO, findings=findings or ["no privilege is shown"])
 
 
 def _grantee(row: Mapping[str, object], user: str) -> str:
-    """Return who has a privilege; the names of other principals stay out of the report."""
+    """Return the grantee of a privilege; the names of other principals stay out of the report."""
     return user if str(row["grantee"]).lower() == user.lower() else "<another principal>"
 
 
@@ -264,26 +257,26 @@ READING_PROBES: Final = (
         question="Do information_schema, DESCRIBE … AS JSON and databricks-sdk agree on location and types?",
         assumption="They agree, so that the reader may take each fact from the cheapest of them.",
         ask=_accounts,
-        needs=_UNITY_CATALOG,
+        needs=UNITY_CATALOG,
     ),
     Probe(
         name="two descriptions of a table",
-        question="Does DESCRIBE … AS JSON say the same as SHOW CREATE TABLE and SHOW TBLPROPERTIES?",
+        question="Does DESCRIBE … AS JSON report the same as SHOW CREATE TABLE and SHOW TBLPROPERTIES?",
         assumption="It does, so that older runtimes are read like newer ones.",
         ask=_descriptions,
-        needs=_UNITY_CATALOG,
+        needs=UNITY_CATALOG,
     ),
     Probe(
         name="lag of views",
         question="How long does each view take to show a change?",
         assumption="The views show a change at once.",
         ask=_lag,
-        needs=(*_UNITY_CATALOG, Feature.TAGS, Feature.ROW_FILTERS, Feature.COLUMN_MASKS, Feature.GRANTS),
+        needs=(*UNITY_CATALOG, Feature.TAGS, Feature.ROW_FILTERS, Feature.COLUMN_MASKS, Feature.GRANTS),
     ),
     Probe(
         name="direct grants",
-        question="What does inherited_from say of a privilege that was granted on the table itself?",
-        assumption="It says NONE, or nothing.",
+        question="What does inherited_from report of a privilege that was granted on the table itself?",
+        assumption="It reports NONE, or nothing.",
         ask=_inherited,
         needs=(Feature.GRANTS,),
     ),

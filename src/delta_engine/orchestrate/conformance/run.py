@@ -1,13 +1,17 @@
-"""The conformance run: prepares, makes scratch tables, walks, asks, drops everything, and reports."""
+"""The conformance run: prepares, takes groups through their steps, asks the probes, drops everything and reports."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from importlib.metadata import version
 from itertools import chain
 
+import msgspec
+
+from delta_engine.backends.addressing import PathAddressing
 from delta_engine.backends.cancellation import StoppedError, stopped_by_signals
 from delta_engine.backends.capabilities import Feature
 from delta_engine.backends.error_conditions import is_forbidden
@@ -16,18 +20,17 @@ from delta_engine.errors import ConfigError, DeltaEngineError, StatementError, r
 from delta_engine.execute.action_runner import ApplyStoppedError
 from delta_engine.execute.apply_control import ApplyControl
 from delta_engine.orchestrate.backend import Backend
-from delta_engine.orchestrate.conformance import schema_walk
-from delta_engine.orchestrate.conformance.cleaning import cleaned
-from delta_engine.orchestrate.conformance.groups import Group
-from delta_engine.orchestrate.conformance.place import Place, parse_target
-from delta_engine.orchestrate.conformance.probe import Probe, Scene
+from delta_engine.orchestrate.conformance.probes import STATEMENT_PROBES, Probe, Scene
 from delta_engine.orchestrate.conformance.reading_probes import READING_PROBES
-from delta_engine.orchestrate.conformance.schema_walk import SchemaWalk
-from delta_engine.orchestrate.conformance.scratch_objects import ScratchObjects, leftovers_by_run
-from delta_engine.orchestrate.conformance.scratch_tables import groups, schema_steps
+from delta_engine.orchestrate.conformance.scratch_objects import (
+    Place,
+    ScratchObjects,
+    leftovers_by_run,
+    parse_target,
+)
+from delta_engine.orchestrate.conformance.scratch_tables import Group, groups
 from delta_engine.orchestrate.conformance.statement_log import StatementLog
-from delta_engine.orchestrate.conformance.statement_probes import STATEMENT_PROBES
-from delta_engine.orchestrate.conformance.walk import Walk, Walked, place_of, worst
+from delta_engine.orchestrate.conformance.walk import Walk, Walked, group_report, step_name
 from delta_engine.report.conformance_report import (
     CheckStatus,
     CleanUpReport,
@@ -40,6 +43,7 @@ from delta_engine.report.conformance_report import (
 )
 from delta_engine.sql import sql_current_user
 from delta_engine.state.catalog_reader import bare_model
+from delta_engine.telemetry.redaction import redacted
 from delta_engine.validation.validator import PlanValidator
 
 PROBES: tuple[Probe, ...] = (*STATEMENT_PROBES, *READING_PROBES)
@@ -50,13 +54,7 @@ _COST_OF_A_PROBE = 25
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Progress:
-    """How far a run has got.
-
-    Args:
-        done: how many parts are done.
-        total: how many there are.
-        what: the part that begins.
-    """
+    """How many parts of a run are done, and which one begins."""
 
     done: int
     total: int
@@ -68,11 +66,8 @@ class Prepared:
     """A run that may begin.
 
     Args:
-        place: where it works.
-        platform_version: the platform's version.
-        groups: the groups of tables that the platform and the place allow.
-        left_out: the others, with the reasons.
-        makes_schema: whether the run makes a schema of its own, beside the one that was named.
+        groups: the groups that can run here.
+        left_out: the reports of the others.
         earlier: the statements that drop what other runs have in the schema, by run.
     """
 
@@ -80,26 +75,29 @@ class Prepared:
     platform_version: str
     groups: tuple[Group, ...]
     left_out: tuple[GroupReport, ...]
-    makes_schema: bool
     earlier: Mapping[str, Sequence[str]]
+
+    @property
+    def makes_schema(self) -> bool:
+        """Whether the run creates a schema of its own, next to the one that was named."""
+        return any(group.makes_schema for group in self.groups)
 
 
 def prepare(
     backend: Backend, log: StatementLog, target: str, run_id: str, *, external_location: str = ""
 ) -> Prepared:
-    """Look whether a run may begin; changes nothing.
+    """Check that a run may begin; changes nothing.
 
     Args:
-        backend: the platform, its statements noted by the log.
-        log: notes the statements.
+        backend: the platform, with the log in front of its runner.
         target: the schema to work in: `catalog.schema`.
-        run_id: eight hexadecimal digits that no other run has.
-        external_location: where an external table may be made; empty for none.
+        run_id: eight hexadecimal digits, unique to the run.
+        external_location: where the run may create an external table; empty for none.
 
     Raises:
-        ConfigError: the target is no schema's name, or the schema does not exist or cannot be read.
+        ConfigError: the target is not a schema's name, or the schema does not exist or cannot be read.
         CatalogReadError: the catalog does not exist.
-        InvalidModelError: the external location is none.
+        InvalidModelError: the external location is not a location.
     """
     schema = parse_target(target)
     place = Place(
@@ -107,33 +105,29 @@ def prepare(
     )
     try:
         with log.at("preparation"):
-            observed = backend.reader.snapshot([bare_model(place.table("preparation"))])
+            observed = backend.reader.snapshot([bare_model(place.qualified("preparation"))])
             if observed.missing_schemas:
                 raise ConfigError(
                     f"schema {target} does not exist, or you may not see it",
-                    way_out="Create it, or name another one. The conformance run never makes the schema it is given.",
+                    way_out="Create it, or name another one. The conformance run never creates the schema it is given.",
                 )
             listed = backend.lister.tables_in(schema.catalog, schema.schema)
             place = replace(place, user=_current_user(backend, place))
             platform_version = backend.platform_version()
     except StatementError as error:
         raise ConfigError(
-            f"{target} cannot be looked at: {error.first_line.rstrip('.')}",
-            way_out="The conformance run needs to read the schema before it makes anything in it.",
+            f"{target} cannot be read: {error.first_line.rstrip('.')}",
+            way_out="The conformance run reads the schema before it creates anything in it.",
         ) from error
-    found = groups(place)
-    left_out = {
-        group.name: report for group in found for report in [_left_out(group, backend, place)] if report
-    }
-    possible = tuple(group for group in found if group.name not in left_out)
-    for step in (step for group in possible for step in group.steps):
+    found = [(group, _left_out(group, backend, place)) for group in groups(place)]
+    possible = tuple(group for group, left_out in found if left_out is None)
+    for step in chain.from_iterable(group.steps for group in possible):
         raise_all(PlanValidator().model_violations(step.tables))
     return Prepared(
         place=place,
         platform_version=platform_version,
         groups=possible,
-        left_out=tuple(left_out.values()),
-        makes_schema=not place.refusals(backend.capabilities, *schema_walk.FEATURES),
+        left_out=tuple(left_out for _, left_out in found if left_out is not None),
         earlier=leftovers_by_run(backend, place, listed),
     )
 
@@ -143,12 +137,10 @@ class ConformanceRun:
     """One run.
 
     Args:
-        backend: the platform, its statements noted by the log.
-        log: notes the statements.
-        prepared: what was found out before.
+        backend: the platform, with the log in front of its runner.
         control: waits, and ends the run early.
-        on_progress: told as each part begins.
-        now: tells the time, UTC.
+        on_progress: called when each part begins.
+        now: returns the time, UTC.
     """
 
     backend: Backend
@@ -158,15 +150,15 @@ class ConformanceRun:
     on_progress: Callable[[Progress], object] = lambda _progress: None
     now: Callable[[], datetime] = utc_now
     _walked: list[Walked] = field(default_factory=list)
-    _reports: list[GroupReport] = field(default_factory=list)
+    _without_functions: list[GroupReport] = field(default_factory=list)
     _probes: list[ProbeReport] = field(default_factory=list)
     _done: int = 0
 
     def run(self) -> ConformanceReport:
-        """Run to the end, or until Ctrl-C; whatever happens, what was made is dropped.
+        """Run to the end, or until Ctrl-C, and drop what was created in any case.
 
         Returns:
-            The report; after Ctrl-C it says so, and has what was found until then.
+            The report. After Ctrl-C it has what was found until then.
         """
         started_at, started = self.now(), self.log.seconds()
         objects = ScratchObjects(self.backend, self.prepared.place, self.control)
@@ -178,7 +170,7 @@ class ConformanceRun:
             except (StoppedError, ApplyStoppedError, KeyboardInterrupt):
                 is_stopped = True
             finally:
-                self._tell("dropping what was made")
+                self._begin("dropping what was created")
                 self.log.release_kept()
                 with self.log.at("clean-up"):
                     clean_up = objects.drop()
@@ -186,14 +178,10 @@ class ConformanceRun:
         return self._report(started_at, self.log.seconds() - started, clean_up, is_stopped=is_stopped)
 
     def _work(self, objects: ScratchObjects) -> None:
-        walk = Walk(self.backend, self.log, self.control, objects.tables)
+        walk = Walk(self.backend, self.log, self.control, objects.created)
         self._walked = list(self._begun(objects))
         for position in range(max((len(one.group.steps) for one in self._walked), default=0)):
-            walk.take(self._walked, position, self._tell)
-        if self.prepared.makes_schema:
-            self._tell(schema_walk.NAME)
-            schemas = SchemaWalk(backend=self.backend, log=self.log, control=self.control, objects=objects)
-            self._reports.append(schemas.walked(schema_steps(self.prepared.place)))
+            walk.take(self._walked, position, self._begin)
         scene = Scene(
             backend=self.backend,
             log=self.log,
@@ -201,30 +189,29 @@ class ConformanceRun:
             control=self.control,
             walk=walk,
             walked=self._walked,
-            made=objects.tables,
+            created=objects.created,
         )
         for probe in PROBES:
             self.control.stop.check()
-            self._tell(probe.name)
+            self._begin(probe.name)
             with self.log.at(probe.name):
                 self._probes.append(self._asked(probe, scene))
 
     def _begun(self, objects: ScratchObjects) -> Iterator[Walked]:
-        """Make the scratch functions, and yield the groups that have what they need."""
+        """Create the scratch functions, and yield the groups that have the functions they need."""
         needed = dict.fromkeys(name for group in self.prepared.groups for name in group.functions)
         with self.log.at("preparation"):
             errors = {name: self._function_error(objects, name) for name in needed}
         for group in self.prepared.groups:
             found = [error for error in map(errors.get, group.functions) if error is not None]
             if found:
-                self._reports.append(_without_functions(group, found))
+                self._without_functions.append(_without_functions(group, found))
             else:
                 yield Walked(group=group)
 
     def _function_error(self, objects: ScratchObjects, name: str) -> StatementError | OSError | None:
-        """Make a scratch function; return why it could not be made, or None."""
         try:
-            objects.make_function(name)
+            objects.create_function(name)
         except (StatementError, OSError) as error:
             self.control.stop.check()
             return error
@@ -245,56 +232,50 @@ class ConformanceRun:
             return replace(report, holds=Holds.CANNOT_TELL, findings=(f"it could not be asked: {error}",))
         return replace(report, holds=answer.holds, findings=tuple(answer.findings))
 
-    def _tell(self, what: str) -> None:
-        """Say which part begins."""
+    def _begin(self, what: str) -> None:
+        """Report that a part begins."""
         steps = sum(len(group.steps) for group in self.prepared.groups)
-        total = steps + self.prepared.makes_schema + len(PROBES) + 1
+        total = steps + len(PROBES) + 1
         self.on_progress(Progress(done=min(self._done, total), total=total, what=what))
         self._done += 1
 
     def _report(
         self, started_at: datetime, seconds: float, clean_up: CleanUpReport, *, is_stopped: bool
     ) -> ConformanceReport:
-        walked = [
-            _group_report(one.group, worst(step.status for step in one.steps), steps=one.steps)
-            for one in self._walked
-        ]
-        found = (*walked, *self._reports, *self.prepared.left_out)
+        walked = [one.report() for one in self._walked]
+        found = (*walked, *self._without_functions, *self.prepared.left_out)
         unreached = (CheckStatus.SKIPPED, CheckStatus.NOT_READ_BACK)
         is_unreached = any(group.steps and group.status in unreached for group in found)
         is_failed = any(group.status.is_failure for group in found) or is_unreached or bool(clean_up.left)
         outcome = RunOutcome.FAILED if is_failed else RunOutcome.AGREED
         place = self.prepared.place
-        return cleaned(
-            ConformanceReport(
-                run_id=place.run_id,
-                outcome=RunOutcome.STOPPED if is_stopped else outcome,
-                target=f"{place.catalog}.{place.schema}",
-                started_at=started_at,
-                seconds=round(seconds, 1),
-                engine_version=version("delta-engine"),
-                platform=self.backend.capabilities.name,
-                platform_version=self.prepared.platform_version,
-                groups=found,
-                probes=tuple(self._probes),
-                clean_up=clean_up,
-                statements=self.log.reports(),
-            ),
-            self.backend,
-            place,
+        report = ConformanceReport(
+            run_id=place.run_id,
+            outcome=RunOutcome.STOPPED if is_stopped else outcome,
+            target=f"{place.catalog}.{place.schema}",
+            started_at=started_at,
+            seconds=round(seconds, 1),
+            engine_version=version("delta-engine"),
+            platform=self.backend.capabilities.name,
+            platform_version=self.prepared.platform_version,
+            groups=found,
+            probes=tuple(self._probes),
+            clean_up=clean_up,
+            statements=self.log.reports(),
         )
+        return _cleaned(report, self.backend, place)
 
 
 def _left_out(group: Group, backend: Backend, place: Place) -> GroupReport | None:
     """Return the report of a group that cannot run; None for one that can."""
     refused = place.refusals(backend.capabilities, *group.features)
     if refused:
-        return _group_report(group, CheckStatus.NOT_SUPPORTED, "; ".join(refused))
-    return _group_report(group, CheckStatus.SKIPPED, group.lacks) if group.lacks else None
+        return group_report(group, CheckStatus.NOT_SUPPORTED, "; ".join(refused))
+    return group_report(group, CheckStatus.SKIPPED, group.lacks) if group.lacks else None
 
 
 def _without_functions(group: Group, errors: Sequence[StatementError | OSError]) -> GroupReport:
-    """Return the report of a group whose functions could not be made: skipped if only the right is missing."""
+    """Return the report of a group whose functions could not be created: skipped if only a right is missing."""
     reasons = tuple(
         f"CREATE FUNCTION was refused: {error.first_line}"
         if isinstance(error, StatementError)
@@ -302,27 +283,41 @@ def _without_functions(group: Group, errors: Sequence[StatementError | OSError])
         for error in errors
     )
     if all(isinstance(error, StatementError) and is_forbidden(error) for error in errors):
-        return _group_report(group, CheckStatus.SKIPPED, "; ".join(reasons))
-    step = StepReport(name=place_of(group.name, 0), status=CheckStatus.REFUSED, differences=reasons)
-    return _group_report(group, step.status, steps=[step])
-
-
-def _group_report(
-    group: Group, status: CheckStatus, reason: str = "", steps: Sequence[StepReport] = ()
-) -> GroupReport:
-    return GroupReport(
-        name=group.name,
-        features=tuple(feature.value for feature in group.features),
-        status=status,
-        reason=reason,
-        steps=tuple(steps),
-    )
+        return group_report(group, CheckStatus.SKIPPED, "; ".join(reasons))
+    step = StepReport(name=step_name(group.name, 0), status=CheckStatus.REFUSED, differences=reasons)
+    return group_report(group, step.status, steps=[step])
 
 
 def _current_user(backend: Backend, place: Place) -> str:
-    """Return the principal that runs the statements; empty where the platform has no rights to give."""
+    """Return the principal that runs the statements; empty where the platform has no rights."""
     rights = (Feature.GRANTS, Feature.OWNERS, Feature.SCHEMA_METADATA)
     if len(place.refusals(backend.capabilities, *rights)) == len(rights):
         return ""
     ((user,),) = (row.values() for row in backend.runner.run(sql_current_user()))
     return str(user)
+
+
+def _cleaned(report: ConformanceReport, backend: Backend, place: Place) -> ConformanceReport:
+    """Return a report without secrets, the principal, the host and the locations of files."""
+    addressing = backend.addressing
+    hidden = {
+        place.user: "<current user>",
+        place.external_location.rstrip("/"): "<external location>",
+        backend.host.partition("//")[2].rstrip("/"): "<workspace>",
+        str(addressing.warehouse) if isinstance(addressing, PathAddressing) else "": "<warehouse>",
+    }
+    hidden.pop("", None)
+    return msgspec.convert(_without(msgspec.to_builtins(report), hidden), ConformanceReport)
+
+
+def _without(value: object, hidden: Mapping[str, str]) -> object:
+    match value:
+        case str():
+            for text, word in hidden.items():
+                value = re.sub(rf"(?<!\w){re.escape(text)}(?!\w)", word, value, flags=re.IGNORECASE)
+            return redacted(value)
+        case dict():
+            return {key: _without(one, hidden) for key, one in value.items()}
+        case list() | tuple():
+            return [_without(one, hidden) for one in value]
+    return value

@@ -1,14 +1,14 @@
-"""The scratch tables of a run: together they make the engine send every kind of statement that it knows.
+"""The scratch tables and the scratch schema of a run, as data: together they need every statement of the engine.
 
-Each group stands alone, so that a refusal in one stops none of the others. A test fails while a type of action, a kind
-of statement or a feature has no group.
+Each group is independent, so that a refusal in one does not stop the others. A test fails while an action, a kind of
+statement or a feature has no group.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass
 from functools import partial
-from typing import Final
+from typing import Any, Final
 
 from delta_engine.backends.capabilities import Feature
 from delta_engine.models import (
@@ -19,16 +19,15 @@ from delta_engine.models import (
     ForeignKey,
     Identity,
     PrimaryKey,
+    QualifiedName,
     RowFilter,
     Schema,
     Table,
 )
-from delta_engine.orchestrate.conformance.groups import ID, Group, Step, group, table
-from delta_engine.orchestrate.conformance.place import Place
-from delta_engine.state.states import TableState
+from delta_engine.models.types import AtomicType
+from delta_engine.orchestrate.conformance.scratch_objects import ROW_FUNCTION, VALUE_FUNCTION, Place
 
-ROW_FUNCTION: Final = "row"
-VALUE_FUNCTION: Final = "value"
+ID: Final = Column("id", AtomicType("bigint"), is_nullable=False)
 
 _AWKWARD: Final = 'It\'s "quoted", has a \\ and `ticks`, Zürich and 東京'
 """A text that a wrong escape changes."""
@@ -40,309 +39,280 @@ _EVERY_TYPE: Final = (
 )  # fmt: skip
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """The target of one step of a group.
+
+    Args:
+        removed: tables of the step before that this one no longer declares.
+        hides_owner: whether the planner sees no owner, so that it sets the owner that the object already has.
+    """
+
+    tables: tuple[Table, ...] = ()
+    schemas: tuple[Schema, ...] = ()
+    removed: tuple[QualifiedName, ...] = ()
+    hides_owner: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Group:
+    """Scratch objects that belong together.
+
+    Args:
+        features: the features of the platform that it needs.
+        functions: the scratch functions that it needs.
+        lacks: the input that is missing, so that the group is skipped; empty for none.
+    """
+
+    name: str
+    features: tuple[Feature, ...]
+    steps: tuple[Step, ...]
+    functions: tuple[str, ...] = ()
+    lacks: str = ""
+
+    @property
+    def makes_schema(self) -> bool:
+        """Whether the group creates the scratch schema."""
+        return any(step.schemas for step in self.steps)
+
+
 def groups(place: Place) -> tuple[Group, ...]:
-    """Return the groups of a run, in the order in which they run."""
+    """Return the groups of a run in the order in which they run."""
     return (
-        _columns(place),
-        _column_order(place),
-        _fields(place),
-        _types(place),
-        _every_type(place),
-        _nullability(place),
-        _defaults(place),
-        _computed(place),
-        _counted(place),
-        _properties(place),
-        _keys(place),
-        _checks(place),
-        _clustering(place),
-        _automatic_clustering(place),
-        _partitioning(place),
-        _tags(place),
-        _row_filter(place),
-        _mask(place),
-        _grants(place),
-        _owner(place),
-        _part(place),
-        _renamed(place),
-        _removed(place),
-        _external(place),
+        *_columns(place),
+        *_values(place),
+        *_layout(place),
+        *_governance(place),
+        *_whole_tables(place),
+        _scratch_schema(place),
     )
 
 
-def schema_steps(place: Place) -> tuple[Schema, ...]:
-    """Return what the run's own schema is to be, one step after the other."""
-    declared = partial(Schema, place.scratch_schema.catalog, place.scratch_schema.schema)
-    return (
-        declared(_AWKWARD),
-        declared(
-            "Changed",
-            tags={_tag(place): "1"},
-            grants={place.user: ["SELECT", "USE SCHEMA"]},
-            owner=place.user,
-        ),
-        declared("", grants={place.user: ["USE SCHEMA"]}),
-    )
+def scratch_table(place: Place, name: str, *columns: Column, **declared: Any) -> Table:
+    """Return the model of a scratch table, by default with one column."""
+    return Table(place.catalog, place.schema, place.qualified(name).table, columns or (ID,), **declared)
 
 
-def without_owner(state: TableState) -> TableState:
-    """Return a state that hides the owner: the engine then gives the table to the principal that has it."""
-    return replace(state, owner=None)
+def _group(name: str, features: tuple[Feature, ...], *tables: Table, **settings: Any) -> Group:
+    """Return a group of one table that changes from step to step."""
+    return Group(name=name, features=features, steps=tuple(Step(tables=(one,)) for one in tables), **settings)
 
 
-def _columns(place: Place) -> Group:
-    declared = partial(table, place, "columns")
+def _columns(place: Place) -> tuple[Group, ...]:
+    columns = partial(scratch_table, place, "columns")
     b, new = Column("b-c", "string", comment=_AWKWARD, renamed_from="b"), Column("new", "date", comment="New")
-    return group(
-        "columns",
-        (Feature.COLUMNS, Feature.COMMENTS, Feature.COLUMN_RENAMES),
-        declared(ID, Column("a", "int"), Column("b", "string"), Column("old", "double"), comment=_AWKWARD),
-        declared(ID, Column("a", "int", comment="First"), b, new, comment="Changed"),
-        declared(ID, Column("a", "int"), b, new),
-    )
-
-
-def _column_order(place: Place) -> Group:
-    a, b, c = (Column(name, "int") for name in "abc")
-    declared = partial(table, place, "column_order")
-    return group("column order", (Feature.COLUMN_ORDER,), declared(ID, a, b, c), declared(c, ID, b, a))
-
-
-def _fields(place: Place) -> Group:
-    declared = partial(table, place, "fields")
-    later = Column(
+    ordered, fields = partial(scratch_table, place, "column_order"), partial(scratch_table, place, "fields")
+    one, two, three = (Column(name, "int") for name in "abc")
+    changed_fields = Column(
         "place",
         "struct<code: bigint COMMENT 'Where', no: bigint COMMENT 'Which', city: string, land: string>",
         renamed_fields={"code": "zip"},
     )
-    return group(
-        "fields",
-        (Feature.NESTED_FIELDS, Feature.TYPE_WIDENING),
-        declared(ID, Column("place", "struct<zip: int, no: int, city: string NOT NULL, old: string>")),
-        declared(ID, later),
+    return (
+        _group(
+            "columns",
+            (Feature.COLUMNS, Feature.COMMENTS, Feature.COLUMN_RENAMES),
+            columns(ID, Column("a", "int"), Column("b", "string"), Column("old", "double"), comment=_AWKWARD),
+            columns(ID, Column("a", "int", comment="First"), b, new, comment="Changed"),
+            columns(ID, Column("a", "int"), b, new),
+        ),
+        _group(
+            "column order",
+            (Feature.COLUMN_ORDER,),
+            ordered(ID, one, two, three),
+            ordered(three, ID, two, one),
+        ),
+        _group(
+            "fields",
+            (Feature.NESTED_FIELDS, Feature.TYPE_WIDENING),
+            fields(ID, Column("place", "struct<zip: int, no: int, city: string NOT NULL, old: string>")),
+            fields(ID, changed_fields),
+        ),
     )
 
 
-def _types(place: Place) -> Group:
-    declared = partial(table, place, "types")
-    return group(
-        "type widening",
-        (Feature.TYPE_WIDENING,),
-        declared(Column("a", "int"), Column("b", "smallint"), Column("c", "varchar(5)")),
-        declared(Column("a", "bigint"), Column("b", "int"), Column("c", "varchar(5)")),
-        declared(Column("a", "bigint"), Column("b", "int"), Column("c", "varchar(9)")),
-    )
-
-
-def _every_type(place: Place) -> Group:
-    columns = (Column(f"c{number}", spelled) for number, spelled in enumerate(_EVERY_TYPE))
-    return group("every type", (Feature.COLUMNS,), table(place, "every_type", *columns))
-
-
-def _nullability(place: Place) -> Group:
-    def declared(*nullable: bool) -> Table:
-        columns = (
-            Column(name, "int", is_nullable) for name, is_nullable in zip("abcd", nullable, strict=True)
-        )
-        return table(place, "nullability", *columns)
-
-    return group(
-        "NOT NULL",
-        (Feature.NOT_NULL,),
-        declared(True, True, True, False),
-        declared(False, False, True, True),
-        declared(True, True, False, True),
-    )
-
-
-def _defaults(place: Place) -> Group:
-    declared = partial(table, place, "defaults")
-    return group(
-        "column defaults",
-        (Feature.DEFAULTS,),
-        declared(ID, Column("a", "int", default="1"), Column("b", "string", default="'x'")),
-        declared(ID, Column("a", "int", default="2"), Column("b", "string", default="'it\\'s'")),
-        declared(ID, Column("a", "int"), Column("b", "string")),
-    )
-
-
-def _computed(place: Place) -> Group:
+def _values(place: Place) -> tuple[Group, ...]:
+    types, defaults = partial(scratch_table, place, "types"), partial(scratch_table, place, "defaults")
+    every_type = (Column(f"c{number}", spelled) for number, spelled in enumerate(_EVERY_TYPE))
     twice = Column("twice", "bigint", generated_as="id * 2")
-    return group("generated columns", (Feature.GENERATED_COLUMNS,), table(place, "generated", ID, twice))
-
-
-def _counted(place: Place) -> Group:
     counted = Column("n", "bigint", identity=Identity(start=10, step=5))
-    return group("identity columns", (Feature.IDENTITY_COLUMNS,), table(place, "identity", ID, counted))
+
+    def nullability(*nullable: bool) -> Table:
+        columns = (Column(name, "int", is_null) for name, is_null in zip("abcd", nullable, strict=True))
+        return scratch_table(place, "nullability", *columns)
+
+    return (
+        _group(
+            "type widening",
+            (Feature.TYPE_WIDENING,),
+            types(Column("a", "int"), Column("b", "smallint"), Column("c", "varchar(5)")),
+            types(Column("a", "bigint"), Column("b", "int"), Column("c", "varchar(5)")),
+            types(Column("a", "bigint"), Column("b", "int"), Column("c", "varchar(9)")),
+        ),
+        _group("every type", (Feature.COLUMNS,), scratch_table(place, "every_type", *every_type)),
+        _group(
+            "NOT NULL",
+            (Feature.NOT_NULL,),
+            nullability(True, True, True, False),
+            nullability(False, False, True, True),
+            nullability(True, True, False, True),
+        ),
+        _group(
+            "column defaults",
+            (Feature.DEFAULTS,),
+            defaults(ID, Column("a", "int", default="1"), Column("b", "string", default="'x'")),
+            defaults(ID, Column("a", "int", default="2"), Column("b", "string", default="'it\\'s'")),
+            defaults(ID, Column("a", "int"), Column("b", "string")),
+        ),
+        _group(
+            "generated columns", (Feature.GENERATED_COLUMNS,), scratch_table(place, "generated", ID, twice)
+        ),
+        _group(
+            "identity columns", (Feature.IDENTITY_COLUMNS,), scratch_table(place, "identity", ID, counted)
+        ),
+    )
 
 
-def _properties(place: Place) -> Group:
-    declared = partial(table, place, "properties")
-    return group(
-        "table properties",
-        (Feature.PROPERTIES,),
-        declared(table_properties={"conformance.one": "1", "conformance.two": _AWKWARD}),
-        declared(table_properties={"conformance.two": "2", "delta.enableChangeDataFeed": "true"}),
+def _layout(place: Place) -> tuple[Group, ...]:
+    properties, checks = partial(scratch_table, place, "properties"), partial(scratch_table, place, "checks")
+    clustered = partial(scratch_table, place, "clustering", ID, Column("a", "int"))
+    automatic = partial(scratch_table, place, "automatic")
+    partitioned = partial(scratch_table, place, "partitioning", partitioned_by=["day"])
+    return (
+        _group(
+            "table properties",
+            (Feature.PROPERTIES,),
+            properties(table_properties={"conformance.one": "1", "conformance.two": _AWKWARD}),
+            properties(table_properties={"conformance.two": "2", "delta.enableChangeDataFeed": "true"}),
+        ),
+        _keys(place),
+        _group(
+            "CHECK constraints",
+            (Feature.CHECKS,),
+            checks(checks=[CheckConstraint("positive", "id > 0"), CheckConstraint("small", "id < 9")]),
+            checks(checks=[CheckConstraint("positive", "id >= 1")]),
+        ),
+        _group(
+            "liquid clustering",
+            (Feature.CLUSTERING,),
+            clustered(cluster_by=["id"]),
+            clustered(cluster_by=["a", "id"]),
+            clustered(),
+        ),
+        _group(
+            "automatic clustering",
+            (Feature.AUTOMATIC_CLUSTERING,),
+            automatic(cluster_by=AUTO),
+            automatic(cluster_by=["id"]),
+            automatic(cluster_by=AUTO),
+        ),
+        _group(
+            "partitioning",
+            (Feature.PARTITIONING,),
+            partitioned(ID, Column("day", "date")),
+            partitioned(ID, Column("day", "date", comment="When")),
+        ),
     )
 
 
 def _keys(place: Place) -> Group:
-    parent, child = partial(table, place, "parent"), partial(table, place, "child")
-    columns = (ID, Column("parent_id", "bigint"))
-    key = ForeignKey(["parent_id"], str(place.table("parent")))
+    parent = partial(scratch_table, place, "parent")
+    child = partial(scratch_table, place, "child", ID, Column("parent_id", "bigint"))
+    foreign_keys = [ForeignKey(["parent_id"], str(place.qualified("parent")))]
+    named = PrimaryKey(["id"], f"conformance_{place.run_id}")
     return Group(
         name="keys",
         features=(Feature.PRIMARY_KEYS, Feature.FOREIGN_KEYS),
         steps=(
-            Step(tables=(parent(primary_key=["id"]), child(*columns, foreign_keys=[key]))),
-            Step(tables=(parent(), child(*columns))),
-            Step(
-                tables=(
-                    parent(primary_key=PrimaryKey(["id"], f"conformance_{place.run_id}")),
-                    child(*columns, foreign_keys=[key]),
-                )
+            Step(tables=(parent(primary_key=["id"]), child(foreign_keys=foreign_keys))),
+            Step(tables=(parent(), child())),
+            Step(tables=(parent(primary_key=named), child(foreign_keys=foreign_keys))),
+        ),
+    )
+
+
+def _governance(place: Place) -> tuple[Group, ...]:
+    tagged, granted = partial(scratch_table, place, "tags"), partial(scratch_table, place, "grants")
+    filtered = partial(scratch_table, place, "row_filter", ID, Column("a", "bigint"))
+    function, mask = str(place.qualified(ROW_FUNCTION)), ColumnMask(str(place.qualified(VALUE_FUNCTION)))
+    masked, owned = partial(scratch_table, place, "mask"), partial(scratch_table, place, "owner")
+    return (
+        _group(
+            "tags",
+            (Feature.TAGS,),
+            tagged(Column("id", "bigint", tags={place.tag: "no"}), tags={place.tag: "one"}),
+            tagged(
+                Column("id", "bigint", tags={place.tag: "yes"}),
+                tags={place.tag: "two", f"{place.tag}_more": ""},
             ),
+            tagged(Column("id", "bigint")),
+        ),
+        _group(
+            "row filters",
+            (Feature.ROW_FILTERS,),
+            filtered(row_filter=RowFilter(function, ["id"])),
+            filtered(row_filter=RowFilter(function, ["a"])),
+            filtered(),
+            functions=(ROW_FUNCTION,),
+        ),
+        _group(
+            "column masks",
+            (Feature.COLUMN_MASKS,),
+            masked(ID, Column("a", "string", mask=mask), Column("b", "string")),
+            masked(ID, Column("a", "string"), Column("b", "string", mask=mask)),
+            functions=(VALUE_FUNCTION,),
+        ),
+        _group(
+            "grants",
+            (Feature.GRANTS,),
+            granted(grants={place.user: ["SELECT"]}),
+            granted(grants={place.user: ["MODIFY"]}),
+        ),
+        Group(
+            name="owners",
+            features=(Feature.OWNERS,),
+            steps=(Step(tables=(owned(),)), Step(tables=(owned(owner=place.user),), hides_owner=True)),
         ),
     )
 
 
-def _checks(place: Place) -> Group:
-    declared = partial(table, place, "checks")
-    return group(
-        "CHECK constraints",
-        (Feature.CHECKS,),
-        declared(checks=[CheckConstraint("positive", "id > 0"), CheckConstraint("small", "id < 9")]),
-        declared(checks=[CheckConstraint("positive", "id >= 1")]),
-    )
-
-
-def _clustering(place: Place) -> Group:
-    declared = partial(table, place, "clustering", ID, Column("a", "int"))
-    return group(
-        "liquid clustering",
-        (Feature.CLUSTERING,),
-        declared(cluster_by=["id"]),
-        declared(cluster_by=["a", "id"]),
-        declared(),
-    )
-
-
-def _automatic_clustering(place: Place) -> Group:
-    declared = partial(table, place, "automatic")
-    return group(
-        "automatic clustering",
-        (Feature.AUTOMATIC_CLUSTERING,),
-        declared(cluster_by=AUTO),
-        declared(cluster_by=["id"]),
-        declared(cluster_by=AUTO),
-    )
-
-
-def _partitioning(place: Place) -> Group:
-    declared = partial(table, place, "partitioning")
-    return group(
-        "partitioning",
-        (Feature.PARTITIONING,),
-        declared(ID, Column("day", "date"), partitioned_by=["day"]),
-        declared(ID, Column("day", "date", comment="When"), partitioned_by=["day"]),
-    )
-
-
-def _tags(place: Place) -> Group:
-    declared, key = partial(table, place, "tags"), _tag(place)
-    return group(
-        "tags",
-        (Feature.TAGS,),
-        declared(Column("id", "bigint", tags={key: "no"}), tags={key: "one"}),
-        declared(Column("id", "bigint", tags={key: "yes"}), tags={key: "two", f"{key}_more": ""}),
-        declared(Column("id", "bigint")),
-    )
-
-
-def _row_filter(place: Place) -> Group:
-    declared = partial(table, place, "row_filter", ID, Column("a", "bigint"))
-    function = str(place.function(ROW_FUNCTION))
-    return group(
-        "row filters",
-        (Feature.ROW_FILTERS,),
-        declared(row_filter=RowFilter(function, ["id"])),
-        declared(row_filter=RowFilter(function, ["a"])),
-        declared(),
-        functions=(ROW_FUNCTION,),
-    )
-
-
-def _mask(place: Place) -> Group:
-    declared, mask = partial(table, place, "mask"), ColumnMask(str(place.function(VALUE_FUNCTION)))
-    return group(
-        "column masks",
-        (Feature.COLUMN_MASKS,),
-        declared(ID, Column("a", "string", mask=mask), Column("b", "string")),
-        declared(ID, Column("a", "string"), Column("b", "string", mask=mask)),
-        functions=(VALUE_FUNCTION,),
-    )
-
-
-def _grants(place: Place) -> Group:
-    declared = partial(table, place, "grants")
-    return group(
-        "grants",
-        (Feature.GRANTS,),
-        declared(grants={place.user: ["SELECT"]}),
-        declared(grants={place.user: ["MODIFY"]}),
-    )
-
-
-def _owner(place: Place) -> Group:
-    model = table(place, "owner", owner=place.user)
-    return Group(
-        name="owners",
-        features=(Feature.OWNERS,),
-        steps=(Step(tables=(table(place, "owner"),)), Step(tables=(model,), seen=without_owner)),
-    )
-
-
-def _part(place: Place) -> Group:
-    declared = partial(table, place, "part")
-    return group(
-        "a part of a table",
-        (Feature.MANAGED_PARTS,),
-        declared(ID, Column("a", "int")),
-        declared(ID, Column("a", "void", comment="Theirs"), manages=["comments"]),
-    )
-
-
-def _renamed(place: Place) -> Group:
-    former = place.table("former").table
-    return group(
-        "renamed tables",
-        (Feature.TABLE_RENAMES,),
-        table(place, "former"),
-        table(place, "renamed", renamed_from=former),
-    )
-
-
-def _removed(place: Place) -> Group:
-    return Group(
-        name="removed tables",
-        features=(Feature.TABLE_REMOVAL,),
-        steps=(
-            Step(tables=(table(place, "removed"),)),
-            Step(tables=(), removed=(place.table("removed"),)),
-        ),
-    )
-
-
-def _external(place: Place) -> Group:
-    lacks = "" if place.external_location else "no location was named: --external-location URL"
+def _whole_tables(place: Place) -> tuple[Group, ...]:
+    part, removed = partial(scratch_table, place, "part"), scratch_table(place, "removed")
     location = place.location("external") if place.external_location else None
-    return group(
-        "external tables",
-        (Feature.EXTERNAL_TABLES,),
-        table(place, "external", location=location),
-        lacks=lacks,
+    return (
+        _group(
+            "a part of a table",
+            (Feature.MANAGED_PARTS,),
+            part(ID, Column("a", "int")),
+            part(ID, Column("a", "void", comment="Theirs"), manages=["comments"]),
+        ),
+        _group(
+            "renamed tables",
+            (Feature.TABLE_RENAMES,),
+            scratch_table(place, "former"),
+            scratch_table(place, "renamed", renamed_from=place.qualified("former").table),
+        ),
+        Group(
+            name="removed tables",
+            features=(Feature.TABLE_REMOVAL,),
+            steps=(Step(tables=(removed,)), Step(removed=(removed.qualified_name,))),
+        ),
+        _group(
+            "external tables",
+            (Feature.EXTERNAL_TABLES,),
+            scratch_table(place, "external", location=location),
+            lacks="" if location else "no location was named: --external-location URL",
+        ),
     )
 
 
-def _tag(place: Place) -> str:
-    return f"conformance_{place.run_id}"
+def _scratch_schema(place: Place) -> Group:
+    schema = partial(Schema, place.scratch_schema.catalog, place.scratch_schema.schema)
+    user, tags = place.user, {place.tag: "1"}
+    models = (
+        schema(_AWKWARD),
+        schema("Changed", tags=tags, grants={user: ["SELECT", "USE SCHEMA"]}, owner=user),
+        schema("", grants={user: ["USE SCHEMA"]}),
+    )
+    steps = tuple(Step(schemas=(model,), hides_owner=True) for model in models)
+    return Group(name="schemas", features=(Feature.SCHEMA_METADATA,), steps=steps)

@@ -1,4 +1,4 @@
-"""Notes every statement of a conformance run: its place, its time, its answer. It also keeps their number bounded."""
+"""Records every statement of a conformance run: its place, duration and answer. Limits their number."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ MOST_STATEMENTS: Final = 399
 """A run sends fewer than 400 statements."""
 
 KEPT_FOR_DROPS: Final = 45
-"""How many of them are kept for the clean-up: one for each scratch object, and some to try again."""
+"""How many of them are reserved for the clean-up: one for each scratch object, and some for retries."""
 
 MOST_SECONDS: Final = 600.0
-"""After so long no step begins any more, so that the run ends within 15 minutes."""
+"""No step begins later, so that a run ends within 15 minutes."""
 
 _LONGEST_MESSAGE: Final = 4000
 
 
 class StatementLog:
-    """The statements of a run, in the order of their answers.
+    """The statements of a run in the order of their answers.
 
     Args:
         seconds: a monotonic clock.
@@ -41,7 +41,7 @@ class StatementLog:
         self._lock = Lock()
 
     def used_up(self, statements: int) -> str:
-        """Return why nothing may begin that sends so many statements; empty if it may."""
+        """Return why no work of so many statements may begin; empty if it may."""
         if self.seconds() - self._started > MOST_SECONDS:
             return f"the {MOST_SECONDS / 60:.0f} minutes of the run were over"
         if not self.has_room(statements):
@@ -49,16 +49,16 @@ class StatementLog:
         return ""
 
     def has_room(self, statements: int) -> bool:
-        """Whether so many statements may still be sent."""
+        """Whether the run may still send so many statements."""
         return self._sent + statements <= self._most
 
     def through(self, runner: SqlRunner) -> SqlRunner:
-        """Return a runner that notes what it is given."""
-        return _NotedSqlRunner(self, runner)
+        """Return a runner that records what it runs."""
+        return _RecordedSqlRunner(self, runner)
 
     @contextmanager
     def at(self, place: str) -> Iterator[None]:
-        """Put the statements inside down to a step or probe, whichever thread sends them."""
+        """Record the statements inside under a step or probe, in every thread."""
         before, self._place = self._place, place
         try:
             yield
@@ -66,42 +66,39 @@ class StatementLog:
             self._place = before
 
     def release_kept(self) -> None:
-        """Let the clean-up send the statements that were kept for it."""
+        """Let the clean-up send the statements that were reserved for it."""
         self._most = MOST_STATEMENTS
 
     def reports(self) -> tuple[StatementReport, ...]:
-        """Return what was sent."""
+        """Return the statements, numbered."""
         return tuple(replace(one, number=number) for number, one in enumerate(self._reports, start=1))
 
     def begin(self, sql: str) -> str:
-        """Count a statement, and return the place that sends it.
+        """Count a statement and return the place that sends it.
 
         Raises:
             StatementError: the run has sent as many as it may.
         """
         with self._lock:
             if self._sent >= self._most:
-                raise StatementError(
-                    f"the conformance run may not send more than {self._most} statements",
-                    sql=sql,
-                    error_class=None,
-                )
+                message = f"the conformance run may not send more than {self._most} statements"
+                raise StatementError(message, sql=sql, error_class=None)
             self._sent += 1
             return self._place
 
     def end(self, report: StatementReport) -> None:
-        """Note what became of a statement."""
+        """Record the answer of a statement."""
         with self._lock:
             self._reports.append(report)
 
 
 @dataclass(frozen=True, slots=True)
-class _NotedSqlRunner:
+class _RecordedSqlRunner:
     log: StatementLog
     runner: SqlRunner
 
     def run(self, sql: str) -> Sequence[Row]:
-        """Run one statement, and note it."""
+        """Run and record one statement."""
         place = self.log.begin(sql)
         started = self.log.seconds()
         rows: int | None = None
@@ -125,7 +122,7 @@ class _NotedSqlRunner:
 
 
 def error_form(error: StatementError) -> ErrorForm:
-    """Return a refusal as the report has it."""
+    """Return a refusal in the form of the report."""
     message = error.message.strip() or "no message"
     return ErrorForm(
         condition=error.error_class, sql_state=error.sql_state, message=message[:_LONGEST_MESSAGE]

@@ -1,4 +1,4 @@
-"""Walks through the groups of scratch tables: plan, apply, read back, plan again. The second plan has to be empty."""
+"""Takes groups through their steps: plan, apply, read back, plan again. The second plan must be empty."""
 
 from __future__ import annotations
 
@@ -6,132 +6,163 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from types import MappingProxyType
-from typing import Final
+from typing import Final, TypeAlias
 
 from delta_engine import aspects
 from delta_engine.actions import TablePlan
 from delta_engine.actions.policy import ColumnOrder, Policy, RemovedTables
+from delta_engine.aspects import schemas
+from delta_engine.aspects.aspect import Change
 from delta_engine.aspects.table_names import RenameTable
+from delta_engine.backends.addressing import Addressing
+from delta_engine.backends.cancellation import StoppedError
+from delta_engine.backends.error_conditions import is_forbidden
 from delta_engine.compile.planner import TablePlanner
-from delta_engine.errors import RefusalGroup, RefusedError, StatementError
+from delta_engine.errors import CatalogReadError, RefusalGroup, RefusedError, StatementError
 from delta_engine.execute.action_runner import ActionRunner, ApplyFailedError, ApplyStoppedError
-from delta_engine.execute.apply_control import ApplyControl
-from delta_engine.models import QualifiedName, Table
+from delta_engine.execute.apply_control import ApplyControl, ResourceName
+from delta_engine.models import Schema, Table
 from delta_engine.orchestrate.backend import Backend
-from delta_engine.orchestrate.conformance.groups import Group, Step
-from delta_engine.orchestrate.conformance.reading import Read, Reading, differences, reading
+from delta_engine.orchestrate.conformance.scratch_tables import Group, Step
 from delta_engine.orchestrate.conformance.statement_log import StatementLog
-from delta_engine.report.conformance_report import CheckStatus, StepReport
+from delta_engine.report.conformance_report import CheckStatus, GroupReport, StepReport
 from delta_engine.state.catalog_reader import bare_model, snapshot_with_former_names
-from delta_engine.state.states import ABSENT, CatalogState, TableState
+from delta_engine.state.states import ABSENT, CatalogState, SchemaState, TableState
 from delta_engine.validation.preflight import Preflight
 
 POLICY: Final = Policy(
     create_schemas=True, column_order=ColumnOrder.ENFORCE, removed_tables=RemovedTables.DROP
 )
-"""Under this policy the planner has something to say about everything that can be declared."""
-
-MOST_LOOKS: Final = 3
-"""How often tables are read back that do not agree: the views of a catalog can lag behind."""
+"""With this policy the planner acts on everything that can be declared."""
 
 NO_STATES: Final[Mapping[str, TableState]] = MappingProxyType({})
 
-LAG_SECONDS: Final = 20.0
-"""How long to wait between two such looks."""
+MOST_READS: Final = 3
+"""How often objects that differ are read: the views of a catalog can lag."""
 
-_LISTED_AFTER: Final = 1
-"""The step after which all tables are read from the catalog."""
+LAG_SECONDS: Final = 20.0
+"""The wait between two such reads."""
+
+_POSITION_READ_FROM_VIEWS: Final = 1
+"""The step after which all tables are read as for a plan."""
 
 _COST_OF_VIEWS: Final = 14
-"""A look at tables takes about so many queries of views, and one or two of each table."""
+"""About how many queries of views one read of several tables takes; each table takes one or two more."""
 
-_COST_OF_A_LOOK: Final = 20
-"""With fewer statements left, no step begins, and tables that do not agree are not read again."""
+_COST_OF_A_READ: Final = 20
+"""With fewer statements left, no step begins and objects that differ are not read again."""
+
+Resource: TypeAlias = Table | Schema
+Read: TypeAlias = Callable[[Sequence[Table], Sequence[Schema]], CatalogState]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """The result of one read.
+
+    Args:
+        state: the objects that could be read.
+        refusals: why others could not be read, by key; under the empty key, why nothing could be read.
+    """
+
+    state: CatalogState = field(default_factory=lambda: CatalogState(tables={}))
+    refusals: Mapping[str, Sequence[str]] = field(default_factory=dict)
+
+    def refusals_of(self, resources: Sequence[Resource]) -> Iterator[str]:
+        """Yield why some objects could not be read."""
+        for key in ("", *(one.key for one in resources)):
+            yield from self.refusals.get(key, ())
+
+    def covers(self, resources: Sequence[Resource]) -> bool:
+        """Whether all of the objects were read."""
+        found = {*self.state.tables, *self.state.schema_states}
+        return all(one.key in found for one in resources)
 
 
 @dataclass(slots=True, kw_only=True)
 class Walked:
-    """How far a group has got.
+    """The progress of a group.
 
     Args:
-        group: the group.
-        states: its tables as they were read last, by `QualifiedName.key`.
-        steps: what became of its steps.
-        is_lost: whether its tables could not be read, so that no step can be planned from them.
+        tables: the states of its tables as they were read last, by key.
+        schemas: the same of its schemas.
+        is_lost: whether its objects could not be read, so that no further step can be planned.
+        skipped: why the group does not count: a right is missing; empty for a group that counts.
     """
 
     group: Group
-    states: dict[str, TableState] = field(default_factory=dict)
+    tables: Mapping[str, TableState] = field(default_factory=dict)
+    schemas: Mapping[str, SchemaState] = field(default_factory=dict)
     steps: list[StepReport] = field(default_factory=list)
     is_lost: bool = False
+    skipped: str = ""
 
     @property
-    def is_stuck(self) -> bool:
-        """Whether the last step could not be done."""
-        return self.steps[-1].status in (CheckStatus.REFUSED, CheckStatus.SKIPPED)
+    def is_applied(self) -> bool:
+        """Whether the last step was applied, so that it can be read back."""
+        return self.steps[-1].status not in (CheckStatus.REFUSED, CheckStatus.SKIPPED)
 
     @property
     def latest(self) -> Step:
-        """The last step that was begun."""
+        """The last step that began."""
         return self.group.steps[len(self.steps) - 1]
 
     def step(self, position: int) -> Step | None:
-        """Return a step; None if there is none, or if one before it could not be done and read back."""
+        """Return a step that can be taken; None after the last one, or after one that was not read back."""
         is_next = position == len(self.steps) and position < len(self.group.steps)
         is_read = not self.steps or self.steps[-1].status in (CheckStatus.AGREED, CheckStatus.DIFFERENT)
         return self.group.steps[position] if is_next and is_read and not self.is_lost else None
 
-    def note(self, found: Reading, before: StepReport, wrong: Sequence[str], look: int) -> None:
-        """Note what was read of the group.
+    def note(self, found: Reading, before: StepReport, differences: Sequence[str], repeats: int) -> None:
+        """Record what was read of the group.
 
         Args:
-            found: what was read.
-            before: the last step, as it was reported before it was read in this way.
-            wrong: what is not as it was written.
-            look: which look it was.
+            before: the report of the last step before this kind of read.
+            repeats: how often it was read again.
         """
-        differences = tuple(dict.fromkeys((*before.differences, *wrong)))
-        status = CheckStatus.DIFFERENT if differences else CheckStatus.AGREED
-        self.steps[-1] = replace(
-            before, status=status, differences=differences, repeats=before.repeats + look - 1
-        )
-        self.is_lost = not found.covers(_looked_at(self.latest))
+        lines = tuple(dict.fromkeys((*before.differences, *differences)))
+        status = CheckStatus.DIFFERENT if lines else CheckStatus.AGREED
+        self.steps[-1] = replace(before, status=status, differences=lines, repeats=before.repeats + repeats)
+        resources = _resources(self.latest)
+        self.is_lost = not found.covers(resources)
         if not self.is_lost:
-            self.states = {table.key: found.state.tables[table.key] for table in _looked_at(self.latest)}
+            keys = {one.key for one in resources}
+            self.tables = {key: one for key, one in found.state.tables.items() if key in keys}
+            self.schemas = {key: one for key, one in found.state.schema_states.items() if key in keys}
+
+    def report(self) -> GroupReport:
+        """Return what became of the group."""
+        if self.skipped:
+            return group_report(self.group, CheckStatus.SKIPPED, self.skipped)
+        return group_report(self.group, worst(step.status for step in self.steps), steps=self.steps)
 
 
 class Walk:
-    """Walks through groups on one platform.
+    """Takes groups through their steps on one platform.
 
     Args:
-        backend: the platform.
-        log: notes the statements.
-        control: ends the walk early, and waits.
-        made: takes in the names of all tables that are made.
+        control: waits, and ends the walk early.
+        created: collects the names of the objects that exist because of the walk.
     """
 
     def __init__(
-        self, backend: Backend, log: StatementLog, control: ApplyControl, made: set[QualifiedName]
+        self, backend: Backend, log: StatementLog, control: ApplyControl, created: set[ResourceName]
     ) -> None:
         self._backend = backend
         self._log = log
         self._control = control
-        self._made = made
+        self._created = created
         self.planner = TablePlanner(POLICY)
         self.action_runner = ActionRunner(backend.runner, backend.addressing, backend.capabilities)
-        self._preflight = Preflight(backend.runner, backend.addressing, counts_checks=True)
-        self._row_counter = backend.row_counter
 
     def take(self, walked: Sequence[Walked], position: int, on_group: Callable[[str], object]) -> None:
-        """Take the groups that go on one step further, one after the other, and read them back together.
+        """Take every group one step further and read all of them back together.
 
-        Statements are scarce, so that a step is read back in one way: first directly, as right after an apply; the
-        second time from the catalog, as for a plan, with all tables that there are; then directly again.
+        Statements are scarce, so a step is read back in one way. The first and third step are read from the tables
+        themselves, as after an apply. After the second step, all tables are read from the views, as for a plan.
 
         Args:
-            walked: the groups.
-            position: the step.
-            on_group: told which group is taken further.
+            on_group: receives the name of each group before its step.
 
         Raises:
             StoppedError, ApplyStoppedError: the run is to end.
@@ -146,134 +177,209 @@ class Walk:
                 taken.append(one)
         if not taken:
             return
-        is_listed = position == _LISTED_AFTER
-        read = self._backend.reader.snapshot if is_listed else self._backend.reader.snapshot_directly
+        is_from_views = position == _POSITION_READ_FROM_VIEWS
+        tables = [one for one in (walked if is_from_views else taken) if not one.latest.schemas]
         with self._log.at(f"read back after step {position + 1}"):
-            self._read_back([one for one in (walked if is_listed else taken) if not one.is_stuck], read)
+            self._read_back(tables, self._backend.reader.snapshot if is_from_views else self._directly)
+            self._read_back([one for one in taken if one.latest.schemas], self._backend.reader.snapshot)
 
-    def make(self, tables: Sequence[Table], states: Mapping[str, TableState] = NO_STATES) -> None:
+    def create(self, tables: Sequence[Table], states: Mapping[str, TableState] = NO_STATES) -> None:
         """Bring tables to their models.
 
         Args:
-            tables: the models.
-            states: the tables as they are, by `QualifiedName.key`; those that it lacks do not exist.
+            states: the current states by key; tables without one do not exist.
 
         Raises:
             ApplyFailedError, ApplyStoppedError: a statement was refused, or the run is to end.
         """
         self._apply(self.planner.plan(tables, _state(tables, states)))
 
-    def _taken(self, walked: Walked, step: Step, position: int) -> StepReport:
-        """Apply one step, unless the run's time or statements are used up."""
-        over = self._log.used_up(_COST_OF_A_LOOK)
-        if over:
-            return StepReport(
-                name=place_of(walked.group.name, position), status=CheckStatus.SKIPPED, differences=(over,)
-            )
-        with self._log.at(place_of(walked.group.name, position)):
-            return self._applied(walked, step, position)
+    def _directly(self, tables: Sequence[Table], _schemas: Sequence[Schema]) -> CatalogState:
+        return self._backend.reader.snapshot_directly(tables)
 
-    def _applied(self, walked: Walked, step: Step, position: int) -> StepReport:
-        """Plan and apply one step; return what became of it, before anything is read back."""
-        name = place_of(walked.group.name, position)
-        try:
-            plan = self._planned(walked, step, position)
-        except (RefusedError, RefusalGroup, StatementError, OSError) as error:
-            self._control.stop.check()
-            return StepReport(name=name, status=CheckStatus.REFUSED, differences=(f"not planned: {error}",))
-        actions = tuple(sorted({type(action).__name__ for action in _actions(plan)}))
-        try:
-            self._apply(plan)
-        except ApplyStoppedError:
-            raise
-        except ApplyFailedError as error:
-            failures = tuple(
-                f"{one.table.table}: {one.failure.message}" for one in error.outcomes if one.failure
-            )
-            return StepReport(name=name, status=CheckStatus.REFUSED, actions=actions, differences=failures)
-        return StepReport(name=name, status=CheckStatus.NOT_READ_BACK, actions=actions)
+    def _taken(self, walked: Walked, step: Step, position: int) -> StepReport:
+        """Plan and apply one step, unless the run's time or statements are used up."""
+        name = step_name(walked.group.name, position)
+        if over := self._log.used_up(_COST_OF_A_READ):
+            return StepReport(name=name, status=CheckStatus.SKIPPED, differences=(over,))
+        with self._log.at(name):
+            try:
+                plan = self._planned(walked, step, position)
+            except (RefusedError, RefusalGroup, StatementError, OSError) as error:
+                self._control.stop.check()
+                return StepReport(
+                    name=name, status=CheckStatus.REFUSED, differences=(f"not planned: {error}",)
+                )
+            actions = tuple(sorted({type(action).__name__ for action in _actions(plan)}))
+            failures = self._applied(walked, plan)
+            status = CheckStatus.REFUSED if failures else CheckStatus.NOT_READ_BACK
+            return StepReport(name=name, status=status, actions=actions, differences=failures)
 
     def _planned(self, walked: Walked, step: Step, position: int) -> TablePlan:
-        before = {table.key: table for table in walked.group.steps[position - 1].tables} if position else {}
+        before = walked.group.steps[position - 1] if position else Step()
         observed = self._observed(walked, step)
-        removed = self._row_counter.count(step.removed) if step.removed else {}
-        plan = self.planner.plan(
-            step.tables, observed, before, {name: removed[name.key] for name in step.removed}
+        rows = self._backend.row_counter.count(step.removed) if step.removed else {}
+        plan = self.planner.with_schemas(step.schemas).plan(
+            step.tables,
+            observed,
+            {table.key: table for table in before.tables},
+            {name: rows[name.key] for name in step.removed},
+            {schema.key: schema for schema in before.schemas},
         )
-        refusals = self._preflight.refusals(plan, step.tables, observed)
+        preflight = Preflight(self._backend.runner, self._backend.addressing, counts_checks=True)
+        refusals = preflight.refusals(plan, step.tables, observed)
         if refusals:
             raise RefusalGroup(refusals)
         return plan
 
     def _observed(self, walked: Walked, step: Step) -> CatalogState:
         """Return the state that a step is planned from: what was read last, renamed tables under their new names."""
-        states = {key: step.seen(state) for key, state in walked.states.items()}
-        renamed = [table for table in step.tables if table.renamed_from and table.key not in states]
+        tables, schemas = walked.tables, walked.schemas
+        if step.hides_owner:
+            tables = {key: replace(one, owner=None) for key, one in tables.items()}
+            schemas = {key: replace(one, owner=None) for key, one in schemas.items()}
+        renamed = [table for table in step.tables if table.renamed_from and table.key not in tables]
         if renamed:
             found = snapshot_with_former_names(self._backend.reader, renamed)
-            states |= {table.key: found.table(table.qualified_name) for table in renamed}
-        return _state(step.tables, states)
+            tables = {**tables, **{table.key: found.table(table.qualified_name) for table in renamed}}
+        absent = [one.qualified_name for one in step.schemas if one.key not in schemas]
+        missing = frozenset((name.catalog.lower(), name.schema.lower()) for name in absent)
+        return replace(_state(step.tables, tables), schema_states=schemas, missing_schemas=missing)
+
+    def _applied(self, walked: Walked, plan: TablePlan) -> tuple[str, ...]:
+        """Apply a plan; return its failures."""
+        try:
+            self._apply(plan)
+        except ApplyStoppedError:
+            raise
+        except ApplyFailedError as error:
+            failures = [one.failure for one in error.schemas if one.failure]
+            lines = tuple(one.message for one in failures)
+            if plan.create_schemas and failures and not any(one.is_outcome_unknown for one in failures):
+                self._created -= set(plan.changed_schemas())
+                if all(map(is_forbidden, failures)):
+                    walked.skipped = f"the run could not create a schema of its own: {'; '.join(lines)}"
+            tables = ((one.table.table, one.failure) for one in error.outcomes)
+            return (*lines, *(f"{name}: {failure.message}" for name, failure in tables if failure))
+        return ()
 
     def _apply(self, plan: TablePlan) -> None:
-        self._made |= {action.table for action in plan.table_actions()}
+        self._created |= {*(action.table for action in plan.table_actions()), *plan.changed_schemas()}
         self.action_runner.apply(plan, control=self._control)
-        self._made -= {drop.table for drop in plan.drop_tables}
-        self._made -= {one.observed for align in plan.align_tables for one in align.of_type(RenameTable)}
+        self._created -= {drop.table for drop in plan.drop_tables}
+        self._created -= {one.observed for align in plan.align_tables for one in align.of_type(RenameTable)}
 
     def _read_back(self, walked: Sequence[Walked], read: Read) -> None:
-        """Read tables, again while some do not agree, and note what is not as it was written."""
-        before = {one.group.name: one.steps[-1] for one in walked}
-        waiting = list(walked)
-        for look in range(1, MOST_LOOKS + 1):
-            tables = [table for one in waiting for table in _looked_at(one.latest)]
-            if not self._log.has_room(_COST_OF_VIEWS + 2 * len(tables)):
+        """Read objects, again while some differ, and record the differences."""
+        waiting = [one for one in walked if one.is_applied]
+        before = {one.group.name: one.steps[-1] for one in waiting}
+        for repeats in range(MOST_READS):
+            resources = [resource for one in waiting for resource in _resources(one.latest)]
+            if not resources or not self._log.has_room(_COST_OF_VIEWS + 2 * len(resources)):
                 break
-            found = reading(read, tables, self._backend.addressing)
+            found = reading(read, resources, self._backend.addressing)
             for one in waiting:
-                one.note(found, before[one.group.name], tuple(self._wrong(one.latest, found)), look)
+                one.note(found, before[one.group.name], tuple(self._differences(one.latest, found)), repeats)
             waiting = [one for one in waiting if one.steps[-1].status is CheckStatus.DIFFERENT]
-            is_over = look == MOST_LOOKS or self._log.used_up(_COST_OF_A_LOOK)
+            is_over = repeats + 1 == MOST_READS or self._log.used_up(_COST_OF_A_READ)
             if not waiting or is_over or self._control.stop.is_requested():
                 break
             self._control.pause(LAG_SECONDS)
         self._control.stop.check()
 
-    def _wrong(self, step: Step, found: Reading) -> Iterator[str]:
-        """Yield in which respects a step's tables are not as they were written."""
-        looked_at = _looked_at(step)
-        refusals = list(found.refusals_of(looked_at))
-        if refusals or found.covers(looked_at):
-            yield from refusals or self._lines(step, found.state)
-        else:
+    def _differences(self, step: Step, found: Reading) -> Iterator[str]:
+        """Yield how the objects of a step differ from what was written."""
+        resources = _resources(step)
+        refusals = list(found.refusals_of(resources))
+        if refusals:
+            yield from refusals
+            return
+        if any(table.key not in found.state.tables for table in step.tables):
             yield "it was not read, because another table could not be read"
-
-    def _lines(self, step: Step, state: CatalogState) -> Iterator[str]:
+            return
         for name in step.removed:
-            if state.table(name).exists:
+            if found.state.table(name).exists:
                 yield f"{name.table} is still there"
+        planner = self.planner.with_schemas(step.schemas).restoring()
         applied = {table.key: table for table in step.tables}
+        applied_schemas = {schema.key: schema for schema in step.schemas}
         try:
-            again = self.planner.restoring().plan(step.tables, state, applied)
+            again = planner.plan(step.tables, found.state, applied, applied_schemas=applied_schemas)
         except (RefusedError, RefusalGroup) as error:
             yield f"not planned again: {error}"
         else:
-            yield from differences(again)
+            yield from remaining_changes(again)
+
+
+def reading(read: Read, resources: Sequence[Resource], addressing: Addressing) -> Reading:
+    """Read objects; one that cannot be read does not hide the others.
+
+    Raises:
+        StoppedError: the run is to end.
+    """
+    if not resources:
+        return Reading()
+    tables = [one for one in resources if isinstance(one, Table)]
+    try:
+        return Reading(state=read(tables, [one for one in resources if isinstance(one, Schema)]))
+    except StoppedError:
+        raise
+    except StatementError as error:
+        about = [one.key for one in tables if addressing.table(one.qualified_name) in error.sql]
+        refused = {key: [f"a read was refused: {error.first_line}"] for key in about or [""]}
+    except OSError as error:
+        refused = {"": [f"a read had no answer: {error}"]}
+    except (CatalogReadError, RefusalGroup) as error:
+        refused = {}
+        for refusal in error.refusals if isinstance(error, RefusalGroup) else (error,):
+            refused.setdefault((refusal.table or "").lower(), []).append(str(refusal))
+    readable = [one for one in resources if one.key not in refused]
+    if "" in refused or len(readable) == len(resources):
+        return Reading(refusals={"": [line for lines in refused.values() for line in lines]})
+    others = reading(read, readable, addressing)
+    return Reading(state=others.state, refusals={**refused, **others.refusals})
+
+
+def remaining_changes(plan: TablePlan) -> Iterator[str]:
+    """Yield what a plan would still do: each line is a difference between what was written and what was read."""
+    for name in plan.create_schemas:
+        yield f"schema {name} is not there"
+    for align_schema in plan.align_schemas:
+        for _, change in schemas.explain(align_schema.actions):
+            yield _line(change)
+    for create in plan.create_tables:
+        yield f"{create.table.table} is not there"
+    for align in plan.align_tables:
+        for change in aspects.explain(align.actions):
+            yield f"{align.table.table}: {_line(change)}"
+
+
+def _line(change: Change) -> str:
+    return f"{change.subject}: written {change.desired or 'nothing'}, read {change.observed or 'nothing'}"
+
+
+def group_report(
+    group: Group, status: CheckStatus, reason: str = "", steps: Sequence[StepReport] = ()
+) -> GroupReport:
+    """Return the report of a group."""
+    features = tuple(feature.value for feature in group.features)
+    return GroupReport(name=group.name, features=features, status=status, reason=reason, steps=tuple(steps))
 
 
 def worst(statuses: Iterable[CheckStatus]) -> CheckStatus:
-    """Return what became of a whole, from what became of its parts."""
+    """Return the status of a whole from those of its parts."""
     found = set(statuses) or {CheckStatus.SKIPPED}
     order = (CheckStatus.REFUSED, CheckStatus.DIFFERENT, CheckStatus.NOT_READ_BACK, CheckStatus.SKIPPED)
     return next((status for status in order if status in found), CheckStatus.AGREED)
 
 
-def place_of(group: str, position: int) -> str:
-    """Return how statements name a step."""
+def step_name(group: str, position: int) -> str:
+    """Return the name of a step, under which its statements are recorded."""
     return f"{group}, step {position + 1}"
 
 
-def _looked_at(step: Step) -> list[Table]:
-    return [*step.tables, *map(bare_model, step.removed)]
+def _resources(step: Step) -> list[Resource]:
+    return [*step.tables, *step.schemas, *map(bare_model, step.removed)]
 
 
 def _state(tables: Sequence[Table], states: Mapping[str, TableState]) -> CatalogState:
@@ -281,9 +387,11 @@ def _state(tables: Sequence[Table], states: Mapping[str, TableState]) -> Catalog
 
 
 def _actions(plan: TablePlan) -> Iterator[object]:
-    """Yield everything that a plan does: a new table's later parts are actions, too."""
+    """Yield everything that a plan does, with the actions that follow the creation of a table."""
+    yield from plan.create_schemas
     yield from plan.create_tables
     yield from plan.drop_tables
     for create in plan.create_tables:
         yield from aspects.after_create(create.desired)
+    yield from chain.from_iterable(align.actions for align in plan.align_schemas)
     yield from chain.from_iterable(align.actions for align in plan.align_tables)

@@ -1,24 +1,31 @@
-"""Runs all probes of one environment: each finds what it can, whatever becomes of the others."""
+"""Checks an environment part by part. A check that fails never stops the others, and nothing that is written stays."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
-from functools import reduce
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from importlib.metadata import requires, version
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from typing_extensions import assert_never
 
+from delta_engine.backends.error_conditions import is_forbidden
 from delta_engine.config.settings import BackendType, Settings, load_settings
 from delta_engine.config.state_backend import DatabricksState, LocalState, S3State
 from delta_engine.deployment.deployment import Deployment
+from delta_engine.deployment.errors import StoreError, UnansweredError, UncertainWriteError
 from delta_engine.deployment.stamps import utc_now
-from delta_engine.deployment.stores.databricks import HEADS, LOCKS
-from delta_engine.errors import DeltaEngineError
-from delta_engine.models import QualifiedName
+from delta_engine.errors import (
+    DeltaEngineError,
+    MissingDependencyError,
+    RefusalGroup,
+    RefusedError,
+    SparkStartError,
+    StatementError,
+)
+from delta_engine.models import QualifiedName, Schema
 from delta_engine.orchestrate.backend import Backend
 from delta_engine.orchestrate.deployments import (
     git_lineage,
@@ -28,30 +35,34 @@ from delta_engine.orchestrate.deployments import (
     volume_path,
 )
 from delta_engine.orchestrate.doctor.catalogs import (
-    Wanted,
-    look_at_catalog,
-    view_checks,
-    wanted_by_catalog,
+    CatalogUse,
+    basic_needs,
+    catalog_checks,
+    catalog_uses,
+    plan_checks,
+    right_checks,
+    unchecked_rights,
+    view_check,
 )
-from delta_engine.orchestrate.doctor.failures import checked, failed
 from delta_engine.orchestrate.doctor.installation import (
+    clock_check,
     extras_of,
-    folder_checks,
     lineage_check,
     package_checks,
+    platform_check,
 )
-from delta_engine.orchestrate.doctor.plan import needs_around, plan_checks, right_checks, unseen_right_checks
-from delta_engine.orchestrate.doctor.platform import clock_check, platform_check
-from delta_engine.orchestrate.doctor.state import (
-    bucket_checks,
-    document_checks,
-    lock_checks,
-    volume_checks,
+from delta_engine.orchestrate.doctor.stores import (
+    bucket_check,
+    document_check,
+    folder_check,
+    lock_check,
+    volume_check,
 )
 from delta_engine.orchestrate.project import Project, load_project, open_backend, orchestrator
 from delta_engine.report.doctor_report import Check, DoctorReport, Status, Topic, doctor_report
 from delta_engine.report.plan_tree import counted
 from delta_engine.sql import sql_grant
+from delta_engine.state.catalog_reader import bare_model, readable_snapshot
 from delta_engine.state.states import CatalogState
 from delta_engine.validation.needed_rights import Need, Securable, needs
 from delta_engine.validation.rights import Right
@@ -59,7 +70,18 @@ from delta_engine.validation.rights import Right
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-_NEED_A_LOGIN = (Topic.PLATFORM, Topic.CATALOGS, Topic.PLAN, Topic.RIGHTS)
+Found = TypeVar("Found")
+
+_TOPICS_OF_LOGIN: Final = (Topic.PLATFORM, Topic.CATALOGS, Topic.PLAN, Topic.RIGHTS)
+
+_FILE_ERRORS: Final = (
+    PermissionError,
+    FileNotFoundError,
+    FileExistsError,
+    NotADirectoryError,
+    IsADirectoryError,
+)
+"""Errors of the operating system about files; the others are mostly about the network."""
 
 
 def examine(
@@ -71,237 +93,279 @@ def examine(
     notify: Callable[[str], None] = lambda _note: None,
     now: Callable[[], float] = time.time,
 ) -> DoctorReport:
-    """Look at everything that an environment needs, as the identity that runs this. Nothing that is written stays.
+    """Check everything that an environment needs, as the identity that runs this.
 
     Args:
-        conf_dir: the folder with the environments' configurations.
-        environment: which one.
-        spark: the session to use; one is opened if the backend needs it and there is none.
-        lineage: the deployed commit, where the caller knows it; found out otherwise.
-        notify: is told what takes time, such as a SQL warehouse that has to start.
+        spark: the session to use; by default one is opened if the backend needs it.
+        lineage: the deployed commit, if the caller knows it; by default it is detected.
+        notify: receives a note before anything slow, such as the start of a SQL warehouse.
         now: the local clock, in seconds since 1970.
     """
-    examination = _Examination(conf_dir, environment, lineage, notify, now)
-    examination.run(spark)
+    findings = Findings()
+    subject = f"{conf_dir}/{environment}.yml"
+    settings = findings.attempt(Topic.CONFIGURATION, subject, lambda: load_settings(conf_dir, environment))
+    _check_packages(findings, settings)
+    if settings is not None:
+        project = findings.attempt(Topic.CONFIGURATION, subject, lambda: load_project(conf_dir, environment))
+        if project is None:
+            findings.leave_out(settings, (Topic.PLAN,), "the models cannot be loaded")
+        else:
+            valid = f"valid, with {counted(len(project.models), 'model')}"
+            findings.checks.append(Check.ok(Topic.CONFIGURATION, subject, valid))
+        findings.checks.append(lineage_check(lineage or git_lineage(settings.project_dir)))
+        _check_environment(findings, settings, project, spark, notify, now)
     return doctor_report(
-        examination.found,
+        findings.checks,
         environment=environment,
         checked_at=utc_now(),
-        run_by=examination.run_by,
+        run_by=findings.run_by,
         engine_version=version("delta-engine"),
-        platform_version=examination.platform_version,
+        platform_version=findings.platform_version,
     )
 
 
 @dataclass(slots=True)
-class _Examination:
-    """What was found so far."""
+class Findings:
+    """The checks so far, and who runs them where."""
 
-    conf_dir: Path
-    environment: str
-    lineage: str
-    notify: Callable[[str], None]
-    now: Callable[[], float]
-    found: list[Check] = field(default_factory=list)
+    checks: list[Check] = field(default_factory=list)
     run_by: str = ""
     platform_version: str = ""
 
-    def run(self, spark: SparkSession | None) -> None:
-        """Run all probes, as far as those before them make it possible."""
-        settings = self._settings()
-        self._packages(settings)
-        if settings is None:
-            return
-        project = self._project(settings)
-        self.found.append(lineage_check(self.lineage or git_lineage(settings.project_dir)))
-        backend = self._backend(settings, spark)
-        self._store(settings)
-        if backend is None:
-            return
-        self._probe(Topic.PLATFORM, "version", lambda: self._platform(backend))
-        if backend.principals is not None:
-            self._probe(Topic.CLOCK, "clock", lambda: iter([clock_check(backend.runner, self.now)]))
-        if settings.backend is BackendType.EMBEDDED:
-            self._probe(
-                Topic.WAREHOUSE,
-                str(settings.warehouse),
-                lambda: folder_checks(Topic.WAREHOUSE, settings.warehouse),
-            )
-        deployment = self._deployment(settings, backend)
-        self._catalogs(settings, project, backend, deployment)
+    def attempt(
+        self, topic: Topic, subject: str, act: Callable[[], Found], way_out: str = ""
+    ) -> Found | None:
+        """Return the result of an action. Where it fails, record the error as checks and return None.
 
-    def _probe(
-        self, topic: Topic, subject: str, probe: Callable[[], Iterator[Check]], way_out: str = ""
-    ) -> bool:
-        """Run a probe and keep what it found; return whether all of it is in order."""
-        checks = checked(topic, subject, probe, way_out)
-        self.found += checks
-        return all(check.status is Status.OK for check in checks)
-
-    def _settings(self) -> Settings | None:
+        Args:
+            way_out: what helps if a right is missing.
+        """
         try:
-            return load_settings(self.conf_dir, self.environment)
+            return act()
         except (DeltaEngineError, OSError) as error:
-            self.found += failed(Topic.CONFIGURATION, self._configuration, error)
+            self.checks += failure_checks(topic, subject, error, way_out)
             return None
 
-    def _project(self, settings: Settings) -> Project | None:
-        """Return the settings with their models, if these can be loaded."""
-        try:
-            project = load_project(self.conf_dir, self.environment)
-        except (DeltaEngineError, OSError) as error:
-            self.found += failed(Topic.CONFIGURATION, self._configuration, error)
-            self._leave_out(settings, (Topic.PLAN,), "the models cannot be loaded")
-            return None
-        found = f"valid, with {counted(len(project.models), 'model')}"
-        valid = Check(topic=Topic.CONFIGURATION, subject=self._configuration, status=Status.OK, found=found)
-        self.found.append(valid)
-        return project
+    def check(self, topic: Topic, subject: str, act: Callable[[], Check], way_out: str = "") -> bool:
+        """Record the check that an action returns, or its error; return whether it is in order."""
+        found = self.attempt(topic, subject, act, way_out)
+        self.checks += [found] if found else []
+        return found is not None and found.status is Status.OK
 
-    @property
-    def _configuration(self) -> str:
-        return f"{self.conf_dir}/{self.environment}.yml"
-
-    def _packages(self, settings: Settings | None) -> None:
-        extras = extras_of(settings) if settings else ()
-        required = requires("delta-engine") or ()
-        self.found += package_checks(version("delta-engine"), required, extras, version)
-
-    def _leave_out(self, settings: Settings, topics: Iterable[Topic], why: str) -> None:
-        """Say that nothing can be told of some topics."""
-        subject, found = settings.backend.value, f"not looked at: {why}"
-        self.found += (
-            Check(topic=topic, subject=subject, status=Status.UNKNOWN, found=found) for topic in topics
+    def leave_out(self, settings: Settings, topics: Iterable[Topic], why: str) -> None:
+        """Record that some topics cannot be checked."""
+        self.checks += (
+            Check.unknown(topic, settings.backend.value, f"not checked: {why}") for topic in topics
         )
 
-    def _backend(self, settings: Settings, spark: SparkSession | None) -> Backend | None:
-        """Open the backend and say who this is; what needs it cannot be told without."""
-        subject = settings.backend.value
-        try:
-            backend = open_backend(settings, spark, notify=self.notify)
-            if backend.principals is not None:
-                self.run_by = backend.principals.principal(()).name
-        except (DeltaEngineError, OSError) as error:
-            self.found += failed(Topic.LOGIN, subject, error)
-            self._leave_out(settings, _NEED_A_LOGIN, "there is no login")
-            return None
-        host = f" on {backend.host}" if backend.host else ""
-        found = f"{self.run_by}{host}" if self.run_by else "no login is needed"
-        self.found.append(Check(topic=Topic.LOGIN, subject=subject, status=Status.OK, found=found))
-        return backend
 
-    def _store(self, settings: Settings) -> None:
-        """Look whether files and objects can be written where the deployment state is."""
-        cache = settings.state_backend.cache
-        if cache is not None:
-            self._probe(Topic.STATE, str(cache.path), lambda: folder_checks(Topic.STATE, cache.path))
-        match settings.state_backend.place:
-            case LocalState(path=path):
-                self._probe(Topic.STATE, str(path), lambda: folder_checks(Topic.STATE, path))
-            case S3State() as bucket:
-                subject = f"s3://{bucket.bucket}/{bucket.prefix}"
-                self._probe(Topic.STATE, subject, lambda: _bucket_checks(bucket))
-            case DatabricksState() as place:
-                volume = Securable((place.catalog, place.schema, place.volume))
-                rights = sql_grant(
-                    f"VOLUME {volume.address}", ("READ VOLUME", "WRITE VOLUME"), self.run_by or "principal"
-                )
-                self._probe(
-                    Topic.STATE,
-                    volume_path(place),
-                    lambda: _volume_checks(settings, place),
-                    f"If the volume exists: {rights}",
-                )
-            case other:
-                assert_never(other)
-
-    def _platform(self, backend: Backend) -> Iterator[Check]:
-        self.platform_version = backend.platform_version()
-        yield platform_check(self.platform_version)
-
-    def _deployment(self, settings: Settings, backend: Backend) -> Deployment | None:
-        """Return the deployment state, if it can be read."""
-        try:
-            deployment = open_deployment(settings, backend)
-        except (DeltaEngineError, OSError) as error:
-            self.found += failed(Topic.STATE, "document", error)
-            return None
-        is_readable = self._probe(Topic.STATE, "document", lambda: document_checks(deployment))
-        self._probe(Topic.LOCK, "lock", lambda: lock_checks(deployment))
-        return deployment if is_readable else None
-
-    def _catalogs(
-        self, settings: Settings, project: Project | None, backend: Backend, deployment: Deployment | None
-    ) -> None:
-        if backend.principals is None:
-            self._plan(project, backend, deployment)
-            return
-        own = tuple(_own_tables(settings))
-        wanted = wanted_by_catalog(
-            [model.qualified_name for model in project.models] if project else (),
-            project.schemas if project else (),
-            own,
-            makes_schemas=settings.policy.create_schemas,
+def failure_checks(
+    topic: Topic, subject: str, error: DeltaEngineError | OSError, way_out: str = ""
+) -> tuple[Check, ...]:
+    """Return an error as a check, or several refusals as one check each."""
+    if isinstance(error, RefusalGroup):
+        return tuple(
+            check for refusal in error.refusals for check in failure_checks(topic, subject, refusal, way_out)
         )
-        found = {one: self._catalog(backend, one) for one in wanted}
-        readable = {one: state for one, state in found.items() if state is not None}
-        observed = reduce(_together, readable.values(), CatalogState(tables={}))
-        planned = self._plan(project, backend, deployment)
-        asked = (*needs_around(tuple(readable), own, observed), *planned)
-        principals = backend.principals
-        self._probe(Topic.RIGHTS, "rights", lambda: right_checks(principals, asked, observed))
-
-    def _catalog(self, backend: Backend, wanted: Wanted) -> CatalogState | None:
-        """Look at a catalog; return what was read, or None if it cannot be read at all."""
-        subject = f"catalog {wanted.catalog}"
-        grant = Securable((wanted.catalog,)).grant(Right.USE_CATALOG, self.run_by)
-        observed: CatalogState | None = None
-
-        def look() -> Iterator[Check]:
-            nonlocal observed
-            checks, observed = look_at_catalog(backend, wanted)
-            yield from checks
-
-        is_whole = self._probe(Topic.CATALOGS, subject, look, f"If it exists: {grant}")
-        if is_whole or (observed and observed.schema_states):
-            self._probe(
-                Topic.VIEWS,
-                f"{wanted.catalog}.information_schema",
-                lambda: view_checks(backend.runner, wanted.catalog),
-            )
-        return observed
-
-    def _plan(
-        self, project: Project | None, backend: Backend, deployment: Deployment | None
-    ) -> tuple[Need, ...]:
-        """Make the plan of a sync; return what it needs."""
-        if project is None:
-            return ()
-        engine = orchestrator(project, backend, deployment or Deployment.unrecorded())
-        needed: tuple[Need, ...] = ()
-
-        def look() -> Iterator[Check]:
-            nonlocal needed
-            preview = engine.preview(project.models, allow_cached=False)
-            needed = needs(preview.plan, preview.basis.observed)
-            yield from plan_checks(preview, is_recorded=deployment is not None)
-            if backend.principals is not None:
-                yield from unseen_right_checks(preview.plan, self.run_by)
-
-        self._probe(Topic.PLAN, "sync", look)
-        return needed
+    found, ways_out = str(error), [way_out]
+    if isinstance(error, StatementError):
+        found = error.first_line
+    elif isinstance(error, RefusedError):
+        found, ways_out = found.removesuffix(error.way_out).strip(), [error.way_out, way_out]
+    text = " ".join(filter(None, ways_out))
+    return (Check(topic=topic, subject=subject, status=status_of(error), found=found, way_out=text),)
 
 
-def _bucket_checks(place: S3State) -> Iterator[Check]:
-    yield from bucket_checks(open_s3_folder(place))
+def status_of(error: BaseException) -> Status:
+    """Return the status that an error stands for: a refusal is missing, no usable answer is unknown."""
+    match error:
+        case StatementError():
+            return Status.MISSING if is_forbidden(error) else Status.UNKNOWN
+        case UncertainWriteError() | UnansweredError():
+            return Status.UNKNOWN
+        case StoreError():
+            cause = error.__cause__
+            return status_of(cause) if isinstance(cause, StatementError) else Status.MISSING
+        case RefusedError() | MissingDependencyError() | SparkStartError():
+            return Status.MISSING
+        case OSError():
+            is_about_a_file = isinstance(error, _FILE_ERRORS) or error.filename is not None
+            return Status.MISSING if is_about_a_file else Status.UNKNOWN
+    return Status.UNKNOWN
 
 
-def _volume_checks(settings: Settings, place: DatabricksState) -> Iterator[Check]:
-    yield from volume_checks(open_volume(settings, place), volume_path(place))
+def _check_packages(findings: Findings, settings: Settings | None) -> None:
+    findings.checks.append(Check.ok(Topic.PACKAGES, "delta-engine", version("delta-engine")))
+    extras = extras_of(settings) if settings else ()
+    findings.checks += package_checks(requires("delta-engine") or (), extras, version)
+
+
+def _check_environment(
+    findings: Findings,
+    settings: Settings,
+    project: Project | None,
+    spark: SparkSession | None,
+    notify: Callable[[str], None],
+    now: Callable[[], float],
+) -> None:
+    """Check everything that takes valid settings."""
+    backend = _opened_backend(findings, settings, spark, notify)
+    _check_store(findings, settings)
+    if backend is None:
+        return
+    platform_version = findings.attempt(Topic.PLATFORM, "version", backend.platform_version)
+    if platform_version is not None:
+        findings.platform_version = platform_version
+        findings.checks.append(platform_check(platform_version))
+    if backend.principals is not None:
+        findings.check(Topic.CLOCK, "clock", lambda: clock_check(backend.runner, now))
+    if settings.backend is BackendType.EMBEDDED:
+        _check_folder(findings, Topic.WAREHOUSE, settings.warehouse)
+    deployment = _readable_deployment(findings, settings, backend)
+    if backend.principals is None:
+        _check_plan(findings, project, backend, deployment)
+    else:
+        _check_catalogs(findings, settings, project, backend, deployment)
+
+
+def _opened_backend(
+    findings: Findings, settings: Settings, spark: SparkSession | None, notify: Callable[[str], None]
+) -> Backend | None:
+    """Open the backend and record who runs it."""
+
+    def opened() -> tuple[Backend, str]:
+        backend = open_backend(settings, spark, notify=notify)
+        return backend, backend.principals.principal(()).name if backend.principals is not None else ""
+
+    found = findings.attempt(Topic.LOGIN, settings.backend.value, opened)
+    if found is None:
+        findings.leave_out(settings, _TOPICS_OF_LOGIN, "there is no login")
+        return None
+    backend, findings.run_by = found
+    host = f" on {backend.host}" if backend.host else ""
+    login = f"{findings.run_by}{host}" if findings.run_by else "no login is needed"
+    findings.checks.append(Check.ok(Topic.LOGIN, settings.backend.value, login))
+    return backend
+
+
+def _check_store(findings: Findings, settings: Settings) -> None:
+    """Check that the place of the deployment state takes files or objects."""
+    if settings.state_backend.cache is not None:
+        _check_folder(findings, Topic.STATE, settings.state_backend.cache.path)
+    match settings.state_backend.place:
+        case LocalState(path=path):
+            _check_folder(findings, Topic.STATE, path)
+        case S3State() as bucket:
+            subject = f"s3://{bucket.bucket}/{bucket.prefix}"
+            findings.check(Topic.STATE, subject, lambda: _bucket_check(bucket))
+        case DatabricksState() as place:
+            address = Securable((place.catalog, place.schema, place.volume)).address
+            principal = findings.run_by or "principal"
+            grant = sql_grant(f"VOLUME {address}", ("READ VOLUME", "WRITE VOLUME"), principal)
+            way_out = f"If the volume exists: {grant}"
+            findings.check(Topic.STATE, volume_path(place), lambda: _volume_check(settings, place), way_out)
+        case other:
+            assert_never(other)
+
+
+def _check_folder(findings: Findings, topic: Topic, folder: Path) -> None:
+    findings.check(topic, str(folder), lambda: folder_check(topic, folder))
+
+
+def _bucket_check(place: S3State) -> Check:
+    return bucket_check(open_s3_folder(place))
+
+
+def _volume_check(settings: Settings, place: DatabricksState) -> Check:
+    return volume_check(open_volume(settings, place), volume_path(place))
+
+
+def _readable_deployment(findings: Findings, settings: Settings, backend: Backend) -> Deployment | None:
+    """Return the deployment state, if it can be read."""
+    deployment = findings.attempt(Topic.STATE, "document", lambda: open_deployment(settings, backend))
+    if deployment is None:
+        return None
+    is_readable = findings.check(Topic.STATE, "document", lambda: document_check(deployment))
+    findings.check(Topic.LOCK, "lock", lambda: lock_check(deployment))
+    return deployment if is_readable else None
+
+
+def _check_catalogs(
+    findings: Findings,
+    settings: Settings,
+    project: Project | None,
+    backend: Backend,
+    deployment: Deployment | None,
+) -> None:
+    """Check the catalogs, the plan, and the rights that both take."""
+    own = tuple(_own_tables(settings))
+    uses = catalog_uses(
+        [model.qualified_name for model in project.models] if project else (),
+        project.schemas if project else (),
+        own,
+        creates_schemas=settings.policy.create_schemas,
+    )
+    readable: list[CatalogUse] = []
+    observed = CatalogState(tables={})
+    for use in uses:
+        state = _read_catalog(findings, backend, use)
+        if state is not None:
+            readable.append(use)
+            schema_states = {**observed.schema_states, **state.schema_states}
+            observed = replace(observed.with_tables(state), schema_states=schema_states)
+    planned = _check_plan(findings, project, backend, deployment)
+    needed = (*basic_needs(readable, own, observed), *planned)
+    principals = backend.principals
+    if principals is not None:
+        findings.checks += (
+            findings.attempt(Topic.RIGHTS, "rights", lambda: list(right_checks(principals, needed, observed)))
+            or ()
+        )
+
+
+def _read_catalog(findings: Findings, backend: Backend, use: CatalogUse) -> CatalogState | None:
+    """Check a catalog; return what was read, or None if nothing could be."""
+    subject = f"catalog {use.catalog}"
+    grant = Securable((use.catalog,)).grant(Right.USE_CATALOG, findings.run_by)
+    models = list(map(bare_model, use.tables))
+    schemas = [Schema(use.catalog, schema) for schema in use.schemas]
+    found = findings.attempt(
+        Topic.CATALOGS,
+        subject,
+        lambda: readable_snapshot(backend.reader, models, schemas),
+        f"If it exists: {grant}",
+    )
+    if found is None:
+        return None
+    observed, refusals = found
+    checks = tuple(catalog_checks(use, observed, refusals))
+    findings.checks += checks
+    if observed.schema_states or all(check.status is Status.OK for check in checks):
+        views = f"{use.catalog}.information_schema"
+        findings.check(Topic.VIEWS, views, lambda: view_check(backend.runner, use.catalog))
+    return observed
+
+
+def _check_plan(
+    findings: Findings, project: Project | None, backend: Backend, deployment: Deployment | None
+) -> Sequence[Need]:
+    """Check the plan of a sync; return the rights that it needs."""
+    if project is None:
+        return ()
+    engine = orchestrator(project, backend, deployment or Deployment.unrecorded())
+    preview = findings.attempt(Topic.PLAN, "sync", lambda: engine.preview(project.models, allow_cached=False))
+    if preview is None:
+        return ()
+    findings.checks += plan_checks(preview, is_recorded=deployment is not None)
+    if backend.principals is not None:
+        findings.checks += unchecked_rights(preview.plan, findings.run_by)
+    return needs(preview.plan, preview.basis.observed)
 
 
 def _own_tables(settings: Settings) -> Iterator[QualifiedName]:
-    """Yield the tables that the engine keeps for itself in Unity Catalog."""
+    """Yield the tables in Unity Catalog that belong to the engine."""
+    from delta_engine.deployment.stores.databricks import HEADS, LOCKS
+
     place = settings.state_backend.place
     if isinstance(place, DatabricksState):
         yield QualifiedName(place.catalog, place.schema, HEADS)
@@ -309,10 +373,3 @@ def _own_tables(settings: Settings) -> Iterator[QualifiedName]:
     for table in (settings.drift_history, settings.run_history):
         if table is not None:
             yield table
-
-
-def _together(one: CatalogState, other: CatalogState) -> CatalogState:
-    return CatalogState(
-        tables={**one.tables, **other.tables},
-        schema_states={**one.schema_states, **other.schema_states},
-    )

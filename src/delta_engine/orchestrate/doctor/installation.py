@@ -1,56 +1,58 @@
-"""What is installed, which commit it is, and whether local folders can be written."""
+"""Checks of what runs the engine: packages, the deployed commit, the platform's version and its clock."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator
-from contextlib import suppress
 from importlib.metadata import PackageNotFoundError
-from pathlib import Path
 from typing import Final
 
+from delta_engine.backends.sql_runner import SqlRunner
 from delta_engine.config.settings import Settings
 from delta_engine.config.state_backend import DatabricksState, S3State
-from delta_engine.deployment.local_files import write_atomically
-from delta_engine.report.doctor_report import Check, Status, Topic
+from delta_engine.report.doctor_report import Check, Topic
 
-SCRATCH_NAME: Final = ".delta-engine-doctor"
-"""What the names of scratch files begin with; each is deleted right after it was read back."""
-
-_REQUIREMENT = re.compile(
+_REQUIREMENT: Final = re.compile(
     r"(?P<name>[\w.-]+)(?:\[[^]]*])?\s*(?P<versions>[^;]*)(?:;.*extra == ['\"](?P<extra>\w+))?"
 )
-_VERSION = re.compile(r"(>=|==)\s*([\d.]+)")
+_VERSION: Final = re.compile(r"(>=|==)\s*([\d.]+)")
+
+_RUNTIME: Final = re.compile(r"databricks runtime (\d+)\.(\d+)")
+_UNKNOWN_RUNTIME: Final = "databricks runtime unknown"
+_ONE_BY_ONE: Final = "changes of several columns take a statement each"
+_COSTS: Final = (
+    ((16, 2), "a table is described with two statements instead of one (16.2)"),
+    ((16, 3), f"{_ONE_BY_ONE} (16.3)"),
+    ((17, 3), "keys are read from information_schema alone, which may lag (in DESCRIBE … AS JSON: 17.3)"),
+)
+"""What a runtime before each version costs (docs.databricks.com: "DESCRIBE TABLE", "ALTER TABLE … ALTER COLUMN")."""
+
+_MOST_SKEW_SECONDS: Final = 60.0
+CLOCK_QUERY: Final = "SELECT unix_micros(current_timestamp()) AS micros"
 
 
 def extras_of(settings: Settings) -> frozenset[str]:
     """Return the extras of the engine that an environment needs."""
     place = settings.state_backend.place
     is_databricks = settings.backend.is_databricks
-    wanted = {
+    needed = {
         "databricks": is_databricks or isinstance(place, DatabricksState),
         "s3": isinstance(place, S3State),
         "local": not is_databricks,
     }
-    return frozenset(extra for extra, is_wanted in wanted.items() if is_wanted)
+    return frozenset(extra for extra, is_needed in needed.items() if is_needed)
 
 
 def package_checks(
-    engine_version: str,
-    requirements: Iterable[str],
-    extras: Collection[str],
-    installed: Callable[[str], str],
+    requirements: Iterable[str], extras: Collection[str], installed: Callable[[str], str]
 ) -> Iterator[Check]:
-    """Yield whether the packages are there that the engine and an environment need.
+    """Yield whether the packages that the engine and an environment need are installed.
 
     Args:
-        engine_version: the engine's own version.
-        requirements: what the engine requires, as the metadata of its wheel has it.
-        extras: the extras that are needed.
-        installed: returns the version of an installed package.
+        requirements: those of the engine, as in its wheel's metadata.
+        extras: the extras that the environment needs.
+        installed: returns the version of an installed package, or raises PackageNotFoundError.
     """
-    found = Check(topic=Topic.PACKAGES, subject="delta-engine", status=Status.OK, found=engine_version)
-    yield found
     for text in requirements:
         requirement = _REQUIREMENT.match(text)
         if requirement is not None and requirement["extra"] in (None, *extras):
@@ -58,33 +60,22 @@ def package_checks(
 
 
 def _package_check(name: str, versions: str, installed: Callable[[str], str]) -> Check:
-    wanted = f"{name}{versions}"
-    way_out = f"pip install '{wanted}'; in the bundle: the job's environment, `dependencies`."
+    way_out = f"pip install '{name}{versions}'; in the bundle: the job's environment, `dependencies`."
     try:
         version = installed(name)
     except PackageNotFoundError:
-        return Check(
-            topic=Topic.PACKAGES,
-            subject=name,
-            status=Status.MISSING,
-            found="it is not installed",
-            way_out=way_out,
-        )
+        return Check.missing(Topic.PACKAGES, name, "it is not installed", way_out)
     is_right = all(
         _numbers(version) >= _numbers(limit) if sign == ">=" else _numbers(version) == _numbers(limit)
         for sign, limit in _VERSION.findall(versions)
     )
-    return Check(
-        topic=Topic.PACKAGES,
-        subject=name,
-        status=Status.OK if is_right else Status.MISSING,
-        found=version if is_right else f"{version} is installed, and {versions} is needed",
-        way_out="" if is_right else way_out,
-    )
+    if is_right:
+        return Check.ok(Topic.PACKAGES, name, version)
+    return Check.missing(Topic.PACKAGES, name, f"{version} is installed, and {versions} is needed", way_out)
 
 
 def _numbers(version: str) -> tuple[int, ...]:
-    """Return a version's numbers, without zeros at the end: 27.0 is 27."""
+    """Return a version's numbers without trailing zeros: 27.0 is 27."""
     numbers = [int(part) for part in re.split(r"[^\d.]", version, maxsplit=1)[0].split(".") if part]
     while numbers and numbers[-1] == 0:
         numbers.pop()
@@ -92,49 +83,53 @@ def _numbers(version: str) -> tuple[int, ...]:
 
 
 def lineage_check(lineage: str) -> Check:
-    """Return whether the commit that is deployed is known.
+    """Return whether the deployed commit is known.
 
     Args:
         lineage: as runs record it: `git:<commit>`, or `unknown`.
     """
-    is_known = lineage.removeprefix("git:") not in ("", "unknown")
-    return Check(
-        topic=Topic.LINEAGE,
-        subject="project",
-        status=Status.OK if is_known else Status.UNKNOWN,
-        found=lineage
-        if is_known
-        else "no commit: the project is in no git repository, or git is not installed",
-        way_out=""
-        if is_known
-        else "Run it from a clone, or deploy the bundle from one: runs then record the commit.",
+    if lineage.removeprefix("git:") not in ("", "unknown"):
+        return Check.ok(Topic.LINEAGE, "project", lineage)
+    return Check.unknown(
+        Topic.LINEAGE,
+        "project",
+        "no commit: the project is in no git repository, or git is not installed",
+        "Run it from a clone, or deploy the bundle from one: runs then record the commit.",
     )
 
 
-def folder_checks(topic: Topic, folder: Path) -> Iterator[Check]:
-    """Yield whether files of a folder can be replaced atomically; a folder that has to be made is removed again.
+def platform_check(version: str) -> Check:
+    """Return the platform's version with what an older one costs. No version is too old.
+
+    Args:
+        version: as the backend reports it. Serverless compute, SQL warehouses and Spark have no runtime version.
+    """
+    if version == _UNKNOWN_RUNTIME:  # the engine then sends what every runtime accepts
+        return Check.unknown(Topic.PLATFORM, "version", f"{version}; {_ONE_BY_ONE}")
+    runtime = _RUNTIME.match(version)
+    costs = [
+        cost for since, cost in _COSTS if runtime is not None and (int(runtime[1]), int(runtime[2])) < since
+    ]
+    return Check.ok(Topic.PLATFORM, "version", "; ".join((version, *costs)))
+
+
+def clock_check(runner: SqlRunner, now: Callable[[], float]) -> Check:
+    """Return whether the platform's clock and the local one agree: histories and drift are compared by time.
+
+    Args:
+        now: the local clock, in seconds since 1970.
 
     Raises:
-        OSError: it cannot be written.
+        StatementError: the platform refused the query.
     """
-    missing = [one for one in (folder, *folder.parents) if not one.exists()]
-    folder.mkdir(parents=True, exist_ok=True)
-    path = folder / SCRATCH_NAME
-    try:
-        for content in (b"first", b"second"):
-            write_atomically(path, content)
-        is_replaced = path.read_bytes() == b"second"
-    finally:
-        path.unlink(missing_ok=True)
-        with suppress(OSError):  # another process has begun to use it
-            for made in missing:
-                made.rmdir()
-    yield Check(
-        topic=topic,
-        subject=str(folder),
-        status=Status.OK if is_replaced else Status.MISSING,
-        found="files can be written and replaced" if is_replaced else "a replaced file has its old content",
-        way_out=""
-        if is_replaced
-        else "Use a local disk: this file system does not replace files atomically.",
-    )
+    before = now()
+    (row,) = runner.run(CLOCK_QUERY)
+    after = now()
+    skew = int(str(row["micros"])) / 1_000_000 - (before + after) / 2
+    error = (after - before) / 2
+    found = f"the platform's clock is {abs(skew):.1f} s {'ahead' if skew > 0 else 'behind'}, ± {error:.1f} s"
+    if abs(skew) - error > _MOST_SKEW_SECONDS:
+        return Check.missing(Topic.CLOCK, "clock", found, "Let this machine set its clock by NTP.")
+    if error > _MOST_SKEW_SECONDS:
+        return Check.unknown(Topic.CLOCK, "clock", found, "Run it again: the answer took too long.")
+    return Check.ok(Topic.CLOCK, "clock", found)

@@ -17,9 +17,8 @@ from delta_engine.aspects import (
 )
 from delta_engine.aspects.schemas import SHARED, SetSchemaComment
 from delta_engine.backends.capabilities import Feature
-from delta_engine.orchestrate.conformance.place import Place
 from delta_engine.orchestrate.conformance.run import PROBES
-from delta_engine.orchestrate.conformance.schema_walk import FEATURES
+from delta_engine.orchestrate.conformance.scratch_objects import Place
 from delta_engine.orchestrate.conformance.scratch_tables import groups
 from delta_engine.orchestrate.conformance.statement_log import KEPT_FOR_DROPS, MOST_STATEMENTS
 from delta_engine.report.conformance_report import CheckStatus, ConformanceReport, RunOutcome
@@ -112,7 +111,7 @@ def test_every_feature_has_a_group() -> None:
         catalog="dev", schema="scratch", run_id="0123abcd", user="ann", external_location="s3://b/x"
     )
     covered = {feature for group in groups(place) for feature in group.features}
-    assert covered | {*FEATURES, Feature.STREAMING_TABLES} == {*Feature}
+    assert covered | {Feature.STREAMING_TABLES} == {*Feature}
 
 
 @pytest.mark.parametrize("has_listing", [True, False])
