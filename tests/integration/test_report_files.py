@@ -15,11 +15,11 @@ from delta_engine.deployment.stores.databricks import (
     DatabricksStateStore,
     VolumeReportFiles,
 )
-from delta_engine.execute.recording_sql_runner import RecordingSqlRunner
 from delta_engine.orchestrate.deployments import open_report_files
 from tests.golden_cases import settings_for
 from tests.integration.counter_increments import VOLUME, volume_files
 from tests.integration.fake_files_api import FakeFilesApi, fake_files_api
+from tests.recording_sql_runner import RecordingSqlRunner
 
 pytestmark = pytest.mark.integration
 

@@ -17,7 +17,7 @@ from delta_engine.deployment.document import (
 )
 from delta_engine.deployment.run_facts import RunFacts
 from delta_engine.deployment.stamps import new_id
-from delta_engine.execute.action_runner import OutcomeKind
+from delta_engine.execute.outcomes import OutcomeKind
 
 _NOTHING_APPLIED = ApplyRecord(
     last_apply_duration=None,

@@ -13,9 +13,10 @@ from typing import Any
 
 import msgspec
 
+from delta_engine.config.json_schema import described_schema
 from delta_engine.deployment.definitions import checksum_of
 from delta_engine.models import QualifiedName
-from delta_engine.plan_files.document import NO_OPTIONS, VERSION, Options, PlanFile
+from delta_engine.plan_files.document import NO_OPTIONS, SCHEMA_URI, VERSION, Options, PlanFile
 from delta_engine.plan_files.errors import PlanFileError
 from delta_engine.telemetry.context import command
 from delta_engine.validation.model_rules import ValidTableNames
@@ -207,3 +208,10 @@ def _checksum(raw: dict[str, Any]) -> str:
     """Return the checksum of a document's content, however it is laid out."""
     content = {key: value for key, value in raw.items() if key != _CHECKSUM}
     return checksum_of(msgspec.json.encode(content, order="sorted"))
+
+
+def plan_file_schema() -> str:
+    """Return the published JSON schema, indented: what `docs/schemas/plan-file-v1.json` holds."""
+    return described_schema(
+        PlanFile, uri=SCHEMA_URI, title="Delta Engine plan file", renamed={"schema_uri": "$schema"}
+    )

@@ -10,6 +10,7 @@ from typing import Annotated, Any, Final
 
 import msgspec
 
+from delta_engine.compile.compiled_plan import CompiledPlan
 from delta_engine.deployment.document import Checksum
 from delta_engine.deployment.lock_record import Moment
 
@@ -157,3 +158,12 @@ class PlanFile(_Part, frozen=True, kw_only=True):
     fingerprints: Fingerprints
     plan: dict[str, Any]
     statements: tuple[PlannedStatement, ...]
+
+
+def planned_statements(compiled: CompiledPlan) -> tuple[PlannedStatement, ...]:
+    """Return the statements of a compiled plan as a plan file has them."""
+    return tuple(
+        PlannedStatement(table=step.table_key, sql=statement.sql)
+        for step in compiled.steps
+        for statement in step.statements
+    )

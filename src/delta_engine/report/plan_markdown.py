@@ -8,14 +8,13 @@ mathematics or HTML; only the delimiters have to be longer than any within (Comm
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import accumulate
 from typing import Final
 
 from delta_engine.actions import TablePlan
 from delta_engine.aspects.aspect import Sign
 from delta_engine.errors import RefusedError
-from delta_engine.execute.action_runner import ScriptLine, by_table
 from delta_engine.report.plan_tree import Branch, counted, plan_branches, plan_summary
 from delta_engine.report.visible import in_one_line, visible
 from delta_engine.telemetry.redaction import redacted
@@ -35,7 +34,7 @@ _BACKTICKS: Final = re.compile("`+")
 
 def plan_markdown(
     plan: TablePlan,
-    script: Sequence[ScriptLine],
+    statements: Mapping[str, Sequence[str]],
     *,
     environment: str,
     refusals: Sequence[RefusedError] = (),
@@ -44,7 +43,7 @@ def plan_markdown(
 
     Args:
         plan: the plan.
-        script: its statements.
+        statements: its statements by table, as `CompiledPlan.sql_by_table` returns them.
         environment: what it was made for.
         refusals: why it will not be applied; empty if it may be.
     """
@@ -59,7 +58,7 @@ def plan_markdown(
     if len(fitting) < len(told):
         parts.append(f"Kept besides: {counted(len(told) - len(fitting), 'further one')}.")
     parts += _within(
-        list(_sections(plan, script)), LONGEST - _LONGEST_END - sum(len(part) + 2 for part in parts)
+        list(_sections(plan, statements)), LONGEST - _LONGEST_END - sum(len(part) + 2 for part in parts)
     )
     return "\n\n".join(parts) + "\n"
 
@@ -85,9 +84,8 @@ def _fitting(texts: Sequence[str], room: int) -> list[str]:
     return [text for text, length in zip(texts, lengths, strict=True) if length <= room]
 
 
-def _sections(plan: TablePlan, script: Sequence[ScriptLine]) -> Iterator[tuple[str, str]]:
+def _sections(plan: TablePlan, statements: Mapping[str, Sequence[str]]) -> Iterator[tuple[str, str]]:
     """Yield what there is to say of the schemas and of each table: its changes, and its SQL."""
-    statements = by_table(script)
     branches = list(plan_branches(plan))
     schemas = len(plan.create_schemas) + len(plan.align_schemas)
     for branch in branches[:schemas]:

@@ -10,7 +10,7 @@ from delta_engine.actions import CreateTable
 from delta_engine.deployment.deployment import Deployment
 from delta_engine.deployment.errors import StoreError
 from delta_engine.deployment.stores.memory import MemoryJournalStore
-from delta_engine.execute.action_runner import TableOutcome
+from delta_engine.execute.outcomes import TableOutcome
 from delta_engine.models import Table
 from tests.builders import orders
 from tests.deployment_builders import deployment_over

@@ -15,10 +15,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from delta_engine.plan_files.codec import encode_plan_file, is_replaceable, read_plan_file, sealed
+from delta_engine.plan_files.codec import (
+    encode_plan_file,
+    is_replaceable,
+    plan_file_schema,
+    read_plan_file,
+    sealed,
+)
 from delta_engine.plan_files.document import PlanFile
 from delta_engine.plan_files.errors import PlanFileError
-from delta_engine.plan_files.schema import plan_file_schema
 from tests.plan_file_projects import PLAN, SOME
 
 PUBLISHED = Path(__file__).parents[3] / "docs" / "schemas" / "plan-file-v1.json"

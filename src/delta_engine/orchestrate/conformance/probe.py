@@ -68,7 +68,7 @@ class Scene:
 
     def statements(self, plan: TablePlan) -> list[str]:
         """Return the statements of a plan, without sending them."""
-        return [line.sql for line in self.walk.action_runner.script(plan)]
+        return list(self.walk.action_runner.compile(plan).sql())
 
     def align_statements(self, align: AlignTable) -> list[str]:
         """Return the statements that change one table, without sending them."""

@@ -87,7 +87,7 @@ class SchemaWalk:
         runner = ActionRunner(self.backend.runner, self.backend.addressing, self.backend.capabilities)
         self.objects.has_schema = True
         try:
-            runner.apply(plan, control=self.control)
+            runner.apply(runner.compile(plan), control=self.control)
         except ApplyStoppedError:
             raise
         except ApplyFailedError as error:

@@ -10,9 +10,10 @@ from delta_engine.backends.addressing import PathAddressing
 from delta_engine.backends.cancellation import Stop
 from delta_engine.backends.capabilities import Feature
 from delta_engine.backends.error_conditions import is_missing_table
+from delta_engine.compile.compiled_plan import SecurableName
 from delta_engine.errors import CatalogReadError, StatementError
-from delta_engine.execute.apply_control import ApplyControl, ResourceName
-from delta_engine.execute.resource_statements import ResourceStatements
+from delta_engine.execute.apply_control import ApplyControl
+from delta_engine.execute.statement_runner import StatementRunner, always
 from delta_engine.models import QualifiedName
 from delta_engine.orchestrate.backend import Backend
 from delta_engine.orchestrate.conformance.place import Place, run_id_of
@@ -101,8 +102,10 @@ class ScratchObjects:
             return
         self._drop_by(drop_statement(self._backend, name), name, dropped, left)
 
-    def _drop_by(self, sql: str, name: ResourceName, dropped: list[str], left: list[str]) -> None:
-        statements = ResourceStatements(self._backend.runner, name, self._control, lambda _done, _error: True)
+    def _drop_by(self, sql: str, name: SecurableName, dropped: list[str], left: list[str]) -> None:
+        statements = StatementRunner(
+            runner=self._backend.runner, name=name, control=self._control, retry_check=always
+        )
         try:
             statements.run(sql)
         except StatementError as error:

@@ -26,6 +26,7 @@ from delta_engine.state.catalog_reader import bare_model, snapshot_with_former_n
 from delta_engine.state.row_counts import SqlRowCounter
 from delta_engine.state.states import ABSENT, CatalogState, TableState
 from delta_engine.validation.preflight import Preflight
+from delta_engine.validation.relations import checked_plan
 
 POLICY: Final = Policy(
     create_schemas=True, column_order=ColumnOrder.ENFORCE, removed_tables=RemovedTables.DROP
@@ -162,7 +163,8 @@ class Walk:
         Raises:
             ApplyFailedError, ApplyStoppedError: a statement was refused, or the run is to end.
         """
-        self._apply(self.planner.plan(tables, _state(tables, states)))
+        state = _state(tables, states)
+        self._apply(checked_plan(tables, state, lambda: self.planner.plan(tables, state)))
 
     def _taken(self, walked: Walked, step: Step, position: int) -> StepReport:
         """Apply one step, unless the run's time or statements are used up."""
@@ -189,7 +191,7 @@ class Walk:
             raise
         except ApplyFailedError as error:
             failures = tuple(
-                f"{one.table.table}: {one.failure.message}" for one in error.outcomes if one.failure
+                f"{one.name.table}: {one.failure.message}" for one in error.tables if one.failure
             )
             return StepReport(name=name, status=CheckStatus.REFUSED, actions=actions, differences=failures)
         return StepReport(name=name, status=CheckStatus.NOT_READ_BACK, actions=actions)
@@ -198,8 +200,9 @@ class Walk:
         before = {table.key: table for table in walked.group.steps[position - 1].tables} if position else {}
         observed = self._observed(walked, step)
         removed = self._row_counter.count(step.removed) if step.removed else {}
-        plan = self.planner.plan(
-            step.tables, observed, before, {name: removed[name.key] for name in step.removed}
+        rows = {name: removed[name.key] for name in step.removed}
+        plan = checked_plan(
+            step.tables, observed, lambda: self.planner.plan(step.tables, observed, before, rows)
         )
         refusals = self._preflight.refusals(plan, step.tables, observed)
         if refusals:
@@ -217,7 +220,7 @@ class Walk:
 
     def _apply(self, plan: TablePlan) -> None:
         self._made |= {action.table for action in plan.table_actions()}
-        self.action_runner.apply(plan, control=self._control)
+        self.action_runner.apply(self.action_runner.compile(plan), control=self._control)
         self._made -= {drop.table for drop in plan.drop_tables}
         self._made -= {one.observed for align in plan.align_tables for one in align.of_type(RenameTable)}
 
@@ -254,7 +257,8 @@ class Walk:
                 yield f"{name.table} is still there"
         applied = {table.key: table for table in step.tables}
         try:
-            again = self.planner.restoring().plan(step.tables, state, applied)
+            planner = self.planner.restoring()
+            again = checked_plan(step.tables, state, lambda: planner.plan(step.tables, state, applied))
         except (RefusedError, RefusalGroup) as error:
             yield f"not planned again: {error}"
         else:
