@@ -218,7 +218,7 @@ def test_an_interrupt_during_the_last_look_is_heard_when_all_is_recorded(
     report = json.loads(captured.out)
     assert report["status"] == "stopped"
     assert [table["status"] for table in report["tables"]] == ["created"] * 3
-    assert "stopped: all 3 tables were done by then; nothing is left to do." in captured.err
+    assert "stopped: all 3 tables were done before the stop." in captured.err
 
 
 class SignalledStore(MemoryStateStore):
