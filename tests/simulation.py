@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
-from itertools import groupby
+from itertools import chain
 from typing import Any
 
 from delta_engine.actions import Action, CreateSchema, CreateTable, DropTable, TablePlan
@@ -74,13 +74,19 @@ def simulate(plan: TablePlan, state: CatalogState) -> CatalogState:
 
 
 def _actions(plan: TablePlan) -> Iterator[tuple[str, CreateTable | DropTable | Action]]:
-    """Yield what is done to tables, each after its table's key, in an order in which it may happen."""
+    """Yield what is done to tables, each after its table's key, in an order in which it may happen.
+
+    Actions that no statement carries out, which rules refuse, come last.
+    """
+    seen: set[int] = set()
     for step in compile_plan(plan, CatalogAddressing(), DATABRICKS).steps:
-        if step.table_key:
-            for _, statements in groupby(step.statements, key=lambda one: id(one.actions)):
-                for action in next(statements).actions:
-                    assert not isinstance(action, CreateSchema)
-                    yield step.table_key, action
+        for action in chain.from_iterable(one.actions for one in step.statements):
+            if step.table_key and id(action) not in seen:
+                assert not isinstance(action, CreateSchema)
+                seen.add(id(action))
+                yield step.table_key, action
+    for align in plan.align_tables:
+        yield from ((align.table.key, action) for action in align.actions if id(action) not in seen)
 
 
 def _require_legal_keys(action: Action, table: str, tables: Mapping[str, TableState]) -> None:

@@ -166,7 +166,9 @@ class _Attempts:
             return None
         delay = self._control.backoff.delay(reason, self.retries, self._waited)
         if delay is not None:
-            log(logging.WARNING, "statement tried again", error_class=error.error_class, delay=round(delay, 1))
+            log(
+                logging.WARNING, "statement tried again", error_class=error.error_class, delay=round(delay, 1)
+            )
             kind = "schema" if isinstance(name, SchemaName) else "table"
             self._control.notify(
                 f"{kind} {name}: {reason.value} ({error.error_class}); trying again in {delay:.0f} s"

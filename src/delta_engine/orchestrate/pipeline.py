@@ -191,7 +191,7 @@ class Pipeline:
 
         def planned(seen: CatalogState, under_way: AlignTable | None) -> TablePlan:
             left = {name: rows for name, rows in removed.items() if not _is_gone(name, seen)}
-            known = attempts.under_way(under_way, applied) if under_way else attempts
+            known = attempts.during(under_way, applied) if under_way else attempts
             return checked_plan(
                 wanted,
                 seen,

@@ -17,7 +17,7 @@ from tests.builders import observed
 from tests.commandline import CommandLine
 from tests.plan_file_projects import PlanProject
 
-AGAIN = "Make it anew and review it: `delta-engine -e local plan --out plan.json`."
+AGAIN = "Write it again and review it: `delta-engine -e local plan --out plan.json`."
 
 
 @pytest.fixture
