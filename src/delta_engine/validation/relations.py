@@ -6,6 +6,7 @@ These checks need the models, the observed state and the plan together, so that 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from operator import itemgetter
 
 from delta_engine.actions import TablePlan
 from delta_engine.errors import InvalidModelError, raise_all
@@ -27,11 +28,8 @@ def checked_plan(models: Sequence[Table], state: CatalogState, planned: Callable
     Raises:
         InvalidModelError, RefusalGroup: one or several models do not fit.
     """
-    raise_all(
-        refusal
-        for model in sorted(models, key=lambda model: model.key)
-        for refusal in unsupported_relations(model, state)
-    )
+    refused = [(model.key, refusal) for model in models for refusal in unsupported_relations(model, state)]
+    raise_all(refusal for _, refusal in sorted(refused, key=itemgetter(0)))
     plan = planned()
     by_key = {model.key: model for model in models}
     raise_all(_column_refusals(plan, by_key, state))
