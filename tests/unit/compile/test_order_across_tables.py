@@ -10,11 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from delta_engine.actions import AlignTable, CreateTable, DropTable, TablePlan
+from delta_engine.actions import AlignSchema, AlignTable, CreateSchema, CreateTable, DropTable, TablePlan
 from delta_engine.aspects.check_constraints import CheckAdd
 from delta_engine.aspects.foreign_keys import ForeignKeyAdd, ForeignKeyDrop
 from delta_engine.aspects.owner import ChangeOwner
 from delta_engine.aspects.primary_key import PrimaryKeyAdd, PrimaryKeyDrop
+from delta_engine.aspects.schemas import SetSchemaComment
 from delta_engine.aspects.table_comment import SetTableComment
 from delta_engine.aspects.table_names import RenameTable
 from delta_engine.backends.addressing import CatalogAddressing
@@ -268,3 +269,25 @@ def test_tables_that_go_do_so_after_the_tables_that_reference_them_and_after_all
     statements, outcomes = run(plan)
     assert [sql.split("`")[5] for sql in statements] == ["z", "a", "b"]
     assert [one.kind for one in outcomes][1:] == [OutcomeKind.DROPPED] * 2
+
+
+def test_a_table_waits_for_its_schema_alone_and_the_schema_s_rights_stay_until_the_end() -> None:
+    elsewhere = Table("dev", "gold", "t", [ID])
+    plan = TablePlan(
+        create_tables=(CreateTable(elsewhere), CreateTable(table("t"))),
+        create_schemas=(CreateSchema("dev", "silver"),),
+        align_schemas=(
+            AlignSchema("dev", "Silver", (SetSchemaComment("new", ""), ChangeOwner("bob", "ann"))),
+        ),
+    )
+    steps = steps_of(plan)
+    assert [(str(step.name), step.after, step.round, len(step.statements)) for step in steps] == [
+        ("dev.silver", (), Round.CHANGES, 2),
+        ("dev.gold.t", (), Round.CHANGES, 1),
+        ("dev.silver.t", (0,), Round.CHANGES, 1),
+        ("dev.silver", (), Round.HANDOVERS, 1),
+    ]
+    statements, outcomes = run(plan, "CREATE SCHEMA")
+    assert created(statements) == ["t"]
+    failed = {str(one.name): one.failure.message for one in outcomes if one.failure}
+    assert failed == {"dev.silver.t": "it depends on schema dev.silver, which failed"}

@@ -223,8 +223,7 @@ def test_another_statement_is_refused_before_anything_runs(synced: PlanProject) 
     refused = synced.apply()
     assert (refused.code, synced.platform.statements) == (3, [])
     assert (
-        "the engine would run other statements now: statement 1 is, in the file: DROP TABLE"
-        in refused.stderr
+        "the engine would run other statements now: statement 1 is, in the file: DROP TABLE" in refused.stderr
     )
 
 

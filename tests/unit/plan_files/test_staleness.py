@@ -63,7 +63,11 @@ def test_nothing_moved() -> None:
             found(deployment_state=STATE),
             "the deployment state has changed: it was empty, and no longer is",
         ),
-        (found(deployment_state=STATE), found(), "the deployment state has changed: it does not exist any more"),
+        (
+            found(deployment_state=STATE),
+            found(),
+            "the deployment state has changed: it does not exist any more",
+        ),
         (
             found(deployment_state=STATE),
             found(deployment_state=msgspec.structs.replace(STATE, state_id="t")),
