@@ -17,6 +17,12 @@ from delta_engine.models import QualifiedName, SchemaName
 SecurableName: TypeAlias = QualifiedName | SchemaName
 """The name of a table or a schema."""
 
+
+def securable_kind(name: SecurableName) -> str:
+    """Return `table` or `schema`."""
+    return "table" if isinstance(name, QualifiedName) else "schema"
+
+
 CarriedAction: TypeAlias = Action | CreateSchema | CreateTable | DropTable
 """An action that a statement carries out."""
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from heapq import heappop, heappush
 
 from delta_engine.backends.cancellation import StoppedError
-from delta_engine.compile.compiled_plan import Operation, Round, SecurableName, Step
+from delta_engine.compile.compiled_plan import Operation, Round, SecurableName, Step, securable_kind
 from delta_engine.errors import StatementError
 from delta_engine.execute.outcomes import AnyOutcome, Outcome, OutcomeKind, RunStatement, kind_of_failure
 from delta_engine.execute.step_runner import StepResult
@@ -140,5 +140,5 @@ class PlanProgress:
 
 
 def _failed_dependency(name: SecurableName) -> StatementError:
-    kind = "schema" if isinstance(name, SchemaName) else "table"
-    return StatementError(f"it depends on {kind} {name}, which failed", sql="", error_class=None)
+    reason = f"it depends on {securable_kind(name)} {name}, which failed"
+    return StatementError(reason, sql="", error_class=None)

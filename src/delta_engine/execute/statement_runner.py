@@ -10,7 +10,7 @@ from typing import TypeAlias
 from delta_engine.backends.cancellation import StoppedError
 from delta_engine.backends.error_conditions import Transience, is_existing_schema, transience
 from delta_engine.backends.sql_runner import Row, SqlRunner
-from delta_engine.compile.compiled_plan import SecurableName
+from delta_engine.compile.compiled_plan import SecurableName, securable_kind
 from delta_engine.errors import StatementError
 from delta_engine.execute.apply_control import ApplyControl, RunningStatement
 from delta_engine.execute.outcomes import RunStatement
@@ -169,8 +169,7 @@ class _Attempts:
             log(
                 logging.WARNING, "statement tried again", error_class=error.error_class, delay=round(delay, 1)
             )
-            kind = "schema" if isinstance(name, SchemaName) else "table"
             self._control.notify(
-                f"{kind} {name}: {reason.value} ({error.error_class}); trying again in {delay:.0f} s"
+                f"{securable_kind(name)} {name}: {reason.value} ({error.error_class}); trying again in {delay:.0f} s"
             )
         return delay

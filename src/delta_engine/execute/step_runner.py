@@ -10,7 +10,7 @@ from delta_engine.aspects.primary_key import PrimaryKeyDrop
 from delta_engine.backends.cancellation import StoppedError
 from delta_engine.backends.error_conditions import is_existing_table
 from delta_engine.backends.sql_runner import SqlRunner
-from delta_engine.compile.compiled_plan import CompiledPlan, Statement, Step
+from delta_engine.compile.compiled_plan import CompiledPlan, Statement, Step, securable_kind
 from delta_engine.errors import StatementError
 from delta_engine.execute.apply_control import ApplyControl
 from delta_engine.execute.outcomes import RunStatement
@@ -51,7 +51,7 @@ class StepRunner:
         Args:
             done_before: how many statements of its table or schema succeeded in earlier steps.
         """
-        kind = "schema" if isinstance(step.name, SchemaName) else "table"
+        kind = securable_kind(step.name)
         statements = StatementRunner(
             runner=self.runner,
             name=step.name,
