@@ -23,9 +23,9 @@ from benchmarks.measurement import Measurement
 from delta_engine.backends.addressing import PathAddressing
 from delta_engine.backends.capabilities import OPEN_SOURCE
 from delta_engine.backends.spark_sessions import open_local_session
+from delta_engine.compile.compiler import compile_plan
 from delta_engine.compile.planner import TablePlanner
 from delta_engine.execute.action_runner import ActionRunner
-from delta_engine.execute.recording_sql_runner import RecordingSqlRunner
 from delta_engine.models import Column, Table
 from delta_engine.orchestrate.backend import embedded_backend
 from delta_engine.orchestrate.orchestrator import Orchestrator
@@ -111,10 +111,8 @@ def _statements(desired: list[Table], observed: list[Table] | None, warehouse: P
         else [ABSENT] * len(desired)
     )  # fmt: skip
     state = CatalogState(tables={t.qualified_name.key: s for t, s in zip(desired, states, strict=True)})
-    recorder = RecordingSqlRunner()
     plan = TablePlanner().plan(desired, state)
-    ActionRunner(recorder, PathAddressing(warehouse), OPEN_SOURCE, parallelism=1).apply(plan)
-    return recorder.statements
+    return list(compile_plan(plan, PathAddressing(warehouse), OPEN_SOURCE).sql())
 
 
 def _cold_process(side: str, warehouse: Path, other: Path) -> float:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
+from itertools import chain
 from typing import Any
 
-from delta_engine.actions import Action, AlignTable, CreateTable, DropTable, TablePlan
+from delta_engine.actions import Action, CreateSchema, CreateTable, DropTable, TablePlan
 from delta_engine.aspects.aspect import bare_column
 from delta_engine.aspects.check_constraints import CheckAdd, CheckDrop
 from delta_engine.aspects.clustering import ChangeClustering
@@ -34,7 +35,9 @@ from delta_engine.aspects.table_names import RenameTable
 from delta_engine.aspects.table_properties import SetTableProperties, UnsetTableProperties
 from delta_engine.aspects.table_tags import SetTableTags, UnsetTableTags
 from delta_engine.aspects.tags import TagChange
-from delta_engine.execute.steps import steps_of
+from delta_engine.backends.addressing import CatalogAddressing
+from delta_engine.backends.capabilities import DATABRICKS
+from delta_engine.compile.compiler import compile_plan
 from delta_engine.models import Column, ColumnMask, Identity, PrimaryKey
 from delta_engine.models.nested_types import (
     FieldRename,
@@ -57,20 +60,33 @@ def simulate(plan: TablePlan, state: CatalogState) -> CatalogState:
     """Return the state after a plan, step by step; fails where the platform would."""
     tables = dict(state.tables)
     is_new = {create.table.key for create in plan.create_tables}
-    for step in steps_of(plan):
-        key = step.table.key
-        for part in step.parts:
-            match part:
-                case CreateTable():
-                    tables[key] = created(part)
-                case DropTable():
-                    tables[key] = ABSENT
-                case AlignTable(actions=actions):
-                    for action in actions:
-                        _require_legal_keys(action, key, tables)
-                        if key not in is_new or isinstance(action, ForeignKeyAdd):
-                            tables[key] = after(action, tables[key])
+    for key, action in _actions(plan):
+        match action:
+            case CreateTable():
+                tables[key] = created(action)
+            case DropTable():
+                tables[key] = ABSENT
+            case _:
+                _require_legal_keys(action, key, tables)
+                if key not in is_new or isinstance(action, ForeignKeyAdd):
+                    tables[key] = after(action, tables[key])
     return CatalogState(tables=tables)
+
+
+def _actions(plan: TablePlan) -> Iterator[tuple[str, CreateTable | DropTable | Action]]:
+    """Yield what is done to tables, each after its table's key, in an order in which it may happen.
+
+    Actions that no statement carries out, which rules refuse, come last.
+    """
+    seen: set[int] = set()
+    for step in compile_plan(plan, CatalogAddressing(), DATABRICKS).steps:
+        for action in chain.from_iterable(one.actions for one in step.statements):
+            if step.table_key and id(action) not in seen:
+                assert not isinstance(action, CreateSchema)
+                seen.add(id(action))
+                yield step.table_key, action
+    for align in plan.align_tables:
+        yield from ((align.table.key, action) for action in align.actions if id(action) not in seen)
 
 
 def _require_legal_keys(action: Action, table: str, tables: Mapping[str, TableState]) -> None:

@@ -14,7 +14,8 @@ from delta_engine.backends.sql_runner import Row
 from delta_engine.cli.context import ExitCode
 from delta_engine.cli.errors import report_error
 from delta_engine.errors import StatementError
-from delta_engine.execute.action_runner import ActionRunner, ApplyFailedError, OutcomeKind, TableOutcome
+from delta_engine.execute.action_runner import ActionRunner, ApplyFailedError
+from delta_engine.execute.outcomes import OutcomeKind, TableOutcome
 from delta_engine.orchestrate.orchestrator import Orchestrator
 from tests.builders import orders
 from tests.deployment_builders import deployment_over
@@ -96,7 +97,7 @@ def test_a_statement_that_was_done_twice_fails_its_table_until_the_next_run(tmp_
     platform, deployment, models = Twice(), deployment_over(tmp_path), MODELS[:20]
     with pytest.raises(ApplyFailedError) as failed:
         sync(platform, deployment, *models)
-    assert [str(one.table) for one in failed.value.outcomes if one.failure] == ["dev.silver.t7"]
+    assert [str(one.name) for one in failed.value.outcomes if one.failure] == ["dev.silver.t7"]
     assert statuses(deployment)["t7"] == "failed"
     platform.statements.clear()
     sync(platform, deployment, *models)

@@ -118,7 +118,7 @@ def test_a_table_that_moved(
     refused = delta_engine("-e", "local", "apply", "plan.json", "--yes")
     assert refused.code == 3
     assert refused.stderr.startswith(f"{STALE}  {move}")
-    assert "Make it anew and review it: `delta-engine -e local plan --out plan.json`." in refused.stderr
+    assert "Write it again and review it: `delta-engine -e local plan --out plan.json`." in refused.stderr
 
 
 @pytest.mark.long

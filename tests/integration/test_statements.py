@@ -9,12 +9,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from delta_engine.actions import CreateTable, TablePlan
-from delta_engine.backends.addressing import CatalogAddressing
-from delta_engine.backends.capabilities import DATABRICKS
 from delta_engine.backends.spark_sql_runner import SparkSqlRunner
 from delta_engine.errors import StatementError
-from delta_engine.execute.action_runner import ActionRunner
-from delta_engine.execute.recording_sql_runner import RecordingSqlRunner
 from delta_engine.models import Column, PrimaryKey, Table
 from delta_engine.orchestrate.backend import databricks_backend, embedded_backend
 from delta_engine.orchestrate.importing import as_model
@@ -22,6 +18,7 @@ from tests.golden_cases import GoldenCase, golden_cases
 from tests.integration.counting import CountingSqlRunner
 from tests.integration.test_worked_example import engine_over
 from tests.integration.unity_catalog import MiniatureUnityCatalog
+from tests.planning import statements_of
 from tests.statement_kinds import (
     PAGE,
     emitted_statements,
@@ -150,10 +147,7 @@ def create_statements(model: Table) -> list[str]:
         primary_key=model.primary_key,
         checks=model.checks,
     )
-    recorder = RecordingSqlRunner()
-    plan = TablePlan(create_tables=(CreateTable(plain),))
-    ActionRunner(recorder, CatalogAddressing(), DATABRICKS).apply(plan)
-    return recorder.statements
+    return statements_of(TablePlan(create_tables=(CreateTable(plain),)))
 
 
 def does_run(runner: SparkSqlRunner, sql: str) -> bool:

@@ -27,11 +27,13 @@ from delta_engine.models.resolution import resolved
 from delta_engine.state.catalog_reader import former_name, snapshot_with_former_names
 from delta_engine.state.states import CatalogState
 from delta_engine.state.unity_catalog_reader import UnityCatalogReader
+from delta_engine.validation.relations import checked_plan
 from delta_engine.validation.validator import PlanValidator
 from tests.databases import Choices, Scenario, scenarios
 from tests.deployment_builders import deployment_state
 from tests.fakes.unity_catalog import FakeUnityCatalog
 from tests.key_databases import key_scenarios
+from tests.planning import compiled
 from tests.proofs import examples
 from tests.schedules import Choose, apply_in_some_order
 
@@ -107,8 +109,12 @@ def planned(
     removed = removed_tables(catalog, models, applied)
     gone = [Table(name.catalog, name.schema, name.table, ()) for name in removed]
     observed = observed.with_tables(catalog.snapshot(gone))
-    plan = TablePlanner(POLICY, schemas.declared).plan(
-        models, observed, known, removed, remembered_schemas(schemas.applied), attempts=attempts
+    applied_schemas = remembered_schemas(schemas.applied)
+    planner = TablePlanner(POLICY, schemas.declared)
+    plan = checked_plan(
+        models,
+        observed,
+        lambda: planner.plan(models, observed, known, removed, applied_schemas, attempts=attempts),
     )
     validator.validate_plan(plan)
     return plan
@@ -153,7 +159,7 @@ def interrupted_sync(
     plan = planned(catalog, models, applied)
     runner = DyingRunner(catalog, statements)
     with contextlib.suppress(ApplyFailedError, StatementError):
-        ActionRunner(runner, CatalogAddressing(), DATABRICKS, parallelism=1).apply(plan)
+        ActionRunner(runner, CatalogAddressing(), DATABRICKS, parallelism=1).apply(compiled(plan))
     return plan
 
 
@@ -268,7 +274,7 @@ def test_what_depends_on_a_failed_statement_waits_with_the_rights_that_it_needs(
     plan = planned(catalog, scenario.goal, applied)
     runner = StumblingRunner(catalog, place)
     with contextlib.suppress(ApplyFailedError):
-        ActionRunner(runner, CatalogAddressing(), DATABRICKS, parallelism=1).apply(plan)
+        ActionRunner(runner, CatalogAddressing(), DATABRICKS, parallelism=1).apply(compiled(plan))
     sync(catalog, scenario.goal, applied)
     assert not planned(catalog, scenario.goal, remembered(scenario.goal))
 
@@ -293,7 +299,7 @@ def test_what_a_run_that_died_anywhere_did_goes_with_its_models(scenario: Scenar
         plan = planned(catalog, start, remembered(start), Attempts(tables=tables))
     except (RefusedError, RefusalGroup):
         return
-    ActionRunner(catalog, CatalogAddressing(), DATABRICKS, parallelism=1).apply(plan)
+    ActionRunner(catalog, CatalogAddressing(), DATABRICKS, parallelism=1).apply(compiled(plan))
     found = catalog.snapshot(start)
     for table in start:
         state_now = found.table(table.qualified_name)

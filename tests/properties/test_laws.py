@@ -16,11 +16,7 @@ from delta_engine.aspects.columns import ColumnAdd, ColumnDrop
 from delta_engine.aspects.functions import full_function_name
 from delta_engine.aspects.primary_key import named_primary_key
 from delta_engine.aspects.table_features import is_feature_key
-from delta_engine.backends.addressing import CatalogAddressing
-from delta_engine.backends.capabilities import DATABRICKS
 from delta_engine.compile.planner import TablePlanner
-from delta_engine.execute.action_runner import ActionRunner
-from delta_engine.execute.recording_sql_runner import RecordingSqlRunner
 from delta_engine.models import CheckConstraint, ColumnMask, QualifiedName, RowFilter, Table
 from delta_engine.models.resolution import resolved
 from delta_engine.models.type_widening import Widening
@@ -29,6 +25,7 @@ from delta_engine.report.plan_document import plan_document
 from delta_engine.sql import escape_sql_literal, quote_ident, sql_data_type, sql_literal
 from delta_engine.state.states import ABSENT, CatalogState, TableState
 from delta_engine.validation.validator import PlanValidator
+from tests.planning import statements_of
 from tests.simulation import created, simulate
 from tests.strategies import data_types, models, table_properties, texts
 
@@ -196,9 +193,7 @@ def test_every_statement_for_databricks_is_parsed_whole(a: Table, b: Table) -> N
 
 def statements(plan: TablePlan) -> list[str]:
     """Return the SQL of a plan for Databricks."""
-    recorder = RecordingSqlRunner()
-    ActionRunner(recorder, CatalogAddressing(), DATABRICKS, parallelism=1).apply(plan)
-    return recorder.statements
+    return statements_of(plan)
 
 
 def whole(function: str) -> str:

@@ -12,17 +12,15 @@ from hypothesis import strategies as st
 from delta_engine.actions import TablePlan
 from delta_engine.actions.drift_policy import NO_DRIFT_POLICY, DriftPolicy, IgnoreEntry
 from delta_engine.actions.policy import Policy
-from delta_engine.backends.addressing import CatalogAddressing
-from delta_engine.backends.capabilities import DATABRICKS
 from delta_engine.compile.planner import TablePlanner
 from delta_engine.deployment.document import DeploymentState
 from delta_engine.deployment.schema_resources import declared_schema, schema_key
 from delta_engine.drift.schemas import DetectedSchema, detect_schemas, restored, taken_in, tolerant, undone
-from delta_engine.execute.action_runner import ActionRunner
 from delta_engine.models import Schema
 from tests.databases import CATALOG, OTHER_SCHEMA, Choices, declared_schemas
 from tests.deployment_builders import NOON, deployment_state
 from tests.fakes.unity_catalog import FakeUnityCatalog
+from tests.planning import statements_of
 from tests.proofs import examples
 
 IGNORE_ALL = DriftPolicy(ignores=(IgnoreEntry(resource="schema.*", fields=("*",), reason="why not"),))
@@ -59,7 +57,8 @@ def planned(
 
 
 def bring(catalog: FakeUnityCatalog, schemas: Sequence[Schema]) -> None:
-    ActionRunner(catalog, CatalogAddressing(), DATABRICKS, parallelism=1).apply(planned(catalog, schemas))
+    for sql in statements_of(planned(catalog, schemas)):
+        catalog.run(sql)
 
 
 def recorded(schemas: Sequence[Schema]) -> DeploymentState:

@@ -12,14 +12,12 @@ import pytest
 
 from delta_engine.actions import TablePlan
 from delta_engine.aspects import ASPECTS
-from delta_engine.backends.addressing import CatalogAddressing
 from delta_engine.backends.capabilities import Capabilities, on_runtime
-from delta_engine.execute.action_runner import ActionRunner
-from delta_engine.execute.recording_sql_runner import RecordingSqlRunner
 from delta_engine.report.plan_document import plan_document
 from delta_engine.validation.validator import PlanValidator
 from tests.builders import BACKENDS, OLDER_RUNTIME
 from tests.golden_cases import GoldenCase, golden_cases
+from tests.planning import statements_of
 
 
 @pytest.mark.parametrize("case", golden_cases(), ids=lambda case: case.folder.name)
@@ -53,9 +51,7 @@ def test_every_action_type_has_a_golden_case() -> None:
 
 
 def _script(plan: TablePlan, capabilities: Capabilities) -> str:
-    recorder = RecordingSqlRunner()
-    ActionRunner(recorder, CatalogAddressing(), capabilities, parallelism=1).apply(plan)
-    return "".join(f"{sql};\n" for sql in recorder.statements)
+    return "".join(f"{sql};\n" for sql in statements_of(plan, capabilities))
 
 
 def _outputs(folder: Path) -> list[Path]:

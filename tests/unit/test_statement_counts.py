@@ -8,12 +8,10 @@ from typing import Any
 
 import pytest
 
-from delta_engine.backends.addressing import CatalogAddressing
-from delta_engine.backends.capabilities import DATABRICKS
 from delta_engine.compile.planner import TablePlanner
-from delta_engine.execute.action_runner import ActionRunner
 from delta_engine.models import CheckConstraint, Column, ColumnMask, Table
 from tests.fakes.unity_catalog import FakeUnityCatalog
+from tests.planning import statements_of
 
 MAPPED = {"delta.columnMapping.mode": "name", "delta.enableTypeWidening": "true"}
 
@@ -207,4 +205,5 @@ def statements_between(observed: Table | None, desired: Table) -> list[str]:
 def _apply(catalog: FakeUnityCatalog, model: Table, applied: Table | None) -> None:
     known = {model.qualified_name.key: applied} if applied else {}
     plan = TablePlanner().plan([model], catalog.snapshot([model]), known)
-    ActionRunner(catalog, CatalogAddressing(), DATABRICKS).apply(plan)
+    for sql in statements_of(plan):
+        catalog.run(sql)

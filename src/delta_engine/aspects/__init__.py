@@ -146,10 +146,12 @@ def accept(model: Table, observed: TableState, accepted: Iterable[Difference]) -
     return model
 
 
-def render(align: AlignTable, context: RenderContext) -> Iterator[str]:
-    """Yield the statements of an alignment, in execution order: one call per aspect and phase."""
-    for together, actions in groupby(align.actions, key=_aspect_and_phase):
-        yield from together[0].render(list(actions), context)
+def render(align: AlignTable, context: RenderContext) -> Iterator[tuple[Sequence[Action], str]]:
+    """Yield the statements of an alignment, in execution order, each after the actions of its aspect and phase."""
+    for together, group in groupby(align.actions, key=_aspect_and_phase):
+        actions = tuple(group)
+        for sql in together[0].render(actions, context):
+            yield actions, sql
 
 
 def _aspect_and_phase(action: Action) -> tuple[Aspect[Any], Phase]:

@@ -107,21 +107,24 @@ def after_tables(align: AlignSchema) -> AlignSchema | None:
     return _with_actions(align, [one for one in align.actions if isinstance(one, _TAKING_RIGHTS)])
 
 
-def render(align: AlignSchema, addressing: Addressing, capabilities: Capabilities) -> Iterator[str]:
-    """Yield the statements of an alignment, in execution order."""
+def render(
+    align: AlignSchema, addressing: Addressing, capabilities: Capabilities
+) -> Iterator[tuple[Sequence[Action], str]]:
+    """Yield the statements of an alignment, in execution order, each after the actions that it carries out."""
     name = QualifiedName(align.catalog_name, align.schema_name, "")
     context = RenderContext(name, addressing, capabilities, is_schema=True)
     for action_type, found in groupby(align.actions, key=type):
-        actions = list(found)
-        if action_type is SetSchemaComment:
-            address = sql_schema(align.catalog_name, align.schema_name)
-            yield from (
-                sql_set_schema_comment(address, action.desired)
-                for action in actions
-                if isinstance(action, SetSchemaComment)
-            )
-        else:
-            yield from _ASPECT_OF[action_type].render(actions, context)
+        actions = tuple(found)
+        for sql in _rendered(action_type, actions, context):
+            yield actions, sql
+
+
+def _rendered(action_type: type[Action], actions: Sequence[Action], context: RenderContext) -> Iterable[str]:
+    if action_type is not SetSchemaComment:
+        return _ASPECT_OF[action_type].render(actions, context)
+    address = sql_schema(context.name.catalog, context.name.schema)
+    comments = (action.desired for action in actions if isinstance(action, SetSchemaComment))
+    return (sql_set_schema_comment(address, comment) for comment in comments)
 
 
 def explain(actions: Iterable[Action]) -> Iterator[tuple[Action, Change]]:

@@ -16,14 +16,12 @@ from delta_engine.cli.plan_view import print_plan, print_statements
 from delta_engine.cli.progress import shown
 from delta_engine.cli.results import Results
 from delta_engine.cli.terminal import asks, confirm, print_note, say, status
+from delta_engine.compile.compiled_plan import CompiledPlan
+from delta_engine.compile.compiler import compile_plan
 from delta_engine.drift.drift_report import ForeignPart
 from delta_engine.errors import RefusedError, raise_all
-from delta_engine.execute.action_runner import (
-    ApplyFailedError,
-    ScriptLine,
-    TableOutcome,
-    by_table,
-)
+from delta_engine.execute.action_runner import ApplyFailedError
+from delta_engine.execute.outcomes import TableOutcome
 from delta_engine.orchestrate.backend import Backend
 from delta_engine.orchestrate.deployments import open_deployment
 from delta_engine.orchestrate.orchestrator import Orchestrator
@@ -36,11 +34,10 @@ from delta_engine.orchestrate.project import (
     load_project,
     open_backend,
     orchestrator,
-    rendered_script,
 )
 from delta_engine.orchestrate.sync_run import SyncRun
 from delta_engine.plan_files.document import Options
-from delta_engine.plan_files.reviewed_plan import ReviewedPlan
+from delta_engine.plan_files.staleness import ReviewedPlan
 from delta_engine.report.plan_document import plan_document
 from delta_engine.report.plan_markdown import plan_markdown
 from delta_engine.report.plan_tree import counted, plan_summary, unmanaged_lines
@@ -86,8 +83,9 @@ def show_plan(
     with status("reading the catalog …"):
         preview = engine.preview(project.models, is_partial=project.is_partial, allow_cached=out is None)
     plan = preview.plan
-    script = () if rendering is Rendering.TREE else rendered_script(plan, backend)
-    _show(plan, project, script, rendering, preview.refusals, engine.left_alone(preview))
+    is_tree = rendering is Rendering.TREE
+    compiled = CompiledPlan() if is_tree else compile_plan(plan, backend.addressing, backend.capabilities)
+    _show(plan, project, compiled, rendering, preview.refusals, engine.left_alone(preview))
     for warning in preview.warnings:
         print_note(warning)
     raise_all(preview.refusals)
@@ -139,7 +137,7 @@ def carry_out(
             plan, to_stderr=True
         )  # where people look; of JSON, stdout gets the one document at the end
     if not results.as_json:
-        _show(plan, project, (), Rendering.TREE)
+        _show(plan, project, CompiledPlan(), Rendering.TREE)
     raise_all(run.refusals(plan))
     if plan:
         confirm("Apply these changes?", yes=yes)
@@ -179,22 +177,24 @@ def _load(context: Context, tables: Sequence[str], allow: Sequence[str] = ()) ->
 def _show(
     plan: TablePlan,
     project: Project,
-    script: Sequence[ScriptLine],
+    compiled: CompiledPlan,
     rendering: Rendering,
     refusals: Sequence[RefusedError] = (),
     left_alone: Sequence[ForeignPart] = (),
 ) -> None:
     environment = project.settings.environment
     if rendering is Rendering.JSON:
-        statements = by_table(script)
+        statements = compiled.sql_by_table()
         typer.echo(plan_document(plan, environment=environment, statements=statements, left_alone=left_alone))
         return
     if rendering is Rendering.MARKDOWN:
-        typer.echo(plan_markdown(plan, script, environment=environment, refusals=refusals), nl=False)
+        typer.echo(
+            plan_markdown(plan, compiled.sql_by_table(), environment=environment, refusals=refusals), nl=False
+        )
         return
     print_plan(plan)
     if rendering is Rendering.SCRIPT:
-        print_statements(line.sql for line in script)
+        print_statements(compiled.sql())
     for schema in plan.kept_schemas:
         say(f"kept: schema {schema} is not declared any more, and stays as it is")
     for table in plan.kept_tables:

@@ -12,8 +12,8 @@ from rich.text import Text
 
 from delta_engine.actions import TablePlan
 from delta_engine.cli.terminal import print_note, stderr_console
-from delta_engine.execute.action_runner import OnOutcome, OutcomeKind, TableOutcome
 from delta_engine.execute.apply_control import ApplyControl
+from delta_engine.execute.outcomes import OnTable, OutcomeKind, TableOutcome
 from delta_engine.report.plan_tree import counted
 from delta_engine.report.visible import in_one_line, visible
 from delta_engine.telemetry.logs import logs_json_lines
@@ -39,7 +39,7 @@ class ShownApply:
         control: of the apply.
     """
 
-    on_outcome: OnOutcome
+    on_outcome: OnTable
     control: ApplyControl
 
 
@@ -56,7 +56,7 @@ def shown(plan: TablePlan) -> Iterator[ShownApply]:
             return  # the log has it
         word = Text(outcome.kind.value, _COLOURS[outcome.kind])
         count = counted(outcome.statements, "statement")
-        console.print(Text.assemble(word, visible(f" {outcome.table} ({count})")), soft_wrap=True)
+        console.print(Text.assemble(word, visible(f" {outcome.name} ({count})")), soft_wrap=True)
 
     if not (console.is_terminal and plan) or logs_json_lines():
         yield ShownApply(on_outcome=on_outcome, control=control)

@@ -1,4 +1,4 @@
-"""What runs tried to apply and did not bring to an end: some of it may be there, and is ours then."""
+"""Models that earlier runs did not apply completely: the parts that exist count as applied by this engine."""
 
 from __future__ import annotations
 
@@ -14,21 +14,15 @@ from delta_engine.models import Schema, Table
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attempts:
-    """The models that failed and killed runs tried to apply, since the last run that succeeded.
-
-    Args:
-        tables: by `QualifiedName.key`.
-        schemas: by `Schema.key`.
-    """
+    """The models that failed and killed runs tried to apply since the last successful run, by their keys."""
 
     tables: Mapping[str, tuple[Table, ...]] = field(default_factory=lambda: MappingProxyType({}))
     schemas: Mapping[str, tuple[Schema, ...]] = field(default_factory=lambda: MappingProxyType({}))
 
-    def under_way(self, align: AlignTable, applied: Mapping[str, Table]) -> Attempts:
-        """Return these with what a run that is under way may have brought about: old things of columns that it renames.
+    def during(self, align: AlignTable, applied: Mapping[str, Table]) -> Attempts:
+        """Return these with the models that describe a table while a run renames its columns.
 
         Args:
-            align: what it does to a table.
             applied: the models that were applied last, by `QualifiedName.key`.
         """
         key, renames = align.table.key, renamed_columns(align)

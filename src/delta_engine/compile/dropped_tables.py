@@ -1,6 +1,6 @@
-"""Tables that go: what of them is in the way of other tables, and who references them. Pure.
+"""Tables that are dropped: which of their keys block other tables, and which tables reference them. Pure.
 
-DROP TABLE takes the foreign keys along that reference the table (Databricks documentation, "DROP TABLE").
+DROP TABLE also drops the foreign keys that reference the table (Databricks documentation, "DROP TABLE").
 """
 
 from __future__ import annotations
@@ -10,9 +10,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from delta_engine.actions import Action, DropTable
 from delta_engine.aspects.foreign_keys import ForeignKeyDrop
 from delta_engine.aspects.primary_key import PrimaryKeyDrop
-from delta_engine.compile.key_names import (
-    PlanPart,
+from delta_engine.compile.keys import (
+    TableChange,
     added_foreign_keys,
+    changes_of,
     dropped_foreign_keys,
     key_name,
     taken_names,
@@ -24,20 +25,22 @@ from delta_engine.state.states import ABSENT, CatalogState, TableState
 
 def dropped_tables(
     removed: Mapping[QualifiedName, int],
-    staying: Sequence[PlanPart],
-    in_the_way: Mapping[str, Sequence[Action]],
+    staying: Sequence[TableChange],
+    blocking: Mapping[str, Sequence[Action]],
     state: CatalogState,
 ) -> tuple[DropTable, ...]:
     """Return the drops of tables, sorted by name.
 
     Args:
-        removed: the tables that go, with how many rows they have.
-        staying: what is done to all others.
-        in_the_way: drops of foreign keys that have to go for the sake of those, by `QualifiedName.key`.
-        state: the snapshot; a table that it does not cover is taken to have no keys.
+        removed: the tables to drop, with their numbers of rows.
+        staying: what is done to all other tables.
+        blocking: drops of foreign keys that other changes need first, by `QualifiedName.key`.
+        state: the snapshot; a table that it does not cover counts as one without keys.
     """
+    if not removed:
+        return ()
     gone = {name.key: state.tables.get(name.key, ABSENT) for name in removed}
-    taken = {name for part in staying for name in taken_names(part)}
+    taken = {name for change in staying for name in taken_names(change.table, changes_of(change))}
     freed = {
         name.key
         for name in removed
@@ -46,11 +49,11 @@ def dropped_tables(
 
     def keys(name: QualifiedName) -> Iterator[Action]:
         table = gone[name.key]
-        yield from in_the_way.get(name.key, ())
+        yield from blocking.get(name.key, ())
         for foreign_key in table.foreign_keys:
             drop = ForeignKeyDrop(foreign_key)
             is_awaited = key_name(name, foreign_key.name) in taken or foreign_key.references.lower() in freed
-            if is_awaited and drop not in in_the_way.get(name.key, ()):
+            if is_awaited and drop not in blocking.get(name.key, ()):
                 yield drop
         if table.primary_key is not None and name.key in freed:
             yield PrimaryKeyDrop(table.primary_key.name or "", table.primary_key.columns)
@@ -73,10 +76,14 @@ def _parents(table: TableState) -> list[str]:
 
 
 def _lost_references(
-    gone: Mapping[str, TableState], staying: Sequence[PlanPart], state: CatalogState
+    gone: Mapping[str, TableState], staying: Sequence[TableChange], state: CatalogState
 ) -> Mapping[str, list[Reference]]:
-    """Return the foreign keys of tables that stay that would point at nothing, by the tables that go."""
-    dropped = {(part.table.key, (key.name or "").lower()) for part, key in dropped_foreign_keys(staying)}
+    """Return the foreign keys of other tables that the drops would break, by the tables that are dropped."""
+    dropped = {
+        (change.table.key, (key.name or "").lower())
+        for change in staying
+        for key in dropped_foreign_keys(changes_of(change))
+    }
     pointing_at = references(gone.keys() & state.tables.keys(), state)
     lost = {
         key: [
@@ -87,7 +94,8 @@ def _lost_references(
         ]
         for key in gone
     }
-    for part, key in added_foreign_keys(staying):
-        if key.references.lower() in gone:
-            lost[key.references.lower()].append(Reference(table=part.table, name=key.name or ""))
+    for change in staying:
+        for key in added_foreign_keys(changes_of(change)):
+            if key.references.lower() in gone:
+                lost[key.references.lower()].append(Reference(table=change.table, name=key.name or ""))
     return lost

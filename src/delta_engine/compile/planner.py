@@ -12,13 +12,8 @@ from delta_engine.actions.policy import NO_POLICY, Ownership, Policy, RemovedTab
 from delta_engine.aspects import schemas
 from delta_engine.aspects.aspect import Comparison
 from delta_engine.compile.attempts import NO_ATTEMPTS, Attempts
-from delta_engine.compile.coexistence import incompatible
 from delta_engine.compile.dropped_tables import dropped_tables
-from delta_engine.compile.holders import held_columns
-from delta_engine.compile.manageability import unmanageable
-from delta_engine.compile.parents import unfit_parents
 from delta_engine.compile.referenced_keys import with_referencing_keys
-from delta_engine.errors import InvalidModelError, raise_all
 from delta_engine.models import QualifiedName, Schema, SchemaName, Table
 from delta_engine.models.resolution import resolved
 from delta_engine.state.states import CatalogState, RelationKind
@@ -29,7 +24,7 @@ class TablePlanner:
     """Compares models with the observed state.
 
     Args:
-        policy: whose the things are that no model names.
+        policy: decides, among others, which undeclared parts are removed.
         schemas: the declared schemas.
     """
 
@@ -42,12 +37,12 @@ class TablePlanner:
         return TablePlanner(self.policy, schemas)
 
     def restoring(self) -> TablePlanner:
-        """Return this planner for models that are what was applied: what defines tables beside them goes."""
+        """Return this planner for reverts: its models are what was applied, and undeclared definitions are removed."""
         return TablePlanner(replace(self.policy, definitions=Ownership.FULL), self.schemas)
 
     @property
     def drops_tables(self) -> bool:
-        """Whether tables that are not declared any more are to be dropped."""
+        """Whether tables that are no longer declared are dropped."""
         return self.policy.removed_tables is RemovedTables.DROP
 
     @no_garbage_collection()
@@ -61,33 +56,26 @@ class TablePlanner:
         *,
         attempts: Attempts = NO_ATTEMPTS,
     ) -> TablePlan:
-        """Return what has to be done; empty when the catalog matches.
+        """Return the actions that bring the catalog to the models; empty when it matches.
+
+        The planner refuses nothing: see `validation.relations.checked_plan`.
 
         Args:
-            models: the declared tables, in any order.
-            state: a snapshot that was taken for these models.
-            last_applied: the models that were applied last, by `QualifiedName.key`; what they say and the
-                models no longer say is ours to remove.
-            removed: tables that exist, were applied, and are not declared any more, with how many rows they have;
-                None where nobody counted, for then they stay.
-            applied_schemas: the schemas as they were applied last, by `Schema.key`; none where only a part of the
-                models was loaded.
-            attempts: what later runs failed to apply: ours to remove as well.
+            state: a snapshot that covers the models.
+            last_applied: the models that were applied last, by `QualifiedName.key`; parts that only they declare are
+                removed.
+            removed: tables that exist, were applied and are no longer declared, with their numbers of rows. A table
+                whose rows were not counted (None) is kept.
+            applied_schemas: the schemas that were applied last, by `Schema.key`; empty if only some models were
+                loaded.
+            attempts: the models that later runs failed to apply; parts that only they declare are removed as well.
 
         Raises:
-            InvalidModelError: a model cannot be about what stands under its table's name.
-            RefusalGroup: several such models, or reasons.
             KeyError: the snapshot does not cover a model.
         """
         by_key = {model.key: model for model in resolved(models)}
         existing = {key: model for key, model in by_key.items() if state.tables[key].exists}
         changes = self._changes(existing, state, last_applied, attempts)
-        raise_all(
-            refusal
-            for key, actions in changes.items()
-            for judge in (incompatible, held_columns)
-            for refusal in judge(existing[key], state.tables[key], actions)
-        )
         gone = {name: rows for name, rows in removed.items() if rows is not None}
         needed = with_referencing_keys(changes, by_key, state, {name.key for name in gone})
         created = tuple(CreateTable(by_key[key]) for key in sorted(by_key.keys() - existing.keys()))
@@ -101,7 +89,6 @@ class TablePlanner:
             for key, actions in sorted(needed.items())
             if key in existing
         )
-        raise_all(unfit_parents((*created, *aligned), by_key, state))
         return TablePlan(
             create_tables=created,
             align_tables=aligned,
@@ -119,25 +106,21 @@ class TablePlanner:
         last_applied: Mapping[str, Table],
         attempts: Attempts,
     ) -> dict[str, tuple[Action, ...]]:
-        """Return what existing tables need, by key in order; a table that needs nothing is not among them.
+        """Return the actions of existing tables, by key in order; without tables that need nothing.
 
         Tables are compared in the order of their models, which is how they lie in memory: in another one, thousands
         of them take a fifth longer. No comparison is kept: that would cost time and memory.
         """
-        refusals: dict[str, tuple[InvalidModelError, ...]] = {}
         changes: dict[str, tuple[Action, ...]] = {}
         for key, model in existing.items():
-            observed, applied = state.tables[key], last_applied.get(key)
-            comparison = Comparison.of(model, observed, applied, self.policy, attempts.tables.get(key, ()))
-            if found := tuple(unmanageable(model, state, comparison.renames)):
-                refusals[key] = found
-            elif actions := tuple(aspects.diff(comparison)):
+            applied, attempted = last_applied.get(key), attempts.tables.get(key, ())
+            comparison = Comparison.of(model, state.tables[key], applied, self.policy, attempted)
+            if actions := tuple(aspects.diff(comparison)):
                 changes[key] = actions
-        raise_all(refusal for key in sorted(refusals) for refusal in refusals[key])
         return dict(sorted(changes.items()))
 
     def _missing_schemas(self, models: Sequence[Table], state: CatalogState) -> Iterator[CreateSchema]:
-        """Yield the schemas that models need, or that are declared, and that are not there."""
+        """Yield the absent schemas that models need or that are declared."""
         declared = {schema.key: schema for schema in self.schemas}
         needed = {(model.catalog_name.lower(), model.schema_name.lower()) for model in models}
         missing = {".".join(pair) for pair in state.missing_schemas & needed}
@@ -146,7 +129,7 @@ class TablePlanner:
             yield CreateSchema(catalog, name, (declared[key].comment or "") if key in declared else "")
 
     def _kept_schemas(self, state: CatalogState, applied: Mapping[str, Schema]) -> Iterator[SchemaName]:
-        """Yield the schemas that were declared once and are not any more: they are neither changed nor dropped."""
+        """Yield the schemas that are no longer declared: they are neither changed nor dropped."""
         declared = {schema.key for schema in self.schemas}
         for key, schema in sorted(applied.items()):
             if key not in declared and not _is_absent(key, state):
@@ -165,7 +148,7 @@ class TablePlanner:
             elif _is_absent(schema.key, state):
                 actions = tuple(schemas.after_create(schema, self.policy))
             else:
-                actions = ()  # nothing is known of it
+                actions = ()  # it was not read
             if actions:
                 yield AlignSchema(schema.catalog_name, schema.schema_name, actions, schema.declared_at)
 

@@ -1,10 +1,10 @@
-"""Foreign keys that stand in the way of a plan. Pure.
+"""Foreign keys that block changes of a plan. Pure.
 
 Unity Catalog refuses to drop a primary key that a foreign key references, and with CASCADE drops the foreign key as
 well (databricks-sdk, `TableConstraintsAPI.delete`). Both sides of a foreign key have one type (Databricks
 documentation, "CONSTRAINT clause"); that the type of a column under one cannot change is assumed
-(docs/assumptions.md). So the plan drops those foreign keys first and adds them again at the end. What it cannot add
-again it does not touch.
+(docs/assumptions.md). So the plan drops those foreign keys first and adds them again at the end. It does not drop a
+foreign key that it cannot add again.
 """
 
 from __future__ import annotations
@@ -25,24 +25,22 @@ def with_referencing_keys(
     actions: Mapping[str, tuple[Action, ...]],
     models: Mapping[str, Table],
     state: CatalogState,
-    gone: Collection[str] = (),
+    dropped: Collection[str] = (),
 ) -> Mapping[str, tuple[Action, ...]]:
-    """Return the actions with the foreign keys that stand in the way dropped and added again.
+    """Return the actions with the drops and adds of the foreign keys that block them.
 
     Args:
-        actions: what existing tables need, by `QualifiedName.key`.
+        actions: the actions of existing tables, by `QualifiedName.key`.
         models: the declared tables, resolved, by the same key.
-        state: the snapshot.
-        gone: the tables that are dropped in the end, by the same key.
+        dropped: the keys of tables that are dropped; foreign keys of theirs are not added again.
 
     Returns:
-        The same, and what has to be done to those that go; every action in whose way foreign keys stand that
-        the plan leaves there says which.
+        The actions, also of dropped tables. An action that unmanaged foreign keys still block names them.
     """
-    obstructed = {key for key, needed in actions.items() if any(map(_is_obstructed, needed))}
-    if not obstructed:
+    blocked = {key for key, needed in actions.items() if any(map(_is_blocked, needed))}
+    if not blocked:
         return actions
-    pointing_at = references(obstructed, state)
+    pointing_at = references(blocked, state)
     completed = {key: list(needed) for key, needed in actions.items()}
     done = {
         (key, _lower(action.observed))
@@ -50,16 +48,16 @@ def with_referencing_keys(
         for action in needed
         if isinstance(action, ForeignKeyDrop)
     }
-    for key in sorted(obstructed):
+    for key in sorted(blocked):
         for action in actions[key]:
-            for reference in _in_the_way(action, key, pointing_at[key], state):
-                remade = () if _place(reference) in done else _remade(reference, models, state, gone)
+            for reference in _blocking(action, key, pointing_at[key], state):
+                remade = () if _place(reference) in done else _remade(reference, models, state, dropped)
                 if remade:
                     done.add(_place(reference))
                     completed.setdefault(reference.table.key, []).extend(remade)
     return {
         key: tuple(
-            _with_what_is_left(action, _in_the_way(action, key, pointing_at[key], state), done)
+            _with_remaining(action, _blocking(action, key, pointing_at[key], state), done)
             for action in needed
         )
         for key, needed in completed.items()
@@ -67,9 +65,9 @@ def with_referencing_keys(
 
 
 def references(parents: Set[str], state: CatalogState) -> Mapping[str, list[Reference]]:
-    """Return the foreign keys that point at tables, sorted, as both sides know of them.
+    """Return the foreign keys that reference tables, sorted, from what both sides show.
 
-    Tables that are about to be renamed have their new names in them.
+    Tables that the plan renames have their new names.
     """
     renamed = {table.former_name.key: key for key, table in state.tables.items() if table.former_name}
     found = {}
@@ -91,16 +89,16 @@ def references(parents: Set[str], state: CatalogState) -> Mapping[str, list[Refe
     return references
 
 
-def _is_obstructed(action: Action) -> bool:
+def _is_blocked(action: Action) -> bool:
     return isinstance(action, PrimaryKeyDrop | ColumnTypeChange)
 
 
-def _in_the_way(
+def _blocking(
     action: Action, key: str, pointing_here: Iterable[Reference], state: CatalogState
 ) -> Iterator[Reference]:
-    """Yield the foreign keys that a platform wants gone before an action; keys have former names of columns.
+    """Yield the foreign keys that block an action.
 
-    That does no harm: renaming a column takes its keys away in any case.
+    Keys have the former names of columns. That does no harm: renaming a column drops its keys anyway.
     """
     if isinstance(action, PrimaryKeyDrop):
         yield from pointing_here
@@ -114,12 +112,12 @@ def _in_the_way(
 
 
 def _remade(
-    reference: Reference, models: Mapping[str, Table], state: CatalogState, gone: Collection[str]
+    reference: Reference, models: Mapping[str, Table], state: CatalogState, dropped: Collection[str]
 ) -> tuple[Action, ...]:
-    """Return the drop and the add of a foreign key that stays declared, and the drop of one whose table goes."""
+    """Return the drop and the add of a foreign key that stays declared, or the drop of one whose table is dropped."""
     model, table = models.get(reference.table.key), state.tables.get(reference.table.key, ABSENT)
     observed = [key for key in table.foreign_keys if _lower(key) == reference.name.lower()]
-    if observed and reference.table.key in gone:
+    if observed and reference.table.key in dropped:
         return (ForeignKeyDrop(observed[0]),)
     if model is None or not model.is_about(Part.CONSTRAINTS):
         return ()
@@ -129,8 +127,8 @@ def _remade(
     return ForeignKeyDrop(observed[0], is_remade=True), ForeignKeyAdd(desired[0])
 
 
-def _with_what_is_left(action: Action, in_the_way: Iterable[Reference], done: set[tuple[str, str]]) -> Action:
-    left = tuple(reference for reference in in_the_way if _place(reference) not in done)
+def _with_remaining(action: Action, blocking: Iterable[Reference], done: set[tuple[str, str]]) -> Action:
+    left = tuple(reference for reference in blocking if _place(reference) not in done)
     if left and isinstance(action, PrimaryKeyDrop | ColumnTypeChange):
         return replace(action, referenced_by=left)
     return action

@@ -43,7 +43,7 @@ from delta_engine.deployment.schema_resources import (
 )
 from delta_engine.deployment.stamps import new_id, utc_now
 from delta_engine.deployment.synchronizer import confirmed, synchronize
-from delta_engine.execute.action_runner import OutcomeKind, SchemaOutcome, TableOutcome
+from delta_engine.execute.outcomes import AnyOutcome, OutcomeKind, SchemaOutcome, TableOutcome, of_tables
 from delta_engine.models import QualifiedName, Schema, Table
 from delta_engine.state.states import CatalogState
 from delta_engine.state.table_queries import TableVersion, TableVersionReader
@@ -89,7 +89,7 @@ class RunRecorder:
         self._journal = Journal(journals, self._run_id)
         self._began_at = seconds()
         self._checkpoints: list[Checkpoint] = []
-        self._outcomes: list[TableOutcome | SchemaOutcome] = []
+        self._outcomes: list[AnyOutcome] = []
         self._attempted = NOTHING_ATTEMPTED
         self._warnings: list[str] = []
         self._plan_file: Checksum | None = None
@@ -173,7 +173,7 @@ class RunRecorder:
     def record_drop(self, outcome: TableOutcome) -> None:
         """Take in a dropped table. The journal has nothing of it: the next run sees that it is gone."""
         self._outcomes.append(outcome)
-        self.records.forget(outcome.table)
+        self.records.forget(outcome.name)
 
     def record(self, outcome: TableOutcome, model: Table | None) -> None:
         """Take in a finished table, and write it into the journal.
@@ -185,7 +185,7 @@ class RunRecorder:
         A journal that cannot be written is a warning: the tables are what the user asked for, and the save at the
         end records them all.
         """
-        key = table_key(outcome.table)
+        key = table_key(outcome.name)
         earlier = self.records.resources.get(key)
         if model is not None and outcome.failure is None:
             self.records.note_schema(model)
@@ -216,7 +216,7 @@ class RunRecorder:
             )
         self._take_in(key, resource, outcome)
 
-    def _take_in(self, key: str, resource: Resource, outcome: TableOutcome | SchemaOutcome) -> None:
+    def _take_in(self, key: str, resource: Resource, outcome: AnyOutcome) -> None:
         checkpoint = Checkpoint(
             resource=key,
             status=resource.status,
@@ -235,20 +235,18 @@ class RunRecorder:
     def note_versions(self, versions: TableVersionReader) -> None:
         """Ask Delta for the versions of the tables that were changed, and for the ids that are not known."""
         done = [
-            one
-            for one in self._outcomes
-            if isinstance(one, TableOutcome) and one.kind in (OutcomeKind.CREATED, OutcomeKind.CHANGED)
+            one for one in of_tables(self._outcomes) if one.kind in (OutcomeKind.CREATED, OutcomeKind.CHANGED)
         ]
         ids = {
-            outcome.table.key: None if outcome.kind is OutcomeKind.CREATED else self._known_id(outcome.table)
+            outcome.name.key: None if outcome.kind is OutcomeKind.CREATED else self._known_id(outcome.name)
             for outcome in done
         }
         unknown = [key for key, table_id in ids.items() if table_id is None]
-        found = versions.read_versions([outcome.table for outcome in done], with_id=unknown)
+        found = versions.read_versions([outcome.name for outcome in done], with_id=unknown)
         for outcome in done:
-            version = found.get(outcome.table.key)
+            version = found.get(outcome.name.key)
             if version is not None:
-                key, table_id = table_key(outcome.table), version.table_id or ids[outcome.table.key]
+                key, table_id = table_key(outcome.name), version.table_id or ids[outcome.name.key]
                 known = TableVersion(table_id=table_id, version=version.version)
                 self.records.resources[key] = with_version(self.records.resources[key], known)
 

@@ -22,7 +22,7 @@ from delta_engine.deployment.document import (
     Status,
 )
 from delta_engine.deployment.schema_resources import schema_key
-from delta_engine.execute.action_runner import TableOutcome
+from delta_engine.execute.outcomes import TableOutcome
 from delta_engine.models import QualifiedName, SchemaName, Table
 from delta_engine.state.states import TableState
 from delta_engine.state.table_queries import TableVersion
@@ -129,7 +129,7 @@ def failed_table(
     """
     failure = outcome.failure
     return unfinished_table(
-        outcome.table,
+        outcome.name,
         Status.DEGRADED if outcome.statements else Status.FAILED,
         failure.first_line if failure else "",
         # a table that only waited for one that failed was not touched

@@ -15,7 +15,7 @@ from delta_engine.deployment.document import (
     ResourceType,
     Status,
 )
-from delta_engine.execute.schema_executor import SchemaOutcome
+from delta_engine.execute.outcomes import SchemaOutcome
 from delta_engine.models import Schema
 
 

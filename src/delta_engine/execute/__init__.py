@@ -1,1 +1,1 @@
-"""Execution: how a plan's actions reach the platform. No policy here: executors do what the plan says."""
+"""Execution: runs compiled plans. It applies no policy."""

@@ -1,133 +1,100 @@
-"""Applies a plan: schemas first, then tables in parallel, as far as foreign keys leave them free.
+"""Applies a compiled plan: tables and schemas in parallel, as far as they do not depend on each other.
 
-One table's failure never stops those that do not depend on it.
+A failure stops only what depends on the failed table or schema.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TypeAlias
+from collections.abc import Callable, Sequence
 
 from delta_engine.actions import TablePlan
 from delta_engine.backends.addressing import Addressing
 from delta_engine.backends.capabilities import Capabilities
 from delta_engine.backends.sql_runner import SqlRunner
+from delta_engine.compile.compiled_plan import CompiledPlan
+from delta_engine.compile.compiler import compile_plan
 from delta_engine.errors import DeltaEngineError
 from delta_engine.execute.apply_control import ApplyControl
-from delta_engine.execute.ddl import DeltaDDL
-from delta_engine.execute.guarded_sql_runner import GuardedSqlRunner
-from delta_engine.execute.plan_progress import OutcomeKind, PlanProgress, TableOutcome
-from delta_engine.execute.recording_sql_runner import RecordingSqlRunner
-from delta_engine.execute.reviewed_sql_runner import ReviewedSqlRunner
-from delta_engine.execute.schema_executor import SchemaExecutor, SchemaOutcome
-from delta_engine.execute.schema_work import schema_works
-from delta_engine.execute.step_loop import OnOutcome, StepLoop
-from delta_engine.execute.steps import steps_of
-from delta_engine.execute.still_needed import Look, StillNeeded
-from delta_engine.execute.table_work import TableWork, run_part
-
-__all__ = [
-    "ActionRunner",
-    "ApplyFailedError",
-    "ApplyStoppedError",
-    "OnOutcome",
-    "OnSchema",
-    "OutcomeKind",
-    "SchemaOutcome",
-    "ScriptLine",
-    "TableOutcome",
-    "by_table",
-]
-
-OnSchema: TypeAlias = Callable[[SchemaOutcome], object]
-"""Told what became of a schema."""
+from delta_engine.execute.outcomes import (
+    AnyOutcome,
+    OnOutcome,
+    OutcomeKind,
+    SchemaOutcome,
+    TableOutcome,
+    of_schemas,
+    of_tables,
+)
+from delta_engine.execute.retry_check import Reread
+from delta_engine.execute.step_loop import StepLoop
+from delta_engine.execute.step_runner import StepRunner
 
 
 class ApplyFailedError(DeltaEngineError):
-    """At least one schema or table failed; the others were applied. A further run goes on from there.
+    """At least one schema or table failed; the others were applied. Another run applies the rest.
 
     Args:
-        outcomes: what became of every table of the plan.
-        schemas: what became of every schema of the plan.
+        outcomes: what became of every schema and table of the plan.
     """
 
-    def __init__(self, outcomes: tuple[TableOutcome, ...], schemas: tuple[SchemaOutcome, ...] = ()) -> None:
-        self.outcomes = outcomes
-        self.schemas = schemas
+    def __init__(self, outcomes: Sequence[AnyOutcome]) -> None:
+        self.outcomes = tuple(outcomes)
         super().__init__(self._message())
 
     @property
+    def tables(self) -> tuple[TableOutcome, ...]:
+        """What became of every table."""
+        return of_tables(self.outcomes)
+
+    @property
+    def schemas(self) -> tuple[SchemaOutcome, ...]:
+        """What became of every schema."""
+        return of_schemas(self.outcomes)
+
+    @property
     def is_partial(self) -> bool:
-        """Whether anything was applied at all."""
-        return any(one.statements for one in self.outcomes) or any(one.statements for one in self.schemas)
+        """Whether any statement succeeded."""
+        return any(one.statements for one in self.outcomes)
 
     def _message(self) -> str:
         schemas = [outcome for outcome in self.schemas if outcome.kind is OutcomeKind.FAILED]
-        tables = [outcome for outcome in self.outcomes if outcome.kind is OutcomeKind.FAILED]
+        tables = [outcome for outcome in self.tables if outcome.kind is OutcomeKind.FAILED]
         counts = [f"{len(schemas)} of {len(self.schemas)} schemas"] if schemas else []
-        counts += [f"{len(tables)} of {len(self.outcomes)} tables"] if tables or not schemas else []
-        lines = [f"schema {outcome}: {_told(outcome)}" for outcome in schemas]
-        lines += [f"table {outcome.table}: {_told(outcome)}" for outcome in tables]
+        counts += [f"{len(tables)} of {len(self.tables)} tables"] if tables or not schemas else []
+        lines = [f"schema {outcome.name}: {_failure_line(outcome)}" for outcome in schemas]
+        lines += [f"table {outcome.name}: {_failure_line(outcome)}" for outcome in tables]
         return "\n".join((f"{' and '.join(counts)} failed:", *lines))
 
 
 class ApplyStoppedError(ApplyFailedError):
-    """The run was stopped, mostly before all tables were done. A further run goes on from there."""
+    """The run was stopped, mostly before all tables were done. Another run applies the rest."""
 
     def _message(self) -> str:
-        failures = [*(one.failure for one in self.outcomes), *(one.failure for one in self.schemas)]
-        if not any(failures):
-            return f"all {len(self.outcomes)} tables were done by then; nothing is left to do."
-        stopped = [outcome for outcome in self.outcomes if outcome.kind is OutcomeKind.STOPPED]
+        if not any(one.failure for one in self.outcomes):
+            return f"all {len(self.tables)} tables were done before the stop."
+        stopped = [outcome for outcome in self.tables if outcome.kind is OutcomeKind.STOPPED]
         begun = [outcome for outcome in stopped if outcome.statements]
         lines = [
-            f"{len(self.outcomes) - len(stopped)} of {len(self.outcomes)} tables were done, {len(begun)} in "
-            f"part, {len(stopped) - len(begun)} not begun. Run again to go on from there."
+            f"{len(self.tables) - len(stopped)} of {len(self.tables)} tables were done, {len(begun)} in "
+            f"part, {len(stopped) - len(begun)} not begun. Run again to apply the rest."
         ]
-        lines += [f"table {one.table}: stopped after {one.statements} statements" for one in begun]
-        kinds = [*(one.kind for one in self.outcomes), *(one.kind for one in self.schemas)]
-        if OutcomeKind.FAILED in kinds:
+        lines += [f"table {one.name}: stopped after {one.statements} statements" for one in begun]
+        if any(one.kind is OutcomeKind.FAILED for one in self.outcomes):
             lines.append(super()._message())
         return "\n".join(lines)
 
 
-def _told(outcome: TableOutcome | SchemaOutcome) -> str:
+def _failure_line(outcome: AnyOutcome) -> str:
     if outcome.failure is None:
         return ""
     sql = f", in: {outcome.failure.sql}" if outcome.failure.sql else ""
     return f"{outcome.failure.message} (after {outcome.statements} statements{sql})"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ScriptLine:
-    """One statement of a plan.
-
-    Args:
-        table: the key of the table that it changes; empty for a schema.
-        sql: the statement.
-    """
-
-    table: str
-    sql: str
-
-
-def by_table(script: Iterable[ScriptLine]) -> Mapping[str, Sequence[str]]:
-    """Return a script's statements by the keys of their tables."""
-    statements: dict[str, list[str]] = {}
-    for line in script:
-        statements.setdefault(line.table, []).append(line.sql)
-    return statements
-
-
 class ActionRunner:
-    """Applies plans.
+    """Compiles plans for one platform, and applies them.
 
     Args:
-        runner: what the statements go to.
-        addressing: how tables are addressed.
-        capabilities: what the platform can do.
-        parallelism: how many tables to change at once, at most; within one, statements run in order.
+        parallelism: how many tables and schemas to change at once, at most; the statements of one run in order.
     """
 
     def __init__(
@@ -139,79 +106,46 @@ class ActionRunner:
         parallelism: int = 4,
     ) -> None:
         self._runner = runner
-        self._capabilities = capabilities
         self._addressing = addressing
+        self._capabilities = capabilities
         self._parallelism = parallelism
 
-    def guarded(self, check: Callable[[], None]) -> ActionRunner:
-        """Return a runner that makes a check before every statement; what the check raises ends the apply."""
-        return self._over(GuardedSqlRunner(self._runner, check))
-
-    def reviewed(self, script: Iterable[ScriptLine]) -> ActionRunner:
-        """Return a runner that runs the statements of a script and no others; another one ends the apply."""
-        return self._over(ReviewedSqlRunner(self._runner, (line.sql for line in script)))
+    def compile(self, plan: TablePlan) -> CompiledPlan:
+        """Return the statements of a plan for this platform."""
+        return compile_plan(plan, self._addressing, self._capabilities)
 
     def apply(
         self,
-        plan: TablePlan,
+        plan: CompiledPlan,
         on_outcome: OnOutcome = lambda _outcome: None,
         *,
-        on_schema: OnSchema = lambda _outcome: None,
         control: ApplyControl | None = None,
-        look: Look | None = None,
-    ) -> tuple[TableOutcome, ...]:
-        """Apply every action of a plan.
+        check: Callable[[], None] = lambda: None,
+        reread: Reread | None = None,
+    ) -> tuple[AnyOutcome, ...]:
+        """Run every statement of a plan, and no other statement that changes anything.
 
         Args:
-            plan: a validated plan.
-            on_outcome: called in the calling thread as each table is done, or as far as it is to be.
-            on_schema: called as each schema is done.
-            control: what to see of it, and how to end it.
-            look: reads and plans one table anew, after somebody else changed it; without it that is a failure.
+            plan: a validated plan, compiled.
+            on_outcome: called in the calling thread as each table and schema is over.
+            control: shows and stops the apply.
+            check: called before every statement; its errors end the apply.
+            reread: reads and plans one table again after an ambiguous error; without it, such an error is a failure.
 
         Returns:
-            What became of each table, sorted by name.
+            What became of each table and schema, sorted by name.
 
         Raises:
-            ApplyStoppedError: the run was to end before all was done.
-            ApplyFailedError: at least one schema or table failed; all were tried, but for the tables of schemas
-                that failed.
+            ApplyStoppedError: the run was stopped before all was done.
+            ApplyFailedError: at least one schema or table failed; everything that does not depend on it was tried.
         """
-        control = control or ApplyControl()
-        still_needed = StillNeeded(lambda: by_table(self.script(plan)), look) if look else None
-        schema_executor = SchemaExecutor(self._runner, self._addressing, self._capabilities, control)
-        schemas = schema_executor.apply(plan, on_schema)
-        failed = [outcome.name.key for outcome in schemas if outcome.kind is OutcomeKind.FAILED]
-        work = TableWork(self._runner, self._addressing, self._capabilities, control, still_needed)
-        progress = PlanProgress(steps_of(plan), failed_schemas=failed)
-        outcomes = StepLoop(progress, work, control, on_outcome, parallelism=self._parallelism).run()
-        undone = next((outcome.table for outcome in outcomes if outcome.failure), None)
-        schemas = schema_executor.give_away(plan, schemas, undone, on_schema)
-        kinds = {*(outcome.kind for outcome in schemas), *(outcome.kind for outcome in outcomes)}
-        if OutcomeKind.STOPPED in kinds:
-            raise ApplyStoppedError(outcomes, schemas)
-        if OutcomeKind.FAILED in kinds:
-            raise ApplyFailedError(outcomes, schemas)
-        return outcomes
-
-    def script(self, plan: TablePlan) -> tuple[ScriptLine, ...]:
-        """Return the exact statements of a plan in a valid order, without running them."""
-        platform = (self._addressing, self._capabilities)
-        works, lines = schema_works(plan), []
-        before = [sql for work in works for sql in work.statements_before(*platform)]
-        after = [sql for work in works for sql in work.statements_after(*platform)]
-        recorder = RecordingSqlRunner()
-        ddl = DeltaDDL(recorder)
-        for step in steps_of(plan):
-            recorder.statements.clear()
-            for part in step.parts:
-                run_part(part, ddl, *platform)
-            lines += [ScriptLine(table=step.table.key, sql=sql) for sql in recorder.statements]
-        return (
-            *(ScriptLine(table="", sql=sql) for sql in before),
-            *lines,
-            *(ScriptLine(table="", sql=sql) for sql in after),
+        runner = StepRunner(
+            runner=self._runner, plan=plan, control=control or ApplyControl(), reread=reread, check=check
         )
-
-    def _over(self, runner: SqlRunner) -> ActionRunner:
-        return ActionRunner(runner, self._addressing, self._capabilities, parallelism=self._parallelism)
+        outcomes = StepLoop(runner, on_outcome, parallelism=self._parallelism).run()
+        kinds = {outcome.kind for outcome in outcomes}
+        if OutcomeKind.STOPPED in kinds:
+            raise ApplyStoppedError(outcomes)
+        if OutcomeKind.FAILED in kinds:
+            raise ApplyFailedError(outcomes)
+        return outcomes

@@ -1,18 +1,14 @@
-"""What people see of an apply while it goes on, and how they end it."""
+"""Shows an apply to the user while it runs, and lets the user stop it."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TypeAlias
 
 from delta_engine.backends.cancellation import Stop
 from delta_engine.backends.retries import Backoff
-from delta_engine.models import QualifiedName, SchemaName
-
-ResourceName: TypeAlias = QualifiedName | SchemaName
-"""The name of a table or a schema."""
+from delta_engine.compile.compiled_plan import SecurableName
 
 _LONGEST_LINE = 160
 
@@ -23,11 +19,10 @@ class RunningStatement:
 
     Args:
         resource: the table or schema that it changes.
-        sql: the statement.
         since: when it was sent, by the clock of `ApplyControl`.
     """
 
-    resource: ResourceName
+    resource: SecurableName
     sql: str
     since: float
 
@@ -41,10 +36,10 @@ class ApplyControl:
     """Shared by all threads of one apply.
 
     Args:
-        stop: ends it early.
-        running: the statements under way, by the `key` of what they change, which runs its own one by one.
-        notify: told, by any thread, what people should know: what is tried again, what is being waited for.
-        wait: waits for some seconds, or less if the run is to end; that of `stop` by default.
+        stop: ends the apply early.
+        running: the running statements by the `key` of what they change; of each, one statement runs at a time.
+        notify: receives messages for the user, from any thread: retries and waits.
+        wait: waits for some seconds, or less if the run is stopped; that of `stop` by default.
         backoff: how long to wait before another attempt.
         seconds: a monotonic clock.
     """
@@ -56,17 +51,17 @@ class ApplyControl:
     backoff: Backoff = field(default_factory=Backoff)
     seconds: Callable[[], float] = time.monotonic
 
-    def tell_stopping(self) -> None:
-        """Say that the run comes to its end; the second time, what it is waiting for."""
+    def notify_stopping(self) -> None:
+        """Notify the user that the run stops; the second time, list the statements that it waits for."""
         running = tuple(self.running.values())
         count = f"{len(running)} running statement{'' if len(running) == 1 else 's'}"
         if self.stop.requests < 2:
-            self.notify(f"stopping: no other statement starts; waiting for {count}. Once more says which.")
+            self.notify(f"stopping: no other statement starts; waiting for {count}. Repeat to list them.")
             return
         now = self.seconds()
         waits = "".join(f"\n  {one.line(now)[:_LONGEST_LINE]}" for one in running)
         self.notify(
-            f"still waiting for {count}, so that what they did is recorded. A kill (SIGKILL) waits for nothing; the "
+            f"still waiting for {count}, so that their results are recorded. A kill (SIGKILL) waits for nothing; the "
             f"next run finds out what was done.{waits}"
         )
 

@@ -1,4 +1,4 @@
-"""A Delta table to which rows are only ever added, made where it is missing: what histories are kept in.
+"""An append-only Delta table for histories; it is created when it is missing.
 
 An INSERT is one commit.
 """
@@ -18,19 +18,17 @@ from delta_engine.sql import quote_ident, sql_column_definition, sql_create_tabl
 _ROWS_AT_ONCE: Final = 500  # one commit each: seconds on Databricks, whatever is in it
 
 _ATTEMPTS: Final = 5
-"""Of several that make the table at once, one may be told that it is being made before it is there."""
+"""When several writers create the table at once, one may fail before the table exists."""
 
 Value: TypeAlias = str | int | float | bool | datetime | None
 
 
 class HistoryTable:
-    """Adds rows.
+    """Appends rows.
 
     Args:
-        runner: runs the statements.
         table: the SQL that addresses the table (`Addressing.table`); its schema must exist.
         columns: type and comment by name.
-        comment: the table's.
     """
 
     def __init__(
@@ -42,10 +40,10 @@ class HistoryTable:
         self._comment = comment
 
     def append(self, rows: Sequence[Mapping[str, Value]]) -> None:
-        """Add rows: one statement for up to 500, and the table is made only where it is missing.
+        """Append rows, up to 500 in a statement; create the table only if it is missing.
 
         Args:
-            rows: values by column; those that a row does not name are null.
+            rows: values by column; columns that a row does not name are null.
 
         Raises:
             StatementError: the platform refused a statement.
@@ -54,13 +52,12 @@ class HistoryTable:
             self._insert(rows[start : start + _ROWS_AT_ONCE])
 
     def _insert(self, rows: Sequence[Mapping[str, Value]]) -> None:
-        """Write rows, all or none, into a table that is made if need be."""
+        """Append rows, all or none; create the table if it is missing."""
         names = ", ".join(map(quote_ident, self._columns))
         values = ",\n".join(
             f"({', '.join(_literal(row.get(name)) for name in self._columns)})" for row in rows
         )
-        # BY NAME, because with a list of columns Spark looks for these before it looks for a table by path, and says
-        # that they cannot be resolved.
+        # BY NAME: with a column list, Spark resolves the columns before a table by path, and fails.
         sql = f"INSERT INTO {self._table} BY NAME\nSELECT * FROM VALUES\n{values}\nAS found ({names})"
         for attempt in range(1, _ATTEMPTS + 1):
             try:
@@ -73,7 +70,7 @@ class HistoryTable:
                 return
 
     def _create(self) -> None:
-        """Create the table, unless somebody has just done so."""
+        """Create the table, unless another writer has just created it."""
         columns = [
             sql_column_definition((name,), AtomicType(type_name), comment=comment)
             for name, (type_name, comment) in self._columns.items()
@@ -92,7 +89,7 @@ def _literal(value: Value) -> str:
         case None:
             return "NULL"
         case datetime():
-            # With its zone, because without one the session's counts.
+            # With its zone: otherwise the session's zone applies.
             moment = value.astimezone(timezone.utc).replace(tzinfo=None)
             return f"TIMESTAMP '{moment.isoformat(sep=' ', timespec='microseconds')} UTC'"
         case str():

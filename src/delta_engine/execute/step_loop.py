@@ -1,11 +1,7 @@
-"""Starts the steps of a plan as they become free, many at once, and takes in what became of them.
-
-Its own thread alone touches the progress, and tells of outcomes; the others do steps.
-"""
+"""Starts the steps of a plan as they become free, many at once, and collects their results."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
 from contextvars import copy_context
@@ -13,94 +9,81 @@ from functools import partial
 from queue import SimpleQueue
 from typing import TypeAlias
 
-from delta_engine.execute.apply_control import ApplyControl
-from delta_engine.execute.plan_progress import PlanProgress, StepResult, TableOutcome
-from delta_engine.execute.table_work import TableWork
-
-OnOutcome: TypeAlias = Callable[[TableOutcome], object]
-"""Told what became of a table."""
+from delta_engine.execute.outcomes import AnyOutcome, OnOutcome
+from delta_engine.execute.plan_progress import PlanProgress
+from delta_engine.execute.step_runner import StepResult, StepRunner
 
 _Finished: TypeAlias = "tuple[int, Future[StepResult]]"
 
 
 class StepLoop:
-    """Does the steps of one apply.
+    """Runs the steps of one apply.
+
+    Only the thread that calls `run` touches the progress and calls `on_outcome`; the others run steps.
 
     Args:
-        progress: which steps there are.
-        work: does one.
-        control: of the apply.
-        on_outcome: told of each table as it is done, or as far as it is to be.
-        parallelism: how many steps to do at once, at most.
+        parallelism: how many steps to run at once, at most.
     """
 
-    def __init__(
-        self,
-        progress: PlanProgress,
-        work: TableWork,
-        control: ApplyControl,
-        on_outcome: OnOutcome,
-        *,
-        parallelism: int,
-    ) -> None:
-        self._progress = progress
-        self._work = work
-        self._control = control
+    def __init__(self, runner: StepRunner, on_outcome: OnOutcome, *, parallelism: int) -> None:
+        self._runner = runner
+        self._progress = PlanProgress(runner.plan.steps)
+        self._stop = runner.control.stop
         self._on_outcome = on_outcome
         self._parallelism = parallelism
-        self._under_way = 0
+        self._running = 0
         self._finished: SimpleQueue[_Finished | None] = SimpleQueue()
-        self._outcomes: list[TableOutcome] = []
+        self._outcomes: list[AnyOutcome] = []
 
-    def run(self) -> tuple[TableOutcome, ...]:
-        """Do all steps that can be done; return what became of each table, sorted by name."""
-        with self._control.stop.on_request(partial(self._finished.put, None)):
+    def run(self) -> tuple[AnyOutcome, ...]:
+        """Run all steps that can run; return what became of each table and schema, sorted by name."""
+        with self._stop.on_request(partial(self._finished.put, None)):
             try:
                 with (
                     ThreadPoolExecutor(self._parallelism, thread_name_prefix="apply") as pool,
-                    self._control.stop.requested_at_errors(),
+                    self._stop.requested_at_errors(),
                 ):
                     while not self._progress.is_over:
                         self._start(pool)
                         self._await_one()
-                        self._tell()
+                        self._report()
             except BaseException:
-                self._take_in_the_rest()
+                self._report_the_rest()
                 raise
-        return tuple(sorted(self._outcomes, key=lambda outcome: outcome.table.key))
+        return tuple(sorted(self._outcomes, key=lambda outcome: outcome.name.key))
 
     def _start(self, pool: ThreadPoolExecutor) -> None:
-        if self._control.stop.is_requested():
+        if self._stop.is_requested():
             self._progress.stop()
-        for position, step in self._progress.start(self._parallelism - self._under_way):
-            done_before = self._progress.statements_done(step.table)
-            future = pool.submit(copy_context().run, self._work.do, step, done_before)
+        for position, step in self._progress.start(self._parallelism - self._running):
+            done_before = self._progress.statements_done(step.name)
+            future = pool.submit(copy_context().run, self._runner.run, step, done_before)
             future.add_done_callback(partial(self._put, position))
-            self._under_way += 1
+            self._running += 1
 
     def _put(self, position: int, future: Future[StepResult]) -> None:
         self._finished.put((position, future))
 
     def _await_one(self) -> None:
-        if not self._under_way:
+        if not self._running:
             assert self._progress.is_over, "steps wait for each other"
             return
         done = self._finished.get()
         if done is None:
-            self._control.tell_stopping()
+            self._runner.control.notify_stopping()
         else:
-            self._under_way -= 1
+            self._running -= 1
             self._progress.finish(done[0], done[1].result())
 
-    def _tell(self) -> None:
+    def _report(self) -> None:
         for outcome in self._progress.take_outcomes():
             self._outcomes.append(outcome)
             self._on_outcome(outcome)
 
-    def _take_in_the_rest(self) -> None:
-        """After an error, tell what became of the steps that came to their end all the same: no thread works any more.
+    def _report_the_rest(self) -> None:
+        """After an error, report the steps that ended nevertheless; no thread is running any more.
 
-        Nothing is told of the table of the step with the error: nobody knows.
+        The table of the step with the error is not reported: its outcome is unknown.
         """
         while not self._finished.empty():
             done = self._finished.get()
@@ -108,7 +91,7 @@ class StepLoop:
                 self._progress.finish(done[0], done[1].result())
         self._progress.stop()
         for _ in self._progress.start(1):
-            raise AssertionError("nothing starts any more")
-        with ExitStack() as tellings:  # all of them, also if one ends with an error
+            raise AssertionError("no step starts after a stop")
+        with ExitStack() as reports:  # all of them, also if one raises
             for outcome in reversed(list(self._progress.take_outcomes())):
-                tellings.callback(self._on_outcome, outcome)
+                reports.callback(self._on_outcome, outcome)

@@ -8,12 +8,12 @@ from dataclasses import dataclass, replace
 from delta_engine.aspects.foreign_keys import as_declared
 from delta_engine.aspects.primary_key import named_primary_key
 from delta_engine.aspects.table_properties import is_set_by_platform
-from delta_engine.compile.manageability import PARTS_OF_STREAMING_TABLES
 from delta_engine.errors import ConfigError, RefusedError
 from delta_engine.models import AUTO, Column, PrimaryKey, QualifiedName, Schema, SchemaName, Table
 from delta_engine.orchestrate.backend import Backend
 from delta_engine.state.catalog_reader import bare_model, readable_snapshot
 from delta_engine.state.states import ABSENT, REDACTED, CatalogState, RelationKind, SchemaState, TableState
+from delta_engine.validation.unsupported_relations import PARTS_OF_STREAMING_TABLES
 from delta_engine.validation.validator import PlanValidator
 
 

@@ -24,7 +24,8 @@ from delta_engine.drift.evidence import Evidence
 from delta_engine.drift.pending import foreign_parts
 from delta_engine.drift.reporting import drift_report
 from delta_engine.errors import CatalogReadError, RefusedError, raise_all
-from delta_engine.execute.action_runner import ActionRunner, ApplyFailedError, OnOutcome, TableOutcome
+from delta_engine.execute.action_runner import ActionRunner, ApplyFailedError
+from delta_engine.execute.outcomes import OnTable, TableOutcome
 from delta_engine.models import QualifiedName, Schema, Table
 from delta_engine.models.resolution import resolved
 from delta_engine.orchestrate.pipeline import Pipeline, PlanBasis, PlannedRun
@@ -42,7 +43,7 @@ from delta_engine.validation.validator import PlanValidator
 _MOST_LOOKS = 3
 """How often a report looks again because a run of the engine was under way."""
 
-__all__ = ["ApplyFailedError", "OnOutcome", "Orchestrator", "Preview", "SyncRun"]
+__all__ = ["ApplyFailedError", "OnTable", "Orchestrator", "Preview", "SyncRun"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

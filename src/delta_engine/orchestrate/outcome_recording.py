@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from delta_engine.actions import TablePlan
 from delta_engine.aspects.table_names import RenameTable
 from delta_engine.deployment.recorder import RunRecorder
-from delta_engine.execute.action_runner import OutcomeKind, SchemaOutcome, TableOutcome
+from delta_engine.execute.outcomes import AnyOutcome, OutcomeKind, SchemaOutcome, TableOutcome
 from delta_engine.models import Schema, Table
 from delta_engine.orchestrate.run_reporting import RunReporting
 
@@ -40,20 +40,14 @@ class OutcomeRecording:
             for align in plan.align_tables
             for rename in align.of_type(RenameTable)
         }
-        self._outcomes: list[SchemaOutcome] = []
-
-    @property
-    def schemas(self) -> tuple[SchemaOutcome, ...]:
-        """What became of the schemas so far."""
-        return tuple(sorted(self._outcomes, key=str))
 
     def table(self, outcome: TableOutcome) -> None:
         """Take in what became of a table."""
         if _is_untouched(outcome):
             return
-        key = outcome.table.key
+        key = outcome.name.key
         if key in self._renamed and outcome.statements:  # it is the first statement
-            self._recorder.records.rename(self._renamed[key], outcome.table)
+            self._recorder.records.rename(self._renamed[key], outcome.name)
         if outcome.kind is OutcomeKind.DROPPED:
             self._recorder.record_drop(outcome)
         else:
@@ -62,12 +56,11 @@ class OutcomeRecording:
 
     def schema(self, outcome: SchemaOutcome) -> None:
         """Take in what became of a schema."""
-        self._outcomes.append(outcome)
         if _is_untouched(outcome):
             return
         self._recorder.record_schema(outcome, self._schemas.get(outcome.name.key))
         self._reporting.schema_done(outcome)
 
 
-def _is_untouched(outcome: TableOutcome | SchemaOutcome) -> bool:
+def _is_untouched(outcome: AnyOutcome) -> bool:
     return outcome.kind is OutcomeKind.STOPPED and not outcome.statements

@@ -29,8 +29,8 @@ from delta_engine.drift.handling import (
 )
 from delta_engine.drift.schemas import DetectedSchema
 from delta_engine.errors import RefusalGroup, RefusedError, UnsafePlanError, raise_all
-from delta_engine.execute.action_runner import ActionRunner, by_table
-from delta_engine.execute.still_needed import StaleTableError
+from delta_engine.execute.action_runner import ActionRunner
+from delta_engine.execute.retry_check import StaleTableError
 from delta_engine.models import QualifiedName, Schema, Table
 from delta_engine.models.parts import joined_grants
 from delta_engine.models.resolution import referenced_tables
@@ -45,6 +45,7 @@ from delta_engine.state.table_queries import RowCounter, TableHistoryReader, Tab
 from delta_engine.validation.needed_rights import rights_warnings
 from delta_engine.validation.partial_models import partial_model_violations
 from delta_engine.validation.preflight import Preflight
+from delta_engine.validation.relations import checked_plan
 from delta_engine.validation.validator import PlanValidator
 
 Planned: TypeAlias = Callable[[CatalogState, AlignTable | None], TablePlan]
@@ -173,7 +174,9 @@ class Pipeline:
         applied = last_applied_to(models, applied, observed)
         if state is None:
             return PlannedRun.of(
-                lambda seen, _under_way: self.planner.plan(models, seen, applied),
+                lambda seen, _under_way: checked_plan(
+                    models, seen, lambda: self.planner.plan(models, seen, applied)
+                ),
                 self._with_tables_around(models, observed),
                 wanted=tuple(models),
                 schemas=self.planner.schemas,
@@ -188,8 +191,12 @@ class Pipeline:
 
         def planned(seen: CatalogState, under_way: AlignTable | None) -> TablePlan:
             left = {name: rows for name, rows in removed.items() if not _is_gone(name, seen)}
-            known = attempts.under_way(under_way, applied) if under_way else attempts
-            return planner.plan(wanted, seen, applied, left, applied_schemas, attempts=known)
+            known = attempts.during(under_way, applied) if under_way else attempts
+            return checked_plan(
+                wanted,
+                seen,
+                lambda: planner.plan(wanted, seen, applied, left, applied_schemas, attempts=known),
+            )
 
         return PlannedRun.of(
             planned,
@@ -225,7 +232,7 @@ class Pipeline:
             raise StaleTableError(
                 f"it was to be read once more: {error}", sql="", error_class=None
             ) from error
-        return by_table(self.action_runner.script(plan)).get(table.key, ())
+        return self.action_runner.compile(plan).sql_of(table)
 
     def _detected(
         self, models: Sequence[Table], observed: CatalogState, state: DeploymentState

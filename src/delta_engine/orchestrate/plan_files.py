@@ -7,13 +7,14 @@ from pathlib import Path
 
 from delta_engine.actions import TablePlan
 from delta_engine.actions.policy import Allowance
+from delta_engine.compile.compiled_plan import CompiledPlan
+from delta_engine.compile.compiler import compile_plan
 from delta_engine.deployment.document import AppliedPlan, DeploymentState
 from delta_engine.deployment.local_files import write_atomically
 from delta_engine.deployment.stamps import utc_now
-from delta_engine.execute.action_runner import ScriptLine
 from delta_engine.orchestrate.backend import Backend
 from delta_engine.orchestrate.orchestrator import Orchestrator, Preview
-from delta_engine.orchestrate.project import Project, rendered_script
+from delta_engine.orchestrate.project import Project
 from delta_engine.orchestrate.sync_run import SyncRun
 from delta_engine.plan_files.codec import encode_plan_file, is_replaceable, plan_again, sealed
 from delta_engine.plan_files.document import (
@@ -23,13 +24,12 @@ from delta_engine.plan_files.document import (
     Options,
     Origin,
     PlanFile,
-    PlannedStatement,
     PolicyRecord,
+    planned_statements,
 )
 from delta_engine.plan_files.errors import PlanFileError, StalePlanError
 from delta_engine.plan_files.fingerprints import model_checksums, schema_checksums
-from delta_engine.plan_files.reviewed_plan import ReviewedPlan
-from delta_engine.plan_files.staleness import moves
+from delta_engine.plan_files.staleness import ReviewedPlan, moves
 from delta_engine.report.plan_document import plan_content
 
 _ANOTHER_FILE = "Name another file with --out."
@@ -51,7 +51,7 @@ def make_plan_file(
     return _plan_file(
         project,
         preview.plan,
-        rendered_script(preview.plan, backend),
+        compile_plan(preview.plan, backend.addressing, backend.capabilities),
         engine.fingerprints(preview),
         options=options,
         engine_version=facts.engine_version,
@@ -106,7 +106,7 @@ def reviewed_plan(
     current = _plan_file(
         project,
         plan,
-        rendered_script(plan, backend),
+        compile_plan(plan, backend.addressing, backend.capabilities),
         run.fingerprints(plan, file.fingerprints),
         options=file.options,
         engine_version=file.engine_version,
@@ -120,14 +120,13 @@ def reviewed_plan(
             way_out=plan_again(file.environment, str(path), file.options),
             note=_unfinished(earlier_apply(file, run.loaded)),
         )
-    script = tuple(ScriptLine(table=one.table, sql=one.sql) for one in file.statements)
-    return ReviewedPlan(checksum=file.checksum, script=script)
+    return ReviewedPlan(checksum=file.checksum, statements=file.statements)
 
 
 def _plan_file(
     project: Project,
     plan: TablePlan,
-    script: tuple[ScriptLine, ...],
+    compiled: CompiledPlan,
     fingerprints: Fingerprints,
     *,
     options: Options,
@@ -150,7 +149,7 @@ def _plan_file(
             declared_schemas=schema_checksums(project.schemas),
             fingerprints=fingerprints,
             plan=plan_content(plan, environment=environment),
-            statements=tuple(PlannedStatement(table=line.table, sql=line.sql) for line in script),
+            statements=planned_statements(compiled),
         )
     )
 

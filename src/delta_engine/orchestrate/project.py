@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 from typing_extensions import assert_never
 
-from delta_engine.actions import TablePlan
 from delta_engine.actions.policy import Allowance, Policy, RemovedTables, matches_any
 from delta_engine.backends.capabilities import (
     DATABRICKS,
@@ -28,7 +27,7 @@ from delta_engine.config.python_references import load_reference
 from delta_engine.config.settings import BackendType, Settings, load_settings
 from delta_engine.deployment.deployment import Deployment
 from delta_engine.errors import ConfigError, InvalidModelError, raise_all
-from delta_engine.execute.action_runner import ActionRunner, ScriptLine
+from delta_engine.execute.action_runner import ActionRunner
 from delta_engine.models import Schema, Table
 from delta_engine.models.resolution import resolved
 from delta_engine.orchestrate.backend import (
@@ -249,11 +248,6 @@ def orchestrator(
             else None
         ),
     )
-
-
-def rendered_script(plan: TablePlan, backend: Backend) -> tuple[ScriptLine, ...]:
-    """Return the exact SQL of a plan, in an order in which it can be run."""
-    return ActionRunner(backend.runner, backend.addressing, backend.capabilities).script(plan)
 
 
 def _left_out(settings: Settings) -> tuple[Feature, ...]:

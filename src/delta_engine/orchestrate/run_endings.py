@@ -6,12 +6,8 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from delta_engine.deployment.errors import StaleStateError, UnsavedStateError
-from delta_engine.execute.action_runner import (
-    ApplyFailedError,
-    ApplyStoppedError,
-    SchemaOutcome,
-    TableOutcome,
-)
+from delta_engine.execute.action_runner import ApplyFailedError, ApplyStoppedError
+from delta_engine.execute.outcomes import AnyOutcome
 
 Unsaved: TypeAlias = StaleStateError | UnsavedStateError
 """Why a deployment state was not saved."""
@@ -21,23 +17,21 @@ class UnrecordedApplyError(ApplyFailedError):
     """What was applied could not be recorded; schemas and tables may have failed besides.
 
     Args:
-        outcomes: what became of every table of the plan.
-        schemas: what became of every schema of the plan.
+        outcomes: what became of every schema and table of the plan.
         reason: why it could not be recorded.
         failure: what else there is to say; None if all was done.
     """
 
     def __init__(
         self,
-        outcomes: tuple[TableOutcome, ...],
-        schemas: tuple[SchemaOutcome, ...],
+        outcomes: tuple[AnyOutcome, ...],
         *,
         reason: Unsaved,
         failure: ApplyFailedError | None,
     ) -> None:
         self.reason = reason
         self.failure = failure
-        super().__init__(outcomes, schemas)
+        super().__init__(outcomes)
 
     def _message(self) -> str:
         return "\n".join(str(one) for one in (self.failure, self.reason) if one is not None)
@@ -48,16 +42,14 @@ class Ending:
     """What became of everything that was to be done.
 
     Args:
-        outcomes: of every table of the plan.
-        schemas: of every schema of the plan.
+        outcomes: of every schema and table of the plan.
         has_failed: whether any of them did.
         is_stopped: whether somebody asked for the end.
         unsaved: why it could not be recorded; None if it was.
         unverified: why no changed table is verified; empty if one is.
     """
 
-    outcomes: tuple[TableOutcome, ...] = ()
-    schemas: tuple[SchemaOutcome, ...] = ()
+    outcomes: tuple[AnyOutcome, ...] = ()
     has_failed: bool = False
     is_stopped: bool = False
     unsaved: Unsaved | None = None
@@ -73,13 +65,11 @@ class Ending:
         """
         failure = self._failure()
         if self.unsaved is not None:
-            raise UnrecordedApplyError(
-                self.outcomes, self.schemas, reason=self.unsaved, failure=failure
-            ) from self.unsaved
+            raise UnrecordedApplyError(self.outcomes, reason=self.unsaved, failure=failure) from self.unsaved
         if failure is not None:
             raise failure
 
     def _failure(self) -> ApplyFailedError | None:
         if self.is_stopped:
-            return ApplyStoppedError(self.outcomes, self.schemas)
-        return ApplyFailedError(self.outcomes, self.schemas) if self.has_failed else None
+            return ApplyStoppedError(self.outcomes)
+        return ApplyFailedError(self.outcomes) if self.has_failed else None

@@ -10,8 +10,7 @@ from delta_engine.actions import TablePlan
 from delta_engine.deployment.deployment import LockedRun
 from delta_engine.deployment.stamps import utc_now
 from delta_engine.errors import StatementError
-from delta_engine.execute.action_runner import TableOutcome
-from delta_engine.execute.schema_executor import SchemaOutcome
+from delta_engine.execute.outcomes import AnyOutcome, SchemaOutcome, TableOutcome
 from delta_engine.orchestrate.run_endings import Ending
 from delta_engine.report.run_history import RunHistory
 from delta_engine.report.run_report import RunEnd, RunFrame, RunReport, run_report
@@ -52,11 +51,11 @@ class RunReporting:
 
     def schema_done(self, outcome: SchemaOutcome) -> None:
         """Tell what became of a schema."""
-        _log_outcome("schema", str(outcome), outcome)
+        _log_outcome("schema", outcome)
 
     def table_done(self, outcome: TableOutcome) -> None:
         """Tell what became of a table."""
-        _log_outcome("table", str(outcome.table), outcome)
+        _log_outcome("table", outcome)
 
     def ended(self, plan: TablePlan, ending: Ending, *, models: int) -> RunReport:
         """Make the report of a run whose plan was applied, and keep it where reports are kept.
@@ -93,11 +92,15 @@ class RunReporting:
             unsaved=str(ending.unsaved or ""),
             unverified=ending.unverified,
         )
-        return run_report(frame, plan, ending.outcomes, ending.schemas, end=end)
+        return run_report(frame, plan, ending.outcomes, end=end)
 
 
-def _log_outcome(what: str, name: str, outcome: TableOutcome | SchemaOutcome) -> None:
-    facts: dict[str, object] = {what: name, "status": outcome.kind.value, "statements": outcome.statements}
+def _log_outcome(what: str, outcome: AnyOutcome) -> None:
+    facts: dict[str, object] = {
+        what: str(outcome.name),
+        "status": outcome.kind.value,
+        "statements": outcome.statements,
+    }
     failure = outcome.failure
     if failure is None:
         log(logging.INFO, f"{what} done", **facts)

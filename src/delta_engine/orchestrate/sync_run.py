@@ -20,8 +20,16 @@ from delta_engine.drift.detector import DetectedTable
 from delta_engine.drift.handling import irreversible, is_replaced, restored
 from delta_engine.drift.schemas import DetectedSchema
 from delta_engine.errors import RefusalGroup, RefusedError, StatementError, raise_all
-from delta_engine.execute.action_runner import ApplyFailedError, OnOutcome, TableOutcome
+from delta_engine.execute.action_runner import ApplyFailedError
 from delta_engine.execute.apply_control import ApplyControl
+from delta_engine.execute.outcomes import (
+    AnyOutcome,
+    OnTable,
+    TableOutcome,
+    is_of_schema,
+    is_of_table,
+    of_tables,
+)
 from delta_engine.models import QualifiedName, Table
 from delta_engine.models.resolution import resolved
 from delta_engine.orchestrate.outcome_recording import OutcomeRecording
@@ -30,11 +38,12 @@ from delta_engine.orchestrate.run_endings import Ending, Unsaved
 from delta_engine.orchestrate.run_reporting import RunReporting
 from delta_engine.orchestrate.taking_over import renew, take_over
 from delta_engine.plan_files.document import Fingerprints
-from delta_engine.plan_files.reviewed_plan import ReviewedPlan
+from delta_engine.plan_files.staleness import ReviewedPlan
 from delta_engine.report.run_report import RunReport
 from delta_engine.state.catalog_reader import former_name, snapshot_with_former_names
 from delta_engine.state.states import CatalogState
 from delta_engine.telemetry.context import command
+from delta_engine.validation.relations import checked_plan
 
 _UNREADABLE = (RefusedError, RefusalGroup, StatementError, OSError)
 
@@ -49,7 +58,6 @@ class SyncRun:
 
     def __init__(self, pipeline: Pipeline, locked: LockedRun) -> None:
         self._pipeline = pipeline
-        self._action_runner = pipeline.action_runner.guarded(locked.lease.check)
         self._lease = locked.lease
         self._recorder = locked.recorder
         self._reporting = RunReporting(locked, pipeline.run_history)
@@ -123,7 +131,7 @@ class SyncRun:
         planner = self._pipeline.planner.restoring().with_schemas(tuple(map(schemas.restored, drifted)))
         self._policy = planner.policy
         self._last_planned = PlannedRun.of(
-            lambda seen, _under_way: planner.plan(wanted, seen),
+            lambda seen, _under_way: checked_plan(wanted, seen, lambda: planner.plan(wanted, seen)),
             self._observed,
             wanted=wanted,
             schemas=tuple(schema.applied for schema in drifted),
@@ -194,7 +202,7 @@ class SyncRun:
     def apply(
         self,
         plan: TablePlan,
-        on_outcome: OnOutcome = lambda _outcome: None,
+        on_outcome: OnTable = lambda _outcome: None,
         control: ApplyControl | None = None,
         *,
         reviewed: ReviewedPlan | None = None,
@@ -205,12 +213,12 @@ class SyncRun:
             plan: what `plan` returned; may be empty, which still records tables that are as declared.
             on_outcome: called as each table is done, or as far as it is to be.
             control: what to see of it, and how to end it.
-            reviewed: the plan file that says the same; no other statement runs then.
+            reviewed: the plan file with the same statements.
 
         Raises:
             ApplyStoppedError: it was ended before all was done; what was done is recorded.
             ApplyFailedError: some schemas or tables failed; that is recorded too.
-            UnreviewedStatementError: a statement is not in the plan file; the journal has what was done until then.
+            UnreviewedStatementError: the statements are not those of the plan file; none of them ran.
             LockLost: the lock was lost on the way; the journal has what was done until then.
             UnrecordedApplyError: what was applied could not be recorded; tables may have failed besides.
             StoreError, UnsavedStateError: nothing was changed, because it could not be recorded.
@@ -224,19 +232,17 @@ class SyncRun:
             unsaved = self._save(plan)
             ending = replace(
                 ending,
-                outcomes=tuple(
-                    replace(one, is_verified=one.table.key in verified) for one in ending.outcomes
-                ),
+                outcomes=tuple(replace(one, is_verified=one.name.key in verified) for one in ending.outcomes),
                 is_stopped=control.stop.is_requested(),
                 unsaved=unsaved,
-                unverified="" if all(one.failure for one in ending.outcomes) else unverified,
+                unverified="" if all(one.failure for one in of_tables(ending.outcomes)) else unverified,
             )
             self._report = self._reporting.ended(plan, ending, models=len(self._models))
         if control.stop.is_requested() and not ending.is_stopped:  # while the report was kept
             ending = replace(ending, is_stopped=True)
             self._report = self._reporting.report(plan, ending, models=len(self._models))
         ending.raise_failure()
-        return ending.outcomes
+        return of_tables(ending.outcomes)
 
     def unchanged(self) -> RunReport:
         """Return the report of a run that has nothing to do; no history keeps it."""
@@ -248,13 +254,13 @@ class SyncRun:
         return self._last_planned
 
     def _carried_out(
-        self, plan: TablePlan, on_outcome: OnOutcome, control: ApplyControl, reviewed: ReviewedPlan | None
+        self, plan: TablePlan, on_outcome: OnTable, control: ApplyControl, reviewed: ReviewedPlan | None
     ) -> Ending:
         """Apply a plan; return what became of it so far."""
-        action_runner = self._action_runner
+        compiled = self._pipeline.action_runner.compile(plan)
         if reviewed is not None:
+            reviewed.require(compiled)
             self._recorder.follow(reviewed.checksum)
-            action_runner = action_runner.reviewed(reviewed.script)
         if plan:
             self._lease.check()
             self._recorder.begin(plan, self._models, self._planned.schemas)
@@ -262,17 +268,20 @@ class SyncRun:
             self._recorder, self._reporting, plan, self._models, self._planned.schemas
         )
 
-        def record(outcome: TableOutcome) -> None:
-            recording.table(outcome)
-            on_outcome(outcome)
+        def record(outcome: AnyOutcome) -> None:
+            if is_of_schema(outcome):
+                recording.schema(outcome)
+            elif is_of_table(outcome):
+                recording.table(outcome)
+                on_outcome(outcome)
 
         try:
-            outcomes = action_runner.apply(
-                plan, record, on_schema=recording.schema, control=control, look=self._statements_now
+            outcomes = self._pipeline.action_runner.apply(
+                compiled, record, control=control, check=self._lease.check, reread=self._statements_now
             )
         except ApplyFailedError as error:
-            return Ending(outcomes=error.outcomes, schemas=error.schemas, has_failed=True)
-        return Ending(outcomes=outcomes, schemas=recording.schemas)
+            return Ending(outcomes=error.outcomes, has_failed=True)
+        return Ending(outcomes=outcomes)
 
     def _looked_at(self, plan: TablePlan, stop: Stop) -> tuple[frozenset[str], str]:
         """Look at what was changed once more, unless nobody wants to wait for it; adopt what needed no statement.

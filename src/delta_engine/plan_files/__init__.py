@@ -1,1 +1,1 @@
-"""Plan files: a plan that is written down, reviewed, and applied later, if nothing has moved since."""
+"""Plan files: a plan that is written, reviewed, and applied later if nothing has changed since."""

@@ -1,4 +1,4 @@
-"""From a plan file to bytes and back: format, versions, checksum, shape, each refused with its reason."""
+"""Encodes and decodes plan files; refuses files by format, version, checksum and shape."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ from typing import Any
 
 import msgspec
 
+from delta_engine.config.json_schema import described_schema
 from delta_engine.deployment.definitions import checksum_of
 from delta_engine.models import QualifiedName
-from delta_engine.plan_files.document import NO_OPTIONS, VERSION, Options, PlanFile
+from delta_engine.plan_files.document import NO_OPTIONS, SCHEMA_URI, VERSION, Options, PlanFile
 from delta_engine.plan_files.errors import PlanFileError
 from delta_engine.telemetry.context import command
 from delta_engine.validation.model_rules import ValidTableNames
@@ -27,25 +28,20 @@ _ENGINE_VERSION = re.compile(r"[\w.+!-]{1,50}", re.ASCII)
 
 
 def encode_plan_file(file: PlanFile) -> bytes:
-    """Return a plan file as indented JSON, for people and their diffs."""
+    """Return a plan file as indented JSON."""
     return msgspec.json.format(msgspec.json.encode(file), indent=2) + b"\n"
 
 
 def sealed(file: PlanFile) -> PlanFile:
-    """Return a plan file under the checksum of its content."""
+    """Return a plan file with the checksum of its content."""
     return msgspec.structs.replace(file, checksum=_checksum(msgspec.to_builtins(file)))
 
 
 def read_plan_file(path: Path, *, environment: str, engine_version: str) -> PlanFile:
-    """Read a plan file that may be applied here.
-
-    Args:
-        path: the file.
-        environment: the environment that it is to be applied to.
-        engine_version: this engine's.
+    """Read a plan file that this engine may apply to an environment.
 
     Raises:
-        PlanFileError: there is none, or it is not one of this environment and this engine, as it was written.
+        PlanFileError: it cannot be read, was changed, or is for another environment or engine version.
     """
     again = plan_again(environment, str(path))
     try:
@@ -66,14 +62,14 @@ def read_plan_file(path: Path, *, environment: str, engine_version: str) -> Plan
 
 
 def is_replaceable(path: Path) -> bool:
-    """Whether a plan file may be written there: nothing is, or an empty file, or a plan file, whole or not.
+    """Whether a plan file may be written to a path: it has no file, an empty file or a plan file, complete or not.
 
     Raises:
         OSError: it cannot be read, or is a folder.
     """
     if not path.exists():
         return True
-    if not (path.is_file() or path.is_dir()):  # a device or a pipe, which a file would take the place of
+    if not (path.is_file() or path.is_dir()):  # a device or a pipe, which the file would replace
         return False
     with path.open("rb") as file:
         head = file.read(_HEAD)
@@ -81,11 +77,11 @@ def is_replaceable(path: Path) -> bool:
 
 
 def plan_again(environment: str, where: str, options: Options = NO_OPTIONS) -> str:
-    """Return the way out of any plan that cannot be applied."""
+    """Return how to write a plan file again: the way out if one cannot be applied."""
     given = [*_repeated("-t", options.tables), *_repeated("--allow", options.allow)]
     given += ["--preflight"] if options.counts_checks else []
     again = command(shlex.join(["plan", *given, "--out", where]), environment)
-    return f"Make it anew and review it: {again}."
+    return f"Write it again and review it: {again}."
 
 
 def _another() -> str:
@@ -117,7 +113,7 @@ def _decoded(data: bytes, *, where: str, way_out: str, engine_version: str) -> P
 
 
 def _require_name(key: str) -> None:
-    """Refuse what no table can be called: tables are looked for under these names."""
+    """Refuse what cannot be the name of a table: tables are read by these names."""
     name = QualifiedName.of_key(key)
     if any(map(ValidTableNames.FORBIDDEN.search, (name.catalog, name.schema, name.table))):
         raise ValueError(f"{key!r} is no name of a table")
@@ -146,13 +142,13 @@ def _object(data: bytes, where: str, way_out: str) -> dict[str, Any]:
 
 
 def _repeated_key(data: bytes) -> str | None:
-    """Return a key that an object of a JSON text has twice: people may read another one than is applied."""
+    """Return a key that an object of a JSON text has twice: reviewers may read the value that is not used."""
     found: list[str] = []
 
-    def look(pairs: list[tuple[str, object]]) -> None:
+    def collect(pairs: list[tuple[str, object]]) -> None:
         found.extend(key for key, times in Counter(key for key, _ in pairs).items() if times > 1)
 
-    json.loads(data, object_pairs_hook=look, parse_int=str)  # an integer may be longer than Python takes
+    json.loads(data, object_pairs_hook=collect, parse_int=str)  # an integer may be longer than Python takes
     return next(iter(found), None)
 
 
@@ -165,20 +161,20 @@ def _require_version(raw: dict[str, Any], where: str, way_out: str) -> None:
         raise PlanFileError(f"its version is {reprlib.repr(version)}", where=where, way_out=way_out)
     if version > VERSION:
         raise PlanFileError(
-            f"it is of format {version}, of a newer engine, and this one knows format {VERSION}",
+            f"it has format {version} of a newer engine, and this engine knows format {VERSION}",
             where=where,
             way_out="Upgrade delta-engine.",
         )
     if version < VERSION:
         raise PlanFileError(
-            f"it is of format {version}, of an older engine, and this one applies format {VERSION} alone",
+            f"it has format {version} of an older engine, and this engine applies only format {VERSION}",
             where=where,
             way_out=way_out,
         )
 
 
 def _require_engine(raw: dict[str, Any], engine_version: str, where: str, way_out: str) -> None:
-    """Refuse another engine's plan: it might carry out something else under the same names."""
+    """Refuse the plan of another engine version: its statements may differ."""
     theirs = raw.get("engine_version")
     if theirs == engine_version:
         return
@@ -199,11 +195,18 @@ def _numbers(version: str) -> list[int]:
 def _has_its_checksum(raw: dict[str, Any]) -> bool:
     try:
         return bool(raw.get(_CHECKSUM) == _checksum(raw))
-    except RecursionError:  # nothing that was written here is that deep
+    except RecursionError:  # no plan file is that deep
         return False
 
 
 def _checksum(raw: dict[str, Any]) -> str:
-    """Return the checksum of a document's content, however it is laid out."""
+    """Return the checksum of a document's content, independent of its layout."""
     content = {key: value for key, value in raw.items() if key != _CHECKSUM}
     return checksum_of(msgspec.json.encode(content, order="sorted"))
+
+
+def plan_file_schema() -> str:
+    """Return the published JSON schema, indented: what `docs/schemas/plan-file-v1.json` holds."""
+    return described_schema(
+        PlanFile, uri=SCHEMA_URI, title="Delta Engine plan file", renamed={"schema_uri": "$schema"}
+    )

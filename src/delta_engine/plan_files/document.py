@@ -1,7 +1,6 @@
-"""The plan file, version 1: the document's classes. They are the published schema's one source.
+"""The classes of the plan file, version 1: the source of its published schema.
 
-What the fields mean to people is the business of docs/plan-files.md. Nothing may be in a file that is not here: a file
-is only for the version of the engine that wrote it.
+docs/plan-files.md explains the fields. Unknown fields are refused: a file is only for the engine version that wrote it.
 """
 
 from __future__ import annotations
@@ -10,6 +9,7 @@ from typing import Annotated, Any, Final
 
 import msgspec
 
+from delta_engine.compile.compiled_plan import CompiledPlan
 from delta_engine.deployment.document import Checksum
 from delta_engine.deployment.lock_record import Moment
 
@@ -26,7 +26,7 @@ class PlannedStatement(_Part, frozen=True, kw_only=True):
 
     Args:
         table: the table that it changes, `catalog.schema.table` in lower case; empty for a schema.
-        sql: the statement, as it will be run.
+        sql: the statement's text.
     """
 
     table: str
@@ -34,12 +34,12 @@ class PlannedStatement(_Part, frozen=True, kw_only=True):
 
 
 class TableFingerprint(_Part, frozen=True, kw_only=True):
-    """What a table was when the plan was made.
+    """A table when the plan was made.
 
     Args:
-        state: SHA-256 of its definition as the catalog had it; None if there was no such table.
-        table_id: Delta's id, for existing tables that the plan changes; another id is another table of that name.
-        created_at: when the catalog says that it was created, which tells the others from tables made anew.
+        state: SHA-256 of its definition in the catalog; None if it did not exist.
+        table_id: Delta's id, for existing tables that the plan changes; a new table of the same name has another id.
+        created_at: its creation time in the catalog, which identifies the other tables.
     """
 
     state: Checksum | None = None
@@ -48,12 +48,12 @@ class TableFingerprint(_Part, frozen=True, kw_only=True):
 
 
 class DeploymentFingerprint(_Part, frozen=True, kw_only=True):
-    """What the deployment state was when the plan was made.
+    """The deployment state when the plan was made.
 
     Args:
         state_id: the document's identity.
-        serial: counts its saves.
-        checksum: SHA-256 of it, with what killed runs had left in their journals.
+        serial: the number of its saves.
+        checksum: SHA-256 of it, with the journals of killed runs.
     """
 
     state_id: str
@@ -62,12 +62,12 @@ class DeploymentFingerprint(_Part, frozen=True, kw_only=True):
 
 
 class Fingerprints(_Part, frozen=True, kw_only=True):
-    """What the plan was made from, as the platform and the deployment state had it.
+    """What the plan was made from.
 
     Args:
         tables: every table that was read, by `catalog.schema.table` in lower case.
-        schemas: SHA-256 of every schema that was read, by `catalog.schema` in lower case; None for one that was not
-            there.
+        schemas: SHA-256 of every schema that was read, by `catalog.schema` in lower case; None for one that did
+            not exist.
         deployment_state: the deployment state; None if nothing had been applied yet.
     """
 
@@ -77,12 +77,12 @@ class Fingerprints(_Part, frozen=True, kw_only=True):
 
 
 class Options(_Part, frozen=True, kw_only=True):
-    """What the command was told.
+    """The options of the command.
 
     Args:
         tables: the globs of `-t`; none for all models.
         allow: the kinds of change that `--allow` named.
-        counts_checks: whether rows that added checks refuse were counted (`--preflight`).
+        counts_checks: whether the rows were counted that added checks refuse (`--preflight`).
     """
 
     tables: tuple[str, ...] = ()
@@ -94,10 +94,7 @@ NO_OPTIONS: Final = Options()
 
 
 class PolicyRecord(_Part, frozen=True, kw_only=True):
-    """What the environment's configuration said of what may be done; `allow` with what the command allowed.
-
-    The fields are those of `policy` in the configuration.
-    """
+    """The environment's `policy`; `allow` includes what the command allowed."""
 
     allow: tuple[str, ...]
     create_schemas: bool
@@ -110,11 +107,11 @@ class PolicyRecord(_Part, frozen=True, kw_only=True):
 
 
 class Origin(_Part, frozen=True, kw_only=True):
-    """Where a plan comes from.
+    """The origin of a plan.
 
     Args:
         made_at: when it was made.
-        made_by: by whom.
+        made_by: the principal that made it.
         lineage: the commit of the configuration, `git:…`, or `unknown`.
     """
 
@@ -124,23 +121,23 @@ class Origin(_Part, frozen=True, kw_only=True):
 
 
 class PlanFile(_Part, frozen=True, kw_only=True):
-    """A plan, the SQL that carries it out, and what it was made from.
+    """A plan, its statements, and what it was made from.
 
     Args:
         schema_uri: names the JSON schema.
         version: the format's version.
-        checksum: SHA-256 of the rest as JSON with sorted keys and no blanks.
-        engine_version: of the engine that wrote it; no other one applies it.
-        environment: what it is for.
-        origin: where it comes from.
-        options: what the command was told.
-        is_partial: whether models were left out.
-        policy: what might be done.
+        checksum: SHA-256 of all other fields as JSON with sorted keys and no whitespace.
+        engine_version: the version of the engine that wrote it; no other version applies it.
+        environment: the name of the environment that it is for.
+        origin: when, by whom and from which commit it was made.
+        options: the options of the command.
+        is_partial: whether the command selected only some models.
+        policy: which changes were allowed.
         models: SHA-256 of every model's definition, by `catalog.schema.table` in lower case.
         declared_schemas: SHA-256 of every declared schema's definition, by `catalog.schema` in lower case.
-        fingerprints: what it was made from.
-        plan: the plan as `plan --json` prints it, without the statements and what is left alone.
-        statements: all that will be run, in an order in which it can be; those of one table keep their order.
+        fingerprints: fingerprints of what it was made from.
+        plan: the plan as `plan --json` prints it, without statements and unmanaged parts.
+        statements: every statement, in an order in which they can run; those of one table run in this order.
     """
 
     schema_uri: str = msgspec.field(name="$schema")
@@ -157,3 +154,12 @@ class PlanFile(_Part, frozen=True, kw_only=True):
     fingerprints: Fingerprints
     plan: dict[str, Any]
     statements: tuple[PlannedStatement, ...]
+
+
+def planned_statements(compiled: CompiledPlan) -> tuple[PlannedStatement, ...]:
+    """Return the statements of a compiled plan as a plan file has them."""
+    return tuple(
+        PlannedStatement(table=step.table_key, sql=statement.sql)
+        for step in compiled.steps
+        for statement in step.statements
+    )

@@ -1,4 +1,4 @@
-"""What can be wrong with a plan file. Whatever it is, nothing was changed."""
+"""Errors of plan files. Each is raised before anything is changed."""
 
 from __future__ import annotations
 
@@ -6,16 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 
-from delta_engine.errors import RefusedError, SourceLocation
+from delta_engine.errors import DeltaEngineError, RefusedError, SourceLocation
 
 
 class PlanFileError(RefusedError):
-    """A plan file that cannot be used, or not here.
+    """A plan file that cannot be used, or not in this environment.
 
     Args:
-        reason: what is wrong with it.
         where: the file, as the user named it.
-        way_out: what the user can do about it.
     """
 
     def __init__(self, reason: str, *, where: str, way_out: str) -> None:
@@ -23,7 +21,7 @@ class PlanFileError(RefusedError):
 
 
 class MoveKind(Enum):
-    """What became of something that a plan was made from."""
+    """How something that a plan was made from has changed."""
 
     TABLE_ALTERED = "table {} was altered"
     TABLE_DROPPED = "table {} was dropped"
@@ -34,20 +32,19 @@ class MoveKind(Enum):
     SCHEMA_APPEARED = "schema {} has appeared"
     MODEL_CHANGED = "the model of {} was changed"
     MODEL_ADDED = "the model of {} is new"
-    MODEL_REMOVED = "the model of {} is gone"
+    MODEL_REMOVED = "the model of {} was removed"
     POLICY_CHANGED = "policy.{} was changed"
-    DEPLOYMENT_STATE_MOVED = "the deployment state has moved: {}"
-    STATEMENTS_CHANGED = "the engine would run other statements by now: {}"
+    DEPLOYMENT_STATE_MOVED = "the deployment state has changed: {}"
+    STATEMENTS_CHANGED = "the engine would run other statements now: {}"
 
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """One thing that is not what it was.
+    """One change since the review.
 
     Args:
-        kind: what became of it.
-        name: what it is.
-        note: more about it, such as who did it and when.
+        name: what has changed.
+        note: details, such as both values.
     """
 
     kind: MoveKind
@@ -59,13 +56,11 @@ class Move:
 
 
 class StalePlanError(PlanFileError):
-    """A plan file of a world that is gone.
+    """A plan file that was made from other models, tables, settings or records than there are now.
 
     Args:
-        moves: what has moved since, at least one.
-        where: the file.
-        way_out: how to make it anew.
-        note: what there is to say besides, such as that an earlier apply was cut short.
+        moves: what has changed since, at least one.
+        note: further information, such as an earlier apply that was interrupted.
     """
 
     def __init__(self, moves: Sequence[Move], *, where: str, way_out: str, note: str = "") -> None:
@@ -73,3 +68,14 @@ class StalePlanError(PlanFileError):
         lines = "".join(f"\n  {move}" for move in self.moves)
         reason = f"the plan is stale{f': {note}' if note else ''}. Since it was made:{lines}\nNothing was run"
         super().__init__(reason, where=where, way_out=way_out)
+
+
+class UnreviewedStatementError(DeltaEngineError):
+    """A compiled plan that does not have the statements of its plan file; nothing ran."""
+
+    def __init__(self, sql: str) -> None:
+        self.sql = sql
+        super().__init__(
+            "the plan was stopped before it ran: its statements are not those of the reviewed plan file, from this one "
+            f"on: {sql}\nThis is an error of the engine: please report it."
+        )

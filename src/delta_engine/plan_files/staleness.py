@@ -1,18 +1,48 @@
-"""What has moved since a plan was made: two plan files of one command, the reviewed one and what it would be now."""
+"""Compares a reviewed plan file with the file that the same command would write now."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from itertools import zip_longest
 
 import msgspec
 
-from delta_engine.plan_files.document import DeploymentFingerprint, PlanFile, TableFingerprint
-from delta_engine.plan_files.errors import Move, MoveKind
+from delta_engine.compile.compiled_plan import CompiledPlan
+from delta_engine.plan_files.document import (
+    DeploymentFingerprint,
+    PlanFile,
+    PlannedStatement,
+    TableFingerprint,
+    planned_statements,
+)
+from delta_engine.plan_files.errors import Move, MoveKind, UnreviewedStatementError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReviewedPlan:
+    """A plan file that is not stale.
+
+    Args:
+        checksum: the file's, by which the deployment state remembers it.
+    """
+
+    checksum: str
+    statements: tuple[PlannedStatement, ...]
+
+    def require(self, compiled: CompiledPlan) -> None:
+        """Make sure that a plan runs the statements of the file and no others.
+
+        Raises:
+            UnreviewedStatementError: it differs.
+        """
+        for reviewed, planned in zip_longest(self.statements, planned_statements(compiled)):
+            if reviewed != planned:
+                raise UnreviewedStatementError((planned or reviewed).sql)
 
 
 def moves(reviewed: PlanFile, current: PlanFile) -> tuple[Move, ...]:
-    """Return what is not as it was; with nothing of that, whether the statements are the same."""
+    """Return what has changed since the review; the statements are compared only if nothing else has changed."""
     then, now = reviewed.fingerprints, current.fingerprints
     found = (
         *_tables(then.tables, now.tables),
@@ -26,7 +56,7 @@ def moves(reviewed: PlanFile, current: PlanFile) -> tuple[Move, ...]:
 
 
 def _tables(then: Mapping[str, TableFingerprint], now: Mapping[str, TableFingerprint]) -> Iterator[Move]:
-    """Yield tables that moved; one that only one of both has looked at is the models' business."""
+    """Yield the tables that changed; a table that only one side has read shows as a changed model."""
     for name in sorted({*then} & {*now}):
         before, after = then[name], now[name]
         if before.state is None and after.state is not None:
@@ -40,7 +70,7 @@ def _tables(then: Mapping[str, TableFingerprint], now: Mapping[str, TableFingerp
 
 
 def _is_another(before: TableFingerprint, after: TableFingerprint) -> bool:
-    """Whether a table of the same name is another one; what is not known on both sides says nothing."""
+    """Whether another table has the name now; only facts that both sides know are compared."""
     if before.table_id is not None and after.table_id is not None:
         return before.table_id != after.table_id
     if before.created_at is not None and after.created_at is not None:
@@ -81,10 +111,10 @@ def _policy(reviewed: PlanFile, current: PlanFile) -> Iterator[Move]:
     then, now = msgspec.structs.asdict(reviewed.policy), msgspec.structs.asdict(current.policy)
     for field in then:
         if then[field] != now[field]:
-            yield Move(MoveKind.POLICY_CHANGED, field, f"{_said(then[field])}, now {_said(now[field])}")
+            yield Move(MoveKind.POLICY_CHANGED, field, f"{_value(then[field])}, now {_value(now[field])}")
 
 
-def _said(value: object) -> str:
+def _value(value: object) -> str:
     if isinstance(value, tuple):
         return ", ".join(map(str, value)) or "nothing"
     return str(value).lower() if isinstance(value, bool) else str(value)
@@ -96,18 +126,18 @@ def _deployment_state(
     if then == now:
         return
     if then is None or now is None:
-        detail = "it was empty, and is not any more" if then is None else "it is gone"
+        detail = "it was empty, and no longer is" if then is None else "it does not exist any more"
     elif then.state_id != now.state_id:
-        detail = f"it is another one, {now.state_id} instead of {then.state_id}"
+        detail = f"its id is {now.state_id} instead of {then.state_id}"
     elif then.serial != now.serial:
         detail = f"from serial {then.serial} to serial {now.serial}"
     else:
-        detail = f"it is at serial {now.serial} still, and a run that did not end has left a journal"
+        detail = f"it still has serial {now.serial}, and an interrupted run left a journal"
     yield Move(MoveKind.DEPLOYMENT_STATE_MOVED, detail)
 
 
 def _statements(reviewed: PlanFile, current: PlanFile) -> Iterator[Move]:
-    """Yield the first statement that is not the same."""
+    """Yield the first statement that differs."""
     pairs = zip_longest(reviewed.statements, current.statements)
     for number, (then, now) in enumerate(pairs, start=1):
         if then != now:

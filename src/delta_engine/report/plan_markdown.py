@@ -7,14 +7,13 @@ HTML. Their delimiters must be longer than any inside (CommonMark 0.31, 4.5 and 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import accumulate
 from typing import Final
 
 from delta_engine.actions import TablePlan
 from delta_engine.aspects.aspect import Sign
 from delta_engine.errors import RefusedError
-from delta_engine.execute.action_runner import ScriptLine, by_table
 from delta_engine.report.plan_tree import Branch, counted, plan_branches, plan_summary
 from delta_engine.report.visible import in_one_line, visible
 from delta_engine.telemetry.redaction import redacted
@@ -35,7 +34,7 @@ _BACKTICKS: Final = re.compile("`+")
 
 def plan_markdown(
     plan: TablePlan,
-    script: Sequence[ScriptLine],
+    statements: Mapping[str, Sequence[str]],
     *,
     environment: str,
     refusals: Sequence[RefusedError] = (),
@@ -43,7 +42,9 @@ def plan_markdown(
     """Return a plan as Markdown. Same plan, same text.
 
     Args:
-        script: its statements.
+        plan: the plan.
+        statements: its statements by table, as `CompiledPlan.sql_by_table` returns them.
+        environment: what it was made for.
         refusals: why it will not be applied; empty if it may be.
     """
     parts = [f"{_MARKER}\n### Plan for {code_span(environment)}", f"**{plan_summary(plan)}**"]
@@ -57,7 +58,7 @@ def plan_markdown(
     if len(fitting) < len(lines):
         parts.append(f"Also kept: {counted(len(lines) - len(fitting), 'more object')}.")
     parts += _within(
-        list(_sections(plan, script)), LONGEST - _LONGEST_END - sum(len(part) + 2 for part in parts)
+        list(_sections(plan, statements)), LONGEST - _LONGEST_END - sum(len(part) + 2 for part in parts)
     )
     return "\n\n".join(parts) + "\n"
 
@@ -83,9 +84,8 @@ def _fitting(texts: Sequence[str], room: int) -> list[str]:
     return [text for text, length in zip(texts, lengths, strict=True) if length <= room]
 
 
-def _sections(plan: TablePlan, script: Sequence[ScriptLine]) -> Iterator[tuple[str, str]]:
-    """Yield the changes and the SQL of each schema and table."""
-    statements = by_table(script)
+def _sections(plan: TablePlan, statements: Mapping[str, Sequence[str]]) -> Iterator[tuple[str, str]]:
+    """Yield what there is to say of the schemas and of each table: its changes, and its SQL."""
     branches = list(plan_branches(plan))
     schemas = len(plan.create_schemas) + len(plan.align_schemas)
     for branch in branches[:schemas]:

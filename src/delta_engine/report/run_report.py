@@ -11,8 +11,15 @@ from typing import Final
 from delta_engine.actions import CreateTable, TableAction, TablePlan
 from delta_engine.deployment.lock_record import Moment
 from delta_engine.deployment.run_facts import RunFacts
-from delta_engine.execute.action_runner import OutcomeKind, TableOutcome
-from delta_engine.execute.schema_executor import SchemaOutcome
+from delta_engine.execute.outcomes import (
+    AnyOutcome,
+    OutcomeKind,
+    RunStatement,
+    SchemaOutcome,
+    TableOutcome,
+    of_schemas,
+    of_tables,
+)
 from delta_engine.report.plan_tree import counted, table_branch
 from delta_engine.telemetry.redaction import redacted
 
@@ -41,23 +48,6 @@ class TableStatus(Enum):
     SKIPPED = "skipped"
     STOPPED = "stopped"
     NOT_STARTED = "not_started"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunStatement:
-    """A statement that was sent.
-
-    Args:
-        sql: the statement.
-        seconds: until its last answer, waits for further attempts included.
-        retries: how many attempts there were after the first.
-        is_done: whether it did what it should.
-    """
-
-    sql: str
-    seconds: float
-    retries: int = 0
-    is_done: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -209,26 +199,27 @@ class RunEnd:
 def run_report(
     frame: RunFrame,
     plan: TablePlan,
-    outcomes: Sequence[TableOutcome],
-    schemas: Sequence[SchemaOutcome] = (),
+    outcomes: Sequence[AnyOutcome],
     *,
     end: RunEnd,
 ) -> RunReport:
     """Return the report of a run.
 
     Args:
-        outcomes: the outcomes of the tables of the plan.
-        schemas: the outcomes of its schemas.
+        frame: what is known of it.
+        plan: what was to be done.
+        outcomes: what became of each schema and table of the plan.
+        end: how it ended.
     """
     actions = {action.table.key: action for action in plan.table_actions()}
-    tables = tuple(_table_run(outcome, actions[outcome.table.key]) for outcome in outcomes)
-    schema_runs = tuple(map(_schema_run, schemas))
+    tables = tuple(_table_run(outcome, actions[outcome.name.key]) for outcome in of_tables(outcomes))
+    schema_runs = tuple(map(_schema_run, of_schemas(outcomes)))
     facts = frame.facts
     return RunReport(
         run_id=frame.run_id,
         operation=frame.operation,
         environment=facts.environment.name,
-        status=_status((*outcomes, *schemas), end),
+        status=_status(outcomes, end),
         started_at=frame.started_at,
         ended_at=end.at,
         seconds=round((end.at - frame.started_at).total_seconds(), 3),
@@ -250,37 +241,28 @@ def run_report(
 
 def _table_run(outcome: TableOutcome, action: TableAction) -> TableRun:
     return TableRun(
-        table=str(outcome.table),
+        table=str(outcome.name),
         status=_table_status(outcome),
         seconds=_seconds(outcome),
         is_verified=outcome.is_verified,
         actions=_lines(action),
-        statements=_statements(outcome),
+        statements=outcome.runs,
         error=_error(outcome),
     )
 
 
 def _schema_run(outcome: SchemaOutcome) -> SchemaRun:
     return SchemaRun(
-        schema=str(outcome),
+        schema=str(outcome.name),
         status=_schema_status(outcome),
         seconds=_seconds(outcome),
-        statements=_statements(outcome),
+        statements=outcome.runs,
         error=_error(outcome),
     )
 
 
-def _seconds(outcome: TableOutcome | SchemaOutcome) -> float:
+def _seconds(outcome: AnyOutcome) -> float:
     return round(sum(run.seconds for run in outcome.runs), 3)
-
-
-def _statements(outcome: TableOutcome | SchemaOutcome) -> tuple[RunStatement, ...]:
-    return tuple(
-        RunStatement(
-            sql=redacted(run.sql), seconds=round(run.seconds, 3), retries=run.retries, is_done=run.is_done
-        )
-        for run in outcome.runs
-    )
 
 
 def _lines(action: TableAction) -> tuple[str, ...]:
@@ -290,7 +272,7 @@ def _lines(action: TableAction) -> tuple[str, ...]:
     return tuple(redacted(f"{leaf.sign.value} {leaf.text}") for leaf in table_branch(action).leaves)
 
 
-def _error(outcome: TableOutcome | SchemaOutcome) -> RunError | None:
+def _error(outcome: AnyOutcome) -> RunError | None:
     failure = outcome.failure
     if failure is None:
         return None
@@ -316,7 +298,7 @@ def _schema_status(outcome: SchemaOutcome) -> TableStatus:
     return TableStatus(outcome.kind.value)
 
 
-def _status(outcomes: Sequence[TableOutcome | SchemaOutcome], end: RunEnd) -> RunStatus:
+def _status(outcomes: Sequence[AnyOutcome], end: RunEnd) -> RunStatus:
     kinds = {outcome.kind for outcome in outcomes}
     if end.is_stopped:
         return RunStatus.STOPPED

@@ -13,9 +13,11 @@ from delta_engine.backends.addressing import CatalogAddressing
 from delta_engine.backends.cancellation import Stop, StoppedError, pause
 from delta_engine.backends.capabilities import DATABRICKS
 from delta_engine.backends.warehouse.calls import Calls
-from delta_engine.execute.action_runner import ActionRunner, ApplyStoppedError, OutcomeKind
+from delta_engine.execute.action_runner import ActionRunner, ApplyStoppedError
 from delta_engine.execute.apply_control import ApplyControl
+from delta_engine.execute.outcomes import OutcomeKind
 from tests.builders import orders
+from tests.planning import compiled
 from tests.servers.fake_workspace import open_runner
 from tests.servers.warehouse_runner.warehouses import CHANGE, QUERY, Time, Warehouse
 
@@ -142,7 +144,7 @@ def test_an_apply_that_is_throttled_for_minutes_ends_at_once(warehouse: Warehous
     plan = TablePlan(tuple(CreateTable(orders(name=f"t{n}")) for n in range(5)))
     before = monotonic()
     with pytest.raises(ApplyStoppedError) as stopped:
-        ActionRunner(runner, CatalogAddressing(), DATABRICKS).apply(plan, control=control)
+        ActionRunner(runner, CatalogAddressing(), DATABRICKS).apply(compiled(plan), control=control)
     assert monotonic() - before < 30
     assert {one.kind for one in stopped.value.outcomes} == {OutcomeKind.STOPPED}
     assert warehouse.workspace.submitted == []

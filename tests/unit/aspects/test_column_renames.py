@@ -16,6 +16,7 @@ from delta_engine.drift.comparison import Applied, accepted, deviations
 from delta_engine.errors import InvalidModelError
 from delta_engine.models import Column, ColumnMask, Part, PrimaryKey, RowFilter, Table
 from delta_engine.state.states import CatalogState, TableState
+from tests.planning import planned
 
 
 def orders(*columns: Column) -> Table:
@@ -43,15 +44,15 @@ MASKED = Column("email", "string", mask=ColumnMask("dev.silver.f", ["remark"]))
             RENAMED,
             state(ID, Column("remark", "string"), Column("Note", "string")),
             "table dev.silver.orders, column Note: it is renamed from remark, and the table has both: the data "
-            "of one would be lost. If Note has the data that counts, leave the rename out of the model: remark is "
-            "then planned as a drop, which needs consent. If remark has it, drop or rename Note by hand first.",
+            "of one would be lost. If Note has the data to keep, remove the rename from the model: the plan then "
+            "drops remark, which needs consent. If remark has it, drop or rename Note by hand first.",
         ),
         (
             orders(Column("a", "struct<postcode: string>", renamed_fields={"postcode": "zip"})),
             state(Column("a", "struct<zip: string, postcode: string>")),
             "table dev.silver.orders, column a.postcode: it is renamed from a.zip, and the table has both: the data "
-            "of one would be lost. If a.postcode has the data that counts, leave the rename out of the model: a.zip "
-            "is then planned as a drop, which needs consent. If a.zip has it, drop or rename a.postcode by hand "
+            "of one would be lost. If a.postcode has the data to keep, remove the rename from the model: the plan "
+            "then drops a.zip, which needs consent. If a.zip has it, drop or rename a.postcode by hand "
             "first.",
         ),
     ],
@@ -61,7 +62,7 @@ def test_both_names_present_are_refused_whatever_is_allowed(
 ) -> None:
     allowing = TablePlanner(Policy(allow=(Allowance(DestructiveKind.DROP_COLUMN),)))
     with pytest.raises(InvalidModelError) as error:
-        allowing.plan([replace(model, declared_at=None)], catalog_of(observed))
+        planned([replace(model, declared_at=None)], catalog_of(observed), planner=allowing)
     assert str(error.value).endswith(message)
 
 
@@ -76,7 +77,7 @@ def test_what_a_filter_or_a_mask_reads_is_not_renamed(protection: dict[str, Any]
     observed = replace(state(Column("remark", "string")), **protection)
     model = replace(orders(Column("note", "string", renamed_from="remark"), MASKED), declared_at=None)
     with pytest.raises(InvalidModelError) as error:
-        TablePlanner().plan([model], catalog_of(observed))
+        planned([model], catalog_of(observed))
     assert str(error.value).endswith(
         f"table dev.silver.orders, column note: it is renamed from remark, which the {reader} reads: Databricks "
         f"refuses that. Drop the {reader} in a sync of its own, with consent, and declare it again together with "
@@ -93,10 +94,11 @@ def test_a_key_that_the_model_does_not_manage_is_not_lost_to_a_rename() -> None:
     observed = replace(state(ID, Column("remark", "string")), primary_key=PrimaryKey(["REMARK"], "pk"))
     model = replace(RENAMED, manages=frozenset({Part.COLUMNS}))
     with pytest.raises(InvalidModelError) as error:
-        TablePlanner().plan([model], catalog_of(observed))
+        planned([model], catalog_of(observed))
     assert str(error.value).endswith(
         "table dev.silver.orders, column note: it is renamed from remark, which drops the key pk, and the model does "
-        "not manage constraints. Add constraints to manages and declare the keys, or leave the rename to their owner."
+        "not manage constraints. Add constraints to manages and declare the keys, or ask their owner to rename the "
+        "column."
     )
 
 

@@ -16,7 +16,6 @@ from delta_engine.config.model_files import load_declared
 from delta_engine.deployment.definitions import as_schema, define_schema
 from delta_engine.errors import ConfigError, InvalidModelError, SourceLocation
 from delta_engine.execute.action_runner import ActionRunner
-from delta_engine.execute.recording_sql_runner import RecordingSqlRunner
 from delta_engine.models import Schema
 from delta_engine.orchestrate.orchestrator import Orchestrator
 from delta_engine.report.plan_tree import plan_branches, plan_summary
@@ -25,6 +24,7 @@ from delta_engine.validation.schema_rules import schema_violations
 from tests.builders import observed, orders
 from tests.fakes.unity_catalog import FakeUnityCatalog
 from tests.golden_cases import settings_for
+from tests.planning import statements_of
 
 HERE = SourceLocation("schemas.yml", 2)
 SILVER = Schema(
@@ -54,17 +54,10 @@ def planned(
     return planner.plan([orders()], catalog, applied_schemas={"dev.silver": applied} if applied else {})
 
 
-def statements(plan: TablePlan) -> list[str]:
-    """Return the SQL of a plan."""
-    recorder = RecordingSqlRunner()
-    ActionRunner(recorder, CatalogAddressing(), DATABRICKS, parallelism=1).apply(plan)
-    return recorder.statements
-
-
 def test_a_missing_schema_is_created_with_all_that_is_said_of_it() -> None:
     plan = planned(SILVER, None)
     assert plan.create_schemas == (CreateSchema("dev", "silver", "It's clean"),)
-    assert statements(plan) == [
+    assert statements_of(plan) == [
         "CREATE SCHEMA `dev`.`silver` COMMENT 'It\\'s clean'",
         "ALTER SCHEMA `dev`.`silver` SET TAGS ('domain' = 'sales')",
         "GRANT SELECT, USE SCHEMA ON SCHEMA `dev`.`silver` TO `analysts`",
@@ -79,7 +72,7 @@ def test_a_schema_is_changed_where_it_differs_and_nothing_of_others_is_touched()
         owner="DATA TEAM",
         grants={"analysts": ("SELECT", "USE SCHEMA"), "others": ("ALL PRIVILEGES",)},
     )
-    assert statements(planned(SILVER, state)) == ["COMMENT ON SCHEMA `dev`.`silver` IS 'It\\'s clean'"]
+    assert statements_of(planned(SILVER, state)) == ["COMMENT ON SCHEMA `dev`.`silver` IS 'It\\'s clean'"]
 
 
 def test_what_was_applied_and_is_no_longer_wanted_is_taken_back() -> None:
@@ -87,7 +80,7 @@ def test_what_was_applied_and_is_no_longer_wanted_is_taken_back() -> None:
         comment="It's clean", tags=SILVER.tags, owner="data team", grants={"analysts": ("SELECT",)}
     )
     bare = Schema("dev", "silver")
-    assert statements(planned(bare, state, SILVER)) == [
+    assert statements_of(planned(bare, state, SILVER)) == [
         "ALTER SCHEMA `dev`.`silver` UNSET TAGS ('domain')",
         "REVOKE SELECT ON SCHEMA `dev`.`silver` FROM `analysts`",
     ]
@@ -97,7 +90,7 @@ def test_what_was_applied_and_is_no_longer_wanted_is_taken_back() -> None:
 def test_full_ownership_takes_what_nobody_declared() -> None:
     state = SchemaState(tags={"theirs": "x"}, owner="jo", grants={"others": ("SELECT",), "jo": ("MANAGE",)})
     policy = Policy(tags=Ownership.FULL, grants=Ownership.FULL)
-    assert statements(planned(Schema("dev", "silver"), state, policy=policy)) == [
+    assert statements_of(planned(Schema("dev", "silver"), state, policy=policy)) == [
         "ALTER SCHEMA `dev`.`silver` UNSET TAGS ('theirs')",
         "REVOKE SELECT ON SCHEMA `dev`.`silver` FROM `others`",
     ]

@@ -18,26 +18,31 @@ from delta_engine.backends.error_conditions import Transience, transience
 from delta_engine.backends.retries import PATIENCE_SECONDS, Backoff
 from delta_engine.backends.sql_runner import Row
 from delta_engine.errors import StatementError
-from delta_engine.execute.action_runner import (
-    ActionRunner,
-    ApplyFailedError,
+from delta_engine.execute.action_runner import ActionRunner, ApplyFailedError
+from delta_engine.execute.apply_control import ApplyControl
+from delta_engine.execute.outcomes import (
+    AnyOutcome,
     OutcomeKind,
     SchemaOutcome,
     TableOutcome,
+    of_schemas,
+    of_tables,
 )
-from delta_engine.execute.apply_control import ApplyControl
-from delta_engine.execute.recording_sql_runner import RecordingSqlRunner
-from delta_engine.execute.still_needed import StaleTableError
+from delta_engine.execute.retry_check import StaleTableError
 from delta_engine.models import QualifiedName
 from tests.builders import ORDERS
+from tests.planning import compiled
+from tests.recording_sql_runner import RecordingSqlRunner
 
 FIRST = "ALTER TABLE `dev`.`silver`.`orders` ALTER COLUMN `id` COMMENT 'Key'"
 SECOND = "COMMENT ON TABLE `dev`.`silver`.`orders` IS 'Orders'"
-PLAN = TablePlan(
-    align_tables=(
-        AlignTable(
-            ORDERS, (SetTableComment("Orders", ""), SetColumnComments((ColumnComment("id", "Key", ""),)))
-        ),
+PLAN = compiled(
+    TablePlan(
+        align_tables=(
+            AlignTable(
+                ORDERS, (SetTableComment("Orders", ""), SetColumnComments((ColumnComment("id", "Key", ""),)))
+            ),
+        )
     )
 )
 
@@ -73,15 +78,15 @@ def apply(
 ) -> TableOutcome:
     engine = ActionRunner(runner, CatalogAddressing(), DATABRICKS)
     try:
-        (outcome,) = engine.apply(PLAN, control=waits.control, look=look)
+        outcomes = engine.apply(PLAN, control=waits.control, reread=look)
     except ApplyFailedError as error:
-        (outcome,) = error.outcomes
+        outcomes = error.outcomes
+    (outcome,) = of_tables(outcomes)
     return outcome
 
 
-def test_the_plan_that_these_tests_speak_of() -> None:
-    lines = ActionRunner(RecordingSqlRunner(), CatalogAddressing(), DATABRICKS).script(PLAN)
-    assert [line.sql for line in lines] == [FIRST, SECOND]
+def test_the_plan_of_these_tests() -> None:
+    assert list(PLAN.sql()) == [FIRST, SECOND]
 
 
 def test_what_was_turned_away_unseen_is_sent_again_without_a_look() -> None:
@@ -140,7 +145,7 @@ def test_what_a_statement_takes_before_it_conflicts_is_no_waiting() -> None:
     runner = Slow(*["DELTA_METADATA_CHANGED"] * 3)
     control = ApplyControl(wait=lambda _seconds: None, seconds=lambda: now[0])
     ActionRunner(runner, CatalogAddressing(), DATABRICKS).apply(
-        PLAN, control=control, look=lambda _table: [FIRST, SECOND]
+        PLAN, control=control, reread=lambda _table: [FIRST, SECOND]
     )
     assert runner.statements == [FIRST] * 4 + [SECOND]
 
@@ -178,8 +183,8 @@ def test_a_plan_that_fits_the_table_no_more_fails_the_table() -> None:
     assert runner.statements == [FIRST]
     assert outcome.failure is not None
     assert outcome.failure.message == (
-        "somebody else changed the table while it was being changed, and what was planned does not fit it any more. "
-        "Look at it with `delta-engine -e ENV plan`, and run again. The platform said: not now"
+        "another principal changed the table during the run, and the plan does not fit it any more. Check it with "
+        "`delta-engine -e ENV plan`, and run again. The platform's answer: not now"
     )
     assert outcome.failure.error_class == "DELTA_METADATA_CHANGED"
     assert len(waits.seconds) == 1  # although that condition is transient
@@ -243,9 +248,13 @@ def test_waits_part_ways() -> None:
     assert delays == [(0.5, 1), (4, 8), (15, 30)]
 
 
-SCHEMAS = TablePlan(
-    create_schemas=(CreateSchema("dev", "silver"),),
-    align_schemas=(AlignSchema("dev", "silver", (SetSchemaComment("new", ""), ChangeOwner("bob", "ann"))),),
+SCHEMAS = compiled(
+    TablePlan(
+        create_schemas=(CreateSchema("dev", "silver"),),
+        align_schemas=(
+            AlignSchema("dev", "silver", (SetSchemaComment("new", ""), ChangeOwner("bob", "ann"))),
+        ),
+    )
 )
 CREATE, COMMENT, OWNER = (
     "CREATE SCHEMA `dev`.`silver`",
@@ -255,11 +264,11 @@ CREATE, COMMENT, OWNER = (
 
 
 def applied_schema(runner: RecordingSqlRunner, waits: Waits) -> SchemaOutcome:
-    told: list[SchemaOutcome] = []
+    told: list[AnyOutcome] = []
     engine = ActionRunner(runner, CatalogAddressing(), DATABRICKS)
     with suppress(ApplyFailedError):
-        engine.apply(SCHEMAS, on_schema=told.append, control=waits.control)
-    (outcome,) = told
+        engine.apply(SCHEMAS, told.append, control=waits.control)
+    (outcome,) = of_schemas(told)
     return outcome
 
 

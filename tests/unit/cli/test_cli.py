@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -18,7 +19,8 @@ from delta_engine.cli.context import ExitCode
 from delta_engine.cli.errors import report_error
 from delta_engine.cli.plan_view import print_plan, print_statements
 from delta_engine.errors import DeltaEngineError, MissingDependencyError, StatementError
-from delta_engine.execute.action_runner import ApplyFailedError, OutcomeKind, TableOutcome
+from delta_engine.execute.action_runner import ApplyFailedError
+from delta_engine.execute.outcomes import Outcome, OutcomeKind, RunStatement, TableOutcome
 from delta_engine.models import Column
 from delta_engine.report.json_documents import pending_summary
 from delta_engine.report.plan_tree import plan_summary
@@ -186,14 +188,9 @@ def test_a_plan_has_a_summary() -> None:
 
 def outcome(name: str, kind: OutcomeKind, statements: int) -> TableOutcome:
     """Return what became of a table."""
-    from delta_engine.execute.ddl import InterruptedStatementsError
-
-    failure = None
-    if kind is OutcomeKind.FAILED:
-        cause = StatementError("no", sql="ALTER", error_class="X")
-        failure = InterruptedStatementsError(cause, statements)
-    table = type(ORDERS)("dev", "silver", name)
-    return TableOutcome(table=table, kind=kind, statements=statements, failure=failure)
+    failure = StatementError("no", sql="ALTER", error_class="X") if kind is OutcomeKind.FAILED else None
+    runs = (RunStatement(sql="ALTER", seconds=0.0),) * statements
+    return Outcome(name=replace(ORDERS, table=name), kind=kind, runs=runs, failure=failure)
 
 
 FAILED = outcome("a", OutcomeKind.FAILED, 0)

@@ -11,10 +11,8 @@ from delta_engine.aspects import ASPECTS, diff, differences
 from delta_engine.aspects.aspect import Comparison
 from delta_engine.backends.addressing import CatalogAddressing
 from delta_engine.backends.capabilities import DATABRICKS
-from delta_engine.compile.planner import TablePlanner
 from delta_engine.errors import InvalidModelError
 from delta_engine.execute.action_runner import ActionRunner
-from delta_engine.execute.recording_sql_runner import RecordingSqlRunner
 from delta_engine.models import (
     CheckConstraint,
     Column,
@@ -32,6 +30,8 @@ from delta_engine.validation.partial_models import partial_model_violations
 from delta_engine.validation.validator import PlanValidator
 from tests.builders import catalog_of
 from tests.fixed_reader import FixedReader
+from tests.planning import planned, statements_of
+from tests.recording_sql_runner import RecordingSqlRunner
 
 THEIRS = TableState(
     columns=(Column("id", "bigint"), Column("Name", "string", comment="old"), Column("extra", "int")),
@@ -54,10 +54,7 @@ COMMENTS = Table(
 
 def statements(model: Table, state: TableState) -> list[str]:
     """Return the SQL of the plan."""
-    recorder = RecordingSqlRunner()
-    plan = TablePlanner().plan([model], catalog_of([model], state))
-    ActionRunner(recorder, CatalogAddressing(), DATABRICKS).apply(plan)
-    return recorder.statements
+    return statements_of(planned([model], catalog_of([model], state)))
 
 
 def test_only_the_managed_part_is_changed() -> None:
@@ -82,7 +79,7 @@ def test_a_streaming_table_is_its_pipeline_s(manages: list[str] | None) -> None:
     with pytest.raises(InvalidModelError) as refusal:
         statements(model, replace(THEIRS, relation=RelationKind.STREAMING_TABLE))
     assert str(refusal.value).partition(": ")[2] == (
-        "table dev.silver.orders: it is a streaming table, of which the engine manages comments and tags alone. "
+        "table dev.silver.orders: it is a streaming table, of which the engine manages comments and tags only. "
         "Declare manages: [comments, tags], or one of the two."
     )
 
@@ -93,18 +90,18 @@ def test_a_column_that_is_not_there_is_refused() -> None:
         statements(model, THEIRS)
     assert str(refusal.value).partition(": ")[2] == (
         "table dev.silver.orders, column nmae: the table has no such column, and the model does not manage its "
-        "columns. Correct the name, or ask whoever owns the table to add it."
+        "columns. Correct the name, or ask the owner of the table to add it."
     )
 
 
 def test_the_comment_of_an_identity_column_is_refused_whoever_owns_the_column() -> None:
     counted = replace(THEIRS, columns=(Column("id", "bigint", identity=Identity()), *THEIRS.columns[1:]))
-    plan = TablePlanner().plan([COMMENTS], catalog_of([COMMENTS], counted))
+    plan = planned([COMMENTS], catalog_of([COMMENTS], counted))
     (refusal,) = PlanValidator().plan_violations(plan)
     assert refusal.column == "id"
     assert refusal.reason == "it is an identity column, and ALTER COLUMN changes none"
-    undecorated = replace(COMMENTS, columns=COMMENTS.columns[1:])
-    plan = TablePlanner().plan([undecorated], catalog_of([undecorated], counted))
+    unchanged = replace(COMMENTS, columns=COMMENTS.columns[1:])
+    plan = planned([unchanged], catalog_of([unchanged], counted))
     assert list(PlanValidator().plan_violations(plan)) == []
 
 
@@ -227,11 +224,11 @@ def test_what_holds_a_column_and_is_somebody_else_s_is_missed_before_anything_is
     columns = WANTED | {column.split(".")[0]: wanted}
     model = Table("dev", "silver", "orders", list(filter(None, columns.values())), manages=["columns"])
     with pytest.raises(InvalidModelError) as refusal:
-        TablePlanner().plan([model], catalog_of([model], state))
+        planned([model], catalog_of([model], state))
     assert str(refusal.value).partition("dev.silver.orders, ")[2] == (
         f"column {column}: it would be {change}, which the platform refuses because of {holder}, and the model does "
-        f"not manage {part}. Leave the column as it is, or add {part} to manages and declare what shall stay, or have "
-        f"its owner take that away first: ALTER TABLE `dev`.`silver`.`orders` {statement}."
+        f"not manage {part}. Keep the column as it is, add {part} to manages and declare what stays, or ask its "
+        f"owner to drop the dependent first: ALTER TABLE `dev`.`silver`.`orders` {statement}."
     )
 
 
@@ -239,7 +236,7 @@ def test_what_holds_other_columns_is_nobody_s_concern() -> None:
     columns = WANTED | {"s": Column("s", "struct<x: int>"), "m": None}
     model = Table("dev", "silver", "orders", list(filter(None, columns.values())), manages=["columns"])
     for state in (KEYED, REFERENCING, CHECKED, CLUSTERED, FILTERED):
-        assert TablePlanner().plan([model], catalog_of([model], state))
+        assert planned([model], catalog_of([model], state))
 
 
 def test_a_dropped_column_loses_its_tags_before_whoever_manages_them() -> None:

@@ -11,7 +11,7 @@ from delta_engine.deployment.deployment import Deployment
 from delta_engine.deployment.errors import StoreError
 from delta_engine.deployment.stores.files import FileJournals
 from delta_engine.deployment.stores.memory import MemoryFiles
-from delta_engine.execute.action_runner import TableOutcome
+from delta_engine.execute.outcomes import TableOutcome
 from delta_engine.models import Table
 from tests.builders import orders
 from tests.deployment_builders import deployment_over

@@ -20,6 +20,7 @@ from delta_engine.orchestrate.orchestrator import Orchestrator
 from delta_engine.validation.validator import PlanValidator
 from tests.deployment_builders import deployment_over
 from tests.fakes.unity_catalog import FakeUnityCatalog
+from tests.planning import statements_of
 
 POLICY = Policy(removed_tables=RemovedTables.DROP, allow=(Allowance(DestructiveKind.DROP_TABLE),))
 COLUMNS = [Column("id", "bigint", is_nullable=False), Column("ref", "bigint")]
@@ -61,8 +62,7 @@ def changes(catalog: FakeUnityCatalog, deployment: Deployment, *models: Table) -
     assert not shown.refusals
     engine.sync_tables(models)
     done = catalog.statements[before:]
-    script = ActionRunner(catalog, CatalogAddressing(), DATABRICKS).script(shown.plan)
-    assert [line.sql for line in script] == done
+    assert statements_of(shown.plan) == done
     assert not engine.preview(models).plan
     return [sql.replace("`dev`.`silver`.", "") for sql in done]
 

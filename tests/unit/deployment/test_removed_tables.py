@@ -50,7 +50,7 @@ def test_a_table_is_dropped_with_consent(platform: FakePlatform, deployment: Dep
     engine = engine_over(platform, deployment, DROP)
     assert engine.preview([A]).plan.drop_tables == (DropTable(GONE, 12_345),)
     outcomes = engine.sync_tables([A])
-    assert [str(outcome.table) for outcome in outcomes] == ["dev.silver.b"]
+    assert [str(outcome.name) for outcome in outcomes] == ["dev.silver.b"]
     assert platform.statements == ["DROP TABLE `dev`.`silver`.`b`"]
     state = recorded(deployment)
     assert statuses(deployment) == {"a": "healthy"}

@@ -86,7 +86,7 @@ def test_two_tables_are_not_one(platform: FakePlatform, deployment: Deployment) 
         sync(platform, deployment, AFTER)
     assert str(refused.value).partition(": ")[2] == (
         "table dev.silver.orders: it is renamed from dev.silver.order, and both tables exist. Move or drop one of "
-        "them by hand, or leave renamed_from out."
+        "them by hand, or remove renamed_from."
     )
 
 

@@ -22,14 +22,9 @@ from delta_engine.deployment.errors import StaleStateError, UnsavedStateError
 from delta_engine.deployment.lock_record import LockHolder
 from delta_engine.deployment.ports import Identity, LockLease, StoredDocument
 from delta_engine.deployment.stores.memory import MemoryStateStore, NoLock
-from delta_engine.execute.action_runner import (
-    ActionRunner,
-    ApplyFailedError,
-    ApplyStoppedError,
-    OutcomeKind,
-    TableOutcome,
-)
+from delta_engine.execute.action_runner import ActionRunner, ApplyFailedError, ApplyStoppedError
 from delta_engine.execute.apply_control import ApplyControl
+from delta_engine.execute.outcomes import OutcomeKind, TableOutcome
 from delta_engine.models import QualifiedName, Table
 from delta_engine.orchestrate.orchestrator import Orchestrator
 from delta_engine.orchestrate.run_endings import UnrecordedApplyError
@@ -131,7 +126,7 @@ def test_a_document_that_somebody_else_saved_meanwhile_is_no_other_case(
     platform.models = {model.qualified_name.key: model for model in TABLES}
 
     def save_meanwhile(outcome: TableOutcome) -> None:
-        if outcome.table.table == "b":
+        if outcome.name.table == "b":
             loaded = deployment.peek()
             assert loaded is not None
             deployment.repository.save(loaded.state, loaded)
@@ -222,7 +217,7 @@ def test_an_interrupt_during_the_last_look_is_heard_when_all_is_recorded(
     report = json.loads(captured.out)
     assert report["status"] == "stopped"
     assert [table["status"] for table in report["tables"]] == ["created"] * 3
-    assert "stopped: all 3 tables were done by then; nothing is left to do." in captured.err
+    assert "stopped: all 3 tables were done before the stop." in captured.err
 
 
 class SignalledStore(MemoryStateStore):
@@ -323,7 +318,7 @@ def test_tables_that_finish_while_an_error_ends_the_run_are_journaled(tmp_path: 
     platform, deployment = HalfBroken(), deployment_over(tmp_path)
     platform.models = {model.qualified_name.key: model for model in TABLES}
     with engine_with(platform, deployment, parallelism=3).run("sync") as run, pytest.raises(Broken):
-        run.apply(run.plan(TABLES), lambda outcome: seen.append(outcome.table.table), control)
+        run.apply(run.plan(TABLES), lambda outcome: seen.append(outcome.name.table), control)
     assert sorted(seen) == ["a", "c"]
     notes: list[str] = []
     with engine_over(platform, deployment).run("sync", notes.append) as run:

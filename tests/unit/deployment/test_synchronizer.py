@@ -17,7 +17,7 @@ from delta_engine.deployment.errors import StateMismatchError
 from delta_engine.deployment.resources import failed_table, last_applied, table_key
 from delta_engine.deployment.schema_resources import applied_schema
 from delta_engine.deployment.synchronizer import synchronize
-from delta_engine.execute.action_runner import OutcomeKind, TableOutcome
+from delta_engine.execute.outcomes import Outcome, OutcomeKind
 from delta_engine.models import Column, QualifiedName
 from delta_engine.state.states import ABSENT, CatalogState, TableState
 from tests.builders import ORDERS, WORKED_MODEL, observed, orders
@@ -135,7 +135,7 @@ def test_schemas_go_missing_and_come_back() -> None:
 
 
 def test_what_was_never_applied_says_nothing_about_drift() -> None:
-    outcome = TableOutcome(table=ORDERS, kind=OutcomeKind.FAILED, statements=0)
+    outcome = Outcome(name=ORDERS, kind=OutcomeKind.FAILED)
     state = msgspec.structs.replace(deployment_state(), resources={KEY: failed_table(outcome, earlier=None)})
     assert synchronized(state, ABSENT) is state
     assert last_applied(state) == {}

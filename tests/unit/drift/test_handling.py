@@ -15,7 +15,6 @@ from delta_engine.deployment.definitions import define
 from delta_engine.drift.detector import DriftDetector
 from delta_engine.drift.handling import irreversible, refusals, restored, taken_in, tolerant, undone, written
 from delta_engine.execute.action_runner import ActionRunner
-from delta_engine.execute.recording_sql_runner import RecordingSqlRunner
 from delta_engine.models import CheckConstraint, Column, ForeignKey, Table
 from delta_engine.orchestrate.pipeline import Pipeline
 from delta_engine.state.states import ABSENT, CatalogState
@@ -23,6 +22,7 @@ from tests.builders import ORDERS, catalog_of, observed, orders
 from tests.deployment_builders import deployment_state
 from tests.detection import LATER, MODEL, RENAMED, FakeHistory, commit, detect, kinds, recorded
 from tests.fixed_reader import FixedReader
+from tests.recording_sql_runner import RecordingSqlRunner
 
 
 def test_an_ignored_rename_is_tolerated_and_not_taken_for_a_drop() -> None:

@@ -1,4 +1,4 @@
-"""Executors, the action runner and the orchestrator, over recording and failing runners."""
+"""The action runner and the orchestrator, over recording and failing runners."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from delta_engine.actions import (
+    SAFE,
     AlignSchema,
     AlignTable,
     CreateSchema,
@@ -29,34 +30,20 @@ from delta_engine.aspects.table_properties import PropertyChange, SetTableProper
 from delta_engine.backends.addressing import CatalogAddressing, PathAddressing
 from delta_engine.backends.cancellation import StoppedError
 from delta_engine.backends.capabilities import DATABRICKS, OPEN_SOURCE
-from delta_engine.backends.sql_runner import Row
+from delta_engine.backends.sql_runner import Row, SqlRunner
+from delta_engine.compile.compiler import compile_plan
 from delta_engine.errors import InvalidModelError, RefusalGroup, StatementError, UnsafePlanError
-from delta_engine.execute.action_runner import ActionRunner, ApplyFailedError, OutcomeKind, TableOutcome
-from delta_engine.execute.align_executor import AlignExecutor
-from delta_engine.execute.create_executor import CreateExecutor
-from delta_engine.execute.ddl import DeltaDDL, InterruptedStatementsError
-from delta_engine.execute.recording_sql_runner import RecordingSqlRunner
-from delta_engine.execute.schema_executor import SchemaOutcome
+from delta_engine.execute.action_runner import ActionRunner, ApplyFailedError
+from delta_engine.execute.outcomes import AnyOutcome, OnOutcome, OutcomeKind, of_schemas
 from delta_engine.models import Column, QualifiedName, Table
 from delta_engine.models.types import AtomicType
 from delta_engine.orchestrate.orchestrator import Orchestrator
 from delta_engine.state.states import ABSENT, TableState
 from tests.builders import ORDERS, WORKED_MODEL, WORKED_STATE, catalog_of, observed, orders
 from tests.fixed_reader import FixedReader
+from tests.planning import compiled, statements_of
 from tests.recorded_catalog import RecordedRunner
-
-
-class FailingSqlRunner(RecordingSqlRunner):
-    """Refuses every statement that holds a given text."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__()
-        self._text = text
-
-    def run(self, sql: str) -> Sequence[Row]:
-        if self._text in sql:
-            raise StatementError("no", sql=sql, error_class="SOME_CLASS")
-        return super().run(sql)
+from tests.recording_sql_runner import FailingSqlRunner, RecordingSqlRunner
 
 
 def comment_on(name: str, *texts: str) -> AlignTable:
@@ -70,30 +57,43 @@ def comment_on(name: str, *texts: str) -> AlignTable:
     )
 
 
-def run(plan: TablePlan, runner: RecordingSqlRunner, parallelism: int = 4) -> tuple[TableOutcome, ...]:
+def run(
+    plan: TablePlan, runner: SqlRunner, parallelism: int = 4, on_outcome: OnOutcome = lambda _outcome: None
+) -> tuple[AnyOutcome, ...]:
     """Apply a plan on Databricks' terms."""
-    return ActionRunner(runner, CatalogAddressing(), DATABRICKS, parallelism=parallelism).apply(plan)
+    engine = ActionRunner(runner, CatalogAddressing(), DATABRICKS, parallelism=parallelism)
+    return engine.apply(engine.compile(plan), on_outcome)
 
 
-def test_ddl_runs_statements_and_passes_over_none() -> None:
-    runner = RecordingSqlRunner()
-    assert DeltaDDL(runner)._run(None) == 0
-    assert DeltaDDL(runner).run(["a", None, "b"]) == 2
-    assert runner.statements == ["a", "b"]
+def failure(plan: TablePlan, runner: SqlRunner) -> StatementError:
+    """Return why the only table of a plan failed."""
+    with pytest.raises(ApplyFailedError) as caught:
+        run(plan, runner)
+    (outcome,) = caught.value.outcomes
+    assert outcome.failure is not None
+    return outcome.failure
 
 
-def test_ddl_says_where_it_was_interrupted() -> None:
-    with pytest.raises(InterruptedStatementsError) as caught:
-        DeltaDDL(FailingSqlRunner("c")).run(["a", "b", "c", "d"])
-    error = caught.value
-    assert (error.statements_done, error.sql, error.error_class) == (2, "c", "SOME_CLASS")
+def test_create_table_is_one_statement() -> None:
+    create = CreateTable(WORKED_MODEL)
+    ((sql, statement),) = zip(
+        statements_of(TablePlan((create,))), compiled(TablePlan((create,))).steps[0].statements, strict=True
+    )
+    assert (statement.sql, statement.actions, statement.phase, statement.hazards) == (
+        sql,
+        (create,),
+        None,
+        SAFE,
+    )
 
 
-def test_the_create_executor_takes_one_statement() -> None:
-    runner = RecordingSqlRunner()
-    executor = CreateExecutor(DeltaDDL(runner), CatalogAddressing(), DATABRICKS)
-    assert executor.apply(CreateTable(WORKED_MODEL)) == 1
-    assert len(runner.statements) == 1
+def test_a_statement_carries_the_actions_of_its_phase() -> None:
+    align = comment_on("t", "column", "table")
+    (step,) = compiled(TablePlan(align_tables=(align,))).steps
+    assert [(one.phase, one.actions, one.hazards) for one in step.statements] == [
+        (Phase.SET_COLUMN_COMMENTS, align.of_type(SetColumnComments), SAFE),
+        (Phase.SET_TABLE_COMMENT, align.of_type(SetTableComment), SAFE),
+    ]
 
 
 @pytest.mark.parametrize(
@@ -102,14 +102,14 @@ def test_the_create_executor_takes_one_statement() -> None:
         (
             "TABLE_OR_VIEW_ALREADY_EXISTS",
             [{"current_user()": "ann"}],
-            "it was absent or not visible to ann when the catalog was read, and it is there. Ask for BROWSE and "
-            "SELECT on it, or run again if somebody has just made it. The platform says no.",
+            "it was absent or not visible to ann when the catalog was read, and it exists. Ask for BROWSE and SELECT "
+            "on it, or run again if another principal has just created it. The platform says no.",
         ),
         (
             "DELTA_TABLE_ALREADY_EXISTS",
             [],
-            "it was absent or not visible to whoever runs this when the catalog was read, and it is there. Ask for "
-            "BROWSE and SELECT on it, or run again if somebody has just made it. The platform says no.",
+            "it was absent or not visible to the current user when the catalog was read, and it exists. Ask for BROWSE "
+            "and SELECT on it, or run again if another principal has just created it. The platform says no.",
         ),
         ("PARSE_SYNTAX_ERROR", [], "The platform says no."),
     ],
@@ -117,23 +117,20 @@ def test_the_create_executor_takes_one_statement() -> None:
 def test_a_table_that_is_there_and_was_not_seen(condition: str, user: list[Row], message: str) -> None:
     refused = StatementError("The platform says no.", sql="CREATE", error_class=condition)
     runner = RecordedRunner({}, {"CREATE": refused, "current_user": user})
-    with pytest.raises(InterruptedStatementsError) as caught:
-        CreateExecutor(DeltaDDL(runner), CatalogAddressing(), DATABRICKS).apply(CreateTable(WORKED_MODEL))
-    assert (str(caught.value), caught.value.error_class) == (message, condition)
+    found = failure(TablePlan((CreateTable(WORKED_MODEL),)), runner)
+    assert (str(found), found.error_class) == (message, condition)
 
 
-def test_who_runs_it_is_not_worth_another_error() -> None:
+def test_a_failed_question_for_the_user_is_no_other_error() -> None:
     refused = StatementError("no", sql="CREATE", error_class="TABLE_OR_VIEW_ALREADY_EXISTS")
     runner = RecordedRunner({}, {"CREATE": refused, "current_user": refused})
-    with pytest.raises(InterruptedStatementsError, match="not visible to whoever runs this"):
-        CreateExecutor(DeltaDDL(runner), CatalogAddressing(), DATABRICKS).apply(CreateTable(WORKED_MODEL))
+    found = failure(TablePlan((CreateTable(WORKED_MODEL),)), runner)
+    assert "not visible to the current user" in found.message
 
 
-def test_the_align_executor_follows_the_phases() -> None:
-    runner = RecordingSqlRunner()
-    executor = AlignExecutor(DeltaDDL(runner), PathAddressing(Path("/w")), OPEN_SOURCE)
-    assert executor.apply(comment_on("t", "column", "table")) == 2
-    assert runner.statements == [
+def test_statements_follow_the_phases() -> None:
+    plan = TablePlan(align_tables=(comment_on("t", "column", "table"),))
+    assert list(compile_plan(plan, PathAddressing(Path("/w")), OPEN_SOURCE).sql()) == [
         "ALTER TABLE delta.`/w/dev/silver/t` ALTER COLUMN `id` COMMENT 'column'",
         "COMMENT ON TABLE delta.`/w/dev/silver/t` IS 'table'",
     ]
@@ -150,7 +147,10 @@ def test_schemas_come_before_tables() -> None:
 
 
 def test_a_schema_by_path_needs_no_statement() -> None:
-    assert PathAddressing(Path("/w")).create_schema("dev", "silver") is None
+    plan = TablePlan(create_schemas=(CreateSchema("dev", "silver"),))
+    runner = ActionRunner(RecordingSqlRunner(), PathAddressing(Path("/w")), OPEN_SOURCE)
+    (outcome,) = runner.apply(runner.compile(plan))
+    assert (str(outcome.name), outcome.kind, outcome.statements) == ("dev.silver", OutcomeKind.CREATED, 0)
 
 
 def test_one_failure_stops_neither_the_others_nor_goes_unseen() -> None:
@@ -159,7 +159,7 @@ def test_one_failure_stops_neither_the_others_nor_goes_unseen() -> None:
     with pytest.raises(ApplyFailedError) as caught:
         run(plan, runner)
     error = caught.value
-    assert [(str(o.table), o.kind, o.statements) for o in error.outcomes] == [
+    assert [(str(o.name), o.kind, o.statements) for o in error.outcomes] == [
         ("dev.silver.a", OutcomeKind.CHANGED, 2),
         ("dev.silver.b", OutcomeKind.FAILED, 1),
         ("dev.silver.c", OutcomeKind.CHANGED, 2),
@@ -188,16 +188,12 @@ def test_a_schema_that_cannot_be_created_stops_its_tables() -> None:
 
 def test_a_key_that_cannot_be_dropped_says_what_may_not_have_been_seen() -> None:
     align = AlignTable(ORDERS, (PrimaryKeyDrop("pk", ("id",)), PrimaryKeyAdd("pk_2", ("id",))))
-    with pytest.raises(ApplyFailedError) as caught:
-        run(TablePlan(align_tables=(align,)), FailingSqlRunner("DROP CONSTRAINT"))
-    (outcome,) = caught.value.outcomes
-    assert outcome.failure is not None
-    assert outcome.failure.message == (
-        "no If it is that a foreign key references primary key pk: none was seen when the catalog was read. It belongs "
-        "to a table of another catalog, or to one that whoever runs this may not see; SELECT constraint_catalog, "
-        "constraint_schema, constraint_name FROM system.information_schema.referential_constraints "
-        "WHERE unique_constraint_name = 'pk' shows those of all catalogs that you may see. Drop it first, or leave the "
-        "primary key as it is."
+    found = failure(TablePlan(align_tables=(align,)), FailingSqlRunner("DROP CONSTRAINT"))
+    assert found.message == (
+        "no A foreign key that was not visible when the catalog was read may reference primary key pk: of a table in "
+        "another catalog, or of one that the current user may not see; SELECT constraint_catalog, constraint_schema, "
+        "constraint_name FROM system.information_schema.referential_constraints WHERE unique_constraint_name = 'pk' "
+        "shows the visible ones of all catalogs. Drop it first, or keep the primary key as it is."
     )
     with pytest.raises(ApplyFailedError, match=r"dev.silver.orders: no \(after 1 statements"):
         run(TablePlan(align_tables=(align,)), FailingSqlRunner("ADD CONSTRAINT"))
@@ -220,12 +216,11 @@ def test_only_a_refused_drop_says_what_may_not_have_been_seen(error: StatementEr
             return ()
 
     align = AlignTable(ORDERS, (PrimaryKeyDrop("pk", ("id",)),))
-    with pytest.raises(InterruptedStatementsError) as caught:
-        AlignExecutor(DeltaDDL(Failing()), CatalogAddressing(), DATABRICKS).apply(align)
-    assert ("a foreign key references" in str(caught.value)) is is_told
+    found = failure(TablePlan(align_tables=(align,)), Failing())
+    assert ("A foreign key that was not visible" in found.message) is is_told
 
 
-GIVEN_AWAY = AlignSchema(
+HANDED_OVER = AlignSchema(
     "dev",
     "silver",
     (
@@ -238,14 +233,13 @@ GIVEN_AWAY = AlignSchema(
 
 
 def test_schemas_are_given_away_after_all_tables() -> None:
-    runner, told = RecordingSqlRunner(), list[SchemaOutcome]()
+    runner, outcomes = RecordingSqlRunner(), list[AnyOutcome]()
     plan = TablePlan(
         (CreateTable(orders()),),
-        align_schemas=(GIVEN_AWAY,),
+        align_schemas=(HANDED_OVER,),
         drop_tables=(DropTable(QualifiedName("dev", "silver", "old"), 0),),
     )
-    engine = ActionRunner(runner, CatalogAddressing(), DATABRICKS)
-    engine.apply(plan, on_schema=told.append)
+    run(plan, runner, on_outcome=outcomes.append)
     assert [sql.split(" (")[0] for sql in runner.statements] == [
         "COMMENT ON SCHEMA `dev`.`silver` IS 'new'",
         "GRANT USE SCHEMA ON SCHEMA `dev`.`silver` TO `jo`",
@@ -254,8 +248,9 @@ def test_schemas_are_given_away_after_all_tables() -> None:
         "REVOKE SELECT ON SCHEMA `dev`.`silver` FROM `ann`",
         "ALTER SCHEMA `dev`.`silver` OWNER TO `bob`",
     ]
-    assert [(one.kind, one.statements) for one in told] == [(OutcomeKind.CHANGED, 4)]
-    assert [line.sql for line in engine.script(plan)] == runner.statements
+    (schema,) = of_schemas(outcomes)
+    assert (schema.kind, schema.statements) == (OutcomeKind.CHANGED, 4)
+    assert statements_of(plan) == runner.statements
 
 
 @pytest.mark.parametrize(
@@ -274,7 +269,7 @@ def test_a_schema_that_is_not_given_away_is_said_to_have_failed(
     refused: str, statements: int, message: str
 ) -> None:
     runner = FailingSqlRunner(refused)
-    plan = TablePlan((CreateTable(orders()),), align_schemas=(GIVEN_AWAY,))
+    plan = TablePlan((CreateTable(orders()),), align_schemas=(HANDED_OVER,))
     with pytest.raises(ApplyFailedError, match=r"^1 of 1 schemas") as caught:
         run(plan, runner)
     assert f"schema dev.silver: {message}" in str(caught.value)
@@ -293,15 +288,33 @@ def test_tables_are_applied_at_the_same_time() -> None:
     assert len(run(TablePlan(creates), MeetingRunner(), parallelism=4)) == 4
 
 
+def test_a_check_that_raises_ends_the_apply_before_the_statement() -> None:
+    class LockLost(Exception):
+        pass
+
+    runner, checks = RecordingSqlRunner(), list[int]()
+
+    def check() -> None:
+        checks.append(len(runner.statements))
+        if len(checks) == 3:
+            raise LockLost
+
+    plan = compiled(TablePlan(align_tables=tuple(comment_on(name, name, name) for name in "ab")))
+    with pytest.raises(LockLost):
+        ActionRunner(runner, CatalogAddressing(), DATABRICKS, parallelism=1).apply(plan, check=check)
+    assert checks == [0, 1, 2]
+    assert len(runner.statements) == 2
+
+
 def test_an_interrupt_starts_no_further_tables() -> None:
     runner = RecordingSqlRunner()
     plan = TablePlan(tuple(CreateTable(orders(name=f"t{n}")) for n in range(200)))
 
-    def interrupt(_outcome: TableOutcome) -> None:
+    def interrupt(_outcome: AnyOutcome) -> None:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        ActionRunner(runner, CatalogAddressing(), DATABRICKS, parallelism=1).apply(plan, interrupt)
+        run(plan, runner, 1, interrupt)
     assert len(runner.statements) < 200
 
 

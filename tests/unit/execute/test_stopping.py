@@ -23,16 +23,19 @@ from delta_engine.cli.context import ExitCode
 from delta_engine.cli.errors import report_error
 from delta_engine.compile.planner import TablePlanner
 from delta_engine.errors import StatementError
-from delta_engine.execute.action_runner import ActionRunner, ApplyStoppedError, OutcomeKind, SchemaOutcome
+from delta_engine.execute.action_runner import ActionRunner, ApplyStoppedError
 from delta_engine.execute.apply_control import ApplyControl
-from delta_engine.execute.recording_sql_runner import RecordingSqlRunner
+from delta_engine.execute.outcomes import OutcomeKind
 from delta_engine.models import QualifiedName, Schema
 from delta_engine.orchestrate.orchestrator import Orchestrator
 from tests.builders import orders
 from tests.deployment_builders import deployment_over
 from tests.fake_platform import FakePlatform, engine_over, recorded, statuses, sync
+from tests.planning import compiled
+from tests.recording_sql_runner import RecordingSqlRunner
 
-TABLES = TablePlan(tuple(CreateTable(orders(name=f"t{n}")) for n in range(5)))
+CREATES = tuple(CreateTable(orders(name=f"t{n}")) for n in range(5))
+TABLES = compiled(TablePlan(CREATES))
 
 
 class StoppingRunner(RecordingSqlRunner):
@@ -59,7 +62,7 @@ def test_what_runs_goes_on_to_its_end_and_nothing_else_starts() -> None:
     assert kinds == [OutcomeKind.CREATED] * 2 + [OutcomeKind.STOPPED] * 3
     assert len(runner.statements) == 2
     assert str(stopped.value) == (
-        "2 of 5 tables were done, 0 in part, 3 not begun. Run again to go on from there."
+        "2 of 5 tables were done, 0 in part, 3 not begun. Run again to apply the rest."
     )
 
 
@@ -69,7 +72,7 @@ def test_a_table_can_be_stopped_between_its_statements() -> None:
     plan = TablePlan(align_tables=(AlignTable(QualifiedName("dev", "silver", "orders"), actions),))
     with pytest.raises(ApplyStoppedError) as stopped:
         ActionRunner(StoppingRunner(control.stop, at=1), CatalogAddressing(), DATABRICKS).apply(
-            plan, control=control
+            compiled(plan), control=control
         )
     (outcome,) = stopped.value.outcomes
     assert (outcome.kind, outcome.statements) == (OutcomeKind.STOPPED, 1)
@@ -127,7 +130,7 @@ def test_a_statement_that_may_be_done_is_no_untouched_table() -> None:
     control = ApplyControl(stop=stop, notify=lambda _note: stop.request())
     with pytest.raises(ApplyStoppedError) as stopped:
         ActionRunner(Away(), CatalogAddressing(), DATABRICKS, parallelism=1).apply(
-            TABLES, control=control, look=lambda _table: ()
+            TABLES, control=control, reread=lambda _table: ()
         )
     assert stopped.value.outcomes[0].kind is OutcomeKind.FAILED
 
@@ -159,28 +162,29 @@ def test_what_goes_on_after_a_request_pauses_as_ever() -> None:
 
 
 def test_schemas_end_early_as_well() -> None:
-    control, recorded = ApplyControl(), list[str]()
-    plan = TablePlan(TABLES.create_tables, (), tuple(CreateSchema("dev", f"s{n}") for n in range(3)))
+    control, seen = ApplyControl(), list[str]()
+    plan = TablePlan(CREATES, (), tuple(CreateSchema("dev", f"s{n}") for n in range(3)))
     runner = StoppingRunner(control.stop, at=1)
     with pytest.raises(ApplyStoppedError) as stopped:
-        ActionRunner(runner, CatalogAddressing(), DATABRICKS).apply(
-            plan, control=control, on_schema=lambda outcome: recorded.append(outcome.kind.value)
+        ActionRunner(runner, CatalogAddressing(), DATABRICKS, parallelism=1).apply(
+            compiled(plan), lambda outcome: seen.append(outcome.kind.value), control=control
         )
     assert len(runner.statements) == 1
     assert [one.kind.value for one in stopped.value.schemas] == ["created", "stopped", "stopped"]
-    assert recorded == ["created", "stopped", "stopped"]
-    assert {one.kind for one in stopped.value.outcomes} == {OutcomeKind.STOPPED}
+    assert seen[:3] == ["created", "stopped", "stopped"]
+    assert {one.kind for one in stopped.value.tables} == {OutcomeKind.STOPPED}
 
 
 def test_what_is_left_to_do_about_a_schema_once_the_run_is_to_end_is_no_failure() -> None:
-    control, told = ApplyControl(), list[SchemaOutcome]()
+    control = ApplyControl()
     align = AlignSchema("dev", "silver", (SetSchemaComment("new", ""), ChangeOwner("bob", "ann")))
-    plan = TablePlan(TABLES.create_tables, align_schemas=(align,))
+    plan = TablePlan(CREATES, align_schemas=(align,))
     with pytest.raises(ApplyStoppedError) as stopped:
         ActionRunner(
             StoppingRunner(control.stop, at=2), CatalogAddressing(), DATABRICKS, parallelism=1
-        ).apply(plan, control=control, on_schema=told.append)
-    assert [(one.kind, one.statements) for one in told] == [(OutcomeKind.STOPPED, 1)]
+        ).apply(compiled(plan), control=control)
+    (outcome,) = stopped.value.schemas
+    assert (outcome.kind, outcome.statements) == (OutcomeKind.STOPPED, 1)
     assert "failed" not in str(stopped.value)
 
 

@@ -13,8 +13,9 @@ from delta_engine.actions import CreateTable
 from delta_engine.actions.policy import Allowance, DestructiveKind, Policy, RemovedTables
 from delta_engine.backends.sql_runner import Row
 from delta_engine.errors import StatementError
-from delta_engine.execute.action_runner import ApplyFailedError, OutcomeKind
+from delta_engine.execute.action_runner import ApplyFailedError
 from delta_engine.execute.apply_control import ApplyControl
+from delta_engine.execute.outcomes import OutcomeKind
 from delta_engine.models import CheckConstraint, Column
 from tests.builders import orders
 from tests.deployment_builders import deployment_over
@@ -63,7 +64,7 @@ def test_a_whole_run_reads_the_table_anew(
         try:
             run.apply(run.plan([model]), control=control)
         except ApplyFailedError as error:
-            failed = tuple(str(outcome.table) for outcome in error.outcomes if outcome.failure)
+            failed = tuple(str(outcome.name) for outcome in error.tables if outcome.failure)
     assert failed == failures
     assert statuses(deployment) == {"t": "failed" if failures else "healthy"}
 

@@ -15,10 +15,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from delta_engine.plan_files.codec import encode_plan_file, is_replaceable, read_plan_file, sealed
+from delta_engine.plan_files.codec import (
+    encode_plan_file,
+    is_replaceable,
+    plan_file_schema,
+    read_plan_file,
+    sealed,
+)
 from delta_engine.plan_files.document import PlanFile
 from delta_engine.plan_files.errors import PlanFileError
-from delta_engine.plan_files.schema import plan_file_schema
 from tests.plan_file_projects import PLAN, SOME
 
 PUBLISHED = Path(__file__).parents[3] / "docs" / "schemas" / "plan-file-v1.json"
@@ -73,7 +78,7 @@ def test_edited_files_are_refused(path: Path, edit: Callable[[dict[str, Any]], o
 
 def test_a_plan_file_that_was_cut_off_may_be_written_anew_there(path: Path) -> None:
     data = encode_plan_file(PLAN)
-    with pytest.raises(PlanFileError, match="Make it anew and review it"):
+    with pytest.raises(PlanFileError, match="Write it again and review it"):
         read(path, data[:1_000])
     for content in (data, data[:300], b"", b"\n"):
         path.write_bytes(content)
@@ -138,7 +143,7 @@ def test_what_is_no_plan_file_is_refused(path: Path, data: bytes, reason: str) -
     with pytest.raises(PlanFileError) as refused:
         read(path, data)
     assert str(refused.value).startswith(f"{path}: {reason}")
-    again = f"Make it anew and review it: `delta-engine -e dev plan --out {path}`."
+    again = f"Write it again and review it: `delta-engine -e dev plan --out {path}`."
     another = "Name a file that `delta-engine -e ENV plan --out FILE` wrote."
     assert str(refused.value).endswith(another if data.strip() else again)
 
@@ -146,8 +151,8 @@ def test_what_is_no_plan_file_is_refused(path: Path, data: bytes, reason: str) -
 @pytest.mark.parametrize(
     ("fields", "reason"),
     [
-        ({"version": 2}, "it is of format 2, of a newer engine, and this one knows format 1"),
-        ({"version": 0}, "it is of format 0, of an older engine, and this one applies format 1 alone"),
+        ({"version": 2}, "it has format 2 of a newer engine, and this engine knows format 1"),
+        ({"version": 0}, "it has format 0 of an older engine, and this engine applies only format 1"),
         ({"version": True}, "its version is True"),
         ({"version": "1"}, "its version is '1'"),
         ({"version": -1}, "its version is -1"),

@@ -17,7 +17,7 @@ from tests.builders import observed
 from tests.commandline import CommandLine
 from tests.plan_file_projects import PlanProject
 
-AGAIN = "Make it anew and review it: `delta-engine -e local plan --out plan.json`."
+AGAIN = "Write it again and review it: `delta-engine -e local plan --out plan.json`."
 
 
 @pytest.fixture
@@ -117,7 +117,7 @@ Fault = Callable[[PlanProject], object]
             lambda project: project.declare(a="second", b="first", c="new"),
             ["the model of dev.silver.c is new"],
         ),
-        (lambda project: project.declare(a="second"), ["the model of dev.silver.b is gone"]),
+        (lambda project: project.declare(a="second"), ["the model of dev.silver.b was removed"]),
         (
             lambda project: project.configure("{create_schemas: true, tags: full, allow: [drop_column]}"),
             [
@@ -127,7 +127,7 @@ Fault = Callable[[PlanProject], object]
         ),
         (
             lambda project: project.run("state", "rm", "table.dev.silver.b", "--yes"),
-            ["the deployment state has moved: from serial 2 to serial 3"],
+            ["the deployment state has changed: from serial 2 to serial 3"],
         ),
     ],
     ids=lambda value: value[0].split(" (")[0] if isinstance(value, list) else "",
@@ -223,8 +223,7 @@ def test_another_statement_is_refused_before_anything_runs(synced: PlanProject) 
     refused = synced.apply()
     assert (refused.code, synced.platform.statements) == (3, [])
     assert (
-        "the engine would run other statements by now: statement 1 is, in the file: DROP TABLE"
-        in refused.stderr
+        "the engine would run other statements now: statement 1 is, in the file: DROP TABLE" in refused.stderr
     )
 
 
@@ -267,7 +266,7 @@ def test_a_killed_apply_names_what_it_had_done(synced: PlanProject) -> None:
     assert stale.code == 3
     assert "the plan is stale: an apply of it by " in stale.stderr
     assert "\n  table dev.silver.a was altered\n" in stale.stderr
-    assert "it is at serial 2 still, and a run that did not end has left a journal" in stale.stderr
+    assert "it still has serial 2, and an interrupted run left a journal" in stale.stderr
     assert AGAIN in stale.stderr
 
     synced.plan()

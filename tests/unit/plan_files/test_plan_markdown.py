@@ -11,7 +11,6 @@ from delta_engine.actions import AlignTable, CreateSchema, CreateTable, TablePla
 from delta_engine.aspects.columns import ColumnDrop
 from delta_engine.aspects.table_comment import SetTableComment
 from delta_engine.errors import UnsafePlanError
-from delta_engine.execute.action_runner import ScriptLine
 from delta_engine.models import Column, QualifiedName
 from delta_engine.report.plan_markdown import LONGEST, code_span, plan_markdown
 from tests.builders import ORDERS, WORKED_MODEL, orders
@@ -22,10 +21,10 @@ PLAN = TablePlan(
     kept_tables=(QualifiedName("dev", "silver", "old"),),
 )
 
-SCRIPT = [
-    ScriptLine(table="", sql="CREATE SCHEMA `dev`.`silver`"),
-    ScriptLine(table="dev.silver.orders", sql="CREATE TABLE `dev`.`silver`.`orders` (\n  `id` bigint\n)"),
-]
+STATEMENTS = {
+    "": ["CREATE SCHEMA `dev`.`silver`"],
+    "dev.silver.orders": ["CREATE TABLE `dev`.`silver`.`orders` (\n  `id` bigint\n)"],
+}
 
 EXPECTED = """\
 <!-- delta-engine plan -->
@@ -69,11 +68,11 @@ CREATE TABLE `dev`.`silver`.`orders` (
 
 
 def test_a_plan() -> None:
-    assert plan_markdown(PLAN, SCRIPT, environment="dev") == EXPECTED
+    assert plan_markdown(PLAN, STATEMENTS, environment="dev") == EXPECTED
 
 
 def test_nothing_to_do() -> None:
-    assert plan_markdown(TablePlan(), (), environment="dev") == (
+    assert plan_markdown(TablePlan(), {}, environment="dev") == (
         "<!-- delta-engine plan -->\n### Plan for `dev`\n\n**no changes**\n"
     )
 
@@ -81,7 +80,7 @@ def test_nothing_to_do() -> None:
 def test_changes_and_refusals() -> None:
     drop = ColumnDrop(Column("a", "int", False, "x"))
     plan = TablePlan(align_tables=(AlignTable(ORDERS, (SetTableComment("new", "old"), drop)),))
-    text = plan_markdown(plan, (), environment="dev", refusals=[UnsafePlanError("it loses data")])
+    text = plan_markdown(plan, {}, environment="dev", refusals=[UnsafePlanError("it loses data")])
     assert "**Refused: nothing will be applied.**\n\n```text\nit loses data.\n```\n" in text
     assert re.search(r"```diff\n- .*\[.*loses data.*\]\n! table comment: 'old' → 'new'  \[safe\]\n```", text)
 
@@ -130,15 +129,15 @@ def test_hostile_names_and_comments_stay_in_code(text: str) -> None:
     model = orders(Column(f"c{text}", "int", True, text), comment=text, name=f"t{text}")
     plan = TablePlan(create_tables=(CreateTable(model),))
     sql = f"CREATE TABLE `t{text}` (`c` int) COMMENT '{text}'"
-    script = [ScriptLine(table=model.qualified_name.key, sql=sql)]
-    markdown = plan_markdown(plan, script, environment=f"e{text}")
+    statements = {model.qualified_name.key: [sql]}
+    markdown = plan_markdown(plan, statements, environment=f"e{text}")
     prose = outside_of_code(markdown)
-    assert prose == outside_of_code(plan_markdown(CALM, CALM_SCRIPT, environment="e"))
+    assert prose == outside_of_code(plan_markdown(CALM, CALM_STATEMENTS, environment="e"))
 
 
 CALM_MODEL = orders(Column("c", "int", True, "x"), comment="x", name="t")
 CALM = TablePlan(create_tables=(CreateTable(CALM_MODEL),))
-CALM_SCRIPT = [ScriptLine(table=CALM_MODEL.qualified_name.key, sql="CREATE TABLE")]
+CALM_STATEMENTS = {CALM_MODEL.qualified_name.key: ["CREATE TABLE"]}
 
 
 def outside_of_code(markdown: str) -> list[tuple[str, str]]:
@@ -155,8 +154,8 @@ def outside_of_code(markdown: str) -> list[tuple[str, str]]:
 def test_long_plans_lose_their_sql_first() -> None:
     models = [orders(name=f"t{number}") for number in range(40)]
     plan = TablePlan(create_tables=tuple(map(CreateTable, models)))
-    script = [ScriptLine(table=model.qualified_name.key, sql="x" * 3_000) for model in models]
-    text = plan_markdown(plan, script, environment="dev")
+    statements = {model.qualified_name.key: ["x" * 3_000] for model in models}
+    text = plan_markdown(plan, statements, environment="dev")
     assert len(text) <= LONGEST
     assert text.count("#### ") == 40
     assert re.search(
@@ -167,7 +166,7 @@ def test_long_plans_lose_their_sql_first() -> None:
 def test_longer_plans_lose_tables() -> None:
     models = [orders(name=f"t{number}", comment="x" * 3_000) for number in range(40)]
     plan = TablePlan(create_tables=tuple(map(CreateTable, models)))
-    text = plan_markdown(plan, (), environment="dev")
+    text = plan_markdown(plan, {}, environment="dev")
     assert len(text) <= LONGEST
     assert re.search(
         r"2\d more tables would be too long for a comment\. The plan file has everything\.", text
@@ -176,14 +175,14 @@ def test_longer_plans_lose_tables() -> None:
 
 def test_long_lists_are_folded_away() -> None:
     model = orders(*(Column(f"c{number}", "int") for number in range(30)))
-    text = plan_markdown(TablePlan(create_tables=(CreateTable(model),)), (), environment="dev")
+    text = plan_markdown(TablePlan(create_tables=(CreateTable(model),)), {}, environment="dev")
     assert "<details><summary>30 lines</summary>\n\n```diff\n+ c0" in text
 
 
 def test_longer_refusals_and_lists_of_kept_tables_are_cut() -> None:
     kept = tuple(QualifiedName("dev", "silver", f"kept_{number}") for number in range(2_000))
     refusals = [UnsafePlanError(f"reason {number} " + "x" * 100) for number in range(2_000)]
-    text = plan_markdown(TablePlan(kept_tables=kept), (), environment="dev", refusals=refusals)
+    text = plan_markdown(TablePlan(kept_tables=kept), {}, environment="dev", refusals=refusals)
     assert len(text) <= LONGEST
     assert "reason 0 " in text
     assert "`dev.silver.kept_0`" in text
@@ -193,4 +192,4 @@ def test_longer_refusals_and_lists_of_kept_tables_are_cut() -> None:
 
 def test_refusals_hide_what_looks_like_a_secret() -> None:
     refused = UnsafePlanError("default 'password=s3cr3t' cannot be compared")
-    assert "s3cr3t" not in plan_markdown(TablePlan(), (), environment="dev", refusals=[refused])
+    assert "s3cr3t" not in plan_markdown(TablePlan(), {}, environment="dev", refusals=[refused])

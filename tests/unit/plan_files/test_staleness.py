@@ -61,18 +61,22 @@ def test_nothing_moved() -> None:
         (
             found(deployment_state=None),
             found(deployment_state=STATE),
-            "the deployment state has moved: it was empty, and is not any more",
+            "the deployment state has changed: it was empty, and no longer is",
         ),
-        (found(deployment_state=STATE), found(), "the deployment state has moved: it is gone"),
+        (
+            found(deployment_state=STATE),
+            found(),
+            "the deployment state has changed: it does not exist any more",
+        ),
         (
             found(deployment_state=STATE),
             found(deployment_state=msgspec.structs.replace(STATE, state_id="t")),
-            "the deployment state has moved: it is another one, t instead of s",
+            "the deployment state has changed: its id is t instead of s",
         ),
         (
             found(deployment_state=STATE),
             found(deployment_state=msgspec.structs.replace(STATE, serial=8)),
-            "the deployment state has moved: from serial 7 to serial 8",
+            "the deployment state has changed: from serial 7 to serial 8",
         ),
         (
             msgspec.structs.replace(PLAN, declared_schemas={}),

@@ -20,9 +20,9 @@ from delta_engine.backends.sql_runner import Row
 from delta_engine.cli.results import Results
 from delta_engine.config.settings import load_settings
 from delta_engine.errors import ConfigError, StatementError
-from delta_engine.execute.action_runner import ActionRunner, ApplyFailedError, OutcomeKind, TableOutcome
+from delta_engine.execute.action_runner import ActionRunner, ApplyFailedError
 from delta_engine.execute.apply_control import ApplyControl
-from delta_engine.execute.ddl import InterruptedStatementsError
+from delta_engine.execute.outcomes import Outcome, OutcomeKind
 from delta_engine.models import Column, ForeignKey, QualifiedName, Table
 from delta_engine.orchestrate.orchestrator import Orchestrator
 from delta_engine.report.json_documents import report_json, report_schema, short_run_json
@@ -266,10 +266,8 @@ def test_actions_hide_what_looks_like_a_secret(tmp_path: Path) -> None:
 
 def test_a_table_that_could_not_be_dropped_is_none_of_the_models() -> None:
     plan = TablePlan(drop_tables=(DropTable(QualifiedName("dev", "silver", "gone"), 0),))
-    failure = InterruptedStatementsError(StatementError("no", sql="DROP", error_class="NO"), 0)
-    outcome = TableOutcome(
-        table=plan.drop_tables[0].table, kind=OutcomeKind.FAILED, statements=0, failure=failure
-    )
+    failure = StatementError("no", sql="DROP", error_class="NO")
+    outcome = Outcome(name=plan.drop_tables[0].table, kind=OutcomeKind.FAILED, failure=failure)
     at = datetime(2026, 3, 1, 12, tzinfo=timezone.utc)
     frame = RunFrame(run_id="1", operation="sync", facts=FACTS, started_at=at, models=2)
     assert run_report(frame, plan, [outcome], end=RunEnd(at=at)).counts["unchanged"] == 2

@@ -13,13 +13,13 @@ from delta_engine.backends.sql_runner import Row
 from delta_engine.compile.planner import TablePlanner
 from delta_engine.errors import StatementError, UnsafePlanError
 from delta_engine.execute.action_runner import ActionRunner
-from delta_engine.execute.recording_sql_runner import RecordingSqlRunner
 from delta_engine.models import CheckConstraint, Column, Table
 from delta_engine.orchestrate.orchestrator import Orchestrator
 from delta_engine.state.states import ABSENT, CatalogState, TableState
 from delta_engine.validation.preflight import Preflight
 from tests.builders import catalog_of
 from tests.fixed_reader import FixedReader
+from tests.recording_sql_runner import RecordingSqlRunner
 
 
 class CountingRows(RecordingSqlRunner):

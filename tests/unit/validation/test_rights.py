@@ -35,6 +35,7 @@ from delta_engine.validation.needed_rights import (
 from delta_engine.validation.rights import REQUIREMENTS, Right
 from tests.deployment_builders import deployment_over
 from tests.fakes.unity_catalog import FakeUnityCatalog
+from tests.planning import statements_of
 
 PAGE = Path(__file__).parents[3] / "docs" / "rights.md"
 ANN, BOB = "ann@example.com", "bob@example.com"
@@ -64,10 +65,9 @@ class Catalog:
 
     def __post_init__(self) -> None:
         maker = FakeUnityCatalog()
-        runner = ActionRunner(maker, CatalogAddressing(), DATABRICKS, parallelism=1)
         plan = TablePlanner().plan([orders()], maker.snapshot([orders()]), {})
-        for line in runner.script(plan):
-            maker.run(line.sql)
+        for sql in statements_of(plan):
+            maker.run(sql)
         self.fake.tables = maker.tables
 
     def run(self, sql: str) -> list[Row]:

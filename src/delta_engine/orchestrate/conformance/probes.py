@@ -13,10 +13,11 @@ from delta_engine.actions import CreateTable, TablePlan
 from delta_engine.aspects.column_tags import UnsetColumnTags
 from delta_engine.backends.capabilities import Feature
 from delta_engine.backends.error_conditions import is_forbidden
+from delta_engine.compile.compiled_plan import SecurableName
 from delta_engine.deployment.stores.delta_row import DeltaRow
 from delta_engine.drift.attribution import is_understood
 from delta_engine.errors import CatalogReadError, DeltaEngineError, StatementError
-from delta_engine.execute.apply_control import ApplyControl, ResourceName
+from delta_engine.execute.apply_control import ApplyControl
 from delta_engine.models import Column, QualifiedName, Table
 from delta_engine.orchestrate.backend import Backend
 from delta_engine.orchestrate.conformance.scratch_objects import Place
@@ -54,7 +55,7 @@ class Scene:
     control: ApplyControl
     walk: Walk
     walked: Sequence[Walked]
-    created: set[ResourceName]
+    created: set[SecurableName]
 
     def existing(self, name: str) -> QualifiedName | None:
         """Return a scratch table of the walk; None if it does not exist."""
@@ -72,7 +73,7 @@ class Scene:
 
     def statements(self, plan: TablePlan) -> list[str]:
         """Return the statements of a plan without sending them."""
-        return [line.sql for line in self.walk.action_runner.script(plan)]
+        return list(self.walk.action_runner.compile(plan).sql())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

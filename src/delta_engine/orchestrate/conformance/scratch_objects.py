@@ -12,9 +12,10 @@ from delta_engine.backends.addressing import PathAddressing
 from delta_engine.backends.cancellation import Stop
 from delta_engine.backends.capabilities import Capabilities, Feature
 from delta_engine.backends.error_conditions import is_missing_table
+from delta_engine.compile.compiled_plan import SecurableName
 from delta_engine.errors import CatalogReadError, ConfigError, StatementError
-from delta_engine.execute.apply_control import ApplyControl, ResourceName
-from delta_engine.execute.resource_statements import ResourceStatements
+from delta_engine.execute.apply_control import ApplyControl
+from delta_engine.execute.statement_runner import StatementRunner, always
 from delta_engine.models import QualifiedName, SchemaName
 from delta_engine.orchestrate.backend import Backend
 from delta_engine.report.conformance_report import CleanUpReport
@@ -117,7 +118,7 @@ class ScratchObjects:
     """
 
     def __init__(self, backend: Backend, place: Place, control: ApplyControl) -> None:
-        self.created: set[ResourceName] = set()
+        self.created: set[SecurableName] = set()
         self._functions: list[QualifiedName] = []
         self._backend = backend
         self._place = place
@@ -150,7 +151,7 @@ class ScratchObjects:
                 left.append(statement)
         return CleanUpReport(dropped=tuple(dropped), left=tuple(left), files=self._files(dropped, left))
 
-    def _drops(self) -> Iterator[tuple[ResourceName, str]]:
+    def _drops(self) -> Iterator[tuple[SecurableName, str]]:
         tables = {name for name in self.created if isinstance(name, QualifiedName)}
         for name in sorted({*tables, *self._listed()}, key=lambda name: name.key):
             yield name, drop_statement(self._backend, name)
@@ -167,7 +168,7 @@ class ScratchObjects:
             return
         yield from filter(self._place.is_own, listed)
 
-    def _is_dropped(self, name: ResourceName, statement: str) -> bool | None:
+    def _is_dropped(self, name: SecurableName, statement: str) -> bool | None:
         """Drop one object; return whether it is gone, or None if it did not exist."""
         addressing = self._backend.addressing
         if isinstance(addressing, PathAddressing) and isinstance(name, QualifiedName):
@@ -176,7 +177,9 @@ class ScratchObjects:
                 return None
             shutil.rmtree(folder, ignore_errors=True)
             return not folder.exists()
-        statements = ResourceStatements(self._backend.runner, name, self._control, lambda _done, _error: True)
+        statements = StatementRunner(
+            runner=self._backend.runner, name=name, control=self._control, retry_check=always
+        )
         try:
             statements.run(statement)
         except StatementError as error:

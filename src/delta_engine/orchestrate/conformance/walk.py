@@ -17,10 +17,11 @@ from delta_engine.aspects.table_names import RenameTable
 from delta_engine.backends.addressing import Addressing
 from delta_engine.backends.cancellation import StoppedError
 from delta_engine.backends.error_conditions import is_forbidden
+from delta_engine.compile.compiled_plan import SecurableName
 from delta_engine.compile.planner import TablePlanner
 from delta_engine.errors import CatalogReadError, RefusalGroup, RefusedError, StatementError
 from delta_engine.execute.action_runner import ActionRunner, ApplyFailedError, ApplyStoppedError
-from delta_engine.execute.apply_control import ApplyControl, ResourceName
+from delta_engine.execute.apply_control import ApplyControl
 from delta_engine.models import Schema, Table
 from delta_engine.orchestrate.backend import Backend
 from delta_engine.orchestrate.conformance.scratch_tables import Group, Step
@@ -29,6 +30,7 @@ from delta_engine.report.conformance_report import CheckStatus, GroupReport, Ste
 from delta_engine.state.catalog_reader import bare_model, snapshot_with_former_names
 from delta_engine.state.states import ABSENT, CatalogState, SchemaState, TableState
 from delta_engine.validation.preflight import Preflight
+from delta_engine.validation.relations import checked_plan
 
 POLICY: Final = Policy(
     create_schemas=True, column_order=ColumnOrder.ENFORCE, removed_tables=RemovedTables.DROP
@@ -146,7 +148,7 @@ class Walk:
     """
 
     def __init__(
-        self, backend: Backend, log: StatementLog, control: ApplyControl, created: set[ResourceName]
+        self, backend: Backend, log: StatementLog, control: ApplyControl, created: set[SecurableName]
     ) -> None:
         self._backend = backend
         self._log = log
@@ -192,7 +194,8 @@ class Walk:
         Raises:
             ApplyFailedError, ApplyStoppedError: a statement was refused, or the run is to end.
         """
-        self._apply(self.planner.plan(tables, _state(tables, states)))
+        state = _state(tables, states)
+        self._apply(checked_plan(tables, state, lambda: self.planner.plan(tables, state)))
 
     def _directly(self, tables: Sequence[Table], _schemas: Sequence[Schema]) -> CatalogState:
         return self._backend.reader.snapshot_directly(tables)
@@ -219,12 +222,17 @@ class Walk:
         before = walked.group.steps[position - 1] if position else Step()
         observed = self._observed(walked, step)
         rows = self._backend.row_counter.count(step.removed) if step.removed else {}
-        plan = self.planner.with_schemas(step.schemas).plan(
+        planner = self.planner.with_schemas(step.schemas)
+        plan = checked_plan(
             step.tables,
             observed,
-            {table.key: table for table in before.tables},
-            {name: rows[name.key] for name in step.removed},
-            {schema.key: schema for schema in before.schemas},
+            lambda: planner.plan(
+                step.tables,
+                observed,
+                {table.key: table for table in before.tables},
+                {name: rows[name.key] for name in step.removed},
+                {schema.key: schema for schema in before.schemas},
+            ),
         )
         preflight = Preflight(self._backend.runner, self._backend.addressing, counts_checks=True)
         refusals = preflight.refusals(plan, step.tables, observed)
@@ -259,13 +267,13 @@ class Walk:
                 self._created -= set(plan.changed_schemas())
                 if all(map(is_forbidden, failures)):
                     walked.skipped = f"the run could not create a schema of its own: {'; '.join(lines)}"
-            tables = ((one.table.table, one.failure) for one in error.outcomes)
+            tables = ((one.name.table, one.failure) for one in error.tables)
             return (*lines, *(f"{name}: {failure.message}" for name, failure in tables if failure))
         return ()
 
     def _apply(self, plan: TablePlan) -> None:
         self._created |= {*(action.table for action in plan.table_actions()), *plan.changed_schemas()}
-        self.action_runner.apply(plan, control=self._control)
+        self.action_runner.apply(self.action_runner.compile(plan), control=self._control)
         self._created -= {drop.table for drop in plan.drop_tables}
         self._created -= {one.observed for align in plan.align_tables for one in align.of_type(RenameTable)}
 
@@ -304,7 +312,11 @@ class Walk:
         applied = {table.key: table for table in step.tables}
         applied_schemas = {schema.key: schema for schema in step.schemas}
         try:
-            again = planner.plan(step.tables, found.state, applied, applied_schemas=applied_schemas)
+            again = checked_plan(
+                step.tables,
+                found.state,
+                lambda: planner.plan(step.tables, found.state, applied, applied_schemas=applied_schemas),
+            )
         except (RefusedError, RefusalGroup) as error:
             yield f"not planned again: {error}"
         else:

@@ -10,42 +10,31 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from delta_engine.actions import AlignTable, CreateTable, DropTable, TablePlan
+from delta_engine.actions import AlignSchema, AlignTable, CreateSchema, CreateTable, DropTable, TablePlan
+from delta_engine.aspects.check_constraints import CheckAdd
 from delta_engine.aspects.foreign_keys import ForeignKeyAdd, ForeignKeyDrop
 from delta_engine.aspects.owner import ChangeOwner
 from delta_engine.aspects.primary_key import PrimaryKeyAdd, PrimaryKeyDrop
+from delta_engine.aspects.schemas import SetSchemaComment
 from delta_engine.aspects.table_comment import SetTableComment
 from delta_engine.aspects.table_names import RenameTable
 from delta_engine.backends.addressing import CatalogAddressing
 from delta_engine.backends.capabilities import DATABRICKS
-from delta_engine.backends.sql_runner import Row
+from delta_engine.compile.compiled_plan import Round, Step
+from delta_engine.compile.dependency_order import in_order
 from delta_engine.compile.planner import TablePlanner
-from delta_engine.errors import StatementError
-from delta_engine.execute.action_runner import ActionRunner, ApplyFailedError, OutcomeKind, TableOutcome
-from delta_engine.execute.dependency_order import in_order
-from delta_engine.execute.recording_sql_runner import RecordingSqlRunner
-from delta_engine.execute.steps import steps_of
+from delta_engine.execute.action_runner import ActionRunner, ApplyFailedError
+from delta_engine.execute.outcomes import AnyOutcome, OutcomeKind, TableOutcome, of_tables
 from delta_engine.models import CheckConstraint, Column, ForeignKey, QualifiedName, Table
 from delta_engine.state.states import ABSENT, CatalogState
 from delta_engine.validation.validator import PlanValidator
+from tests.planning import compiled, statements_of
+from tests.recording_sql_runner import FailingSqlRunner
 
 ID = Column("id", "bigint", is_nullable=False)
 MANY = 5_000
 FEW_SECONDS = 30.0
 """Far more than it takes; what is quadratic or recursive takes more, or fails."""
-
-
-class FailingSqlRunner(RecordingSqlRunner):
-    """Refuses every statement that holds a given text."""
-
-    def __init__(self, text: str = "\0") -> None:
-        super().__init__()
-        self._text = text
-
-    def run(self, sql: str) -> Sequence[Row]:
-        if self._text in sql:
-            raise StatementError("no", sql=sql, error_class=None)
-        return super().run(sql)
 
 
 def table(name: str, *parents: str) -> Table:
@@ -70,11 +59,15 @@ def creation(*models: Table) -> TablePlan:
 def run(plan: TablePlan, text: str = "\0", parallelism: int = 4) -> tuple[list[str], list[TableOutcome]]:
     """Apply a plan; return the statements and the outcomes."""
     runner = FailingSqlRunner(text)
-    outcomes: list[TableOutcome] = []
+    outcomes: list[AnyOutcome] = []
     engine = ActionRunner(runner, CatalogAddressing(), DATABRICKS, parallelism=parallelism)
     with suppress(ApplyFailedError):
-        engine.apply(plan, outcomes.append)
-    return runner.statements, outcomes
+        engine.apply(compiled(plan), outcomes.append)
+    return runner.statements, list(of_tables(outcomes))
+
+
+def steps_of(plan: TablePlan) -> tuple[Step, ...]:
+    return compiled(plan).steps
 
 
 def created(statements: Sequence[str]) -> list[str]:
@@ -140,7 +133,7 @@ def test_a_failed_parent_fails_its_dependants_alone_and_they_say_why() -> None:
     plan = creation(table("a"), table("b", "a"), table("c", "b"), table("d"))
     statements, outcomes = run(plan, "CREATE TABLE `dev`.`silver`.`a`")
     assert created(statements) == ["d"]
-    failed = {str(one.table): one.failure.message for one in outcomes if one.failure}
+    failed = {str(one.name): one.failure.message for one in outcomes if one.failure}
     assert failed == {
         "dev.silver.a": "no",
         "dev.silver.b": "it depends on table dev.silver.a, which failed",
@@ -149,7 +142,7 @@ def test_a_failed_parent_fails_its_dependants_alone_and_they_say_why() -> None:
     with pytest.raises(ApplyFailedError) as caught:
         ActionRunner(
             FailingSqlRunner("CREATE TABLE `dev`.`silver`.`a`"), CatalogAddressing(), DATABRICKS
-        ).apply(plan)
+        ).apply(compiled(plan))
     assert "table dev.silver.b: it depends on table dev.silver.a, which failed (after 0 statements)" in str(
         caught.value
     )
@@ -159,7 +152,7 @@ def test_keys_of_a_circle_wait_for_both_tables() -> None:
     plan = creation(table("a", "b"), table("b", "a"))
     statements, outcomes = run(plan, "CREATE TABLE `dev`.`silver`.`b`")
     assert created(statements) == ["a"]
-    (a,) = (one for one in outcomes if one.table.table == "a")
+    (a,) = (one for one in outcomes if one.name.table == "a")
     assert a.kind is OutcomeKind.FAILED
     assert a.statements == 1
     assert a.failure is not None
@@ -182,11 +175,11 @@ def test_foreign_keys_go_before_everything_and_come_after_everything() -> None:
         assert words[0] == "ALTER TABLE `z` DROP CONSTRAINT"
         assert words[-2:] == ["ALTER TABLE `z` ADD CONSTRAINT", "DROP TABLE `gone`"]
         assert words.index("ALTER TABLE `p` DROP CONSTRAINT") < words.index("ALTER TABLE `p` ADD CONSTRAINT")
-    script = ActionRunner(RecordingSqlRunner(), CatalogAddressing(), DATABRICKS).script(plan)
-    assert [line.sql for line in script] == run(plan, parallelism=1)[0]
-    assert [line.table[-1] for line in script] == ["z", "p", "p", "z", "z", "e"]
+    steps = compiled(plan).steps
+    assert statements_of(plan) == run(plan, parallelism=1)[0]
+    assert [str(step.name)[-1] for step in steps for _ in step.statements] == ["z", "p", "p", "z", "z", "e"]
     blocked = run(plan, "DROP CONSTRAINT `fk`")[1]
-    assert {str(one.table): one.kind for one in blocked} == {
+    assert {str(one.name): one.kind for one in blocked} == {
         "dev.silver.p": OutcomeKind.FAILED,
         "dev.silver.z": OutcomeKind.FAILED,
         "dev.silver.gone": OutcomeKind.DROPPED,
@@ -195,14 +188,13 @@ def test_foreign_keys_go_before_everything_and_come_after_everything() -> None:
 
 def test_a_table_without_keys_is_one_step_whatever_is_done_to_it() -> None:
     checked = Table("dev", "silver", "t", [ID], checks=[CheckConstraint("positive", "id > 0")])
-    (step,) = steps_of(creation(checked))
-    assert [type(part) for part in step.parts] == [CreateTable, AlignTable]
+    (step,) = compiled(creation(checked)).steps
+    assert [type(one.actions[0]) for one in step.statements] == [CreateTable, CheckAdd]
 
 
 def test_the_script_is_the_same_whatever_the_order_of_the_models() -> None:
     models = [table("a", "c", "b"), table("b", "a"), table("c"), table("d", "d", "a")]
-    engine = ActionRunner(RecordingSqlRunner(), CatalogAddressing(), DATABRICKS)
-    assert engine.script(creation(*models)) == engine.script(creation(*reversed(models)))
+    assert compiled(creation(*models)) == compiled(creation(*reversed(models)))
 
 
 def test_a_foreign_key_goes_before_its_parent_is_renamed_and_changed() -> None:
@@ -219,7 +211,7 @@ def test_a_foreign_key_goes_before_its_parent_is_renamed_and_changed() -> None:
             )
         )
     )
-    assert (first.table, second.table) == (z, p)
+    assert (first.name, second.name) == (z, p)
     assert second.after == (0,)
 
 
@@ -233,7 +225,7 @@ def test_a_name_is_free_before_another_table_takes_it() -> None:
             )
         )
     )
-    assert [(str(step.table)[-1], step.after) for step in steps] == [
+    assert [(str(step.name)[-1], step.after) for step in steps] == [
         ("a", ()),
         ("b", ()),
         ("a", (0, 1)),
@@ -251,12 +243,12 @@ def test_a_table_is_given_away_when_nobody_comes_to_reference_it_any_more() -> N
     assert statements[-1].endswith("OWNER TO `bob`")
     withheld, outcomes = run(plan, "ADD CONSTRAINT")
     assert not any("OWNER TO" in sql for sql in withheld)
-    assert {one.table.table: one.kind for one in outcomes} == {
+    assert {one.name.table: one.kind for one in outcomes} == {
         "p": OutcomeKind.FAILED,
         "z": OutcomeKind.FAILED,
     }
     (alone,) = steps_of(TablePlan(align_tables=(given_away,)))
-    assert alone.parts == (given_away,)
+    assert [one.actions[0] for one in alone.statements] == list(given_away.actions)
 
 
 def test_tables_that_go_do_so_after_the_tables_that_reference_them_and_after_all_others() -> None:
@@ -269,11 +261,33 @@ def test_tables_that_go_do_so_after_the_tables_that_reference_them_and_after_all
         ),
     )
     steps = steps_of(plan)
-    assert [(str(step.table)[-1], step.after, step.is_last) for step in steps] == [
-        ("z", (), False),
-        ("a", (), True),
-        ("b", (1,), True),
+    assert [(str(step.name)[-1], step.after, step.round) for step in steps] == [
+        ("z", (), Round.CHANGES),
+        ("a", (), Round.DROPS),
+        ("b", (1,), Round.DROPS),
     ]
     statements, outcomes = run(plan)
     assert [sql.split("`")[5] for sql in statements] == ["z", "a", "b"]
     assert [one.kind for one in outcomes][1:] == [OutcomeKind.DROPPED] * 2
+
+
+def test_a_table_waits_for_its_schema_alone_and_the_schema_s_rights_stay_until_the_end() -> None:
+    elsewhere = Table("dev", "gold", "t", [ID])
+    plan = TablePlan(
+        create_tables=(CreateTable(elsewhere), CreateTable(table("t"))),
+        create_schemas=(CreateSchema("dev", "silver"),),
+        align_schemas=(
+            AlignSchema("dev", "Silver", (SetSchemaComment("new", ""), ChangeOwner("bob", "ann"))),
+        ),
+    )
+    steps = steps_of(plan)
+    assert [(str(step.name), step.after, step.round, len(step.statements)) for step in steps] == [
+        ("dev.silver", (), Round.CHANGES, 2),
+        ("dev.gold.t", (), Round.CHANGES, 1),
+        ("dev.silver.t", (0,), Round.CHANGES, 1),
+        ("dev.silver", (), Round.HANDOVERS, 1),
+    ]
+    statements, outcomes = run(plan, "CREATE SCHEMA")
+    assert created(statements) == ["t"]
+    failed = {str(one.name): one.failure.message for one in outcomes if one.failure}
+    assert failed == {"dev.silver.t": "it depends on schema dev.silver, which failed"}

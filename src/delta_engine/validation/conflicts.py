@@ -1,6 +1,6 @@
-"""What cannot stand beside each other in a table, whoever put it there: judged on what a table will have.
+"""Parts of a table that the platform refuses together, also where the model declares only one of them.
 
-Rules of models see what one model declares; here is seen what somebody else set, and the plan leaves, as well.
+Model rules see what one model declares. These checks see unmanaged parts that the plan keeps as well.
 """
 
 from __future__ import annotations
@@ -18,20 +18,14 @@ from delta_engine.errors import InvalidModelError
 from delta_engine.models import Table
 from delta_engine.sql import quote_ident, sql_drop_constraint, sql_drop_mask, sql_drop_row_filter
 from delta_engine.state.states import TableState
+from delta_engine.validation.refusals import model_refusal
 
 
-def incompatible(
-    model: Table, observed: TableState, actions: Sequence[Action]
-) -> Iterator[InvalidModelError]:
-    """Yield what a table would have together, and the platform refuses.
+def conflicts(model: Table, observed: TableState, actions: Sequence[Action]) -> Iterator[InvalidModelError]:
+    """Yield a conflict that a plan's actions would bring about: a CHECK beside a row filter or a mask.
 
-    A CHECK and a row filter or masks (Databricks docs: "COLUMN_MASKS_FEATURE_NOT_SUPPORTED error condition",
+    Databricks refuses the two together (Databricks docs: "COLUMN_MASKS_FEATURE_NOT_SUPPORTED error condition",
     "ROW_LEVEL_SECURITY_FEATURE_NOT_SUPPORTED error condition").
-
-    Args:
-        model: the model.
-        observed: the table as it is.
-        actions: what the plan does to it.
     """
     if not observed.checks and not any(isinstance(action, CheckAdd) for action in actions):
         return
@@ -40,18 +34,17 @@ def incompatible(
     checks, protections = _checks(present, actions), _protections(present, actions, table)
     for (check, is_new), (protection, drop) in product(checks.items(), protections.items()):
         if is_new or any(map(_protects, actions)):
-            yield InvalidModelError(
+            yield model_refusal(
+                model,
                 f"it would have check {check} and {protection}, and Databricks refuses the two together",
-                table=str(model.qualified_name),
-                location=model.declared_at,
-                way_out="Leave out the one that the model declares, or have the other one dropped first: "
+                "Remove the one that the model declares, or drop the other one first: "
                 f"{drop if is_new else sql_drop_constraint(table, check)}.",
             )
             return
 
 
 def _checks(observed: TableState, actions: Sequence[Action]) -> dict[str, bool]:
-    """Return the names of the checks that there will be, and whether the plan adds them."""
+    """Return the names of the checks after the plan, and whether the plan adds them."""
     found = {check.name.lower(): False for check in observed.checks}
     for action in actions:
         if isinstance(action, CheckDrop):
@@ -60,7 +53,7 @@ def _checks(observed: TableState, actions: Sequence[Action]) -> dict[str, bool]:
 
 
 def _protections(observed: TableState, actions: Sequence[Action], table: str) -> dict[str, str]:
-    """Return the filter and the masks that there will be, for people, with what drops them."""
+    """Return descriptions of the row filter and the masks after the plan, with the statements that drop them."""
     is_filtered = observed.row_filter is not None
     masked = {column.key: column.name for column in observed.columns if column.mask is not None}
     for action in actions:

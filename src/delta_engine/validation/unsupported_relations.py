@@ -1,39 +1,36 @@
-"""What a model cannot be about, once it is known what stands under its table's name."""
+"""Refuses models that do not fit the relation that exists under their table's name."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from delta_engine.aspects.renames import NO_RENAMES, Renames
+from delta_engine.aspects.renames import NO_RENAMES, Renames, declares_renames
 from delta_engine.errors import InvalidModelError
 from delta_engine.models import ForeignKey, Part, PrimaryKey, Table
 from delta_engine.state.catalog_reader import former_name
 from delta_engine.state.states import CatalogState, RelationKind, TableState
+from delta_engine.validation.refusals import model_refusal
 
 PARTS_OF_STREAMING_TABLES = frozenset({Part.COMMENTS, Part.TAGS})
-"""What the engine changes of a streaming table. ALTER STREAMING TABLE takes filters and masks as well (Databricks
-documentation, "ALTER STREAMING TABLE")."""
+"""The parts of a streaming table that the engine manages.
+
+ALTER STREAMING TABLE takes filters and masks as well (Databricks documentation, "ALTER STREAMING TABLE").
+"""
 
 
-def unmanageable(model: Table, state: CatalogState, renames: Renames) -> Iterator[InvalidModelError]:
-    """Yield why a model cannot be about what is there.
-
-    Args:
-        model: the model.
-        state: a snapshot that covers it.
-        renames: the renames of columns and fields that the table lacks.
-    """
+def unsupported_relations(model: Table, state: CatalogState) -> Iterator[InvalidModelError]:
+    """Yield why a model cannot manage the relation of its name in a snapshot."""
     observed = state.tables[model.key]
     if not observed.exists:
         return
     former = former_name(model)
     if former is not None and any(name.key == former.key for name in state.other_tables):
-        yield InvalidModelError(
+        yield model_refusal(
+            model,
             f"it is renamed from {former}, and both tables exist",
-            table=str(model.qualified_name),
-            location=model.declared_at,
-            way_out="Move or drop one of them by hand, or leave renamed_from out.",
+            "Move or drop one of them by hand, or remove renamed_from.",
         )
+    renames = Renames.of(model, observed) if declares_renames(model) else NO_RENAMES
     if renames != NO_RENAMES:
         yield from _clashes(model, renames)
         yield from _lost_keys(model, observed, renames)
@@ -41,28 +38,26 @@ def unmanageable(model: Table, state: CatalogState, renames: Renames) -> Iterato
     if observed.relation is RelationKind.STREAMING_TABLE and not _is_about_at_most(
         model, PARTS_OF_STREAMING_TABLES
     ):
-        yield InvalidModelError(
-            "it is a streaming table, of which the engine manages comments and tags alone",
-            table=str(model.qualified_name),
-            location=model.declared_at,
-            way_out="Declare manages: [comments, tags], or one of the two.",
+        yield model_refusal(
+            model,
+            "it is a streaming table, of which the engine manages comments and tags only",
+            "Declare manages: [comments, tags], or one of the two.",
         )
     if model.is_about(Part.COLUMNS):
         return
     present = {column.key for column in observed.columns}
     for column in model.columns:
         if column.key not in present:
-            yield InvalidModelError(
+            yield model_refusal(
+                model,
                 "the table has no such column, and the model does not manage its columns",
-                table=str(model.qualified_name),
-                column=column.name,
-                location=column.declared_at or model.declared_at,
-                way_out="Correct the name, or ask whoever owns the table to add it.",
+                "Correct the name, or ask the owner of the table to add it.",
+                column,
             )
 
 
 def _clashes(model: Table, renames: Renames) -> Iterator[InvalidModelError]:
-    """Yield the renames for which something else would have to go."""
+    """Yield the renames to names that the table has already."""
     pairs = [(former, name, name) for former, name in renames.clashes]
     pairs += [
         (".".join((*rename.path, rename.observed)), ".".join((*rename.path, rename.desired)), rename.path[0])
@@ -76,8 +71,8 @@ def _clashes(model: Table, renames: Renames) -> Iterator[InvalidModelError]:
             table=str(model.qualified_name),
             column=name,
             location=locations.get(column.lower()) or model.declared_at,
-            way_out=f"If {name} has the data that counts, leave the rename out of the model: {former} is then "
-            f"planned as a drop, which needs consent. If {former} has it, drop or rename {name} by hand first.",
+            way_out=f"If {name} has the data to keep, remove the rename from the model: the plan then drops {former}, "
+            f"which needs consent. If {former} has it, drop or rename {name} by hand first.",
         )
 
 
@@ -85,7 +80,7 @@ def _protecting(model: Table, observed: TableState, renames: Renames) -> Iterato
     """Yield the renames of columns that the row filter or a mask reads.
 
     Databricks refuses them (error conditions `ROW_LEVEL_SECURITY_INCOMPATIBLE_SCHEMA_CHANGE`,
-    `COLUMN_MASKS_INCOMPATIBLE_SCHEMA_CHANGE`), and nothing is unprotected in passing, between two statements.
+    `COLUMN_MASKS_INCOMPATIBLE_SCHEMA_CHANGE`). The engine does not drop the protection for a moment.
     """
     readers = (
         {name.lower(): "row filter" for name in observed.row_filter.columns} if observed.row_filter else {}
@@ -107,7 +102,7 @@ def _protecting(model: Table, observed: TableState, renames: Renames) -> Iterato
 
 
 def _lost_keys(model: Table, observed: TableState, renames: Renames) -> Iterator[InvalidModelError]:
-    """Yield the renames that would drop a key nobody here makes anew: Databricks drops the keys of such columns."""
+    """Yield the renames that would drop an unmanaged key: Databricks drops the keys of renamed columns."""
     if model.is_about(Part.CONSTRAINTS):
         return
     keys: list[PrimaryKey | ForeignKey] = list(observed.foreign_keys)
@@ -122,7 +117,7 @@ def _lost_keys(model: Table, observed: TableState, renames: Renames) -> Iterator
                     table=str(model.qualified_name),
                     column=name,
                     location=model.declared_at,
-                    way_out="Add constraints to manages and declare the keys, or leave the rename to their owner.",
+                    way_out="Add constraints to manages and declare the keys, or ask their owner to rename the column.",
                 )
 
 

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from delta_engine.compile.planner import TablePlanner
 from delta_engine.errors import InvalidModelError
 from delta_engine.models import CheckConstraint, Column, ColumnMask, Part, RowFilter, Table
 from delta_engine.state.states import TableState
 from tests.builders import catalog_of
+from tests.planning import planned
 
 POSITIVE = CheckConstraint("positive", "id > 0")
 FILTER = RowFilter("dev.security.mine", ["id"])
@@ -25,7 +25,7 @@ def refusal(model: Table, observed: TableState, applied: Table | None = None) ->
     """Plan, and return what is refused; empty if nothing is."""
     last_applied = {model.qualified_name.key: applied} if applied else {}
     try:
-        TablePlanner().plan([model], catalog_of([model], observed), last_applied)
+        planned([model], catalog_of([model], observed), last_applied)
     except InvalidModelError as refused:
         return str(refused).partition("orders: ")[2]
     return ""
@@ -33,16 +33,15 @@ def refusal(model: Table, observed: TableState, applied: Table | None = None) ->
 
 def test_a_check_beside_somebody_else_s_row_filter_is_refused() -> None:
     assert refusal(replace(MODEL, checks=(POSITIVE,)), replace(BARE, row_filter=FILTER)) == (
-        "it would have check positive and a row filter, and Databricks refuses the two together. Leave out the one "
-        "that the model declares, or have the other one dropped first: ALTER TABLE `dev`.`silver`.`orders` DROP ROW "
-        "FILTER."
+        "it would have check positive and a row filter, and Databricks refuses the two together. Remove the one "
+        "that the model declares, or drop the other one first: ALTER TABLE `dev`.`silver`.`orders` DROP ROW FILTER."
     )
 
 
 def test_a_check_beside_somebody_else_s_mask_is_refused() -> None:
     assert refusal(replace(MODEL, checks=(POSITIVE,)), MASKED) == (
-        "it would have check positive and a mask on b, and Databricks refuses the two together. Leave out the one "
-        "that the model declares, or have the other one dropped first: ALTER TABLE `dev`.`silver`.`orders` ALTER "
+        "it would have check positive and a mask on b, and Databricks refuses the two together. Remove the one "
+        "that the model declares, or drop the other one first: ALTER TABLE `dev`.`silver`.`orders` ALTER "
         "COLUMN `b` DROP MASK."
     )
 
@@ -60,8 +59,8 @@ def test_protection_of_a_table_whose_checks_are_somebody_else_s_is_refused(
 ) -> None:
     model = replace(MODEL, manages=frozenset({Part.COLUMNS, Part.ROW_FILTERS}), **protected)
     assert refusal(model, replace(BARE, checks=(POSITIVE,))) == (
-        f"it would have check positive and {what}, and Databricks refuses the two together. Leave out the one that "
-        "the model declares, or have the other one dropped first: ALTER TABLE `dev`.`silver`.`orders` DROP CONSTRAINT "
+        f"it would have check positive and {what}, and Databricks refuses the two together. Remove the one that "
+        "the model declares, or drop the other one first: ALTER TABLE `dev`.`silver`.`orders` DROP CONSTRAINT "
         "`positive`."
     )
 

@@ -1,13 +1,14 @@
-"""Tables that foreign keys come to point at and no model of the run declares: judged as they are. Pure.
+"""Checks new foreign keys against existing parent tables that are not part of the run. Pure.
 
-Rules of models compare foreign keys with declared tables; here are those that were not selected, or are somebody's.
+Model rules compare foreign keys with declared tables only.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 
-from delta_engine.compile.key_names import PlanPart, added_foreign_keys
+from delta_engine.actions import TablePlan
+from delta_engine.compile.keys import TableChange, added_foreign_keys, changes_of
 from delta_engine.errors import InvalidModelError
 from delta_engine.models import Column, ForeignKey, Table
 from delta_engine.models.types import is_same_type
@@ -16,20 +17,21 @@ from delta_engine.state.states import CatalogState, TableState
 
 
 def unfit_parents(
-    parts: Iterable[PlanPart], models: Mapping[str, Table], state: CatalogState
+    plan: TablePlan, models: Mapping[str, Table], state: CatalogState
 ) -> Iterator[InvalidModelError]:
-    """Yield why foreign keys cannot be added.
+    """Yield why the foreign keys of a plan cannot be added.
 
     Args:
-        parts: what is done to tables.
-        models: the declared tables, resolved, by `QualifiedName.key`.
-        state: the snapshot; a parent that it does not cover is not judged.
+        models: the declared tables, by `QualifiedName.key`.
+        state: the snapshot; a parent that it does not cover is not checked.
     """
-    for part, key in added_foreign_keys(parts):
+    changes: tuple[TableChange, ...] = (*plan.create_tables, *plan.align_tables)
+    added = ((change.table.key, key) for change in changes for key in added_foreign_keys(changes_of(change)))
+    for table, key in added:
         parent = state.tables.get(key.references.lower())
         if parent is None or key.references.lower() in models:
             continue
-        model = models[part.table.key]
+        model = models[table]
         for reason, column, way_out in _problems(key, parent, _columns(model, state)):
             yield InvalidModelError(
                 f"foreign key ({', '.join(key.columns)}) {reason}",
@@ -41,7 +43,7 @@ def unfit_parents(
 
 
 def _columns(model: Table, state: CatalogState) -> Mapping[str, Column]:
-    """Return the columns that a table will have, as far as the model and the snapshot tell."""
+    """Return the columns of a table after the plan, as far as the model and the snapshot tell."""
     observed = {column.key: column for column in state.tables[model.qualified_name.key].columns}
     return observed | {column.key: column for column in model.columns}
 

@@ -1,0 +1,106 @@
+"""What a plan runs, as data: the statements of every table and schema, and the order across them.
+
+Everything that shows, reviews, runs or retries a plan reads it from here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum, IntEnum
+from itertools import chain
+from typing import TypeAlias
+
+from delta_engine.actions import Action, CreateSchema, CreateTable, DropTable, Hazard, Phase
+from delta_engine.models import QualifiedName, SchemaName
+
+SecurableName: TypeAlias = QualifiedName | SchemaName
+"""The name of a table or a schema."""
+
+
+def securable_kind(name: SecurableName) -> str:
+    """Return `table` or `schema`."""
+    return "table" if isinstance(name, QualifiedName) else "schema"
+
+
+CarriedAction: TypeAlias = Action | CreateSchema | CreateTable | DropTable
+"""An action that a statement carries out."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Statement:
+    """One statement.
+
+    Args:
+        actions: what it carries out. Actions that take several statements stand in each of them.
+        phase: the phase of an alignment; None for CREATE and DROP.
+    """
+
+    sql: str
+    actions: tuple[CarriedAction, ...]
+    phase: Phase | None = None
+
+    @property
+    def hazards(self) -> tuple[Hazard, ...]:
+        """The hazards of its actions, each once."""
+        return tuple(dict.fromkeys(chain.from_iterable(action.hazards for action in self.actions)))
+
+
+class Operation(Enum):
+    """What a plan does to a table or schema as a whole."""
+
+    CREATE = "create"
+    ALTER = "alter"
+    DROP = "drop"
+
+
+class Round(IntEnum):
+    """A step starts when all steps of earlier rounds are over, successful or not."""
+
+    CHANGES = 0
+    DROPS = 1  # when no other step needs the table
+    HANDOVERS = 2  # changes that may take the engine's rights on a schema; only if every table succeeded
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """Statements of one table or schema that run without waiting for another.
+
+    Args:
+        after: the positions of the steps that must succeed first.
+    """
+
+    name: SecurableName
+    operation: Operation
+    statements: tuple[Statement, ...]
+    after: tuple[int, ...] = ()
+    round: Round = Round.CHANGES
+
+    @property
+    def table_key(self) -> str:
+        """The key of its table; empty for a schema."""
+        return self.name.key if isinstance(self.name, QualifiedName) else ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CompiledPlan:
+    """A plan's steps, in an order in which they can run one by one."""
+
+    steps: tuple[Step, ...] = ()
+
+    def sql(self) -> Iterator[str]:
+        """Yield the text of every statement, in order."""
+        yield from (statement.sql for step in self.steps for statement in step.statements)
+
+    def sql_of(self, name: SecurableName) -> tuple[str, ...]:
+        """Return the statements of one table or schema, in order."""
+        steps = (step for step in self.steps if step.name.key == name.key)
+        return tuple(statement.sql for step in steps for statement in step.statements)
+
+    def sql_by_table(self) -> Mapping[str, Sequence[str]]:
+        """Return the statements by the keys of their tables; those of schemas stand under the empty key."""
+        found: dict[str, list[str]] = {}
+        for step in self.steps:
+            if step.statements:
+                found.setdefault(step.table_key, []).extend(one.sql for one in step.statements)
+        return found

@@ -1,0 +1,243 @@
+"""Compiles a plan: its statements, and the order across tables and schemas. Pure.
+
+1. Schemas are created and changed.
+2. Foreign keys are dropped that block the primary keys which they reference.
+3. Primary keys are dropped whose names other tables take.
+4. Tables are created and changed, a parent before the tables that are created with foreign keys to it.
+5. Foreign keys are added to existing tables, and where tables reference each other.
+6. Tables that others come to reference change their grants and owners.
+7. Tables are dropped, when everything before is over.
+8. Schemas change what may take rights from the engine, if every table succeeded.
+
+A step waits only for the steps that it depends on (docs/decisions/0019).
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+
+from delta_engine import aspects
+from delta_engine.actions import AlignTable, CreateTable, DropTable, TablePlan
+from delta_engine.aspects import schemas
+from delta_engine.aspects.foreign_keys import ForeignKeyAdd
+from delta_engine.aspects.table_names import RenameTable
+from delta_engine.backends.addressing import Addressing
+from delta_engine.backends.capabilities import Capabilities
+from delta_engine.compile.compiled_plan import (
+    CarriedAction,
+    CompiledPlan,
+    Operation,
+    Round,
+    Statement,
+    Step,
+)
+from delta_engine.compile.dependency_order import in_order
+from delta_engine.compile.keys import (
+    KeyName,
+    TableChange,
+    added_foreign_keys,
+    dropped_foreign_keys,
+    freed_names,
+    referenced_tables,
+    taken_names,
+)
+from delta_engine.compile.stages import Stage, Staging, divided
+from delta_engine.compile.statements import Renderer
+from delta_engine.models import QualifiedName, SchemaName
+
+
+def compile_plan(plan: TablePlan, addressing: Addressing, capabilities: Capabilities) -> CompiledPlan:
+    """Return the statements of a plan for one platform, in an order in which they can run one by one."""
+    renderer = Renderer(addressing, capabilities)
+    steps = _Steps()
+    handovers = _add_schemas(steps, plan, renderer)
+    _add_tables(steps, plan, renderer)
+    return CompiledPlan(steps=(*steps.steps, *handovers))
+
+
+def _add_schemas(steps: _Steps, plan: TablePlan, renderer: Renderer) -> list[Step]:
+    """Add the step of each schema that comes before its tables; return the steps that come after all tables."""
+    creates = {str(create).lower(): create for create in plan.create_schemas}
+    aligns = {str(align).lower(): align for align in plan.align_schemas}
+    handovers = []
+    for key in sorted({*creates, *aligns}):
+        create, align = creates.get(key), aligns.get(key)
+        schema = create or aligns[key]
+        before, after = (schemas.before_tables(align), schemas.after_tables(align)) if align else (None, None)
+        first = Step(
+            name=SchemaName(schema.catalog_name, schema.schema_name),
+            operation=Operation.ALTER if create is None else Operation.CREATE,
+            statements=(
+                *(renderer.schema_creation(create) if create else ()),
+                *(renderer.schema_alignment(before) if before else ()),
+            ),
+        )
+        steps.add_schema(first)
+        if after is not None:
+            late = tuple(renderer.schema_alignment(after))
+            handovers.append(replace(first, statements=late, round=Round.HANDOVERS))
+    return handovers
+
+
+def _add_tables(steps: _Steps, plan: TablePlan, renderer: Renderer) -> None:
+    changes: dict[str, TableChange] = {create.table.key: create for create in plan.create_tables}
+    changes |= {align.table.key: align for align in plan.align_tables}
+    order, deferred = in_order(_needs(changes))
+    staging = Staging.of(changes.values())
+    tables = {key: _table(change, deferred[key], staging, renderer) for key, change in changes.items()}
+    dropped = {drop.table.key: drop for drop in plan.drop_tables}
+    tables |= {key: _table_before_drop(drop, renderer) for key, drop in dropped.items()}
+    steps.rename(plan.align_tables)
+    names = sorted(tables)
+    for stage in Stage:
+        for key in order if stage is Stage.CHANGE else names:
+            steps.add_stage(tables[key], stage)
+    for key in in_order(_children_first(dropped))[0]:
+        steps.add_drop(dropped[key], renderer.table_drop(dropped[key]))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _StagedTable:
+    """A table of a plan, its statements by stage."""
+
+    name: QualifiedName
+    operation: Operation
+    stages: Mapping[Stage, tuple[Statement, ...]]
+
+
+def _table(
+    change: TableChange, deferred: frozenset[str], staging: Staging, renderer: Renderer
+) -> _StagedTable:
+    """Return a table that stays.
+
+    Args:
+        deferred: the parents that it is created without, because they need it themselves.
+    """
+    match change:
+        case CreateTable():
+            operation, statements = Operation.CREATE, _created(change, deferred, renderer)
+        case AlignTable():
+            operation, statements = Operation.ALTER, tuple(renderer.table_alignment(change))
+    stages = staging.stages(change.table, statements) or {Stage.CHANGE: ()}
+    return _StagedTable(name=change.table, operation=operation, stages=stages)
+
+
+def _created(create: CreateTable, deferred: frozenset[str], renderer: Renderer) -> tuple[Statement, ...]:
+    desired = create.desired
+    late = deferred | {create.table.key}  # not there before it is created
+    inline = tuple(key for key in desired.foreign_keys if key.references.lower() not in late)
+    added = (ForeignKeyAdd(key) for key in desired.foreign_keys if key.references.lower() in late)
+    bare = CreateTable(replace(desired, foreign_keys=inline, declared_at=desired.declared_at))
+    completing = (*aspects.after_create(desired), *added)
+    return (
+        *renderer.table_creation(bare),
+        *(renderer.table_alignment(AlignTable(create.table, completing)) if completing else ()),
+    )
+
+
+def _table_before_drop(drop: DropTable, renderer: Renderer) -> _StagedTable:
+    """Return a table that is dropped, with the drops of its keys that block other tables."""
+    statements = renderer.table_alignment(AlignTable(drop.table, drop.keys)) if drop.keys else ()
+    stages = divided(statements, frozenset({Stage.DROP_FOREIGN_KEYS, Stage.FREE_KEY_NAMES}))
+    return _StagedTable(name=drop.table, operation=Operation.DROP, stages=stages)
+
+
+class _Steps:
+    """Collects the steps, and which steps each has to wait for."""
+
+    def __init__(self) -> None:
+        self.steps: list[Step] = []
+        self._schemas: dict[str, int] = {}
+        self._new_names: dict[str, str] = {}  # of renamed tables, by their former names
+        self._done: dict[str, int] = {}  # where a table is as it has to be, but for foreign keys
+        self._cleared: dict[str, set[int]] = defaultdict(set)  # what comes before changes of a table
+        self._uses: dict[str, set[int]] = defaultdict(set)  # what needs rights on a table
+        self._freed: dict[KeyName, int] = {}
+
+    def add_schema(self, step: Step) -> None:
+        self._schemas[step.name.key] = len(self.steps)
+        self.steps.append(step)
+
+    def rename(self, aligned: Iterable[AlignTable]) -> None:
+        renames = (rename for align in aligned for rename in align.of_type(RenameTable))
+        self._new_names = {rename.observed.key: rename.desired.key for rename in renames}
+
+    def add_stage(self, table: _StagedTable, stage: Stage) -> None:
+        if stage not in table.stages:
+            return
+        key, statements = table.name.key, table.stages[stage]
+        actions = _actions(statements)
+        step = Step(name=table.name, operation=table.operation, statements=statements)
+        position = self._add(table.name, step, self._waits_for(key, stage, actions))
+        if stage < Stage.ADD_FOREIGN_KEYS:
+            self._done[key] = position
+        if stage is Stage.DROP_FOREIGN_KEYS:
+            parents = referenced_tables(dropped_foreign_keys(actions))
+            for parent in {self._new_names.get(parent, parent) for parent in parents}:
+                self._cleared[parent].add(position)
+        if stage < Stage.CHANGE:
+            self._cleared[key].add(position)
+
+    def add_drop(self, drop: DropTable, statement: Statement) -> None:
+        key = drop.table.key
+        step = Step(name=drop.table, operation=Operation.DROP, statements=(statement,), round=Round.DROPS)
+        position = self._add(drop.table, step, self._cleared[key] | self._uses[key])
+        for parent in drop.references:
+            self._uses[parent.key].add(position)
+
+    def _waits_for(self, key: str, stage: Stage, actions: Iterable[CarriedAction]) -> set[int]:
+        match stage:
+            case Stage.DROP_FOREIGN_KEYS:
+                return set()
+            case Stage.FREE_KEY_NAMES:
+                return self._cleared[key]
+            case Stage.CHANGE:
+                parents = referenced_tables(added_foreign_keys(actions))
+                return self._cleared[key] | self._positions(parents)
+            case Stage.ADD_FOREIGN_KEYS:
+                parents = referenced_tables(added_foreign_keys(actions))
+                return self._cleared[key] | self._positions({key, *parents})
+            case Stage.HAND_OVER:
+                return self._uses[key]
+
+    def _add(self, table: QualifiedName, step: Step, after: set[int]) -> int:
+        """Add a step of a table; it waits for its schema, and for the key names that it takes, as well."""
+        position, actions = len(self.steps), _actions(step.statements)
+        after = after | {self._freed[name] for name in taken_names(table, actions) if name in self._freed}
+        schema = self._schemas.get(table.key.rpartition(".")[0])
+        if schema is not None:
+            after.add(schema)
+        self.steps.append(replace(step, after=tuple(sorted(after))))
+        self._freed |= dict.fromkeys(freed_names(table, actions), position)
+        for used in {table.key, *referenced_tables(added_foreign_keys(actions))}:
+            self._uses[used].add(position)
+        return position
+
+    def _positions(self, tables: Iterable[str]) -> set[int]:
+        return {self._done[key] for key in tables if key in self._done}
+
+
+def _actions(statements: Iterable[Statement]) -> tuple[CarriedAction, ...]:
+    return tuple(action for statement in statements for action in statement.actions)
+
+
+def _needs(changes: Mapping[str, TableChange]) -> Mapping[str, frozenset[str]]:
+    """Return which tables of a plan have to be there before those that it creates."""
+    return {
+        key: frozenset(referenced_tables(change.desired.foreign_keys) & changes.keys() - {key})
+        if isinstance(change, CreateTable)
+        else frozenset()
+        for key, change in changes.items()
+    }
+
+
+def _children_first(dropped: Mapping[str, DropTable]) -> Mapping[str, frozenset[str]]:
+    """Return which tables are dropped before others, because they reference them."""
+    children: dict[str, set[str]] = {key: set() for key in dropped}
+    for key, drop in dropped.items():
+        for parent in drop.references:
+            if parent.key in dropped and parent.key != key:
+                children[parent.key].add(key)
+    return {key: frozenset(found) for key, found in children.items()}

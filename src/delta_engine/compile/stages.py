@@ -1,0 +1,108 @@
+"""When the statements of a table run, seen from the other tables of a plan. Pure.
+
+A table that has nothing to do with others has one stage.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from enum import IntEnum
+
+from delta_engine.actions import PHASE_ORDER, Phase
+from delta_engine.aspects.foreign_keys import ForeignKeyAdd, ForeignKeyDrop
+from delta_engine.aspects.primary_key import PrimaryKeyDrop
+from delta_engine.compile.compiled_plan import Statement
+from delta_engine.compile.keys import (
+    KeyName,
+    TableChange,
+    added_foreign_keys,
+    changes_of,
+    freed_names,
+    referenced_tables,
+    taken_names,
+)
+from delta_engine.models import QualifiedName
+
+
+class Stage(IntEnum):
+    """The stages of a plan, in order."""
+
+    DROP_FOREIGN_KEYS = 0  # they block the primary keys that they reference
+    FREE_KEY_NAMES = 1  # a primary key goes whose name another table takes
+    CHANGE = 2  # everything that needs no stage of its own
+    ADD_FOREIGN_KEYS = 3  # when all tables have their primary keys
+    HAND_OVER = 4  # grants and owner, when other tables have their foreign keys to it
+
+
+_UNTIL = {Stage.DROP_FOREIGN_KEYS: Phase.DROP_FOREIGN_KEYS, Stage.FREE_KEY_NAMES: Phase.DROP_PRIMARY_KEY}
+"""The last phase of the stages before the change."""
+
+_SINCE = {Stage.HAND_OVER: Phase.CHANGE_GRANTS, Stage.ADD_FOREIGN_KEYS: Phase.ADD_FOREIGN_KEYS}
+"""The first phase of the stages after the change, the latest stage first."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Staging:
+    """What the other tables of a plan need of a table.
+
+    Args:
+        names: the tables that add keys, by the keys' names.
+        referenced: the tables that other tables come to reference.
+    """
+
+    names: Mapping[KeyName, set[str]]
+    referenced: frozenset[str]
+
+    @classmethod
+    def of(cls, changes: Iterable[TableChange]) -> Staging:
+        """Collect it from everything that is done to tables."""
+        names: dict[KeyName, set[str]] = defaultdict(set)
+        referenced: set[str] = set()
+        for change in changes:
+            key = change.table.key
+            for name in taken_names(change.table, changes_of(change)):
+                names[name].add(key)
+            referenced |= referenced_tables(added_foreign_keys(changes_of(change))) - {key}
+        return cls(names=names, referenced=frozenset(referenced))
+
+    def stages(
+        self, table: QualifiedName, statements: Iterable[Statement]
+    ) -> Mapping[Stage, tuple[Statement, ...]]:
+        """Return the statements of a table that stays, by the stages that it needs."""
+        statements = tuple(statements)
+        return divided(statements, frozenset(self._needed(table, statements)))
+
+    def _needed(self, table: QualifiedName, statements: Iterable[Statement]) -> Iterable[Stage]:
+        actions = [action for statement in statements for action in statement.actions]
+        if any(isinstance(action, ForeignKeyDrop) for action in actions):
+            yield Stage.DROP_FOREIGN_KEYS
+        drops = (action for action in actions if isinstance(action, PrimaryKeyDrop))
+        if any(self.names.get(name, set()) - {table.key} for name in freed_names(table, drops)):
+            yield Stage.FREE_KEY_NAMES
+        if any(isinstance(action, ForeignKeyAdd) for action in actions):
+            yield Stage.ADD_FOREIGN_KEYS
+        if table.key in self.referenced:
+            yield Stage.HAND_OVER
+
+
+def divided(
+    statements: Iterable[Statement], needed: frozenset[Stage]
+) -> Mapping[Stage, tuple[Statement, ...]]:
+    """Return statements by stage; those of a stage that is not needed run with the change."""
+    found: dict[Stage, list[Statement]] = defaultdict(list)
+    for statement in statements:
+        found[_stage(statement.phase, needed)].append(statement)
+    return {stage: tuple(found[stage]) for stage in found}
+
+
+def _stage(phase: Phase | None, needed: frozenset[Stage]) -> Stage:
+    if phase is not None and needed:
+        for stage, last in _UNTIL.items():
+            if stage in needed and PHASE_ORDER[phase] <= PHASE_ORDER[last]:
+                return stage
+        for stage, first in _SINCE.items():
+            if stage in needed and PHASE_ORDER[phase] >= PHASE_ORDER[first]:
+                return stage
+    return Stage.CHANGE

@@ -1,0 +1,102 @@
+"""What became of the tables and schemas of a plan."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from enum import Enum
+from typing import Generic, TypeAlias, TypeGuard, TypeVar
+
+from delta_engine.backends.cancellation import StoppedError
+from delta_engine.compile.compiled_plan import SecurableName
+from delta_engine.errors import StatementError
+from delta_engine.models import QualifiedName, SchemaName
+
+Name = TypeVar("Name", bound=SecurableName, covariant=True)
+
+
+class OutcomeKind(Enum):
+    """What became of a table or schema."""
+
+    CREATED = "created"
+    CHANGED = "changed"
+    DROPPED = "dropped"
+    FAILED = "failed"
+    STOPPED = "stopped"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunStatement:
+    """A statement that was sent.
+
+    Args:
+        sql: the statement.
+        seconds: until its last answer, waits for further attempts included.
+        retries: how many attempts there were after the first.
+        is_done: whether it did what it should.
+    """
+
+    sql: str
+    seconds: float
+    retries: int = 0
+    is_done: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome(Generic[Name]):
+    """What became of one table or schema of a plan.
+
+    Args:
+        kind: stopped if the run was stopped before it was done, or begun.
+        runs: the statements that were sent, in order.
+        is_verified: whether the table was read again after the apply, and matches its model.
+        failure: the statement that failed and why, without a statement if a dependency failed; None unless the kind
+            is failed or stopped.
+    """
+
+    name: Name
+    kind: OutcomeKind
+    runs: tuple[RunStatement, ...] = ()
+    is_verified: bool = False
+    failure: StatementError | None = None
+
+    @property
+    def statements(self) -> int:
+        """How many statements succeeded."""
+        return sum(run.is_done for run in self.runs)
+
+
+TableOutcome: TypeAlias = Outcome[QualifiedName]
+SchemaOutcome: TypeAlias = Outcome[SchemaName]
+AnyOutcome: TypeAlias = Outcome[SecurableName]
+
+OnOutcome: TypeAlias = Callable[[AnyOutcome], object]
+"""Receives what became of each table and schema."""
+
+OnTable: TypeAlias = Callable[[TableOutcome], object]
+"""Receives what became of each table."""
+
+
+def is_of_table(outcome: AnyOutcome) -> TypeGuard[TableOutcome]:
+    """Whether an outcome is a table's."""
+    return isinstance(outcome.name, QualifiedName)
+
+
+def is_of_schema(outcome: AnyOutcome) -> TypeGuard[SchemaOutcome]:
+    """Whether an outcome is a schema's."""
+    return isinstance(outcome.name, SchemaName)
+
+
+def of_tables(outcomes: Iterable[AnyOutcome]) -> tuple[TableOutcome, ...]:
+    """Return the outcomes of tables."""
+    return tuple(filter(is_of_table, outcomes))
+
+
+def of_schemas(outcomes: Iterable[AnyOutcome]) -> tuple[SchemaOutcome, ...]:
+    """Return the outcomes of schemas."""
+    return tuple(filter(is_of_schema, outcomes))
+
+
+def kind_of_failure(failure: StatementError) -> OutcomeKind:
+    """Return whether a failure is one, or a stopped run."""
+    return OutcomeKind.STOPPED if isinstance(failure, StoppedError) else OutcomeKind.FAILED

@@ -1,0 +1,44 @@
+"""Whether a statement whose attempt was lost still has to run: a fresh read of its table tells.
+
+After a conflict, another principal has changed the table since it was read. A lost answer may hide that the statement
+succeeded. So the table is read and planned again: it must need exactly the rest of the plan.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
+
+from delta_engine.errors import StatementError
+from delta_engine.models import QualifiedName
+from delta_engine.telemetry.context import command
+
+Reread: TypeAlias = Callable[[QualifiedName], Sequence[str]]
+"""Reads a table again, and returns the statements that it needs now. Raises StatementError if it cannot."""
+
+
+class StaleTableError(StatementError):
+    """The plan does not fit a table any more."""
+
+
+def has_to_run(planned: Sequence[str], needed: Sequence[str], error: StatementError) -> bool:
+    """Return whether a statement has to be sent again; if not, it succeeded.
+
+    Args:
+        planned: the rest of the table's statements, from this one on.
+        needed: what the table needs now.
+        error: the answer to the lost attempt.
+
+    Raises:
+        StaleTableError: the table needs something else.
+    """
+    if list(needed) == list(planned):
+        return True
+    if list(needed) == list(planned[1:]):
+        return False
+    raise StaleTableError(
+        "another principal changed the table during the run, and the plan does not fit it any more. Check it with "
+        f"{command('plan')}, and run again. The platform's answer: {error.message}",
+        sql=error.sql,
+        **error.facts,
+    )

@@ -1,0 +1,175 @@
+"""Runs statements of one table or schema, one after the other: each is timed, and retried where that is safe."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from delta_engine.backends.cancellation import StoppedError
+from delta_engine.backends.error_conditions import Transience, is_existing_schema, transience
+from delta_engine.backends.sql_runner import Row, SqlRunner
+from delta_engine.compile.compiled_plan import SecurableName, securable_kind
+from delta_engine.errors import StatementError
+from delta_engine.execute.apply_control import ApplyControl, RunningStatement
+from delta_engine.execute.outcomes import RunStatement
+from delta_engine.execute.retry_check import StaleTableError
+from delta_engine.models import SchemaName
+from delta_engine.telemetry.logs import log
+from delta_engine.telemetry.redaction import redacted
+from delta_engine.telemetry.spans import span
+
+RetryCheck: TypeAlias = Callable[[int, StatementError], bool]
+"""Whether a statement has to be sent again after an ambiguous error, given how many statements succeeded before it."""
+
+
+def always(_done: int, _error: StatementError) -> bool:
+    """Send a statement again: a `RetryCheck` for statements that may run twice."""
+    return True
+
+
+def _nothing() -> None:
+    """Check nothing."""
+
+
+@dataclass(slots=True, kw_only=True)
+class StatementRunner:
+    """Runs statements of one table or schema.
+
+    Args:
+        retry_check: without it, a statement that may have succeeded is not sent again.
+        check: raises if no further statement may run, as when the lock is lost.
+        runs: the statements that were sent so far.
+    """
+
+    runner: SqlRunner
+    name: SecurableName
+    control: ApplyControl
+    retry_check: RetryCheck | None = None
+    check: Callable[[], None] = _nothing
+    runs: list[RunStatement] = field(default_factory=list)
+
+    def run(self, sql: str) -> Sequence[Row]:
+        """Run one statement; see `SqlRunner.run`.
+
+        Raises:
+            StoppedError: the run is stopped.
+        """
+        control = self.control
+        if control.stop.is_requested():
+            raise StoppedError(sql)
+        started = control.seconds()
+        control.running[self.name.key] = RunningStatement(resource=self.name, sql=sql, since=started)
+        attempts = _Attempts(self, sql)
+        is_done = False
+        try:
+            with span("delta_engine.statement", sql=sql) as opened:
+                rows = attempts.run()
+                opened.add(retries=attempts.retries)
+            is_done = True
+        finally:
+            control.running.pop(self.name.key, None)
+            run = RunStatement(
+                sql=redacted(sql),
+                seconds=round(control.seconds() - started, 3),
+                retries=attempts.retries,
+                is_done=is_done,
+            )
+            self.runs.append(run)
+            log(
+                logging.INFO,
+                "statement ended",
+                sql=sql,
+                seconds=run.seconds,
+                retries=run.retries,
+                is_done=is_done,
+            )
+        return rows
+
+
+class _Attempts:
+    """The attempts to run one statement."""
+
+    def __init__(self, statements: StatementRunner, sql: str) -> None:
+        self.retries = 0
+        self._statements = statements
+        self._control = statements.control
+        self._sql = sql
+        self._waited = 0.0
+        self._ambiguous: StatementError | None = None  # the statement may have succeeded
+
+    def run(self) -> Sequence[Row]:
+        """Send the statement until it has an answer that counts."""
+        while True:
+            sent = self._control.seconds()
+            try:
+                return self._send()
+            except StaleTableError:
+                raise
+            except StatementError as error:
+                self._wait(error, sent)
+
+    def _send(self) -> Sequence[Row]:
+        """Send the statement; after an ambiguous error, only if the table still needs it."""
+        try:
+            with self._control.stop.as_current():
+                if self._ambiguous is not None and not self._is_needed(self._ambiguous):
+                    return ()
+                self._statements.check()
+                return self._statements.runner.run(self._sql)
+        except StaleTableError as error:  # the failure is this statement's
+            facts = error.facts if error.error_class or not self._ambiguous else self._ambiguous.facts
+            raise StaleTableError(error.message, sql=self._sql, **facts) from error
+        except StatementError as error:
+            is_schema = isinstance(self._statements.name, SchemaName)
+            if is_schema and self.retries and is_existing_schema(error):
+                return ()  # an earlier attempt created it
+            raise
+        except OSError as error:  # the connection is lost, or timed out
+            message = f"no answer: {type(error).__name__}: {error}"
+            raise StatementError(message, sql=self._sql, error_class=None, is_outcome_unknown=True) from error
+
+    def _is_needed(self, error: StatementError) -> bool:
+        retry_check, runs = self._statements.retry_check, self._statements.runs
+        assert retry_check is not None
+        try:
+            return retry_check(sum(run.is_done for run in runs), error)
+        except StoppedError:  # the read was cancelled, so that the outcome stays unknown
+            raise error from None
+
+    def _wait(self, error: StatementError, sent: float) -> None:
+        """Wait for another attempt; raise if there is none."""
+        is_throttled = transience(error) is Transience.THROTTLED
+        if is_throttled:  # the runner waited by itself
+            self._waited += self._control.seconds() - sent
+        delay = self._delay(error)
+        if delay is not None:
+            self._control.pause(delay)
+        is_stopped = self._control.stop.is_requested()
+        if is_stopped and self._ambiguous is None and is_throttled:
+            raise StoppedError(self._sql) from error
+        if delay is None or is_stopped:
+            raise error
+        reason = transience(error)
+        if reason is not None and reason.needs_reread:
+            self._ambiguous = error
+        self._waited += delay
+        self.retries += 1
+
+    def _delay(self, error: StatementError) -> float | None:
+        """Return how many seconds to wait before the next attempt, and notify the user; None for no attempt."""
+        reason, name = transience(error), self._statements.name
+        if reason is None or self._control.stop.is_requested():
+            return None
+        if reason.needs_reread and self._statements.retry_check is None:
+            return None
+        delay = self._control.backoff.delay(reason, self.retries, self._waited)
+        if delay is not None:
+            log(
+                logging.WARNING, "statement tried again", error_class=error.error_class, delay=round(delay, 1)
+            )
+            self._control.notify(
+                f"{securable_kind(name)} {name}: {reason.value} ({error.error_class}); trying again in {delay:.0f} s"
+            )
+        return delay

@@ -1,0 +1,162 @@
+"""Unmanaged parts that depend on columns: the platform refuses some changes of such columns.
+
+Where the model manages the dependent part as well, the plan drops it first, or a rule refuses the plan.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from functools import partial
+
+from delta_engine.actions import Action
+from delta_engine.aspects.column_renames import ColumnRename
+from delta_engine.aspects.column_types import ColumnTypeChange
+from delta_engine.aspects.columns import ColumnDrop, FieldDrop
+from delta_engine.aspects.nullability import ColumnNullabilityChange
+from delta_engine.errors import InvalidModelError
+from delta_engine.models import Part, Table
+from delta_engine.models.nested_types import Path
+from delta_engine.sql import (
+    quote_ident,
+    sql_alter_clustering,
+    sql_drop_constraint,
+    sql_drop_mask,
+    sql_drop_row_filter,
+)
+from delta_engine.sql.expressions import reads
+from delta_engine.state.states import TableState
+
+
+class _ColumnChange(Enum):
+    """What a plan does to a column, in the order of the refusals."""
+
+    DROPPED = "dropped"
+    RENAMED = "renamed"
+    RETYPED = "given another type"
+    LOOSENED = "made nullable"
+
+
+_ORDER = {change: position for position, change in enumerate(_ColumnChange)}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Dependent:
+    """A part that depends on columns.
+
+    Args:
+        depends_on: whether it depends on a place in the table.
+        refuses: the changes of such a place that the platform refuses.
+        drop: the statement that removes the dependent.
+    """
+
+    part: Part
+    text: str
+    depends_on: Callable[[Path], bool]
+    refuses: tuple[_ColumnChange, ...]
+    drop: str
+
+
+def blocked_columns(
+    model: Table, observed: TableState, actions: Sequence[Action]
+) -> Iterator[InvalidModelError]:
+    """Yield the planned changes of columns that unmanaged dependents block.
+
+    Others refuse the rest: renames under keys, filters and masks (`unsupported_relations`), types under foreign keys
+    and columns that generated columns read (rules).
+    """
+    if model.manages is None:
+        return
+    dependents = [one for one in _dependents(model, observed) if not model.is_about(one.part)]
+    changes = [found for action in actions for found in _changes(action)]
+    for path, change in sorted(changes, key=lambda found: _ORDER[found[1]]):
+        for dependent in dependents:
+            if change in dependent.refuses and dependent.depends_on(path):
+                yield InvalidModelError(
+                    f"it would be {change.value}, which the platform refuses because of {dependent.text}, and the "
+                    f"model does not manage {dependent.part.value}",
+                    table=str(model.qualified_name),
+                    column=".".join(path),
+                    location=model.declared_at,
+                    way_out=f"Keep the column as it is, add {dependent.part.value} to manages and declare what "
+                    f"stays, or ask its owner to drop the dependent first: {dependent.drop}.",
+                )
+
+
+def _changes(action: Action) -> Iterator[tuple[Path, _ColumnChange]]:
+    """Yield the place that an action changes, by its observed name, and the change."""
+    match action:
+        case ColumnDrop(column):
+            yield (column.name,), _ColumnChange.DROPPED
+        case FieldDrop(path):
+            yield path, _ColumnChange.DROPPED
+        case ColumnRename(name, _, inside):
+            yield (*inside, name), _ColumnChange.RENAMED
+        case ColumnTypeChange(name, path=path):
+            yield (name, *path), _ColumnChange.RETYPED
+        case ColumnNullabilityChange(name, True, ()):
+            yield (name,), _ColumnChange.LOOSENED
+
+
+def _dependents(model: Table, observed: TableState) -> Iterator[_Dependent]:
+    table = ".".join(map(quote_ident, str(observed.former_name or model.qualified_name).split(".")))
+    yield from _constraints(table, observed)
+    if observed.cluster_by:
+        yield _Dependent(
+            part=Part.CLUSTERING,
+            text=f"the clustering by ({', '.join(observed.cluster_by)})",
+            depends_on=_names(path.split(".")[0] for path in observed.cluster_by),
+            refuses=(_ColumnChange.DROPPED,),
+            drop=sql_alter_clustering(table, ()),
+        )
+    if observed.row_filter is not None:
+        yield _Dependent(
+            part=Part.ROW_FILTERS,
+            text="the row filter",
+            depends_on=_names(observed.row_filter.columns),
+            refuses=(_ColumnChange.DROPPED,),
+            drop=sql_drop_row_filter(table),
+        )
+    for column in observed.columns:
+        if column.mask is not None:
+            yield _Dependent(
+                part=Part.ROW_FILTERS,
+                text=f"the mask of {column.name}",
+                depends_on=_names(column.mask.using_columns),
+                refuses=(_ColumnChange.DROPPED,),
+                drop=sql_drop_mask(table, column.name),
+            )
+
+
+def _constraints(table: str, observed: TableState) -> Iterator[_Dependent]:
+    key = observed.primary_key
+    if key is not None:
+        yield _Dependent(
+            part=Part.CONSTRAINTS,
+            text=f"primary key {key.name}",
+            depends_on=_names(key.columns),
+            refuses=(_ColumnChange.DROPPED, _ColumnChange.LOOSENED),
+            drop=sql_drop_constraint(table, key.name or ""),
+        )
+    for foreign_key in observed.foreign_keys:
+        yield _Dependent(
+            part=Part.CONSTRAINTS,
+            text=f"foreign key {foreign_key.name}",
+            depends_on=_names(foreign_key.columns),
+            refuses=(_ColumnChange.DROPPED,),
+            drop=sql_drop_constraint(table, foreign_key.name or ""),
+        )
+    for check in observed.checks:
+        yield _Dependent(
+            part=Part.CONSTRAINTS,
+            text=f"check {check.name}",
+            depends_on=partial(reads, check.expression),
+            refuses=(_ColumnChange.DROPPED, _ColumnChange.RENAMED, _ColumnChange.RETYPED),
+            drop=sql_drop_constraint(table, check.name),
+        )
+
+
+def _names(columns: Iterable[str]) -> Callable[[Path], bool]:
+    names = {name.lower() for name in columns}
+    return lambda path: len(path) == 1 and path[0].lower() in names

@@ -1,0 +1,60 @@
+"""A reviewed plan runs its own statements and no others."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from delta_engine.actions import CreateSchema, CreateTable, TablePlan
+from delta_engine.plan_files.document import PlannedStatement, planned_statements
+from delta_engine.plan_files.errors import UnreviewedStatementError
+from delta_engine.plan_files.staleness import ReviewedPlan
+from tests.builders import orders
+from tests.deployment_builders import deployment_over
+from tests.fake_platform import FakePlatform, engine_over
+from tests.planning import compiled
+
+CHECKSUM = "sha256:" + "0" * 64
+PLAN = compiled(
+    TablePlan(
+        create_schemas=(CreateSchema("dev", "silver"),),
+        create_tables=tuple(CreateTable(orders(name=name)) for name in "ab"),
+    )
+)
+SCHEMA, A, B = planned_statements(PLAN)
+
+
+def test_a_plan_that_was_reviewed_is_the_one_that_runs() -> None:
+    assert (SCHEMA.table, A.table) == ("", "dev.silver.a")
+    ReviewedPlan(checksum=CHECKSUM, statements=(SCHEMA, A, B)).require(PLAN)
+
+
+@pytest.mark.parametrize(
+    ("reviewed", "sql"),
+    [
+        ((), SCHEMA.sql),
+        ((SCHEMA, A), B.sql),
+        ((SCHEMA, B, A), A.sql),
+        ((SCHEMA, A, B, B), B.sql),
+    ],
+    ids=["none", "fewer", "another order", "more"],
+)
+def test_every_difference_is_refused(reviewed: tuple[PlannedStatement, ...], sql: str) -> None:
+    with pytest.raises(UnreviewedStatementError, match="was stopped before it ran") as stopped:
+        ReviewedPlan(checksum=CHECKSUM, statements=reviewed).require(PLAN)
+    assert stopped.value.sql == sql
+
+
+def test_a_plan_that_was_not_reviewed_runs_nothing(tmp_path: Path) -> None:
+    platform, deployment = FakePlatform(), deployment_over(tmp_path)
+    models = [orders(name="a", comment="x"), orders(name="b", comment="x")]
+    platform.models = {model.qualified_name.key: model for model in models}
+    with engine_over(platform, deployment).run("apply") as run:
+        plan = run.plan(models)
+        reviewed = ReviewedPlan(checksum=CHECKSUM, statements=planned_statements(compiled(plan))[:1])
+        with pytest.raises(UnreviewedStatementError, match="CREATE TABLE"):
+            run.apply(plan, reviewed=reviewed)
+    assert platform.statements == []
+    state = deployment.peek_replayed()
+    assert state is None or state.applied_plans == ()
