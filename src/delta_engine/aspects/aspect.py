@@ -7,7 +7,9 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 from itertools import compress
 from operator import attrgetter, ne
-from typing import Generic, NamedTuple, TypeAlias, TypeVar
+from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar, overload
+
+from typing_extensions import TypeVar as DefaultTypeVar
 
 from delta_engine.actions import SomeAction
 from delta_engine.actions.drift_policy import DriftKind
@@ -15,43 +17,50 @@ from delta_engine.actions.policy import NO_POLICY, Ownership, Policy
 from delta_engine.aspects.renames import NO_RENAMES, Renames, declares_renames, with_all_renames
 from delta_engine.backends.addressing import Addressing
 from delta_engine.backends.capabilities import Capabilities, ColumnsPerStatement
-from delta_engine.models import Column, Part, QualifiedName, Table
+from delta_engine.models import Column, Part, QualifiedName, Schema, SchemaName, Table
 from delta_engine.models.nested_types import FieldPair, TypePair, type_differences
 from delta_engine.models.types import DataType
 from delta_engine.sql import sql_schema
-from delta_engine.state.states import TableState
+from delta_engine.state.states import SchemaState, TableState
 
 _T = TypeVar("_T")
+
+Securable: TypeAlias = Table | Schema
+"""A model of either kind."""
+
+SecurableState: TypeAlias = TableState | SchemaState
+"""What exists, of either kind."""
+
+Model = DefaultTypeVar("Model", bound=Securable, covariant=True, default=Table)
+State = DefaultTypeVar("State", bound=SecurableState, covariant=True, default=TableState)
 
 ColumnPair: TypeAlias = tuple[Column, Column]
 """A column on both sides, desired and observed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Comparison:
-    """A model beside the table it describes, with their columns paired by name.
+class Comparison(Generic[Model, State]):
+    """A model and the table or schema that it describes, with columns paired by name.
 
-    Columns and fields that a plan renames have their new names on every side, but for keys and checks: those are
-    dropped before a rename, and added after it.
+    Renamed columns and fields have their new names on every side. Keys and checks keep the old ones: a plan drops them
+    before the rename and adds them after it.
 
     Args:
-        desired: the model.
-        observed: the table as it is.
-        last_applied: the model that this engine applied last, if it ever did.
-        attempted: the models that later runs failed to apply: some of it may be there.
-        policy: whose the things are that the model does not name.
-        differing: the columns of both sides that differ in anything, desired and observed.
+        last_applied: the model that this engine applied last, if any.
+        attempted: the models of later runs that did not finish: parts of them may exist.
+        policy: which unmanaged parts a plan removes.
+        differing: the columns on both sides that differ in anything.
         added: the model's columns that the table lacks.
         dropped: the table's columns that the model lacks.
-        renames: the columns and fields that get another name.
-        fields: the fields inside shared columns that differ, each path from its column on.
-        types: the types of shared columns, and inside them, that differ, each path from its column on.
+        renames: the columns and fields to rename.
+        fields: the fields inside shared columns that differ; each path starts with the column.
+        types: the types of shared columns, and inside them, that differ; each path starts with the column.
     """
 
-    desired: Table
-    observed: TableState
-    last_applied: Table | None
-    attempted: tuple[Table, ...]
+    desired: Model
+    observed: State
+    last_applied: Model | None
+    attempted: tuple[Model, ...]
     policy: Policy
     differing: tuple[ColumnPair, ...] = ()
     added: tuple[Column, ...] = ()
@@ -60,6 +69,7 @@ class Comparison:
     fields: tuple[FieldPair, ...] = ()
     types: tuple[TypePair, ...] = ()
 
+    @overload
     @classmethod
     def of(
         cls,
@@ -68,11 +78,32 @@ class Comparison:
         last_applied: Table | None = None,
         policy: Policy = NO_POLICY,
         attempted: Sequence[Table] = (),
-    ) -> Comparison:
-        """Pair the columns of both sides, without regard to case, in the model's order."""
-        pairs = _paired(desired.columns, observed.columns)
+    ) -> Comparison: ...
+
+    @overload
+    @classmethod
+    def of(
+        cls,
+        desired: Schema,
+        observed: SchemaState,
+        last_applied: Schema | None = None,
+        policy: Policy = NO_POLICY,
+        attempted: Sequence[Schema] = (),
+    ) -> Comparison[Schema, SchemaState]: ...
+
+    @classmethod
+    def of(
+        cls,
+        desired: Any,
+        observed: Any,
+        last_applied: Any = None,
+        policy: Policy = NO_POLICY,
+        attempted: Sequence[Any] = (),
+    ) -> Comparison[Any, Any]:
+        """Pair the columns of both sides of a table, ignoring case, in the model's order; a schema has none."""
+        pairs = _Paired() if isinstance(desired, Schema) else _paired(desired.columns, observed.columns)
         if not any(pairs):  # nothing is renamed either
-            return cls(
+            return Comparison(
                 desired=desired,
                 observed=observed,
                 last_applied=last_applied,
@@ -88,7 +119,7 @@ class Comparison:
             pairs = _paired(desired.columns, observed.columns)
         is_about_columns = desired.is_about(Part.COLUMNS)
         found = tuple(_inside(pairs.differing))
-        return cls(
+        return Comparison(
             desired=desired,
             observed=observed,
             last_applied=last_applied,
@@ -109,20 +140,16 @@ class Comparison:
         )
 
     @property
-    def ours(self) -> tuple[Table, ...]:
-        """What this engine put there, wholly or in part: what these name and the model does not is ours to remove."""
+    def ours(self) -> tuple[Model, ...]:
+        """The applied and attempted models: what they name and the model does not is ours to remove."""
         return (*((self.last_applied,) if self.last_applied else ()), *self.attempted)
 
-    def may_remove(self, names: Callable[[Table], object]) -> bool:
-        """Whether a part of the table's definition that the model does not name is to go, and not somebody else's.
-
-        Args:
-            names: whether a model names it.
-        """
+    def may_remove(self, names: Callable[[Model], object]) -> bool:
+        """Whether to remove a part that the model does not name: ours, or unmanaged under full ownership."""
         return self.policy.definitions is Ownership.FULL or self.is_ours(names)
 
-    def is_ours(self, names: Callable[[Table], object]) -> bool:
-        """Whether this engine put something there once; `names` as for `may_remove`."""
+    def is_ours(self, names: Callable[[Model], object]) -> bool:
+        """Whether an applied or attempted model names a part."""
         return any(map(names, self.ours))
 
     @property
@@ -133,6 +160,8 @@ class Comparison:
     @property
     def shared(self) -> tuple[ColumnPair, ...]:
         """The columns of both sides, desired and observed, whether they differ or not."""
+        if isinstance(self.desired, Schema) or isinstance(self.observed, SchemaState):
+            return ()
         there = {column.key: column for column in self.observed.columns}
         return tuple((column, there[column.key]) for column in self.desired.columns if column.key in there)
 
@@ -145,6 +174,10 @@ class Comparison:
     def differing_or_new(self) -> tuple[ColumnPair, ...]:
         """The shared columns that differ, and those to add beside what adding leaves: name, type and comment."""
         return (*self.differing, *((column, bare_column(column)) for column in self.added))
+
+
+AnyComparison: TypeAlias = Comparison[Securable, SecurableState]
+"""A comparison of either kind, for aspects that tables and schemas share."""
 
 
 def bare_column(column: Column) -> Column:
@@ -209,14 +242,12 @@ class RenderContext:
         addressing: how SQL addresses it, and others.
         capabilities: what the platform can do.
         is_streaming: whether it is a streaming table, which takes one column in a statement.
-        is_schema: whether it is about a schema instead; the name's last part is empty then.
     """
 
     name: QualifiedName
     addressing: Addressing
     capabilities: Capabilities
     is_streaming: bool = False
-    is_schema: bool = False
 
     @property
     def table(self) -> str:
@@ -234,10 +265,29 @@ class RenderContext:
 
     @property
     def securable(self) -> str:
-        """The SQL that names what tags, grants and owners belong to."""
-        if self.is_schema:
-            return f"SCHEMA {sql_schema(self.name.catalog, self.name.schema)}"
+        """The SQL that names the table in statements about tags, grants and owners."""
         return f"TABLE {self.table}"
+
+
+@dataclass(frozen=True, slots=True)
+class SchemaContext:
+    """What statements about a schema need besides the actions."""
+
+    name: SchemaName
+
+    @property
+    def schema(self) -> str:
+        """The SQL that addresses the schema."""
+        return sql_schema(self.name.catalog, self.name.schema)
+
+    @property
+    def securable(self) -> str:
+        """The SQL that names the schema in statements about tags, grants and owners."""
+        return f"SCHEMA {self.schema}"
+
+
+AnyContext: TypeAlias = RenderContext | SchemaContext
+"""A context of either kind, for aspects that tables and schemas share."""
 
 
 def no_create_clauses(_desired: Table, _context: RenderContext) -> CreateClauses:
@@ -280,12 +330,16 @@ def with_property(model: Table, key: str, value: str | None) -> Table:
     return replace(model, table_properties=kept if value is None else {**kept, key: value})
 
 
+_Model = DefaultTypeVar("_Model", bound=Securable, default=Table)
+_State = DefaultTypeVar("_State", bound=SecurableState, default=TableState)
+_Context = DefaultTypeVar("_Context", bound=AnyContext, default=RenderContext)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Aspect(Generic[SomeAction]):
-    """One part of a table that can be declared, compared and changed.
+class Aspect(Generic[SomeAction, _Model, _State, _Context]):
+    """One part of a table or schema that can be declared, compared and changed.
 
     Args:
-        name: the aspect's name.
         part: which part of a table it belongs to, for models that are about some parts only; None for one that asks
             the model itself.
         action_types: the types of its actions; no two aspects share one.
@@ -306,12 +360,19 @@ class Aspect(Generic[SomeAction]):
     name: str
     part: Part | None
     action_types: tuple[type[SomeAction], ...]
-    diff: Callable[[Comparison], Iterable[SomeAction]]
-    render: Callable[[Sequence[SomeAction], RenderContext], Iterable[str]]
+    diff: Callable[[Comparison[_Model, _State]], Iterable[SomeAction]]
+    render: Callable[[Sequence[SomeAction], _Context], Iterable[str]]
     explain: Callable[[SomeAction], Iterable[Change]]
-    accept: Callable[[Table, TableState, SomeAction], Table]
+    accept: Callable[[_Model, _State, SomeAction], _Model]
     drift_kind: Callable[[SomeAction], DriftKind]
     is_of_columns: bool = False
     create: Callable[[Table, RenderContext], CreateClauses] = no_create_clauses
     completes_create: bool = False
-    differences: Callable[[Comparison], Iterable[SomeAction]] | None = None
+    differences: Callable[[Comparison[_Model, _State]], Iterable[SomeAction]] | None = None
+
+
+SharedAspect: TypeAlias = Aspect[SomeAction, Securable, SecurableState, AnyContext]
+"""An aspect that tables and schemas share."""
+
+SchemaAspect: TypeAlias = Aspect[SomeAction, Schema, SchemaState, SchemaContext]
+"""An aspect of schemas alone."""

@@ -10,7 +10,15 @@ from typing_extensions import assert_never
 
 from delta_engine.actions import SAFE, Hazard, Phase
 from delta_engine.actions.drift_policy import DriftKind
-from delta_engine.aspects.aspect import Aspect, Change, Comparison, RenderContext
+from delta_engine.aspects.aspect import (
+    AnyComparison,
+    AnyContext,
+    Aspect,
+    Change,
+    Securable,
+    SecurableState,
+    SharedAspect,
+)
 from delta_engine.aspects.privileges import (
     PrivilegeChange,
     explain_granted,
@@ -18,9 +26,8 @@ from delta_engine.aspects.privileges import (
     privilege_changes,
     with_observed_privileges,
 )
-from delta_engine.models import Part, Table
+from delta_engine.models import Part
 from delta_engine.sql import sql_grant, sql_revoke
-from delta_engine.state.states import TableState
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +70,7 @@ class RevokePrivileges:
             raise ValueError(f"revoking privileges of {self.principal} needs at least one")
 
 
-def diff(comparison: Comparison) -> Iterable[GrantPrivileges | RevokePrivileges]:
+def diff(comparison: AnyComparison) -> Iterable[GrantPrivileges | RevokePrivileges]:
     """Yield what to grant per principal, then what to revoke."""
     changes = tuple(_changes(comparison))
     for change in changes:
@@ -74,7 +81,7 @@ def diff(comparison: Comparison) -> Iterable[GrantPrivileges | RevokePrivileges]
             yield RevokePrivileges(change.principal, change.revoked)
 
 
-def differences(comparison: Comparison) -> Iterable[GrantPrivileges | RevokePrivileges]:
+def differences(comparison: AnyComparison) -> Iterable[GrantPrivileges | RevokePrivileges]:
     """Yield one action per privilege and principal."""
     for change in _changes(comparison):
         for privilege in change.granted:
@@ -83,7 +90,7 @@ def differences(comparison: Comparison) -> Iterable[GrantPrivileges | RevokePriv
             yield RevokePrivileges(change.principal, (privilege,))
 
 
-def render(actions: Sequence[GrantPrivileges | RevokePrivileges], context: RenderContext) -> Iterable[str]:
+def render(actions: Sequence[GrantPrivileges | RevokePrivileges], context: AnyContext) -> Iterable[str]:
     """Yield one GRANT or one REVOKE per principal."""
     for action in actions:
         match action:
@@ -106,13 +113,15 @@ def explain(action: GrantPrivileges | RevokePrivileges) -> Iterable[Change]:
             assert_never(other)
 
 
-def accept(model: Table, observed: TableState, action: GrantPrivileges | RevokePrivileges) -> Table:
+def accept(
+    model: Securable, observed: SecurableState, action: GrantPrivileges | RevokePrivileges
+) -> Securable:
     """Return the model with the privileges as they are."""
     grants = with_observed_privileges(model.grants, observed.grants, action.principal, action.privileges)
     return replace(model, grants=grants)
 
 
-def _changes(comparison: Comparison) -> Iterator[PrivilegeChange]:
+def _changes(comparison: AnyComparison) -> Iterator[PrivilegeChange]:
     desired, observed = comparison.desired, comparison.observed
     return privilege_changes(
         desired.grants,
@@ -128,7 +137,7 @@ def _drift_kind(action: GrantPrivileges | RevokePrivileges) -> DriftKind:
     return DriftKind.GRANT if isinstance(action, GrantPrivileges) else DriftKind.GRANT_ADDED
 
 
-ASPECT: Aspect[GrantPrivileges | RevokePrivileges] = Aspect(
+ASPECT: SharedAspect[GrantPrivileges | RevokePrivileges] = Aspect(
     name="grants",
     part=Part.GRANTS,
     action_types=(GrantPrivileges, RevokePrivileges),

@@ -10,8 +10,9 @@ from datetime import datetime
 
 import msgspec
 
+from delta_engine import aspects
 from delta_engine.actions.policy import NO_POLICY, Ownership, Policy, as_applied
-from delta_engine.aspects import schemas
+from delta_engine.aspects.aspect import Comparison
 from delta_engine.deployment.attempts import not_of_runs
 from delta_engine.deployment.definitions import as_schema, define_columns, schema_checksum
 from delta_engine.deployment.document import DeploymentState, Difference, Resource, ResourceType, Status
@@ -164,7 +165,7 @@ def _synchronized_schema(key: str, resource: Resource, observed: CatalogState, p
         schema = as_schema(definition)
         found = observed.schema_states.get(schema.key)
         if found is not None:
-            drift = schemas.differences(schema, found, policy=policy)
+            drift = aspects.differences(Comparison.of(schema, found, policy=policy))
             return _compared(resource, tuple(map(as_difference, drift)))
     if resource.status is Status.MISSING and key in {schema_key(*pair) for pair in observed.schemas}:
         return _found(resource, Status.HEALTHY)

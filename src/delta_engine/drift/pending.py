@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from delta_engine import aspects
 from delta_engine.actions.drift_policy import DriftKind
 from delta_engine.aspects.aspect import Change, Comparison
-from delta_engine.aspects.schemas import differences as schema_differences
 from delta_engine.aspects.table_properties import is_set_by_platform
 from delta_engine.deployment.left_alone import beside
 from delta_engine.deployment.resources import resource_key, table_key
@@ -60,7 +59,9 @@ def pending_schemas(evidence: Evidence) -> Iterator[PendingResource]:
         applied = evidence.applied_schemas.get(model.key)
         changes = tuple(
             _pending(difference.change)
-            for difference in schema_differences(model, observed, applied, evidence.plan_policy)
+            for difference in aspects.differences(
+                Comparison.of(model, observed, applied, evidence.plan_policy)
+            )
             if not _is_repair(difference, repairs)
         )
         if changes:

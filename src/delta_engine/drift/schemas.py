@@ -6,9 +6,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
+from delta_engine import aspects
 from delta_engine.actions.drift_policy import DriftKind, DriftPolicy
 from delta_engine.actions.policy import NO_POLICY, Policy
-from delta_engine.aspects import schemas as aspects
+from delta_engine.aspects.aspect import Comparison
 from delta_engine.deployment.document import DeploymentState, Resource
 from delta_engine.deployment.schema_resources import last_applied_schemas, schema_key
 from delta_engine.deployment.synchronizer import is_half_done
@@ -96,7 +97,7 @@ def undone(model: Schema, schema: DetectedSchema, policy: Policy = NO_POLICY) ->
         return schema.details
     wanted = {
         (difference.change.subject, difference.change.desired)
-        for difference in aspects.differences(model, observed, policy=policy)
+        for difference in aspects.differences(Comparison.of(model, observed, policy=policy))
     }
     return tuple(
         detail for detail in schema.details if (detail.deviation.field, detail.deviation.expected) in wanted
@@ -147,7 +148,7 @@ def _deviations(
         expected = f"applied {at:%Y-%m-%d %H:%M:%S} by {by}" if at else "applied"
         yield Deviation(kind=DriftKind.SCHEMA_DELETED, field="schema", expected=expected, actual=None)
         return
-    for difference in aspects.differences(applied, observed, policy=held):
+    for difference in aspects.differences(Comparison.of(applied, observed, policy=held)):
         yield Deviation(
             kind=difference.kind,
             field=difference.change.subject,

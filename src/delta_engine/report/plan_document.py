@@ -20,7 +20,6 @@ from delta_engine.actions import (
     TableAction,
     TablePlan,
 )
-from delta_engine.aspects import schemas
 from delta_engine.aspects.aspect import Change
 from delta_engine.deployment.definitions import define
 from delta_engine.drift.drift_report import ForeignPart
@@ -90,7 +89,8 @@ def _schema(align: AlignSchema) -> dict[str, Any]:
                 "hazards": _hazards(action.hazards),
                 "change": change_document(change),
             }
-            for action, change in schemas.explain(align.actions)
+            for action in align.actions
+            for change in aspects.explain([action])
         ],
     }
 

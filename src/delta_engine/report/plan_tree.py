@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from delta_engine import aspects
 from delta_engine.actions import (
     Action,
-    AlignSchema,
     AlignTable,
     CreateTable,
     DropTable,
@@ -17,7 +16,6 @@ from delta_engine.actions import (
     TableAction,
     TablePlan,
 )
-from delta_engine.aspects import schemas
 from delta_engine.aspects.aspect import Change, Sign
 from delta_engine.aspects.columns import described, values_clause
 from delta_engine.drift.drift_report import ForeignPart
@@ -43,7 +41,7 @@ def plan_branches(plan: TablePlan) -> Iterator[Branch]:
         comment = f"  {schema.comment!r}" if schema.comment else ""
         yield Branch(Sign.ADDED, f"schema {schema}{comment}{_hazards(schema.hazards)}")
     for align in plan.align_schemas:
-        yield Branch(Sign.CHANGED, f"schema {align}", tuple(_changed_schema(align)))
+        yield Branch(Sign.CHANGED, f"schema {align}", tuple(_changed(align.actions)))
     yield from map(table_branch, plan.table_actions())
 
 
@@ -121,11 +119,6 @@ def describe_change(change: Change) -> str:
 
 def _hazards(hazards: tuple[Hazard, ...]) -> str:
     return f"  [{', '.join(hazard.value for hazard in hazards)}]"
-
-
-def _changed_schema(align: AlignSchema) -> Iterator[Branch]:
-    for action, change in schemas.explain(align.actions):
-        yield Branch(change.sign, f"{describe_change(change)}{_hazards(action.hazards)}")
 
 
 def _created(model: Table) -> Iterator[Branch]:

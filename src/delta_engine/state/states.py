@@ -19,6 +19,7 @@ from delta_engine.models import (
     QualifiedName,
     Reference,
     RowFilter,
+    SchemaName,
     Table,
 )
 from delta_engine.models.values import read_only, set_fields, to_grants, to_items, to_names
@@ -155,6 +156,7 @@ class SchemaState:
     """One schema as it is; everything is empty where the platform keeps no such thing.
 
     Args:
+        exists: False for a schema that is not there; everything else is then empty.
         comment: empty for none.
         tags: Unity Catalog's tags.
         owner: who owns it; None where the platform knows no owners.
@@ -162,6 +164,7 @@ class SchemaState:
         audit: by whom and when it was made and changed, as far as the platform notes it.
     """
 
+    exists: bool = True
     comment: str = ""
     tags: Mapping[str, str] = field(default_factory=dict)
     owner: str | None = None
@@ -170,6 +173,9 @@ class SchemaState:
 
     def __post_init__(self) -> None:
         set_fields(self, tags=read_only(self.tags), grants=to_grants(self.grants))
+
+
+ABSENT_SCHEMA = SchemaState(exists=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -217,3 +223,8 @@ class CatalogState:
             KeyError: the snapshot was not asked for this table.
         """
         return self.tables[name.key]
+
+    def schema(self, name: SchemaName) -> SchemaState | None:
+        """Return one schema's state; None if the snapshot does not know whether it exists."""
+        is_missing = (name.catalog.lower(), name.schema.lower()) in self.missing_schemas
+        return self.schema_states.get(name.key, ABSENT_SCHEMA if is_missing else None)

@@ -8,7 +8,6 @@ from typing import TypeAlias
 
 from delta_engine import aspects
 from delta_engine.actions import TablePlan
-from delta_engine.aspects import schemas
 from delta_engine.aspects.aspect import Change
 from delta_engine.backends.addressing import Addressing
 from delta_engine.backends.cancellation import StoppedError
@@ -77,7 +76,7 @@ def differences(plan: TablePlan) -> Iterator[str]:
     for name in plan.create_schemas:
         yield f"schema {name} is not there"
     for align_schema in plan.align_schemas:
-        for _, change in schemas.explain(align_schema.actions):
+        for change in aspects.explain(align_schema.actions):
             yield _line(change)
     for create in plan.create_tables:
         yield f"{create.table.table} is not there"
