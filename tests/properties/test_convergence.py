@@ -17,9 +17,9 @@ from delta_engine.backends.capabilities import DATABRICKS
 from delta_engine.backends.sql_runner import Row
 from delta_engine.compile.attempts import NO_ATTEMPTS, Attempts
 from delta_engine.compile.planner import TablePlanner
-from delta_engine.deployment.attempts import attempted_by
 from delta_engine.deployment.definitions import as_schema, as_table, define, define_schema
-from delta_engine.deployment.renamed_resources import last_applied_to
+from delta_engine.deployment.recorded_models import last_applied_to
+from delta_engine.drift.attempts import attempted_by
 from delta_engine.errors import RefusalGroup, RefusedError, StatementError
 from delta_engine.execute.action_runner import ActionRunner, ApplyFailedError
 from delta_engine.models import ColumnMask, QualifiedName, Schema, Table

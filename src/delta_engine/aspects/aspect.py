@@ -91,6 +91,17 @@ class Comparison(Generic[Model, State]):
         attempted: Sequence[Schema] = (),
     ) -> Comparison[Schema, SchemaState]: ...
 
+    @overload
+    @classmethod
+    def of(
+        cls,
+        desired: Securable,
+        observed: SecurableState,
+        last_applied: Securable | None = None,
+        policy: Policy = NO_POLICY,
+        attempted: Sequence[Securable] = (),
+    ) -> AnyComparison: ...
+
     @classmethod
     def of(
         cls,

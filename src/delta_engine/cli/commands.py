@@ -16,7 +16,7 @@ from delta_engine.cli.plan_view import print_plan, print_statements
 from delta_engine.cli.progress import shown
 from delta_engine.cli.results import Results
 from delta_engine.cli.terminal import asks, confirm, print_note, say, status
-from delta_engine.drift.drift_report import ForeignPart
+from delta_engine.drift.drift_report import UnmanagedPart
 from delta_engine.errors import RefusedError, raise_all
 from delta_engine.execute.action_runner import (
     ApplyFailedError,
@@ -182,7 +182,7 @@ def _show(
     script: Sequence[ScriptLine],
     rendering: Rendering,
     refusals: Sequence[RefusedError] = (),
-    left_alone: Sequence[ForeignPart] = (),
+    left_alone: Sequence[UnmanagedPart] = (),
 ) -> None:
     environment = project.settings.environment
     if rendering is Rendering.JSON:

@@ -9,7 +9,7 @@ import msgspec
 from delta_engine.deployment.document import DeploymentState
 from delta_engine.deployment.errors import StateMismatchError
 from delta_engine.deployment.renamed_resources import with_renamed
-from delta_engine.deployment.resources import table_key
+from delta_engine.deployment.resources import resource_key
 from delta_engine.models import QualifiedName
 from delta_engine.telemetry.context import command
 
@@ -26,7 +26,7 @@ def with_renamed_table(state: DeploymentState, old: QualifiedName, new: Qualifie
     Raises:
         StateMismatchError: there is no such table, or one of the new name already.
     """
-    old_key, new_key = table_key(old), table_key(new)
+    old_key, new_key = resource_key(old), resource_key(new)
     if old_key not in state.resources:
         raise StateMismatchError(
             f"it has no table {old}",

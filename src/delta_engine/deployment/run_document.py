@@ -17,7 +17,6 @@ from delta_engine.deployment.document import (
 )
 from delta_engine.deployment.run_facts import RunFacts
 from delta_engine.deployment.stamps import new_id
-from delta_engine.execute.action_runner import OutcomeKind
 
 _NOTHING_APPLIED = ApplyRecord(
     last_apply_duration=None,
@@ -59,7 +58,7 @@ def described(state: DeploymentState, facts: RunFacts) -> DeploymentState:
 
 
 def apply_record(
-    kinds: Sequence[OutcomeKind],
+    actions: ApplyActions,
     checkpoints: Sequence[Checkpoint],
     warnings: Sequence[str],
     *,
@@ -68,18 +67,12 @@ def apply_record(
     """Return what an apply did.
 
     Args:
-        kinds: what became of each schema and table.
-        checkpoints: how far each of them came.
-        warnings: what people were told.
+        checkpoints: the progress of each schema and table.
         seconds: how long it took.
     """
     return ApplyRecord(
         last_apply_duration=round(seconds, 3),
-        last_apply_actions=ApplyActions(
-            added=kinds.count(OutcomeKind.CREATED),
-            changed=kinds.count(OutcomeKind.CHANGED),
-            destroyed=kinds.count(OutcomeKind.DROPPED),
-        ),
+        last_apply_actions=actions,
         warnings=tuple(warnings),
         checkpoints=tuple(sorted(checkpoints, key=lambda check: check.resource)),
     )

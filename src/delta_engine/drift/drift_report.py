@@ -141,7 +141,7 @@ class PendingResource:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ForeignPart:
+class UnmanagedPart:
     """A part of a table that nobody declared. The engine never applied it, and leaves it alone.
 
     Args:
@@ -232,7 +232,7 @@ class DriftReport:
     ignored: tuple[IgnoredFinding, ...] = ()
     policy_notes: tuple[PolicyNote, ...] = ()
     pending: tuple[PendingResource, ...] = ()
-    left_alone: tuple[ForeignPart, ...] = ()
+    left_alone: tuple[UnmanagedPart, ...] = ()
     unfinished: tuple[str, ...] = ()
     recommendations: tuple[Recommendation, ...] = ()
     notes: tuple[str, ...] = ()

@@ -22,7 +22,7 @@ from delta_engine.actions import (
 )
 from delta_engine.aspects.aspect import Change
 from delta_engine.deployment.definitions import define
-from delta_engine.drift.drift_report import ForeignPart
+from delta_engine.drift.drift_report import UnmanagedPart
 
 FORMAT = "delta-engine/plan"
 VERSION = 1
@@ -33,7 +33,7 @@ def plan_document(
     *,
     environment: str,
     statements: Mapping[str, Sequence[str]],
-    left_alone: Iterable[ForeignPart] = (),
+    left_alone: Iterable[UnmanagedPart] = (),
 ) -> str:
     """Return a plan as one JSON document. Same plan, same bytes.
 

@@ -18,7 +18,7 @@ from delta_engine.actions import (
 )
 from delta_engine.aspects.aspect import Change, Sign
 from delta_engine.aspects.columns import described, values_clause
-from delta_engine.drift.drift_report import ForeignPart
+from delta_engine.drift.drift_report import UnmanagedPart
 from delta_engine.models import Table
 from delta_engine.sql import sql_undrop_table
 from delta_engine.telemetry.context import command
@@ -84,7 +84,7 @@ def plan_summary(plan: TablePlan) -> str:
     return ", ".join(parts)
 
 
-def left_alone_lines(parts: Iterable[ForeignPart]) -> Iterator[str]:
+def left_alone_lines(parts: Iterable[UnmanagedPart]) -> Iterator[str]:
     """Yield a line per table of which something is left alone; of many tables the first ones."""
     keys: dict[str, list[str]] = {}
     for part in parts:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 
-from delta_engine.deployment.comparison import ResourceChange
 from delta_engine.deployment.document import DeploymentState, Resource
 from delta_engine.deployment.ports import StateVersion
+from delta_engine.drift.state_changes import ResourceChange
 from delta_engine.report.plan_document import change_document
 
 VERSION = 1

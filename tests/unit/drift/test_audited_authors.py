@@ -12,7 +12,7 @@ from delta_engine.actions.drift_policy import DriftPolicy
 from delta_engine.drift.audited_authors import with_audited_authors
 from delta_engine.drift.detector import DriftDetector
 from delta_engine.drift.drift_report import Attribution
-from delta_engine.drift.evidence import Evidence
+from delta_engine.drift.facts import DriftFacts
 from delta_engine.drift.reporting import drift_report
 from delta_engine.errors import StatementError
 from delta_engine.models import Table
@@ -49,10 +49,10 @@ class FakeAuditLog:
         return self._events
 
 
-def evidence(observed: TableState, model: Table = GOVERNED, *, checked_at: datetime = LATER) -> Evidence:
+def evidence(observed: TableState, model: Table = GOVERNED, *, checked_at: datetime = LATER) -> DriftFacts:
     """Return what is found of a table that was applied at noon."""
     state, snapshot = deployment_state(model), CatalogState(tables={ORDERS.key: observed})
-    return Evidence(
+    return DriftFacts(
         environment="test",
         checked_at=checked_at,
         models=[model],
@@ -60,14 +60,14 @@ def evidence(observed: TableState, model: Table = GOVERNED, *, checked_at: datet
         state=state,
         observed=snapshot,
         applied={ORDERS.key: model},
-        detected=DriftDetector(DriftPolicy()).detect(state, snapshot, now=checked_at),
+        drifted=DriftDetector(DriftPolicy()).detect(state, snapshot, now=checked_at),
         unreadable=(),
         unmanaged=(),
         policy=DriftPolicy(),
     )
 
 
-def authors(found: Evidence) -> dict[str, str | None]:
+def authors(found: DriftFacts) -> dict[str, str | None]:
     return {
         finding.kind.value: finding.changed.who if finding.changed else None
         for _, finding in drift_report(found).findings()

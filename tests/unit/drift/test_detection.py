@@ -13,13 +13,13 @@ from delta_engine.actions.drift_policy import DriftKind, DriftPolicy, IgnoreEntr
 from delta_engine.actions.policy import ColumnOrder, Policy
 from delta_engine.deployment.definitions import define
 from delta_engine.deployment.document import DeploymentState, Difference, Status
-from delta_engine.deployment.resources import table_key
-from delta_engine.deployment.synchronizer import synchronize
+from delta_engine.deployment.resources import resource_key
 from delta_engine.drift.detector import DriftDetector
 from delta_engine.drift.drift_report import NOT_DELTA
-from delta_engine.drift.evidence import Evidence
-from delta_engine.drift.handling import irreversible
+from delta_engine.drift.facts import DriftFacts
+from delta_engine.drift.renames import irreversible
 from delta_engine.drift.reporting import drift_report
+from delta_engine.drift.status import synchronize
 from delta_engine.models import Column, PrimaryKey, QualifiedName
 from delta_engine.report.drift_text import drift_text
 from delta_engine.state.states import ABSENT, Audit, CatalogState, state_of
@@ -73,20 +73,20 @@ def test_what_the_catalog_showed_late_after_our_apply_is_nobodys_drift_and_hides
     resource = applied(MODEL, Status.UNKNOWN)
     metadata = msgspec.structs.replace(resource.metadata, drift=(late,), lag=(late,))
     lagging = msgspec.structs.replace(resource, metadata=metadata)
-    state = msgspec.structs.replace(deployment_state(), resources={table_key(ORDERS): lagging})
+    state = msgspec.structs.replace(deployment_state(), resources={resource_key(ORDERS): lagging})
     before = observed(*MODEL.columns, comment="before")
     assert detect(before, state=state) == ()
     dropped = observed(Column("id", "bigint"), comment="before")
     assert kinds(detect(dropped, state=state)) == ["column_dropped"]
     snapshot = CatalogState(tables={ORDERS.key: dropped})
     synchronized = synchronize(state, snapshot, managed=None, now=LATER)
-    assert synchronized.resources[table_key(ORDERS)].status is Status.DRIFTED
+    assert synchronized.resources[resource_key(ORDERS)].status is Status.DRIFTED
     assert kinds(detect(dropped, state=synchronized)) == ["column_dropped"]
 
 
 @pytest.mark.parametrize("status", [Status.UNKNOWN, Status.DEGRADED])
 def test_what_our_own_run_left_half_done_is_nobodys_drift(status: Status) -> None:
-    key = table_key(ORDERS)
+    key = resource_key(ORDERS)
     state = msgspec.structs.replace(deployment_state(), resources={key: applied(MODEL, status)})
     assert detect(ABSENT, state=state) == ()
 
@@ -100,12 +100,12 @@ def test_a_key_of_others_that_somebody_replaces_on_a_half_done_table_is_drift() 
         attempted=(define(replace(model, comment="new")),),
     )
     resource = msgspec.structs.replace(applied(model, Status.DEGRADED), metadata=metadata)
-    state = msgspec.structs.replace(deployment_state(), resources={table_key(ORDERS): resource})
+    state = msgspec.structs.replace(deployment_state(), resources={resource_key(ORDERS): resource})
     assert detect(state_of(theirs), state=state) == ()
     replaced = state_of(replace(theirs, comment="new", primary_key=PrimaryKey(["id"], "later")))
     assert kinds(detect(replaced, state=state)) == ["primary_key"]
     snapshot = CatalogState(tables={ORDERS.key: replaced})
-    synchronized = synchronize(state, snapshot, managed=None, now=LATER).resources[table_key(ORDERS)]
+    synchronized = synchronize(state, snapshot, managed=None, now=LATER).resources[resource_key(ORDERS)]
     assert [one.field for one in synchronized.metadata.drift] == ["primary key"]
 
 
@@ -130,7 +130,7 @@ def test_of_unmanaged_tables_only_what_import_would_take_is_recommended() -> Non
 
     unmanaged = DriftDetector(DriftPolicy(), history=DeltaAlone()).unmanaged(snapshot, (), now=LATER)
     assert [found.finding.actual for _, found in unmanaged] == ["exists", NOT_DELTA]
-    evidence = Evidence(
+    evidence = DriftFacts(
         environment="test",
         checked_at=LATER,
         models=[],
@@ -138,7 +138,7 @@ def test_of_unmanaged_tables_only_what_import_would_take_is_recommended() -> Non
         state=None,
         observed=snapshot,
         applied={},
-        detected=(),
+        drifted=(),
         unreadable=(),
         unmanaged=unmanaged,
         policy=DriftPolicy(),
@@ -164,7 +164,7 @@ def test_the_order_is_compared_with_the_one_after_the_apply_and_not_with_the_def
 def test_moves_that_a_policy_enforces_are_drift_undone_or_pending(state: DeploymentState) -> None:
     found = observed(*reversed(MODEL.columns), comment="a table")
     detected = detect(found, state=state)
-    evidence = Evidence(
+    evidence = DriftFacts(
         environment="test",
         checked_at=LATER,
         models=[MODEL],
@@ -172,7 +172,7 @@ def test_moves_that_a_policy_enforces_are_drift_undone_or_pending(state: Deploym
         state=state,
         observed=CatalogState(tables={ORDERS.key: found}),
         applied={ORDERS.key: MODEL},
-        detected=detected,
+        drifted=detected,
         unreadable=(),
         unmanaged=(),
         policy=DriftPolicy(),
@@ -194,7 +194,7 @@ def test_of_entries_that_overlap_the_first_that_has_not_expired_counts_and_none_
     changed = observed(Column("id", "bigint"), Column("name", "string", comment="x"), comment="y")
     detected = detect(changed, policy=policy)
     report = drift_report(
-        Evidence(
+        DriftFacts(
             environment="test",
             checked_at=LATER,
             models=[MODEL],
@@ -202,7 +202,7 @@ def test_of_entries_that_overlap_the_first_that_has_not_expired_counts_and_none_
             state=deployment_state(MODEL),
             observed=CatalogState(tables={ORDERS.key: changed}),
             applied={ORDERS.key: MODEL},
-            detected=detected,
+            drifted=detected,
             unreadable=(),
             unmanaged=(),
             policy=policy,

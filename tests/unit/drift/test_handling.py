@@ -12,8 +12,16 @@ from delta_engine.backends.addressing import CatalogAddressing
 from delta_engine.backends.capabilities import DATABRICKS
 from delta_engine.compile.planner import TablePlanner
 from delta_engine.deployment.definitions import define
-from delta_engine.drift.detector import DriftDetector
-from delta_engine.drift.handling import irreversible, refusals, restored, taken_in, tolerant, undone, written
+from delta_engine.drift.detector import DriftDetector, drifted_tables
+from delta_engine.drift.handling import (
+    accepting,
+    edited,
+    refusals,
+    restored,
+    reverted_drift,
+    with_ignored_drift,
+)
+from delta_engine.drift.renames import irreversible
 from delta_engine.execute.action_runner import ActionRunner
 from delta_engine.execute.recording_sql_runner import RecordingSqlRunner
 from delta_engine.models import CheckConstraint, Column, ForeignKey, Table
@@ -63,7 +71,10 @@ def test_what_somebody_renamed_is_renamed_back_with_its_data() -> None:
     ]
     assert list(irreversible([wanted], [found])) == []
     (refusal,) = irreversible([MODEL], [found])
-    assert "Rename it back with `delta-engine -e ENV drift --revert`, take it in" in str(refusal)
+    assert (
+        "Rename it back with `delta-engine -e ENV drift --revert`, take the new name into the model"
+        in str(refusal)
+    )
 
 
 NESTED = orders(Column("st", "struct<x: int, z: string>"))
@@ -82,16 +93,16 @@ def test_a_field_that_somebody_renamed_is_renamed_back_and_never_dropped_for_an_
     (align,) = TablePlanner().plan([wanted], catalog_of([NESTED], moved)).align_tables
     assert [type(action).__name__ for action in align.actions] == ["ColumnRename"]
     (refusal,) = irreversible([NESTED], [sure])
-    assert "column st.x: somebody renamed it to 'st.y'" in str(refusal)
+    assert "column st.x: it was renamed to 'st.y'" in str(refusal)
     (short,) = detect(moved, state=state, history=FakeHistory(commit(5000, "WRITE")))
     (refusal,) = irreversible([restored(short)], [short])
-    assert "column st.x: somebody may have renamed it to 'st.y'" in str(refusal)
+    assert "column st.x: it may have been renamed to 'st.y'" in str(refusal)
     others = FakeHistory(commit(4, "ADD COLUMNS"), commit(5, "DROP COLUMNS"))
     (whole,) = detect(moved, state=state, history=others)
     assert list(irreversible([restored(whole)], [whole])) == []
     followed = orders(Column("st", "struct<y: int, z: string>"))
     assert list(irreversible([followed], [sure, short])) == []
-    assert not TablePlanner().plan([taken_in(NESTED, sure)], catalog_of([NESTED], moved))
+    assert not TablePlanner().plan([accepting(NESTED, sure)], catalog_of([NESTED], moved))
 
 
 def test_what_was_left_alone_of_a_renamed_column_is_no_drift_and_comes_back_with_it() -> None:
@@ -126,7 +137,7 @@ def test_where_the_history_does_not_reach_back_a_drop_may_be_a_rename() -> None:
 def test_a_deletion_that_is_ignored_is_not_undone_by_a_sync() -> None:
     ignore = IgnoreEntry(resource="orders", fields=("*",), reason="on purpose")
     (found,) = detect(ABSENT, policy=DriftPolicy(ignores=(ignore,)))
-    assert tolerant([MODEL], [found]) == ()
+    assert with_ignored_drift([MODEL], [found]) == ()
 
 
 @pytest.mark.parametrize("name", ["name", "Name"])
@@ -140,7 +151,7 @@ def test_what_the_model_has_taken_in_already_is_not_put_in_twice() -> None:
     more = observed(*MODEL.columns, Column("x", "int"), comment="a table")
     (found,) = detect(more)
     followed = orders(*MODEL.columns, Column("X", "bigint"), comment="a table")
-    assert taken_in(followed, found).columns == (*MODEL.columns, Column("x", "int"))
+    assert accepting(followed, found).columns == (*MODEL.columns, Column("x", "int"))
 
 
 def test_accepted_foreign_keys_are_written_as_shortly_as_they_can_be() -> None:
@@ -153,13 +164,15 @@ def test_accepted_foreign_keys_are_written_as_shortly_as_they_can_be() -> None:
     ]
     snapshot = CatalogState(tables={ORDERS.key: replace(observed(*MODEL.columns), foreign_keys=tuple(keys))})
     recorded_keys = replace(model, foreign_keys=(keys[0],))
-    (found,) = DriftDetector(DriftPolicy()).detect(deployment_state(recorded_keys), snapshot, now=LATER)
-    assert written(model, found).foreign_keys == (
+    (found,) = drifted_tables(
+        DriftDetector(DriftPolicy()).detect(deployment_state(recorded_keys), snapshot, now=LATER)
+    )
+    assert edited(model, found).foreign_keys == (
         kept,
         ForeignKey(["id"], "customers", ["id"], "by_hand"),
         ForeignKey(["id"], "gold.mails", ["id"], "other_schema"),
     )
-    assert taken_in(model, found).foreign_keys == (kept, *keys[1:])
+    assert accepting(model, found).foreign_keys == (kept, *keys[1:])
 
 
 def test_each_field_of_a_struct_is_accepted_by_itself() -> None:
@@ -171,8 +184,8 @@ def test_each_field_of_a_struct_is_accepted_by_itself() -> None:
     )
     changed = observed(Column("s", "struct<a: bigint, b: bigint>"))
     snapshot = CatalogState(tables={ORDERS.key: changed})
-    (found,) = detector.detect(deployment_state(model("int", "int")), snapshot, now=LATER)
-    assert taken_in(model("int", "double"), found) == model("bigint", "double")
+    (found,) = drifted_tables(detector.detect(deployment_state(model("int", "int")), snapshot, now=LATER))
+    assert accepting(model("int", "double"), found) == model("bigint", "double")
     assert restored(found) == model("int", "bigint")
 
 
@@ -181,19 +194,19 @@ def test_what_a_sync_would_undo_what_it_leaves_and_what_it_refuses() -> None:
     ignore = IgnoreEntry(resource="orders", fields=("table_comment",), reason="known")
     (found,) = detect(hotfixed, policy=DriftPolicy(ignores=(ignore,)))
     assert kinds([found]) == ["column_dropped", "column_added", "table_comment"]
-    assert len(undone(MODEL, found)) == 3
+    assert len(reverted_drift(MODEL, found)) == 3
     assert [refusal.table for refusal in refusals([MODEL], [found])] == ["dev.silver.orders"]
-    (wanted,) = tolerant([MODEL], [found])
+    (wanted,) = with_ignored_drift([MODEL], [found])
     assert (wanted.comment, wanted.columns) == ("theirs", MODEL.columns)
     assert restored(found).comment == "theirs"
     assert restored(found).columns == MODEL.columns
-    accepted = taken_in(MODEL, found)
+    accepted = accepting(MODEL, found)
     assert [column.name for column in accepted.columns] == ["id", "hotfix"]
     assert accepted.comment == "a table"  # what is ignored is not accepted either
 
     followed = orders(Column("id", "bigint"), Column("hotfix", "int"), comment="mine")
-    assert undone(followed, found) == ()
-    assert tolerant([followed], [found]) == (followed,)
+    assert reverted_drift(followed, found) == ()
+    assert with_ignored_drift([followed], [found]) == (followed,)
     assert list(refusals([followed], [found])) == []
 
 
@@ -207,19 +220,19 @@ def test_a_deleted_table_is_severe_and_stays_out_of_tolerance() -> None:
     (found,) = detect(ABSENT)
     assert found.details[0].finding.expected == "applied 2026-03-01 12:00:00 by ana@example.com"
     assert [refusal.table for refusal in refusals([MODEL], [found])] == ["dev.silver.orders"]
-    assert tolerant([MODEL], [found]) == (MODEL,)
+    assert with_ignored_drift([MODEL], [found]) == (MODEL,)
 
 
 def test_an_order_that_is_enforced_is_undone_and_one_that_is_ignored_left_alone() -> None:
     reversed_columns = observed(*reversed(MODEL.columns), comment="a table")
     enforced, state = Policy(column_order=ColumnOrder.ENFORCE), recorded(column_order=())
     (found,) = detect(reversed_columns, state=state)
-    assert undone(MODEL, found) == ()
-    assert undone(MODEL, found, enforced) == found.details
-    assert undone(replace(MODEL, columns=MODEL.columns[::-1]), found, enforced) == ()
+    assert reverted_drift(MODEL, found) == ()
+    assert reverted_drift(MODEL, found, enforced) == found.details
+    assert reverted_drift(replace(MODEL, columns=MODEL.columns[::-1]), found, enforced) == ()
     ignore = IgnoreEntry(resource="orders", fields=("column_order",), reason="known")
     (ignored,) = detect(reversed_columns, state=state, policy=DriftPolicy(ignores=(ignore,)))
-    (wanted,) = tolerant([MODEL], [ignored], enforced)
+    (wanted,) = with_ignored_drift([MODEL], [ignored], enforced)
     assert not TablePlanner(enforced).plan([wanted], catalog_of([MODEL], reversed_columns))
     assert TablePlanner(enforced).plan([MODEL], catalog_of([MODEL], reversed_columns))
     severe = DriftPolicy(severities=(SeverityRule(severity=Severity.HIGH),))

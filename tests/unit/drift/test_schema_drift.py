@@ -134,8 +134,8 @@ def test_a_sync_repairs_mild_drift_and_refuses_to_undo_what_is_severe(
     done = delta_engine("-e", "dev", "sync", "--yes")
     assert (done.code, catalog.statements) == (3, [])
     assert (
-        "conf/models/schemas.yml:3: schema dev.silver: somebody changed it behind the engine's back, and a sync "
-        "would undo that: grant SELECT to analysts was applied as granted and is gone."
+        "conf/models/schemas.yml:3: schema dev.silver: it was changed outside the engine, and a sync "
+        "would revert that: grant SELECT to analysts was applied as granted and is gone."
     ) in done.stderr
 
 

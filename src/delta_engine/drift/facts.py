@@ -9,33 +9,29 @@ from datetime import datetime
 from delta_engine.actions.drift_policy import DriftPolicy
 from delta_engine.actions.policy import NO_POLICY, Policy
 from delta_engine.deployment.document import DeploymentState
-from delta_engine.drift.detector import DetectedTable
-from delta_engine.drift.judgement import Detected
-from delta_engine.drift.schemas import DetectedSchema
+from delta_engine.drift.classification import ClassifiedDrift
+from delta_engine.drift.detector import DriftedResource
 from delta_engine.models import QualifiedName, Schema, Table
 from delta_engine.state.states import CatalogState
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Evidence:
+class DriftFacts:
     """What a report is made of.
 
     Args:
-        environment: the environment's name.
         checked_at: when the catalog was read, UTC.
-        models: the declared tables that were looked at.
-        is_partial: whether others were left out.
+        models: the declared tables that were read.
+        is_partial: whether other models were left out.
         state: the deployment state; None if there is none yet.
-        observed: the snapshot.
-        applied: what was applied last, by `QualifiedName.key`.
-        detected: the tables that are not as they were applied.
+        applied: the tables that were applied last, by `QualifiedName.key`.
+        drifted: the schemas and tables that are not as they were applied.
         unreadable: the tables that could not be read; the snapshot lacks them.
-        unmanaged: the tables that nobody declared.
-        schemas: the declared schemas; none where only some models were looked at.
-        applied_schemas: the schemas as they were applied last, by `Schema.key`.
-        detected_schemas: the schemas that are not as they were applied.
+        unmanaged: the tables that no model declares.
+        schemas: the declared schemas.
+        applied_schemas: the schemas that were applied last, by `Schema.key`.
         policy: what is ignored.
-        plan_policy: what plans do about things that no model names, and about the order of columns.
+        plan_policy: what plans do about unmanaged parts, and about the order of columns.
         notes: what could not be found out.
     """
 
@@ -46,12 +42,17 @@ class Evidence:
     state: DeploymentState | None
     observed: CatalogState
     applied: Mapping[str, Table]
-    detected: Sequence[DetectedTable]
-    unreadable: Sequence[tuple[QualifiedName, Detected]]
-    unmanaged: Sequence[tuple[QualifiedName, Detected]]
+    drifted: Sequence[DriftedResource]
+    unreadable: Sequence[tuple[QualifiedName, ClassifiedDrift]]
+    unmanaged: Sequence[tuple[QualifiedName, ClassifiedDrift]]
     schemas: Sequence[Schema] = ()
     applied_schemas: Mapping[str, Schema] = field(default_factory=dict)
-    detected_schemas: Sequence[DetectedSchema] = ()
     policy: DriftPolicy
     plan_policy: Policy = NO_POLICY
     notes: tuple[str, ...] = ()
+
+    @property
+    def readable_models(self) -> list[Table]:
+        """The declared tables that the snapshot covers, sorted by name."""
+        readable = (model for model in self.models if model.key in self.observed.tables)
+        return sorted(readable, key=lambda model: model.key)

@@ -1,4 +1,4 @@
-"""Judges deviations by a target's policy: how bad they are, and which it ignores. Pure."""
+"""Classifies deviations by a target's policy: their severity, and which of them it ignores. Pure."""
 
 from __future__ import annotations
 
@@ -12,11 +12,10 @@ from delta_engine.models import QualifiedName, SchemaName
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Detected:
-    """A deviation, judged.
+class ClassifiedDrift:
+    """A deviation, classified.
 
     Args:
-        deviation: what is different.
         finding: the same for the report, with its severity and its author.
         ignored_by: the entry of the policy that ignores it.
     """
@@ -26,7 +25,7 @@ class Detected:
     ignored_by: IgnoreEntry | None = None
 
 
-def judged(
+def classified(
     policy: DriftPolicy,
     name: QualifiedName | SchemaName,
     deviation: Deviation,
@@ -34,22 +33,19 @@ def judged(
     now: datetime,
     *,
     written: Attribution | None = None,
-) -> Detected:
+) -> ClassifiedDrift:
     """Return what a policy makes of a deviation.
 
     Args:
-        policy: how bad things are, and what is ignored.
-        name: the table or schema.
-        deviation: what is different.
-        changed: who did it; None if nobody can tell.
-        now: when that was seen; entries of the policy expire.
-        written: who wrote to the table last; it is said where the author is unknown.
+        changed: its author; None if unknown.
+        now: when the catalog was read; entries of the policy expire.
+        written: the last principal to write to the table or schema, for a deviation without an author.
     """
     kind, field = deviation.kind, deviation.field
     entries = (
         entry for entry in policy.ignores if not entry.is_expired(now) and entry.matches(name, kind, field)
     )
-    return Detected(
+    return ClassifiedDrift(
         deviation=deviation,
         finding=Finding(
             kind=kind,
