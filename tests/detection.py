@@ -10,7 +10,8 @@ import msgspec
 from delta_engine.actions.drift_policy import DriftPolicy
 from delta_engine.deployment.document import DeploymentState
 from delta_engine.deployment.resources import resource_key
-from delta_engine.drift.detector import DriftDetector, DriftedTable, drifted_tables
+from delta_engine.drift.detector import DriftDetector
+from delta_engine.drift.drifted_resources import DriftedTable, drifted_tables
 from delta_engine.models import Column, QualifiedName
 from delta_engine.state.states import CatalogState, TableState
 from delta_engine.state.table_history import Commit

@@ -17,7 +17,8 @@ from delta_engine.backends.capabilities import DATABRICKS
 from delta_engine.compile.planner import TablePlanner
 from delta_engine.deployment.document import DeploymentState
 from delta_engine.deployment.resources import applied_schema, resource_key
-from delta_engine.drift.detector import DriftDetector, DriftedSchema, drifted_schemas
+from delta_engine.drift.detector import DriftDetector
+from delta_engine.drift.drifted_resources import DriftedSchema, drifted_schemas
 from delta_engine.drift.handling import accepting, restored, reverted_drift, with_ignored_drift
 from delta_engine.execute.action_runner import ActionRunner
 from delta_engine.models import Schema

@@ -31,15 +31,15 @@ Securable: TypeAlias = Table | Schema
 SecurableState: TypeAlias = TableState | SchemaState
 """What exists, of either kind."""
 
-Model = DefaultTypeVar("Model", bound=Securable, covariant=True, default=Table)
-State = DefaultTypeVar("State", bound=SecurableState, covariant=True, default=TableState)
+Model_co = DefaultTypeVar("Model_co", bound=Securable, covariant=True, default=Table)
+State_co = DefaultTypeVar("State_co", bound=SecurableState, covariant=True, default=TableState)
 
 ColumnPair: TypeAlias = tuple[Column, Column]
 """A column on both sides, desired and observed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Comparison(Generic[Model, State]):
+class Comparison(Generic[Model_co, State_co]):
     """A model and the table or schema that it describes, with columns paired by name.
 
     Renamed columns and fields have their new names on every side. Keys and checks keep the old ones: a plan drops them
@@ -57,10 +57,10 @@ class Comparison(Generic[Model, State]):
         types: the types of shared columns, and inside them, that differ; each path starts with the column.
     """
 
-    desired: Model
-    observed: State
-    last_applied: Model | None
-    attempted: tuple[Model, ...]
+    desired: Model_co
+    observed: State_co
+    last_applied: Model_co | None
+    attempted: tuple[Model_co, ...]
     policy: Policy
     differing: tuple[ColumnPair, ...] = ()
     added: tuple[Column, ...] = ()
@@ -151,15 +151,15 @@ class Comparison(Generic[Model, State]):
         )
 
     @property
-    def ours(self) -> tuple[Model, ...]:
+    def ours(self) -> tuple[Model_co, ...]:
         """The applied and attempted models: what they name and the model does not is ours to remove."""
         return (*((self.last_applied,) if self.last_applied else ()), *self.attempted)
 
-    def may_remove(self, names: Callable[[Model], object]) -> bool:
+    def may_remove(self, names: Callable[[Model_co], object]) -> bool:
         """Whether to remove a part that the model does not name: ours, or unmanaged under full ownership."""
         return self.policy.definitions is Ownership.FULL or self.is_ours(names)
 
-    def is_ours(self, names: Callable[[Model], object]) -> bool:
+    def is_ours(self, names: Callable[[Model_co], object]) -> bool:
         """Whether an applied or attempted model names a part."""
         return any(map(names, self.ours))
 

@@ -21,7 +21,8 @@ from delta_engine.cli.terminal import confirm, print_note, say, status
 from delta_engine.config.described_edits import described_edit
 from delta_engine.config.model_edit_texts import ModelEdit
 from delta_engine.config.model_edits import edit_models, is_editable
-from delta_engine.drift.detector import (
+from delta_engine.drift.drift_report import DriftReport
+from delta_engine.drift.drifted_resources import (
     DriftedResource,
     DriftedTable,
     drifted_schemas,
@@ -29,7 +30,6 @@ from delta_engine.drift.detector import (
     is_schema,
     is_table,
 )
-from delta_engine.drift.drift_report import DriftReport
 from delta_engine.drift.handling import accepting, edited, reverted_drift
 from delta_engine.drift.renames import renames_of
 from delta_engine.errors import raise_all

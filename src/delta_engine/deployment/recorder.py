@@ -6,7 +6,7 @@ A run that does not end in order saves nothing: its journal stays, and the next 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 
 import msgspec
@@ -24,6 +24,7 @@ from delta_engine.deployment.errors import StoreError
 from delta_engine.deployment.journal import Journal, JournalEntry, JournalStart, replay
 from delta_engine.deployment.ports import JournalStore
 from delta_engine.deployment.repository import LoadedState, StateRepository
+from delta_engine.deployment.resources import Definition
 from delta_engine.deployment.run_document import apply_record, described, first_document
 from delta_engine.deployment.run_facts import RunFacts
 from delta_engine.deployment.stamps import new_id, utc_now
@@ -92,8 +93,7 @@ class RunRecorder:
     def begin(
         self,
         tables: Iterable[str],
-        attempted: Mapping[str, tuple[TableDefinition, ...]],
-        attempted_schemas: Mapping[str, SchemaDefinition],
+        attempted: Mapping[str, Sequence[Definition]],
         *,
         plan_file: Checksum | None,
     ) -> None:
@@ -101,8 +101,7 @@ class RunRecorder:
 
         Args:
             tables: the keys of the tables that are about to be changed.
-            attempted: what the run is about to apply, by the same keys.
-            attempted_schemas: the same of schemas.
+            attempted: what the run is about to apply to tables and schemas, by their keys.
             plan_file: the checksum of the plan file that the run follows.
 
         Raises:
@@ -111,6 +110,13 @@ class RunRecorder:
         self._began_at = self._seconds()
         if self._base is None:
             self._base = self._repository.save(described(self.state, self._facts), None)
+        of_tables = {
+            key: tuple(one for one in found if isinstance(one, TableDefinition))
+            for key, found in attempted.items()
+        }
+        of_schemas = {
+            key: one for key, found in attempted.items() for one in found if isinstance(one, SchemaDefinition)
+        }
         self._journal.start(
             JournalStart(
                 state_id=self._base.state.state_id,
@@ -119,8 +125,8 @@ class RunRecorder:
                 started_at=self.now(),
                 started_by=self.who,
                 resources=tuple(tables),
-                attempted=dict(attempted),
-                attempted_schemas=dict(attempted_schemas),
+                attempted={key: found for key, found in of_tables.items() if found},
+                attempted_schemas=of_schemas,
                 plan=plan_file,
             )
         )

@@ -1,4 +1,4 @@
-"""What a run writes into the document besides resources: who ran, from what, and what the apply did. Pure."""
+"""What a run writes into the document besides resources: who ran, from which commit, and what it applied. Pure."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _NOTHING_APPLIED = ApplyRecord(
 
 
 def first_document(facts: RunFacts, *, now: datetime) -> DeploymentState:
-    """Return the document of an environment that has none."""
+    """Return the first document of an environment."""
     return DeploymentState(
         schema_uri=SCHEMA_URI,
         version=VERSION,
@@ -47,7 +47,7 @@ def first_document(facts: RunFacts, *, now: datetime) -> DeploymentState:
 
 
 def described(state: DeploymentState, facts: RunFacts) -> DeploymentState:
-    """Return a document with what is known of the run that is about to save it."""
+    """Return a document with the facts of the run that is about to save it."""
     return msgspec.structs.replace(
         state,
         lineage=facts.lineage,

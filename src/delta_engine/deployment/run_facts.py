@@ -1,4 +1,4 @@
-"""What the deployment state says about the run that writes it."""
+"""The facts of a run that the deployment state records."""
 
 from __future__ import annotations
 
@@ -20,14 +20,10 @@ class RunFacts:
     """Who deploys what, from where, to where.
 
     Args:
-        environment: what the document is about.
         who: the user or service principal.
         host: the machine that the run is on.
-        pid: its process.
-        run_url: where to watch it; empty if there is no such place.
+        run_url: the page of the run; empty if there is none.
         lineage: the commit of the deployed configuration, `git:…`, or `unknown`.
-        engine_version: of this engine.
-        platform_version: of what it deploys to.
     """
 
     environment: EnvironmentRecord
@@ -41,7 +37,7 @@ class RunFacts:
 
 
 def environment_record(name: str, host: str, variables: Mapping[str, str]) -> EnvironmentRecord:
-    """Return what is recorded of an environment: no credentials, neither in variables nor in the host."""
+    """Return the record of an environment, without credentials in variables or host."""
     return EnvironmentRecord(
         name=name,
         host=re.sub(r"//[^/@]*@", "//", host),

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 
 from delta_engine.actions import AlignTable, TablePlan
 from delta_engine.aspects.column_renames import renamed_columns
 from delta_engine.aspects.renames import with_renames
 from delta_engine.compile.attempts import Attempts
 from delta_engine.deployment.definitions import (
-    SchemaDefinition,
     TableDefinition,
     as_schema,
     as_table,
@@ -18,35 +16,17 @@ from delta_engine.deployment.definitions import (
     define_schema,
 )
 from delta_engine.deployment.document import DeploymentState, Resource
-from delta_engine.deployment.resources import resource_key
+from delta_engine.deployment.resources import Definition, resource_key
 from delta_engine.models import Schema, Table
 from delta_engine.state.states import CatalogState
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Attempted:
-    """What a run is about to apply, by the resources' keys.
-
-    Args:
-        tables: the definitions, and the earlier ones under the names that the run gives its columns.
-    """
-
-    tables: Mapping[str, tuple[TableDefinition, ...]]
-    schemas: Mapping[str, SchemaDefinition]
-
-    def of(self, key: str) -> tuple[TableDefinition | SchemaDefinition, ...]:
-        """Return what the run is about to apply to one table or schema."""
-        schema = self.schemas.get(key)
-        return self.tables.get(key, ()) if schema is None else (schema,)
-
-
-NOTHING_ATTEMPTED = Attempted(tables={}, schemas={})
-
-
 def attempted_by(
     plan: TablePlan, models: Iterable[Table], schemas: Iterable[Schema], resources: Mapping[str, Resource]
-) -> Attempted:
-    """Return what a run is about to apply.
+) -> Mapping[str, tuple[Definition, ...]]:
+    """Return what a run is about to apply, by the resources' keys.
+
+    For a table that is also the recorded definitions, under the names that the run gives its columns.
 
     Args:
         models: the declared tables, resolved.
@@ -57,17 +37,14 @@ def attempted_by(
     aligned = {resource_key(align.table): align for align in plan.align_tables}
     changed = {*aligned, *(resource_key(create.table) for create in plan.create_tables)} & by_key.keys()
     changed_schemas = {str(align).lower() for align in plan.align_schemas}
-    return Attempted(
-        tables={
-            key: (define(by_key[key]), *_renamed(aligned.get(key), resources.get(key)))
-            for key in sorted(changed)
-        },
-        schemas={
-            resource_key(schema.qualified_name): define_schema(schema)
-            for schema in schemas
-            if schema.key in changed_schemas
-        },
-    )
+    tables = {
+        key: (define(by_key[key]), *_renamed(aligned.get(key), resources.get(key))) for key in sorted(changed)
+    }
+    return tables | {
+        resource_key(schema.qualified_name): (define_schema(schema),)
+        for schema in schemas
+        if schema.key in changed_schemas
+    }
 
 
 def attempts_of(state: DeploymentState, models: Iterable[Table], observed: CatalogState) -> Attempts:

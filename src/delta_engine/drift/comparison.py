@@ -9,7 +9,7 @@ from typing import Generic, TypeVar
 from delta_engine import aspects
 from delta_engine.actions.drift_policy import DriftKind
 from delta_engine.actions.policy import AS_APPLIED, Policy
-from delta_engine.aspects.aspect import Comparison, Securable, SecurableState
+from delta_engine.aspects.aspect import Comparison, Model_co, Securable, SecurableState
 from delta_engine.aspects.renames import with_renames, without_declared_renames
 from delta_engine.deployment.definitions import as_schema, as_table
 from delta_engine.deployment.document import ResourceMetadata
@@ -19,7 +19,6 @@ from delta_engine.models import Schema, Table
 from delta_engine.state.states import SchemaState
 
 Model = TypeVar("Model", Table, Schema)
-Model_co = TypeVar("Model_co", bound=Securable, covariant=True)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

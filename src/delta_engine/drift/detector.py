@@ -6,16 +6,15 @@ Only changed tables cost statements: a clean run costs nothing beyond its snapsh
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from types import MappingProxyType
-from typing import Generic, TypeAlias, TypeGuard, TypeVar
 
 from delta_engine.actions.drift_policy import DriftKind, DriftPolicy
 from delta_engine.actions.policy import NO_POLICY, Policy, as_applied
 from delta_engine.aspects.aspect import Securable, SecurableState
 from delta_engine.deployment.document import DeploymentState, Resource
-from delta_engine.deployment.resources import is_half_done, resource_key
+from delta_engine.deployment.resources import is_half_done
 from delta_engine.drift.attribution import (
     attribution,
     by_commit,
@@ -24,76 +23,14 @@ from delta_engine.drift.attribution import (
     since,
     since_recreated,
 )
-from delta_engine.drift.classification import ClassifiedDrift, classified
-from delta_engine.drift.comparison import Deviation, Model_co, Recorded, deviations, recorded
+from delta_engine.drift.comparison import Deviation, Recorded, deviations, recorded
 from delta_engine.drift.drift_report import NOT_DELTA, Attribution
+from delta_engine.drift.drifted_resources import ClassifiedDrift, Drifted, DriftedResource, classified
 from delta_engine.errors import RefusedError
-from delta_engine.models import QualifiedName, Schema, SchemaName, Table
-from delta_engine.state.states import Audit, CatalogState, SchemaState, TableState
+from delta_engine.models import QualifiedName, Schema, SchemaName
+from delta_engine.state.states import Audit, CatalogState, SchemaState
 from delta_engine.state.table_history import Commit, TableHistoryReader
 from delta_engine.state.table_versions import TableVersion, TableVersionReader
-
-State_co = TypeVar("State_co", bound=SecurableState, covariant=True)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Drifted(Generic[Model_co, State_co]):
-    """A table or schema that is not as it was applied.
-
-    Args:
-        recorded: what was applied.
-        observed: what exists; absent if it was deleted.
-        version: a table's current version, if it was read.
-        is_history_whole: whether a table's history reaches back to the apply: renames are known then.
-        field_renames: what commits renamed inside columns, new paths by old ones, dotted and in lower case.
-    """
-
-    recorded: Recorded[Model_co]
-    observed: State_co
-    version: TableVersion | None = None
-    is_history_whole: bool = False
-    field_renames: Mapping[str, str] = field(default_factory=dict)
-    details: tuple[ClassifiedDrift, ...]
-
-    @property
-    def name(self) -> QualifiedName | SchemaName:
-        """The name of the table or schema."""
-        return self.recorded.declared.qualified_name
-
-    @property
-    def resource(self) -> str:
-        """The key in the deployment state."""
-        return resource_key(self.name)
-
-    @property
-    def drift(self) -> tuple[ClassifiedDrift, ...]:
-        """What the policy does not ignore."""
-        return tuple(detail for detail in self.details if detail.ignored_by is None)
-
-
-DriftedTable: TypeAlias = Drifted[Table, TableState]
-DriftedSchema: TypeAlias = Drifted[Schema, SchemaState]
-DriftedResource: TypeAlias = Drifted[Securable, SecurableState]
-
-
-def drifted_tables(found: Iterable[DriftedResource]) -> tuple[DriftedTable, ...]:
-    """Return those that are tables."""
-    return tuple(filter(is_table, found))
-
-
-def drifted_schemas(found: Iterable[DriftedResource]) -> tuple[DriftedSchema, ...]:
-    """Return those that are schemas."""
-    return tuple(filter(is_schema, found))
-
-
-def is_schema(drifted: DriftedResource) -> TypeGuard[DriftedSchema]:
-    """Whether it is a schema."""
-    return isinstance(drifted.recorded.declared, Schema)
-
-
-def is_table(drifted: DriftedResource) -> TypeGuard[DriftedTable]:
-    """Whether it is a table."""
-    return isinstance(drifted.recorded.declared, Table)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,8 +9,7 @@ from datetime import datetime
 from delta_engine.actions.drift_policy import DriftPolicy
 from delta_engine.actions.policy import NO_POLICY, Policy
 from delta_engine.deployment.document import DeploymentState
-from delta_engine.drift.classification import ClassifiedDrift
-from delta_engine.drift.detector import DriftedResource
+from delta_engine.drift.drifted_resources import ClassifiedDrift, DriftedResource
 from delta_engine.models import QualifiedName, Schema, Table
 from delta_engine.state.states import CatalogState
 

@@ -13,9 +13,8 @@ from delta_engine.aspects import column_order
 from delta_engine.aspects.aspect import Comparison, Securable
 from delta_engine.aspects.columns import ColumnAdd, ColumnDrop
 from delta_engine.aspects.foreign_keys import as_declared
-from delta_engine.drift.classification import ClassifiedDrift
 from delta_engine.drift.comparison import Deviation, Model, accepted, explained
-from delta_engine.drift.detector import Drifted, DriftedResource, DriftedTable
+from delta_engine.drift.drifted_resources import ClassifiedDrift, Drifted, DriftedResource, DriftedTable
 from delta_engine.drift.renames import DriftRefusal, with_former_names
 from delta_engine.models import Schema, Table
 from delta_engine.state.states import TableState

@@ -9,8 +9,8 @@ from delta_engine.actions.drift_policy import DriftKind
 from delta_engine.aspects.aspect import Comparison, Securable, SecurableState
 from delta_engine.deployment.resources import resource_key
 from delta_engine.drift.comparison import Deviation
-from delta_engine.drift.detector import DriftedResource
 from delta_engine.drift.drift_report import PendingChange, PendingResource
+from delta_engine.drift.drifted_resources import DriftedResource
 from delta_engine.drift.facts import DriftFacts
 from delta_engine.drift.handling import reverted_drift
 

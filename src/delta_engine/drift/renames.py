@@ -10,8 +10,12 @@ from dataclasses import replace
 
 from delta_engine.actions.drift_policy import DriftKind
 from delta_engine.aspects.columns import ColumnAdd, ColumnDrop, FieldAdd, FieldDrop
-from delta_engine.drift.classification import ClassifiedDrift
-from delta_engine.drift.detector import DriftedResource, DriftedTable, drifted_tables
+from delta_engine.drift.drifted_resources import (
+    ClassifiedDrift,
+    DriftedResource,
+    DriftedTable,
+    drifted_tables,
+)
 from delta_engine.errors import RefusedError
 from delta_engine.models import Column, Table
 from delta_engine.models.nested_types import Path, type_at

@@ -8,8 +8,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from delta_engine.actions.drift_policy import DriftKind
 from delta_engine.actions.policy import ColumnOrder, DestructiveKind, Policy
 from delta_engine.deployment.resources import is_half_done, resource_key
-from delta_engine.drift.classification import ClassifiedDrift
-from delta_engine.drift.detector import DriftedResource, DriftedTable, drifted_tables, is_table
 from delta_engine.drift.drift_report import (
     NOT_DELTA,
     DriftReport,
@@ -18,6 +16,13 @@ from delta_engine.drift.drift_report import (
     Recommendation,
     ResourceDrift,
     UnmanagedPart,
+)
+from delta_engine.drift.drifted_resources import (
+    ClassifiedDrift,
+    DriftedResource,
+    DriftedTable,
+    drifted_tables,
+    is_table,
 )
 from delta_engine.drift.facts import DriftFacts
 from delta_engine.drift.pending import pending_resources

@@ -97,22 +97,19 @@ def _synchronized(resource: Resource, observed: CatalogState, policy: Policy) ->
         return _with_status(resource, Status.MISSING, sync_error=error)
     known = recorded(resource.metadata, policy)
     if known is None or found is None:
-        is_back = (
-            resource.status is Status.MISSING and isinstance(name, SchemaName) and _exists(name, observed)
-        )
+        is_back = resource.status is Status.MISSING and _has_tables(name, observed)
         return _with_status(resource, Status.HEALTHY) if is_back else resource
+    drift = changes(known, found)
+    if not drift:
+        return _with_status(resource, Status.HEALTHY)
     checksum = schema_checksum(define_columns(found.columns)) if isinstance(found, TableState) else None
-    changed = changes(known, found)
-    drift = unexplained(changed, known, found) if known.attempted else ()
-    if drift:
+    by_others = unexplained(drift, known, found) if known.attempted else ()
+    if by_others:
+        reason, found_drift = resource.metadata.sync_error, _documented(by_others)
         return _with_status(
-            resource,
-            Status.DRIFTED,
-            sync_error=resource.metadata.sync_error,
-            drift=_documented(drift),
-            actual_checksum=checksum,
+            resource, Status.DRIFTED, sync_error=reason, drift=found_drift, actual_checksum=checksum
         )
-    return _compared(resource, _documented(changed), checksum)
+    return _changed(resource, _documented(drift), checksum)
 
 
 def _state_of(name: QualifiedName | SchemaName, observed: CatalogState) -> TableState | SchemaState | None:
@@ -126,15 +123,13 @@ def _was_applied(resource: Resource) -> bool:
     return resource.metadata.definition is not None
 
 
-def _exists(name: SchemaName, observed: CatalogState) -> bool:
-    """Whether a snapshot shows tables of a schema, without the schema's own state."""
-    return tuple(name.key.split(".")) in observed.schemas
+def _has_tables(name: QualifiedName | SchemaName, observed: CatalogState) -> bool:
+    """Whether it is a schema with tables in the snapshot: undeclared schemas are not read themselves."""
+    return isinstance(name, SchemaName) and tuple(name.key.split(".")) in observed.schemas
 
 
-def _compared(resource: Resource, drift: tuple[Difference, ...], actual_checksum: str | None) -> Resource:
-    """Return a resource that exists, with its differences from what was applied."""
-    if not drift:
-        return _with_status(resource, Status.HEALTHY)
+def _changed(resource: Resource, drift: tuple[Difference, ...], actual_checksum: str | None) -> Resource:
+    """Return a resource with changes since its baseline that unfinished runs may explain."""
     if is_half_done(resource):
         status = Status.UNKNOWN if resource.status in _SETTLED else resource.status
     else:

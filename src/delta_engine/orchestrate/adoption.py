@@ -12,7 +12,13 @@ from delta_engine.deployment.definitions import as_table, define
 from delta_engine.deployment.recorder import RunRecorder
 from delta_engine.deployment.renamed_resources import redefined
 from delta_engine.deployment.resources import noted, recorded_version, with_version
-from delta_engine.drift.detector import DriftedResource, DriftedTable, drifted_tables, is_schema, is_table
+from delta_engine.drift.drifted_resources import (
+    DriftedResource,
+    DriftedTable,
+    drifted_tables,
+    is_schema,
+    is_table,
+)
 from delta_engine.drift.handling import accepting
 from delta_engine.drift.renames import renames_of
 from delta_engine.orchestrate.run_records import RunRecords

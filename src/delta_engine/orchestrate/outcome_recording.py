@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from delta_engine.actions import TablePlan
 from delta_engine.actions.policy import Policy
@@ -10,8 +10,13 @@ from delta_engine.aspects.table_names import RenameTable
 from delta_engine.deployment.document import ApplyActions, Checkpoint, Resource, Status
 from delta_engine.deployment.recorded_models import models_of
 from delta_engine.deployment.recorder import RunRecorder
-from delta_engine.deployment.resources import applied_schema, resource_key, unfinished, with_version
-from delta_engine.drift.attempts import Attempted
+from delta_engine.deployment.resources import (
+    Definition,
+    applied_schema,
+    resource_key,
+    unfinished,
+    with_version,
+)
 from delta_engine.drift.status import confirmed
 from delta_engine.execute.action_runner import OutcomeKind, SchemaOutcome, TableOutcome
 from delta_engine.models import QualifiedName, Schema, SchemaName, Table
@@ -28,7 +33,7 @@ class OutcomeRecording:
         plan: what is applied.
         models: the declared tables.
         schemas: the declared schemas.
-        attempted: what is about to be applied.
+        attempted: what is about to be applied, by the resources' keys.
     """
 
     def __init__(
@@ -39,7 +44,7 @@ class OutcomeRecording:
         plan: TablePlan,
         models: Sequence[Table],
         schemas: Sequence[Schema],
-        attempted: Attempted,
+        attempted: Mapping[str, Sequence[Definition]],
     ) -> None:
         self._recorder = recorder
         self._records = records
@@ -178,7 +183,7 @@ class OutcomeRecording:
             name,
             Status.DEGRADED if outcome.statements else Status.FAILED,
             failure.first_line if failure else "",
-            attempted=self._attempted.of(key) if is_touched else (),
+            attempted=self._attempted.get(key, ()) if is_touched else (),
             earlier=self._recorder.resources.get(key),
         )
 

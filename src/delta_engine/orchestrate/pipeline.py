@@ -18,7 +18,8 @@ from delta_engine.deployment.recorded_models import (
 )
 from delta_engine.deployment.stamps import utc_now
 from delta_engine.drift.attempts import attempts_of
-from delta_engine.drift.detector import DriftDetector, DriftedResource, DriftedTable, drifted_tables
+from delta_engine.drift.detector import DriftDetector
+from delta_engine.drift.drifted_resources import DriftedResource, DriftedTable, drifted_tables
 from delta_engine.drift.handling import (
     is_replaced,
     refusals,

@@ -15,8 +15,8 @@ from delta_engine.deployment.errors import StaleStateError, UnsavedStateError
 from delta_engine.deployment.recorded_models import last_applied, with_recorded_grants
 from delta_engine.deployment.resources import resource_key
 from delta_engine.deployment.stamps import utc_now
-from delta_engine.drift.attempts import NOTHING_ATTEMPTED, attempted_by
-from delta_engine.drift.detector import DriftedResource, drifted_schemas, drifted_tables
+from delta_engine.drift.attempts import attempted_by
+from delta_engine.drift.drifted_resources import DriftedResource, drifted_schemas, drifted_tables
 from delta_engine.drift.handling import is_replaced, restored
 from delta_engine.drift.renames import irreversible
 from delta_engine.drift.status import NOT_SHOWN_YET
@@ -247,14 +247,13 @@ class SyncRun:
         action_runner = self._action_runner
         if reviewed is not None:
             action_runner = action_runner.reviewed(reviewed.script)
-        schemas, attempted = self._planned.schemas, NOTHING_ATTEMPTED
+        schemas = self._planned.schemas
+        attempted = attempted_by(plan, self._models, schemas, self._recorder.resources)
         if plan:
             self._lease.check()
-            attempted = attempted_by(plan, self._models, schemas, self._recorder.resources)
             self._recorder.begin(
                 [resource_key(action.table) for action in plan.table_actions()],
-                attempted.tables,
-                attempted.schemas,
+                attempted,
                 plan_file=reviewed.checksum if reviewed else None,
             )
         recording = self._recording = OutcomeRecording(

@@ -12,7 +12,8 @@ from delta_engine.backends.addressing import CatalogAddressing
 from delta_engine.backends.capabilities import DATABRICKS
 from delta_engine.compile.planner import TablePlanner
 from delta_engine.deployment.definitions import define
-from delta_engine.drift.detector import DriftDetector, drifted_tables
+from delta_engine.drift.detector import DriftDetector
+from delta_engine.drift.drifted_resources import drifted_tables
 from delta_engine.drift.handling import (
     accepting,
     edited,

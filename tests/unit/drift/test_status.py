@@ -1,4 +1,4 @@
-"""The synchronizer, and comparing documents."""
+"""The status of resources, and comparing documents."""
 
 from __future__ import annotations
 
