@@ -79,13 +79,10 @@ def main() -> int:
                 environment="bench",
                 checked_at=NOW,
                 models=models,
-                is_partial=False,
                 state=state,
                 observed=observed,
                 applied=last_applied(state),
                 drifted=detected,
-                unreadable=(),
-                unmanaged=(),
                 policy=policy,
             )
         )

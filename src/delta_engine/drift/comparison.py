@@ -104,7 +104,7 @@ def unexplained(
     check stands for it.
     """
     left = tuple(found)
-    for model in known.attempted:
+    for model in known.attempted if left else ():
         attempted = _with_kept_parts(model, known)
         seen = {
             (one.change.subject, one.change.observed)

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from delta_engine.actions.drift_policy import DriftPolicy
+from delta_engine.actions.drift_policy import NO_DRIFT_POLICY, DriftPolicy
 from delta_engine.actions.policy import NO_POLICY, Policy
 from delta_engine.deployment.document import DeploymentState
 from delta_engine.drift.drifted_resources import ClassifiedDrift, DriftedResource
@@ -37,16 +37,16 @@ class DriftFacts:
     environment: str
     checked_at: datetime
     models: Sequence[Table]
-    is_partial: bool
-    state: DeploymentState | None
+    is_partial: bool = False
+    state: DeploymentState | None = None
     observed: CatalogState
-    applied: Mapping[str, Table]
-    drifted: Sequence[DriftedResource]
-    unreadable: Sequence[tuple[QualifiedName, ClassifiedDrift]]
-    unmanaged: Sequence[tuple[QualifiedName, ClassifiedDrift]]
+    applied: Mapping[str, Table] = field(default_factory=dict)
+    drifted: Sequence[DriftedResource] = ()
+    unreadable: Sequence[tuple[QualifiedName, ClassifiedDrift]] = ()
+    unmanaged: Sequence[tuple[QualifiedName, ClassifiedDrift]] = ()
     schemas: Sequence[Schema] = ()
     applied_schemas: Mapping[str, Schema] = field(default_factory=dict)
-    policy: DriftPolicy
+    policy: DriftPolicy = NO_DRIFT_POLICY
     plan_policy: Policy = NO_POLICY
     notes: tuple[str, ...] = ()
 

@@ -130,20 +130,14 @@ def test_of_unmanaged_tables_only_what_import_would_take_is_recommended() -> Non
 
     unmanaged = DriftDetector(DriftPolicy(), history=DeltaAlone()).unmanaged(snapshot, (), now=LATER)
     assert [found.finding.actual for _, found in unmanaged] == ["exists", NOT_DELTA]
-    evidence = DriftFacts(
+    facts = DriftFacts(
         environment="test",
         checked_at=LATER,
         models=[],
-        is_partial=False,
-        state=None,
         observed=snapshot,
-        applied={},
-        drifted=(),
-        unreadable=(),
         unmanaged=unmanaged,
-        policy=DriftPolicy(),
     )
-    report = drift_report(evidence)
+    report = drift_report(facts)
     assert [one.text for one in report.recommendations] == ["Declare dev.silver.delta"]
     assert "note: it exists, and is no Delta table that can be read" in drift_text(report)
 
@@ -164,25 +158,21 @@ def test_the_order_is_compared_with_the_one_after_the_apply_and_not_with_the_def
 def test_moves_that_a_policy_enforces_are_drift_undone_or_pending(state: DeploymentState) -> None:
     found = observed(*reversed(MODEL.columns), comment="a table")
     detected = detect(found, state=state)
-    evidence = DriftFacts(
+    facts = DriftFacts(
         environment="test",
         checked_at=LATER,
         models=[MODEL],
-        is_partial=False,
         state=state,
         observed=CatalogState(tables={ORDERS.key: found}),
         applied={ORDERS.key: MODEL},
         drifted=detected,
-        unreadable=(),
-        unmanaged=(),
-        policy=DriftPolicy(),
         plan_policy=Policy(column_order=ColumnOrder.ENFORCE),
     )
-    report = drift_report(evidence)
+    report = drift_report(facts)
     pending = [change.field for table in report.pending for change in table.changes]
     assert pending == ([] if detected else ["column id place"])
     assert any("--revert" in one.command for one in report.recommendations) == bool(detected)
-    assert drift_report(replace(evidence, plan_policy=Policy())).pending == ()
+    assert drift_report(replace(facts, plan_policy=Policy())).pending == ()
 
 
 def test_of_entries_that_overlap_the_first_that_has_not_expired_counts_and_none_is_called_idle() -> None:
@@ -198,13 +188,10 @@ def test_of_entries_that_overlap_the_first_that_has_not_expired_counts_and_none_
             environment="test",
             checked_at=LATER,
             models=[MODEL],
-            is_partial=False,
             state=deployment_state(MODEL),
             observed=CatalogState(tables={ORDERS.key: changed}),
             applied={ORDERS.key: MODEL},
             drifted=detected,
-            unreadable=(),
-            unmanaged=(),
             policy=policy,
         )
     )
