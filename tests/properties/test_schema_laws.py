@@ -1,4 +1,4 @@
-"""Laws of drift of schemas: what somebody did is found, and can be undone, taken in, or left alone."""
+"""Laws of drift of schemas: it is found, and can be reverted, accepted or ignored."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ Drawn = tuple[tuple[Schema, ...], tuple[Schema, ...], bool]
 
 @st.composite
 def changed_schemas(draw: st.DrawFn) -> Drawn:
-    """Draw schemas, what others make of them, and whether they drop one that has no tables."""
+    """Draw schemas, other models of them, and whether one is dropped that has no tables."""
     choices = Choices(draw(st.binary(max_size=200)) + draw(st.binary(min_size=60, max_size=60)))
     return declared_schemas(choices), declared_schemas(choices), choices.rarely(4)
 

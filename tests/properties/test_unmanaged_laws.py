@@ -1,4 +1,4 @@
-"""Laws of what is left alone: no sync makes drift of it, and a revert brings back what somebody changed of it."""
+"""Laws of unmanaged parts: no sync makes them drift, and a revert brings them back."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_what_was_there_before_is_no_drift_whatever_comes_after(drawn: tuple[Tab
 
 
 @given(successive_models(3))
-def test_a_revert_brings_back_whatever_somebody_did(drawn: tuple[Table, ...]) -> None:
+def test_a_revert_brings_back_every_change(drawn: tuple[Table, ...]) -> None:
     theirs, ours, later = drawn
     _, record = synced(ours, created(CreateTable(theirs)))
     applied = known(record)

@@ -1,4 +1,4 @@
-"""What is drift: renames, replaced tables, orders of columns, and what is nobody's."""
+"""What is drift, and what is not: renames, replaced tables, orders of columns."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ from tests.detection import (
 )
 
 
-def test_a_rename_before_the_apply_is_nobodys_drift() -> None:
+def test_a_rename_before_the_apply_is_no_drift() -> None:
     renamed = observed(Column("id", "bigint"), Column("full_name", "string"), comment="a table")
     rename = {"oldColumnPath": "name", "newColumnPath": "full_name"}
     (found,) = detect(renamed, history=FakeHistory(commit(4, "RENAME COLUMN", **rename)))
@@ -68,7 +68,7 @@ def test_an_untouched_table_costs_nothing_unless_it_may_be_another() -> None:
     assert kinds(detect(anew, state=state, versions=versions, is_thorough=False)) == ["table_replaced"]
 
 
-def test_what_the_catalog_showed_late_after_our_apply_is_nobodys_drift_and_hides_none() -> None:
+def test_what_the_catalog_showed_late_after_our_apply_is_no_drift_and_hides_none() -> None:
     late = Difference(field="table comment", expected="'a table'", actual="'before'")
     resource = applied(MODEL, Status.UNKNOWN)
     metadata = msgspec.structs.replace(resource.metadata, drift=(late,), lag=(late,))
@@ -85,13 +85,13 @@ def test_what_the_catalog_showed_late_after_our_apply_is_nobodys_drift_and_hides
 
 
 @pytest.mark.parametrize("status", [Status.UNKNOWN, Status.DEGRADED])
-def test_what_our_own_run_left_half_done_is_nobodys_drift(status: Status) -> None:
+def test_what_our_own_run_left_half_done_is_no_drift(status: Status) -> None:
     key = resource_key(ORDERS)
     state = msgspec.structs.replace(deployment_state(), resources={key: applied(MODEL, status)})
     assert detect(ABSENT, state=state) == ()
 
 
-def test_a_key_of_others_that_somebody_replaces_on_a_half_done_table_is_drift() -> None:
+def test_replacing_an_unmanaged_key_on_a_half_done_table_is_drift() -> None:
     model = orders(Column("id", "bigint", is_nullable=False))
     theirs = replace(model, primary_key=PrimaryKey(["id"], "theirs"))
     metadata = msgspec.structs.replace(
@@ -109,7 +109,7 @@ def test_a_key_of_others_that_somebody_replaces_on_a_half_done_table_is_drift() 
     assert [one.field for one in synchronized.metadata.drift] == ["primary key"]
 
 
-def test_only_an_unmanaged_table_that_nobody_knows_is_unmanaged() -> None:
+def test_a_known_table_is_not_unmanaged() -> None:
     names = [QualifiedName("dev", "silver", name) for name in ("mine", "theirs")]
     audits = {names[1].key: Audit(created_at=datetime(2026, 1, 2, tzinfo=timezone.utc), created_by="charlie")}
     snapshot = CatalogState(tables={}, unasked=tuple(names), audits=audits)
@@ -119,7 +119,7 @@ def test_only_an_unmanaged_table_that_nobody_knows_is_unmanaged() -> None:
     assert (found.finding.changed.who, found.finding.kind) == ("charlie", DriftKind.UNMANAGED)
 
 
-def test_of_unmanaged_tables_only_what_import_would_take_is_recommended() -> None:
+def test_of_unmanaged_tables_only_importable_ones_are_recommended() -> None:
     """A listing of any format has no audits; a table without a history is no Delta table."""
     names = tuple(QualifiedName("dev", "silver", name) for name in ("delta", "parquet"))
     snapshot = CatalogState(tables={}, unasked=names)
@@ -147,7 +147,7 @@ def test_the_order_is_compared_with_the_one_after_the_apply_and_not_with_the_def
         return recorded(column_order=order)
 
     reversed_columns = observed(*reversed(MODEL.columns), comment="a table")
-    assert kinds(detect(reversed_columns)) == []  # nobody noted an order
+    assert kinds(detect(reversed_columns)) == []  # no order is recorded
     assert kinds(detect(reversed_columns, state=state())) == ["column_order"]
     assert kinds(detect(reversed_columns, state=state("NAME", "ID"))) == []
     more = observed(Column("new", "int"), *MODEL.columns, comment="a table")

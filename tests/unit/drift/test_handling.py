@@ -1,4 +1,4 @@
-"""What becomes of drift: undone, tolerated, refused, taken in, put back."""
+"""What to do about drift: reverted, ignored, refused, accepted, restored."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from tests.detection import LATER, MODEL, RENAMED, FakeHistory, commit, detect, 
 from tests.fixed_reader import FixedReader
 
 
-def test_an_ignored_rename_is_tolerated_and_not_taken_for_a_drop() -> None:
+def test_an_ignored_rename_is_kept_and_is_no_drop() -> None:
     ignore = IgnoreEntry(resource="orders", fields=("column_renamed",), reason="known")
     rename = commit(4, "RENAME COLUMN", oldColumnPath="name", newColumnPath="full_name")
     reader = FixedReader(catalog_of([MODEL], RENAMED))
@@ -59,7 +59,7 @@ def test_an_ignored_rename_is_tolerated_and_not_taken_for_a_drop() -> None:
             assert "full_name" in str(refusal)
 
 
-def test_what_somebody_renamed_is_renamed_back_with_its_data() -> None:
+def test_a_renamed_column_is_renamed_back_with_its_data() -> None:
     rename = commit(4, "RENAME COLUMN", oldColumnPath="name", newColumnPath="full_name")
     columns = (Column("id", "bigint"), Column("full_name", "string", comment="x"))
     moved = observed(*columns, comment="a table", properties={"delta.columnMapping.mode": "name"})
@@ -81,7 +81,7 @@ def test_what_somebody_renamed_is_renamed_back_with_its_data() -> None:
 NESTED = orders(Column("st", "struct<x: int, z: string>"))
 
 
-def test_a_field_that_somebody_renamed_is_renamed_back_and_never_dropped_for_an_empty_one() -> None:
+def test_a_renamed_field_is_renamed_back_and_never_replaced_by_an_empty_one() -> None:
     moved = observed(
         Column("st", "struct<y: int, z: string>"), properties={"delta.columnMapping.mode": "name"}
     )
@@ -106,7 +106,7 @@ def test_a_field_that_somebody_renamed_is_renamed_back_and_never_dropped_for_an_
     assert not TablePlanner().plan([accepting(NESTED, sure)], catalog_of([NESTED], moved))
 
 
-def test_what_was_left_alone_of_a_renamed_column_is_no_drift_and_comes_back_with_it() -> None:
+def test_unmanaged_parts_of_a_renamed_column_are_no_drift_and_come_back_with_it() -> None:
     theirs = replace(
         MODEL, columns=(MODEL.columns[0], Column("name", "string", comment="theirs")), cluster_by=("name",)
     )
@@ -135,7 +135,7 @@ def test_where_the_history_does_not_reach_back_a_drop_may_be_a_rename() -> None:
     assert list(irreversible([MODEL], [whole])) == []
 
 
-def test_a_deletion_that_is_ignored_is_not_undone_by_a_sync() -> None:
+def test_a_deletion_that_is_ignored_is_not_reverted_by_a_sync() -> None:
     ignore = IgnoreEntry(resource="orders", fields=("*",), reason="on purpose")
     (found,) = detect(ABSENT, policy=DriftPolicy(ignores=(ignore,)))
     assert with_ignored_drift([MODEL], [found]) == ()
@@ -148,7 +148,7 @@ def test_a_pending_change_of_a_dropped_column_does_not_switch_the_guard_off(name
     assert [refusal.table for refusal in refusals([moved], [found])] == ["dev.silver.orders"]
 
 
-def test_what_the_model_has_taken_in_already_is_not_put_in_twice() -> None:
+def test_what_the_model_includes_is_not_accepted_twice() -> None:
     more = observed(*MODEL.columns, Column("x", "int"), comment="a table")
     (found,) = detect(more)
     followed = orders(*MODEL.columns, Column("X", "bigint"), comment="a table")
@@ -190,7 +190,7 @@ def test_each_field_of_a_struct_is_accepted_by_itself() -> None:
     assert restored(found) == model("int", "bigint")
 
 
-def test_what_a_sync_would_undo_what_it_leaves_and_what_it_refuses() -> None:
+def test_what_a_sync_reverts_keeps_and_refuses() -> None:
     hotfixed = observed(Column("id", "bigint"), Column("hotfix", "int"), comment="theirs")
     ignore = IgnoreEntry(resource="orders", fields=("table_comment",), reason="known")
     (found,) = detect(hotfixed, policy=DriftPolicy(ignores=(ignore,)))
@@ -217,14 +217,14 @@ def test_a_deleted_table_is_made_as_it_was_left() -> None:
     assert (restored(found).comment, restored(found).checks) == ("theirs", theirs.checks)
 
 
-def test_a_deleted_table_is_severe_and_stays_out_of_tolerance() -> None:
+def test_a_deleted_table_is_severe_and_is_not_ignored() -> None:
     (found,) = detect(ABSENT)
     assert found.details[0].finding.expected == "applied 2026-03-01 12:00:00 by ana@example.com"
     assert [refusal.table for refusal in refusals([MODEL], [found])] == ["dev.silver.orders"]
     assert with_ignored_drift([MODEL], [found]) == (MODEL,)
 
 
-def test_an_order_that_is_enforced_is_undone_and_one_that_is_ignored_left_alone() -> None:
+def test_an_order_that_is_enforced_is_reverted_and_one_that_is_ignored_is_kept() -> None:
     reversed_columns = observed(*reversed(MODEL.columns), comment="a table")
     enforced, state = Policy(column_order=ColumnOrder.ENFORCE), recorded(column_order=())
     (found,) = detect(reversed_columns, state=state)

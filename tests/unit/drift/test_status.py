@@ -80,7 +80,7 @@ def test_a_changed_table_is_drifted_and_says_how() -> None:
 
 
 @pytest.mark.parametrize("status", [Status.DEGRADED, Status.UNKNOWN])
-def test_what_a_run_of_ours_left_half_done_is_nobodys_drift(status: Status) -> None:
+def test_what_a_run_of_ours_left_half_done_is_no_drift(status: Status) -> None:
     state = deployment_state(WORKED_MODEL)
     half_done = msgspec.structs.replace(state, resources={KEY: applied(WORKED_MODEL, status)})
     changed = replace(as_applied(), table_comment="half-way")
