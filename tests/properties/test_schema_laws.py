@@ -19,7 +19,8 @@ from delta_engine.deployment.document import DeploymentState
 from delta_engine.deployment.resources import applied_schema, resource_key
 from delta_engine.drift.detector import DriftDetector
 from delta_engine.drift.drifted_resources import DriftedSchema, drifted_schemas
-from delta_engine.drift.handling import accepting, restored, reverted_drift, with_ignored_drift
+from delta_engine.drift.handling import accepting, reverted_drift, with_ignored_drift
+from delta_engine.drift.revert import restored
 from delta_engine.execute.action_runner import ActionRunner
 from delta_engine.models import Schema
 from tests.databases import CATALOG, OTHER_SCHEMA, Choices, declared_schemas

@@ -31,7 +31,7 @@ from delta_engine.drift.drifted_resources import (
     is_table,
 )
 from delta_engine.drift.handling import accepting, edited, reverted_drift
-from delta_engine.drift.renames import renames_of
+from delta_engine.drift.revert import renames_of
 from delta_engine.errors import raise_all
 from delta_engine.models import Schema, Table
 from delta_engine.orchestrate.drift_reports import DriftReporting

@@ -12,6 +12,7 @@ from delta_engine.aspects.aspect import Model_co, Securable, SecurableState, Sta
 from delta_engine.deployment.resources import resource_key
 from delta_engine.drift.comparison import Deviation, Recorded
 from delta_engine.drift.drift_report import Attribution, Finding
+from delta_engine.errors import RefusedError
 from delta_engine.models import QualifiedName, Schema, SchemaName, Table
 from delta_engine.state.states import SchemaState, TableState
 from delta_engine.state.table_versions import TableVersion
@@ -29,6 +30,10 @@ class ClassifiedDrift:
     deviation: Deviation
     finding: Finding
     ignored_by: IgnoreEntry | None = None
+
+
+class DriftRefusal(RefusedError):
+    """A plan would undo a change that was made outside the engine."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

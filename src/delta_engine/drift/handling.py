@@ -1,4 +1,4 @@
-"""What to do about drift: what a sync reverts or refuses, what a revert restores, what a model accepts. Pure."""
+"""What a sync does about drift: what it reverts, keeps or refuses; and what a model accepts. Pure."""
 
 from __future__ import annotations
 
@@ -13,9 +13,14 @@ from delta_engine.aspects import column_order
 from delta_engine.aspects.aspect import Comparison, Securable
 from delta_engine.aspects.columns import ColumnAdd, ColumnDrop
 from delta_engine.aspects.foreign_keys import as_declared
-from delta_engine.drift.comparison import Deviation, Model, accepted, explained
-from delta_engine.drift.drifted_resources import ClassifiedDrift, Drifted, DriftedResource, DriftedTable
-from delta_engine.drift.renames import DriftRefusal, with_former_names
+from delta_engine.drift.comparison import Deviation, Model, accepted
+from delta_engine.drift.drifted_resources import (
+    ClassifiedDrift,
+    Drifted,
+    DriftedResource,
+    DriftedTable,
+    DriftRefusal,
+)
 from delta_engine.models import Schema, Table
 from delta_engine.state.states import TableState
 from delta_engine.telemetry.context import command
@@ -81,19 +86,6 @@ def refusals(
 def is_replaced(drifted: DriftedResource) -> bool:
     """Whether a table was replaced by another of its name."""
     return any(one.deviation.kind is DriftKind.TABLE_REPLACED for one in drifted.details)
-
-
-def restored(drifted: Drifted[Model, Any]) -> Model:
-    """Return what a revert makes of a table or schema: its baseline, with ignored drift and what is no drift.
-
-    A renamed column is renamed back and keeps its data.
-    """
-    if not drifted.observed.exists:
-        return drifted.recorded.baseline
-    kept = [detail.deviation for detail in drifted.details if detail.ignored_by is not None]
-    kept.extend(explained(drifted.recorded, drifted.observed))
-    model = accepted(drifted.recorded.baseline, drifted.observed, kept)
-    return model if isinstance(model, Schema) else with_former_names(model, drifted)
 
 
 def accepting(model: Model, drifted: Drifted[Model, Any]) -> Model:

@@ -26,7 +26,7 @@ from delta_engine.drift.drifted_resources import (
 )
 from delta_engine.drift.facts import DriftFacts
 from delta_engine.drift.pending import pending_resources
-from delta_engine.drift.renames import has_possible_renames
+from delta_engine.drift.revert import has_possible_renames
 from delta_engine.drift.unmanaged import listed_parts
 from delta_engine.models import QualifiedName, SchemaName
 

@@ -20,7 +20,7 @@ from delta_engine.drift.drifted_resources import (
     is_table,
 )
 from delta_engine.drift.handling import accepting
-from delta_engine.drift.renames import renames_of
+from delta_engine.drift.revert import renames_of
 from delta_engine.orchestrate.run_records import RunRecords
 from delta_engine.state.states import CatalogState
 from delta_engine.state.table_versions import TableVersion, TableVersionReader

@@ -19,14 +19,14 @@ from delta_engine.deployment.recorded_models import (
 from delta_engine.deployment.stamps import utc_now
 from delta_engine.drift.attempts import attempts_of
 from delta_engine.drift.detector import DriftDetector
-from delta_engine.drift.drifted_resources import DriftedResource, DriftedTable, drifted_tables
+from delta_engine.drift.drifted_resources import DriftedResource, DriftedTable, DriftRefusal, drifted_tables
 from delta_engine.drift.handling import (
     is_replaced,
     refusals,
     with_ignored_drift,
     without_ignored_deletions,
 )
-from delta_engine.drift.renames import DriftRefusal, irreversible, may_be_renamed
+from delta_engine.drift.revert import irreversible, may_be_renamed
 from delta_engine.errors import RefusalGroup, RefusedError, UnsafePlanError, raise_all
 from delta_engine.execute.action_runner import ActionRunner, by_table
 from delta_engine.execute.still_needed import StaleTableError

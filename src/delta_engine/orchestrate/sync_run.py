@@ -17,8 +17,8 @@ from delta_engine.deployment.resources import resource_key
 from delta_engine.deployment.stamps import utc_now
 from delta_engine.drift.attempts import attempted_by
 from delta_engine.drift.drifted_resources import DriftedResource, drifted_schemas, drifted_tables
-from delta_engine.drift.handling import is_replaced, restored
-from delta_engine.drift.renames import irreversible
+from delta_engine.drift.handling import is_replaced
+from delta_engine.drift.revert import irreversible, restored
 from delta_engine.drift.status import NOT_SHOWN_YET
 from delta_engine.errors import RefusalGroup, RefusedError, StatementError, raise_all
 from delta_engine.execute.action_runner import ApplyFailedError, OnOutcome, TableOutcome

@@ -17,8 +17,8 @@ from delta_engine.deployment.resources import resource_key
 from delta_engine.drift.detector import DriftDetector
 from delta_engine.drift.drift_report import NOT_DELTA
 from delta_engine.drift.facts import DriftFacts
-from delta_engine.drift.renames import irreversible
 from delta_engine.drift.reporting import drift_report
+from delta_engine.drift.revert import irreversible
 from delta_engine.drift.status import synchronize
 from delta_engine.models import Column, PrimaryKey, QualifiedName
 from delta_engine.report.drift_text import drift_text

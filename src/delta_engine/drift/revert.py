@@ -1,30 +1,43 @@
-"""Columns and fields that were renamed outside the engine: a comparison sees a dropped and an added one. Pure.
+"""What a revert does: it restores the baseline, and renames columns back. Pure.
 
-Where the history does not reach back to the apply, two columns or fields of one type may be a rename.
+A comparison sees a renamed column or field as a dropped and an added one. Where the history does not reach back to the
+apply, two columns or fields of one type may be a rename, and a revert refuses.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 from delta_engine.actions.drift_policy import DriftKind
 from delta_engine.aspects.columns import ColumnAdd, ColumnDrop, FieldAdd, FieldDrop
+from delta_engine.drift.comparison import Model, accepted, explained
 from delta_engine.drift.drifted_resources import (
     ClassifiedDrift,
+    Drifted,
     DriftedResource,
     DriftedTable,
+    DriftRefusal,
     drifted_tables,
 )
-from delta_engine.errors import RefusedError
-from delta_engine.models import Column, Table
+from delta_engine.models import Column, Schema, Table
 from delta_engine.models.nested_types import Path, type_at
 from delta_engine.models.types import is_same_type
 from delta_engine.telemetry.context import command
 
 
-class DriftRefusal(RefusedError):
-    """A plan would undo a change that was made outside the engine."""
+def restored(drifted: Drifted[Model, Any]) -> Model:
+    """Return what a revert makes of a table or schema: its baseline, with ignored drift and what is no drift.
+
+    A renamed column is renamed back and keeps its data.
+    """
+    if not drifted.observed.exists:
+        return drifted.recorded.baseline
+    kept = [detail.deviation for detail in drifted.details if detail.ignored_by is not None]
+    kept.extend(explained(drifted.recorded, drifted.observed))
+    model = accepted(drifted.recorded.baseline, drifted.observed, kept)
+    return model if isinstance(model, Schema) else _with_former_names(model, drifted)
 
 
 def renames_of(table: DriftedTable) -> Mapping[str, str]:
@@ -61,7 +74,7 @@ def irreversible(models: Iterable[Table], drifted: Iterable[DriftedResource]) ->
             yield from _lost_fields(model, table)
 
 
-def with_former_names(model: Table, table: DriftedTable) -> Table:
+def _with_former_names(model: Table, table: DriftedTable) -> Table:
     """Return a model that renames columns and fields back, so that they keep their data."""
     former = {old.lower(): new for old, new in renames_of(table).items()}
     fields: dict[str, dict[str, str]] = {}
