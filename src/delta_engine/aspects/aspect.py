@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 from itertools import compress
 from operator import attrgetter, ne
-from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar, overload
+from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
 
 from typing_extensions import TypeVar as DefaultTypeVar
 
@@ -33,6 +33,8 @@ SecurableState: TypeAlias = TableState | SchemaState
 
 Model_co = DefaultTypeVar("Model_co", bound=Securable, covariant=True, default=Table)
 State_co = DefaultTypeVar("State_co", bound=SecurableState, covariant=True, default=TableState)
+SomeModel = TypeVar("SomeModel", bound=Securable)
+SomeState = TypeVar("SomeState", bound=SecurableState)
 
 ColumnPair: TypeAlias = tuple[Column, Column]
 """A column on both sides, desired and observed."""
@@ -69,86 +71,29 @@ class Comparison(Generic[Model_co, State_co]):
     fields: tuple[FieldPair, ...] = ()
     types: tuple[TypePair, ...] = ()
 
-    @overload
     @classmethod
     def of(
         cls,
-        desired: Table,
-        observed: TableState,
-        last_applied: Table | None = None,
+        desired: SomeModel,
+        observed: SomeState,
+        last_applied: SomeModel | None = None,
         policy: Policy = NO_POLICY,
-        attempted: Sequence[Table] = (),
-    ) -> Comparison: ...
-
-    @overload
-    @classmethod
-    def of(
-        cls,
-        desired: Schema,
-        observed: SchemaState,
-        last_applied: Schema | None = None,
-        policy: Policy = NO_POLICY,
-        attempted: Sequence[Schema] = (),
-    ) -> Comparison[Schema, SchemaState]: ...
-
-    @overload
-    @classmethod
-    def of(
-        cls,
-        desired: Securable,
-        observed: SecurableState,
-        last_applied: Securable | None = None,
-        policy: Policy = NO_POLICY,
-        attempted: Sequence[Securable] = (),
-    ) -> AnyComparison: ...
-
-    @classmethod
-    def of(
-        cls,
-        desired: Any,
-        observed: Any,
-        last_applied: Any = None,
-        policy: Policy = NO_POLICY,
-        attempted: Sequence[Any] = (),
-    ) -> Comparison[Any, Any]:
+        attempted: Sequence[SomeModel] = (),
+    ) -> Comparison[SomeModel, SomeState]:
         """Pair the columns of both sides of a table, ignoring case, in the model's order; a schema has none."""
-        pairs = _Paired() if isinstance(desired, Schema) else _paired(desired.columns, observed.columns)
-        if not any(pairs):  # nothing is renamed either
-            return Comparison(
-                desired=desired,
-                observed=observed,
-                last_applied=last_applied,
-                attempted=tuple(attempted),
-                policy=policy,
-            )
-        renames = NO_RENAMES
-        if declares_renames(desired):
-            renames = Renames.of(desired, observed)
-            observed = renames.applied_to(observed)
-            last_applied = last_applied and with_all_renames(last_applied, desired, renames)
-            attempted = [with_all_renames(model, desired, renames) for model in attempted]
-            pairs = _paired(desired.columns, observed.columns)
-        is_about_columns = desired.is_about(Part.COLUMNS)
-        found = tuple(_inside(pairs.differing))
-        return Comparison(
+        plain = Comparison(
             desired=desired,
             observed=observed,
             last_applied=last_applied,
             attempted=tuple(attempted),
             policy=policy,
-            differing=pairs.differing,
-            added=pairs.added if is_about_columns else (),
-            dropped=tuple(
-                column for column in pairs.dropped if is_about_columns and column.key not in renames.contested
-            ),
-            renames=renames,
-            fields=tuple(
-                pair
-                for pair in found
-                if isinstance(pair, FieldPair) and (is_about_columns or (pair.desired and pair.observed))
-            ),
-            types=tuple(pair for pair in found if isinstance(pair, TypePair) and is_about_columns),
         )
+        if isinstance(desired, Schema) or isinstance(observed, SchemaState):
+            return plain
+        pairs = _paired(desired.columns, observed.columns)
+        return (
+            _with_columns(plain, pairs) if any(pairs) else plain
+        )  # without a pair, nothing is renamed either
 
     @property
     def ours(self) -> tuple[Model_co, ...]:
@@ -185,6 +130,37 @@ class Comparison(Generic[Model_co, State_co]):
     def differing_or_new(self) -> tuple[ColumnPair, ...]:
         """The shared columns that differ, and those to add beside what adding leaves: name, type and comment."""
         return (*self.differing, *((column, bare_column(column)) for column in self.added))
+
+
+def _with_columns(plain: Comparison[Any, Any], pairs: _Paired) -> Comparison[Any, Any]:
+    """Return a comparison of tables with how their columns differ."""
+    desired, renames = plain.desired, NO_RENAMES
+    if declares_renames(desired):
+        renames = Renames.of(desired, plain.observed)
+        plain = replace(
+            plain,
+            observed=renames.applied_to(plain.observed),
+            last_applied=plain.last_applied and with_all_renames(plain.last_applied, desired, renames),
+            attempted=tuple(with_all_renames(model, desired, renames) for model in plain.attempted),
+        )
+        pairs = _paired(desired.columns, plain.observed.columns)
+    is_about_columns = desired.is_about(Part.COLUMNS)
+    found = tuple(_inside(pairs.differing))
+    return replace(
+        plain,
+        differing=pairs.differing,
+        added=pairs.added if is_about_columns else (),
+        dropped=tuple(
+            column for column in pairs.dropped if is_about_columns and column.key not in renames.contested
+        ),
+        renames=renames,
+        fields=tuple(
+            pair
+            for pair in found
+            if isinstance(pair, FieldPair) and (is_about_columns or (pair.desired and pair.observed))
+        ),
+        types=tuple(pair for pair in found if isinstance(pair, TypePair) and is_about_columns),
+    )
 
 
 AnyComparison: TypeAlias = Comparison[Securable, SecurableState]
