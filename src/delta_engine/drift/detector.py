@@ -35,12 +35,12 @@ from delta_engine.state.table_versions import TableVersion, TableVersionReader
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Suspect:
-    """A table or schema that needs a second look."""
+    """A table or schema that may have drifted: it differs, or may be another one."""
 
     resource: Resource
     known: Recorded[Securable]
     observed: SecurableState
-    is_different: bool
+    found: tuple[Deviation, ...]
     version: TableVersion | None = None
     commits: tuple[Commit, ...] = ()
     is_history_whole: bool = False
@@ -89,7 +89,7 @@ class DriftDetector:
         suspects = [
             suspect
             for suspect in _applied(state, observed, self._held)
-            if suspect.is_different or self._may_be_replaced(suspect)
+            if suspect.found or self._may_be_replaced(suspect)
         ]
         found = (self._drifted(suspect, now) for suspect in self._with_evidence(suspects))
         return tuple(one for one in found if one.details)
@@ -131,7 +131,7 @@ class DriftDetector:
         """Ask for ids and for histories, each at once for all tables that need it."""
         present = [suspect for suspect in suspects if suspect.observed.exists]
         versions = self._current_versions([suspect for suspect in present if self._may_be_replaced(suspect)])
-        changed = _table_names(one for one in present if one.is_different or _is_replaced(one, versions))
+        changed = _table_names(one for one in present if one.found or _is_replaced(one, versions))
         commits = self._history.read(changed) if self._history and changed else {}
         return [
             _with_history(suspect, versions.get(suspect.name.key), commits.get(suspect.name.key, ()))
@@ -165,7 +165,7 @@ class DriftDetector:
                 classified(
                     self._policy, suspect.name, deviation, _author(suspect, deviation), now, written=written
                 )
-                for deviation in _deviations(suspect)
+                for deviation in suspect.found
             ),
         )
 
@@ -181,8 +181,8 @@ def _applied(state: DeploymentState, observed: CatalogState, held: Policy) -> It
         name = known.declared.qualified_name
         found = observed.schema(name) if isinstance(name, SchemaName) else observed.tables.get(name.key)
         if found is not None:
-            is_different = not found.exists or bool(deviations(known, found))
-            yield _Suspect(resource=resource, known=known, observed=found, is_different=is_different)
+            deviating = _deviations(resource, known, found) if found.exists else (_deleted(resource, name),)
+            yield _Suspect(resource=resource, known=known, observed=found, found=deviating)
 
 
 def _table_names(suspects: Iterable[_Suspect]) -> list[QualifiedName]:
@@ -216,12 +216,13 @@ def _with_history(suspect: _Suspect, version: TableVersion | None, commits: tupl
         for old, new in renames(news).items()
         if old.lower() in columns and old.lower() not in present and new.lower() in present
     }
+    known, found = replace(suspect.known, renames=renamed), suspect.found
+    if renamed:
+        found = _deviations(suspect.resource, known, suspect.observed)
+    if is_replaced and version is not None:
+        found = (_replaced(metadata.delta_table_id, version), *found)
     return replace(
-        suspect,
-        version=version,
-        commits=news,
-        is_history_whole=is_whole,
-        known=replace(suspect.known, renames=renamed),
+        suspect, known=known, found=found, version=version, commits=news, is_history_whole=is_whole
     )
 
 
@@ -230,28 +231,29 @@ def _plain(path: str) -> str:
     return path.replace("`", "").lower()
 
 
-def _deviations(suspect: _Suspect) -> tuple[Deviation, ...]:
-    metadata = suspect.resource.metadata
-    if not suspect.observed.exists:
-        is_schema = isinstance(suspect.name, SchemaName)
-        kind = DriftKind.SCHEMA_DELETED if is_schema else DriftKind.TABLE_DELETED
-        what = suspect.resource.type.value
-        return (Deviation(kind=kind, field=what, expected=_deployed(suspect.resource), actual=None),)
-    lag = {(one.field, one.expected, one.actual) for one in metadata.lag}
-    found = tuple(
-        one
-        for one in deviations(suspect.known, suspect.observed)
-        if (one.field, one.expected, one.actual) not in lag
-    )
-    if suspect.version is None or not _is_replaced(suspect, {suspect.name.key: suspect.version}):
-        return found
-    replaced = Deviation(
+def _deviations(
+    resource: Resource, known: Recorded[Securable], observed: SecurableState
+) -> tuple[Deviation, ...]:
+    """Return the drift of something that exists, without what the catalog only shows late."""
+    lag = {(one.field, one.expected, one.actual) for one in resource.metadata.lag}
+    found = deviations(known, observed)
+    return tuple(one for one in found if (one.field, one.expected, one.actual) not in lag)
+
+
+def _deleted(resource: Resource, name: QualifiedName | SchemaName) -> Deviation:
+    kind = DriftKind.SCHEMA_DELETED if isinstance(name, SchemaName) else DriftKind.TABLE_DELETED
+    at, by = resource.deployed_at, resource.deployed_by
+    expected = f"applied {at:%Y-%m-%d %H:%M:%S} by {by}" if at else "applied"
+    return Deviation(kind=kind, field=resource.type.value, expected=expected, actual=None)
+
+
+def _replaced(table_id: str | None, version: TableVersion) -> Deviation:
+    return Deviation(
         kind=DriftKind.TABLE_REPLACED,
         field="table",
-        expected=f"id {metadata.delta_table_id}",
-        actual=f"id {suspect.version.table_id}",
+        expected=f"id {table_id}",
+        actual=f"id {version.table_id}",
     )
-    return (replaced, *found)
 
 
 def _unmanaged(actual: str) -> Deviation:
@@ -266,11 +268,6 @@ def _refused(refusal: RefusedError) -> Deviation:
         expected="a Delta table that can be managed",
         actual=f"{column}{refusal.reason}",
     )
-
-
-def _deployed(resource: Resource) -> str:
-    at, by = resource.deployed_at, resource.deployed_by
-    return f"applied {at:%Y-%m-%d %H:%M:%S} by {by}" if at else "applied"
 
 
 def _author(suspect: _Suspect, deviation: Deviation) -> Attribution | None:
