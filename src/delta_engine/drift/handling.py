@@ -9,7 +9,6 @@ from typing import Any
 from delta_engine import aspects
 from delta_engine.actions.drift_policy import DriftKind, Severity
 from delta_engine.actions.policy import NO_POLICY, Policy
-from delta_engine.aspects import column_order
 from delta_engine.aspects.aspect import Comparison, Securable
 from delta_engine.aspects.columns import ColumnAdd, ColumnDrop
 from delta_engine.aspects.foreign_keys import as_declared
@@ -22,7 +21,6 @@ from delta_engine.drift.drifted_resources import (
     DriftRefusal,
 )
 from delta_engine.models import Schema, Table
-from delta_engine.state.states import TableState
 from delta_engine.telemetry.context import command
 
 
@@ -37,12 +35,10 @@ def reverted_drift(
     if not observed.exists:
         return drifted.details
     comparison = Comparison.of(model, observed, drifted.recorded.declared, policy)
-    wanted = {(one.change.subject, one.change.desired) for one in aspects.differences(comparison)}
-    declared: Collection[str] = ()
-    moves_columns = False
-    if isinstance(model, Table) and isinstance(observed, TableState):
-        declared = {column.key for column in model.columns}
-        moves_columns = any(column_order.diff(Comparison.of(model, observed, policy=policy)))
+    planned = tuple(aspects.differences(comparison))
+    wanted = {(one.change.subject, one.change.desired) for one in planned}
+    declared = {column.key for column in model.columns} if isinstance(model, Table) else set()
+    moves_columns = any(one.kind is DriftKind.COLUMN_ORDER for one in planned)
     return tuple(
         detail
         for detail in drifted.details
