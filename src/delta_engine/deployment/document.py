@@ -19,7 +19,7 @@ VERSION: Final = 1
 SCHEMA_URI: Final = "urn:delta-engine:deployment-state:v1"
 KEPT_WRITE_IDS: Final = 20
 """How many earlier write ids a document remembers: a save whose answer was lost is recognised by its own,
-even after others have saved on top of it."""
+even after other runs have saved on top of it."""
 KEPT_APPLIED_PLANS: Final = 20
 """How many applied plan files a document remembers."""
 
@@ -40,9 +40,9 @@ class Status(Enum):
     HEALTHY = "healthy"  # as it was last applied
     DEGRADED = "degraded"  # applied in part
     FAILED = "failed"  # nothing of the last change could be applied
-    UNKNOWN = "unknown"  # a run that was changing it ended without a word
+    UNKNOWN = "unknown"  # a run that was changing it was killed
     MISSING = "missing"  # applied once, and not there any more
-    DRIFTED = "drifted"  # somebody changed it
+    DRIFTED = "drifted"  # changed outside the engine
     UNMANAGED = "unmanaged"  # stands in a managed schema and is in no model
 
 
@@ -55,25 +55,25 @@ class Difference(OpenStruct, frozen=True, kw_only=True):
 
 
 class ResourceMetadata(OpenStruct, frozen=True, kw_only=True):
-    """What there is to say about one resource. All of it is optional; schemas have next to nothing.
+    """The record of one resource. All fields are optional; schemas have few of them.
 
     Args:
         definition: the table as it was last applied, whole. Only an apply replaces it.
         delta_table_id: Delta's id of the table then; another id is another table of that name.
-        delta_version: the table's version after the apply; later ones are other people's, or data.
-        created_at: when the catalog says that the table was created, which tells it from another of that name.
+        delta_version: the table's version after the apply; later versions are data, or changes outside the engine.
+        created_at: when the table was created, as the catalog shows it; tells the table from another of that name.
         column_order: the columns in the table's order after the apply, where the definition has another; None where
-            nobody looked.
+            that is unknown.
         schema_checksum: of names, types and NOT NULL as applied.
         actual_checksum: of the same as found, where they differ.
         drift: how the table differs from its definition.
-        lag: how the catalog showed it otherwise right after the apply; that is nobody's drift while it lasts.
+        lag: how the catalog still showed it right after the apply; that is no drift while it lasts.
         sync_error: why the status is what it is.
-        sync_warning: for resources that nobody declared.
+        sync_warning: for resources that no model declares.
         schema_definition: the schema as it was last applied, where it is declared.
-        with_others: the definition with what was beside it when the table was first applied: somebody else's
-            constraints, clustering, comments and defaults, which are no drift; None where there was nothing.
-        attempted: what runs attempted since and did not bring to an end: some of it may be there, and is ours.
+        with_others: the definition with the unmanaged parts that the table had when it was first applied: constraints,
+            clustering, comments and defaults; they are no drift. None if there were none.
+        attempted: what later runs attempted and did not finish: parts of it may exist, and are ours.
         attempted_schemas: the same of a schema.
     """
 
@@ -100,7 +100,7 @@ class Resource(OpenStruct, frozen=True, kw_only=True):
     Args:
         type: what it is.
         id: its qualified name, as declared.
-        deployed_at: when it was last applied; None for what nobody applied.
+        deployed_at: when it was last applied; None for what was never applied.
         deployed_by: by whom.
         config_checksum: SHA-256 of the canonical model; None for what has no model.
         status: what is known of it.
