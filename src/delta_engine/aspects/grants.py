@@ -1,4 +1,4 @@
-"""Grants on the table itself: one statement per principal, and only for privileges that differ."""
+"""Grants on a table or schema itself: one statement per principal, and only for privileges that differ."""
 
 from __future__ import annotations
 
@@ -35,9 +35,8 @@ class GrantPrivileges:
     """Grant privileges to a principal.
 
     Args:
-        principal: to whom.
-        privileges: which, sorted.
-        observed: what it has already, sorted.
+        privileges: what to grant, sorted.
+        observed: what the principal has already, sorted.
     """
 
     phase: ClassVar[Phase] = Phase.CHANGE_GRANTS
@@ -53,12 +52,7 @@ class GrantPrivileges:
 
 @dataclass(frozen=True, slots=True)
 class RevokePrivileges:
-    """Revoke privileges of a principal: what it does with the table fails from then on.
-
-    Args:
-        principal: whose.
-        privileges: which, sorted.
-    """
+    """Revoke privileges (sorted) of a principal: its work with the table or schema may fail from then on."""
 
     phase: ClassVar[Phase] = Phase.CHANGE_GRANTS
     hazards: ClassVar[tuple[Hazard, ...]] = (Hazard.BREAKS_READERS,)
@@ -116,7 +110,7 @@ def explain(action: GrantPrivileges | RevokePrivileges) -> Iterable[Change]:
 def accept(
     model: Securable, observed: SecurableState, action: GrantPrivileges | RevokePrivileges
 ) -> Securable:
-    """Return the model with the privileges as they are."""
+    """Return the model with the observed privileges."""
     grants = with_observed_privileges(model.grants, observed.grants, action.principal, action.privileges)
     return replace(model, grants=grants)
 
@@ -133,7 +127,7 @@ def _changes(comparison: AnyComparison) -> Iterator[PrivilegeChange]:
 
 
 def _drift_kind(action: GrantPrivileges | RevokePrivileges) -> DriftKind:
-    """Return what somebody did whom an action undoes: what he granted counts where nobody else's grants stay."""
+    """Return the drift that an action reverts; added grants are drift only under full ownership."""
     return DriftKind.GRANT if isinstance(action, GrantPrivileges) else DriftKind.GRANT_ADDED
 
 

@@ -1,4 +1,4 @@
-"""Who owns the table: left alone unless the model says it, and changed last of all."""
+"""The owner of a table or schema: compared if the model names one, and changed last of all."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from delta_engine.sql import sql_set_owner
 
 @dataclass(frozen=True, slots=True)
 class ChangeOwner:
-    """Give the table to somebody else: who owned it loses the rights that come with that."""
+    """Change the owner: the former one loses the rights of an owner."""
 
     phase: ClassVar[Phase] = Phase.CHANGE_OWNER
     hazards: ClassVar[tuple[Hazard, ...]] = (Hazard.BREAKS_READERS,)
@@ -33,11 +33,11 @@ class ChangeOwner:
 
     def __post_init__(self) -> None:
         if self.desired == self.observed:
-            raise ValueError(f"{self.desired} owns the table already")
+            raise ValueError(f"{self.desired} is the owner already")
 
 
 def is_other_owner(desired: str | None, observed: str | None) -> bool:
-    """Whether a model wants another owner; principals compare without case."""
+    """Whether a model names another owner; principals compare without case."""
     return desired is not None and desired.lower() != (observed or "").lower()
 
 
@@ -61,7 +61,7 @@ def explain(action: ChangeOwner) -> Iterable[Change]:
 
 
 def accept(model: Securable, observed: SecurableState, _action: ChangeOwner) -> Securable:
-    """Return the model with the owner that the table has."""
+    """Return the model with the observed owner."""
     return replace(model, owner=observed.owner)
 
 

@@ -1,4 +1,4 @@
-"""Tags of the table itself: set and taken away in one statement each, and only those that differ."""
+"""Tags of a table or schema itself: one statement sets and one removes, and only those that differ."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from delta_engine.sql import sql_set_tags, sql_unset_tags
 
 @dataclass(frozen=True, slots=True)
 class SetTableTags:
-    """Set tags of the table, sorted by key."""
+    """Set tags, sorted by key."""
 
     phase: ClassVar[Phase] = Phase.SET_TAGS
     hazards: ClassVar[tuple[Hazard, ...]] = SAFE
@@ -46,7 +46,7 @@ class SetTableTags:
 
 @dataclass(frozen=True, slots=True)
 class UnsetTableTags:
-    """Take tags of the table away, as (key, observed value) pairs sorted by key."""
+    """Remove tags, as (key, observed value) pairs sorted by key."""
 
     phase: ClassVar[Phase] = Phase.UNSET_TAGS
     hazards: ClassVar[tuple[Hazard, ...]] = SAFE
@@ -54,11 +54,11 @@ class UnsetTableTags:
 
     def __post_init__(self) -> None:
         if not self.tags:
-            raise ValueError("taking tags away needs at least one")
+            raise ValueError("removing tags needs at least one")
 
 
 def diff(comparison: AnyComparison) -> Iterable[SetTableTags | UnsetTableTags]:
-    """Yield one action for all tags to set, and one for those to take away."""
+    """Yield one action for all tags to set, and one for all to remove."""
     changes, unwanted = _changes(comparison), _unwanted(comparison)
     if changes:
         yield SetTableTags(changes)
@@ -99,7 +99,7 @@ def explain(action: SetTableTags | UnsetTableTags) -> Iterable[Change]:
 
 
 def accept(model: Securable, observed: SecurableState, action: SetTableTags | UnsetTableTags) -> Securable:
-    """Return the model with the tags as they are."""
+    """Return the model with the observed tags."""
     match action:
         case SetTableTags(changes):
             keys = [change.key for change in changes]
