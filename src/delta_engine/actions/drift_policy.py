@@ -1,7 +1,4 @@
-"""The words of drift, and what a target thinks of it: kinds, severities, and what is ignored until when.
-
-Pure: where these come from is the business of `config`, and what they are held against of `drift`.
-"""
+"""The drift policy of a target: kinds of drift, their severities, and what is ignored until when. Pure."""
 
 from __future__ import annotations
 
@@ -17,7 +14,7 @@ from delta_engine.models import QualifiedName, SchemaName
 
 @unique
 class Severity(Enum):
-    """How bad a finding is."""
+    """The severity of a finding."""
 
     LOW = "low"
     MEDIUM = "medium"
@@ -31,7 +28,7 @@ class Severity(Enum):
 
 @unique
 class DriftKind(Enum):
-    """What somebody did behind the engine's back."""
+    """The kind of a change made outside the engine."""
 
     TABLE_DELETED = "table_deleted"
     TABLE_REPLACED = "table_replaced"
@@ -111,9 +108,9 @@ _DEFAULT_SEVERITIES = {
 
 @unique
 class DriftHandling(Enum):
-    """What `sync` does about drift that it would undo."""
+    """What `sync` does about drift that it would revert."""
 
-    REFUSE = "refuse"  # nobody's hotfix is undone unseen
+    REFUSE = "refuse"  # no hotfix is reverted silently
     REVERT = "revert"
 
 
@@ -140,7 +137,7 @@ class IgnoreEntry:
         resource: a glob; matches `table.<catalog>.<schema>.<table>` or `schema.<catalog>.<schema>`, or the name alone
             (`policy.matches_any`).
         fields: globs; a finding's kind or field has to match one.
-        reason: why, for whoever reads the report.
+        reason: why; the report shows it.
         expires: the last day on which it holds, UTC; None for one that stays.
         location: where it was written.
     """
@@ -164,7 +161,7 @@ class IgnoreEntry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DriftPolicy:
-    """What a target thinks of drift.
+    """How a target handles drift.
 
     Args:
         handling: what `sync` does about it.
