@@ -174,7 +174,7 @@ class DriftPolicy:
     ignores: tuple[IgnoreEntry, ...] = ()
 
     def severity(self, name: QualifiedName | SchemaName, kind: DriftKind, field: str) -> Severity:
-        """Return how bad a finding is."""
+        """Return the severity of a finding."""
         for rule in self.severities:
             if matches_any(name, rule.tables) and _matches_field(rule.fields, kind, field):
                 return rule.severity
@@ -182,7 +182,7 @@ class DriftPolicy:
 
 
 NO_DRIFT_POLICY = DriftPolicy()
-"""What holds where nobody says otherwise."""
+"""The default policy."""
 
 
 def _matches_field(globs: Iterable[str], kind: DriftKind, field: str) -> bool:
