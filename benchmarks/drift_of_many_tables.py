@@ -17,9 +17,9 @@ from rich.table import Table as Printed
 
 from delta_engine.actions.drift_policy import DriftPolicy
 from delta_engine.deployment.codec import decode_state, encode_state
-from delta_engine.deployment.resources import last_applied
+from delta_engine.deployment.recorded_models import last_applied
 from delta_engine.drift.detector import DriftDetector
-from delta_engine.drift.evidence import Evidence
+from delta_engine.drift.facts import DriftFacts
 from delta_engine.drift.reporting import drift_report
 from delta_engine.models import Column, Table
 from delta_engine.state.states import Audit, CatalogState, TableState
@@ -75,17 +75,14 @@ def main() -> int:
     seconds, detected = _timed(lambda: DriftDetector(policy).detect(state, observed, now=NOW))
     more, report = _timed(
         lambda: drift_report(
-            Evidence(
+            DriftFacts(
                 environment="bench",
                 checked_at=NOW,
                 models=models,
-                is_partial=False,
                 state=state,
                 observed=observed,
                 applied=last_applied(state),
-                detected=detected,
-                unreadable=(),
-                unmanaged=(),
+                drifted=detected,
                 policy=policy,
             )
         )

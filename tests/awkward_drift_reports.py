@@ -9,13 +9,13 @@ from delta_engine.drift.drift_report import (
     Attribution,
     DriftReport,
     Finding,
-    ForeignPart,
     IgnoredFinding,
     PendingChange,
     PendingResource,
     PolicyNote,
     Recommendation,
     ResourceDrift,
+    UnmanagedPart,
 )
 from tests.drift_reports import CHECKED_AT
 
@@ -85,7 +85,7 @@ def report_saying(text: str) -> DriftReport:
             PendingResource(resource=text, changes=(PendingChange(field=text, observed=text, desired=None),)),
             PendingResource(resource=text, changes=()),
         ),
-        left_alone=(ForeignPart(resource=text, key=text, value=text),),
+        left_alone=(UnmanagedPart(resource=text, key=text, value=text),),
         unfinished=(text,),
         recommendations=(Recommendation(text=text, command=text),),
         format=text,

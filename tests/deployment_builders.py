@@ -21,7 +21,7 @@ from delta_engine.deployment.document import (
 from delta_engine.deployment.lock_record import LockHolder
 from delta_engine.deployment.ports import JournalStore, StateLock, StateStore
 from delta_engine.deployment.repository import StateRepository
-from delta_engine.deployment.resources import applied_table, table_key
+from delta_engine.deployment.resources import applied_table, resource_key
 from delta_engine.deployment.run_facts import RunFacts, environment_record
 from delta_engine.deployment.stores.memory import MemoryStateStore, NoLock, memory_journals
 from delta_engine.models import Table
@@ -62,7 +62,7 @@ def deployment_state(
         created_at=NOON,
         updated_at=NOON,
         environment=FACTS.environment,
-        resources={table_key(model.qualified_name): applied(model) for model in models},
+        resources={resource_key(model.qualified_name): applied(model) for model in models},
         metadata=ApplyRecord(
             last_apply_duration=45.3,
             last_apply_actions=ApplyActions(added=0, changed=1, destroyed=0),

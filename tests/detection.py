@@ -9,8 +9,9 @@ import msgspec
 
 from delta_engine.actions.drift_policy import DriftPolicy
 from delta_engine.deployment.document import DeploymentState
-from delta_engine.deployment.resources import table_key
-from delta_engine.drift.detector import DetectedTable, DriftDetector
+from delta_engine.deployment.resources import resource_key
+from delta_engine.drift.detector import DriftDetector
+from delta_engine.drift.drifted_resources import DriftedTable, drifted_tables
 from delta_engine.models import Column, QualifiedName
 from delta_engine.state.states import CatalogState, TableState
 from delta_engine.state.table_queries import Commit, TableVersion
@@ -67,15 +68,15 @@ def detect(
     history: FakeHistory | None = None,
     versions: FakeVersions | None = None,
     is_thorough: bool = True,
-) -> tuple[DetectedTable, ...]:
+) -> tuple[DriftedTable, ...]:
     detector = DriftDetector(
         policy or DriftPolicy(), history=history, versions=versions, is_thorough=is_thorough
     )
     snapshot = CatalogState(tables={ORDERS.key: found})
-    return detector.detect(state or deployment_state(MODEL), snapshot, now=LATER)
+    return drifted_tables(detector.detect(state or deployment_state(MODEL), snapshot, now=LATER))
 
 
-def kinds(tables: Sequence[DetectedTable]) -> list[str]:
+def kinds(tables: Sequence[DriftedTable]) -> list[str]:
     return [detail.finding.kind.value for table in tables for detail in table.details]
 
 
@@ -84,4 +85,4 @@ def recorded(**changes: object) -> DeploymentState:
     resource = applied(MODEL)
     metadata = msgspec.structs.replace(resource.metadata, **changes)
     changed = msgspec.structs.replace(resource, metadata=metadata)
-    return msgspec.structs.replace(deployment_state(), resources={table_key(ORDERS): changed})
+    return msgspec.structs.replace(deployment_state(), resources={resource_key(ORDERS): changed})

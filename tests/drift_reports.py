@@ -9,7 +9,6 @@ from delta_engine.drift.drift_report import (
     Attribution,
     DriftReport,
     Finding,
-    ForeignPart,
     IgnoredFinding,
     PastRun,
     PendingChange,
@@ -17,6 +16,7 @@ from delta_engine.drift.drift_report import (
     PolicyNote,
     Recommendation,
     ResourceDrift,
+    UnmanagedPart,
 )
 
 CHECKED_AT = datetime(2025, 1, 15, 6, 30, tzinfo=timezone.utc)
@@ -221,7 +221,7 @@ def full_report() -> DriftReport:
             PendingResource(resource="table.prod.gold.churn", changes=()),
         ),
         left_alone=(
-            ForeignPart(resource="table.prod.silver.orders", key="pipelines.owner", value="ingestion"),
+            UnmanagedPart(resource="table.prod.silver.orders", key="pipelines.owner", value="ingestion"),
         ),
         unfinished=("table.prod.silver.lineitem",),
         recommendations=(

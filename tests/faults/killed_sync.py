@@ -12,10 +12,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from delta_engine.actions.policy import AS_APPLIED
+from delta_engine.aspects import differences
+from delta_engine.aspects.aspect import Comparison
 from delta_engine.deployment.document import DeploymentState, Status
 from delta_engine.deployment.journal import replay
-from delta_engine.deployment.left_alone import exact_differences
-from delta_engine.deployment.resources import last_applied, table_key
+from delta_engine.deployment.recorded_models import last_applied
+from delta_engine.deployment.resources import resource_key
 from delta_engine.deployment.stores.local import LocalJournalStore
 from delta_engine.models import Table
 from delta_engine.orchestrate.backend import Backend, embedded_backend
@@ -131,7 +134,7 @@ class Victim:
             yield "there is no document"
             return
         for model in models:
-            resource = state.resources.get(table_key(model.qualified_name))
+            resource = state.resources.get(resource_key(model.qualified_name))
             if resource is None or resource.status is not Status.HEALTHY:
                 yield f"{model.qualified_name} is recorded as {resource and resource.status.value}"
         yield from self._false_records(state)
@@ -150,7 +153,8 @@ class Victim:
             table = observed.tables[key.removeprefix("table.")]
             if not table.exists:
                 yield f"{key} is recorded as healthy, and is not there"
-            for difference in exact_differences(applied[key.removeprefix("table.")], table):
+            model = applied[key.removeprefix("table.")]
+            for difference in differences(Comparison.of(model, table, policy=AS_APPLIED)):
                 yield f"{key} is recorded as healthy, and differs: {difference.change.subject}"
 
     def _state(self) -> DeploymentState | None:

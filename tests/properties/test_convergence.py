@@ -17,9 +17,9 @@ from delta_engine.backends.capabilities import DATABRICKS
 from delta_engine.backends.sql_runner import Row
 from delta_engine.compile.attempts import NO_ATTEMPTS, Attempts
 from delta_engine.compile.planner import TablePlanner
-from delta_engine.deployment.attempts import attempted_by
-from delta_engine.deployment.definitions import as_schema, as_table, define, define_schema
-from delta_engine.deployment.renamed_resources import last_applied_to
+from delta_engine.deployment.definitions import TableDefinition, as_schema, as_table, define, define_schema
+from delta_engine.deployment.recorded_models import last_applied_to
+from delta_engine.drift.attempts import attempted_by
 from delta_engine.errors import RefusalGroup, RefusedError, StatementError
 from delta_engine.execute.action_runner import ActionRunner, ApplyFailedError
 from delta_engine.models import ColumnMask, QualifiedName, Schema, Table
@@ -294,8 +294,11 @@ def test_what_a_run_that_died_anywhere_did_goes_with_its_models(scenario: Scenar
             catalog.run(f"GRANT SELECT ON TABLE {name} TO `them`")
         plan = interrupted_sync(catalog, goal, remembered(start), statements)
         state = deployment_state(*resolved(start))
-        attempted = attempted_by(plan, resolved(goal), (), state.resources).tables
-        tables = {key.partition(".")[2]: tuple(map(as_table, found)) for key, found in attempted.items()}
+        attempted = attempted_by(plan, resolved(goal), (), state.resources)
+        tables = {
+            key.partition(".")[2]: tuple(as_table(one) for one in found if isinstance(one, TableDefinition))
+            for key, found in attempted.items()
+        }
         plan = planned(catalog, start, remembered(start), Attempts(tables=tables))
     except (RefusedError, RefusalGroup):
         return

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from delta_engine.actions import CreateTable
 from delta_engine.aspects.renames import with_renames
 from delta_engine.compile.planner import TablePlanner
-from delta_engine.drift.comparison import Applied, accepted, deviations
+from delta_engine.drift.comparison import Recorded, accepted, deviations
 from delta_engine.models import Table
 from delta_engine.orchestrate.importing import as_model
 from delta_engine.state.states import CatalogState, TableState
@@ -20,8 +20,8 @@ def state_of(model: Table) -> TableState:
     return created(CreateTable(model))
 
 
-def applied(model: Table, **renames: str) -> Applied:
-    return Applied(table=model, column_order=(), renames=renames)
+def applied(model: Table, **renames: str) -> Recorded[Table]:
+    return Recorded(declared=model, column_order=(), renames=renames)
 
 
 @given(models())

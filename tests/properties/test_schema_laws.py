@@ -1,4 +1,4 @@
-"""Laws of drift of schemas: what somebody did is found, and can be undone, taken in, or left alone."""
+"""Laws of drift of schemas: it is found, and can be reverted, accepted or ignored."""
 
 from __future__ import annotations
 
@@ -14,8 +14,11 @@ from delta_engine.actions.drift_policy import NO_DRIFT_POLICY, DriftPolicy, Igno
 from delta_engine.actions.policy import Policy
 from delta_engine.compile.planner import TablePlanner
 from delta_engine.deployment.document import DeploymentState
-from delta_engine.deployment.schema_resources import declared_schema, schema_key
-from delta_engine.drift.schemas import DetectedSchema, detect_schemas, restored, taken_in, tolerant, undone
+from delta_engine.deployment.resources import applied_schema, resource_key
+from delta_engine.drift.detector import DriftDetector
+from delta_engine.drift.drifted_resources import DriftedSchema, drifted_schemas
+from delta_engine.drift.handling import accepting, reverted_drift, with_ignored_drift
+from delta_engine.drift.revert import restored
 from delta_engine.models import Schema
 from tests.databases import CATALOG, OTHER_SCHEMA, Choices, declared_schemas
 from tests.deployment_builders import NOON, deployment_state
@@ -30,12 +33,12 @@ Drawn = tuple[tuple[Schema, ...], tuple[Schema, ...], bool]
 
 @st.composite
 def changed_schemas(draw: st.DrawFn) -> Drawn:
-    """Draw schemas, what others make of them, and whether they drop one that has no tables."""
+    """Draw schemas, other models of them, and whether one is dropped that has no tables."""
     choices = Choices(draw(st.binary(max_size=200)) + draw(st.binary(min_size=60, max_size=60)))
     return declared_schemas(choices), declared_schemas(choices), choices.rarely(4)
 
 
-def made(drawn: Drawn) -> tuple[FakeUnityCatalog, DeploymentState, tuple[DetectedSchema, ...]]:
+def made(drawn: Drawn) -> tuple[FakeUnityCatalog, DeploymentState, tuple[DriftedSchema, ...]]:
     """Return a catalog in which schemas were applied and then changed, what is recorded, and what is found."""
     applied, changes, is_dropped = drawn
     catalog = FakeUnityCatalog()
@@ -62,10 +65,7 @@ def bring(catalog: FakeUnityCatalog, schemas: Sequence[Schema]) -> None:
 
 
 def recorded(schemas: Sequence[Schema]) -> DeploymentState:
-    resources = {
-        schema_key(one.catalog_name, one.schema_name): declared_schema(one, at=NOON, by="ana", earlier=None)
-        for one in schemas
-    }
+    resources = {resource_key(one.qualified_name): applied_schema(one, at=NOON, by="ana") for one in schemas}
     return msgspec.structs.replace(deployment_state(), resources=resources)
 
 
@@ -74,8 +74,8 @@ def detected(
     state: DeploymentState,
     schemas: Sequence[Schema],
     policy: DriftPolicy = NO_DRIFT_POLICY,
-) -> tuple[DetectedSchema, ...]:
-    return detect_schemas(policy, state, catalog.snapshot([], schemas), now=NOON)
+) -> tuple[DriftedSchema, ...]:
+    return drifted_schemas(DriftDetector(policy).detect(state, catalog.snapshot([], schemas), now=NOON))
 
 
 @settings(max_examples=examples(50, 200), deadline=None)
@@ -83,7 +83,7 @@ def detected(
 def test_a_revert_leaves_no_drift_and_takes_nothing_from_others(drawn: Drawn) -> None:
     catalog, state, found = made(drawn)
     before = {key: dict(schema.tags) for key, schema in catalog.schemas.items()}
-    assert all(undone(schema.applied, schema) == schema.details for schema in found)
+    assert all(reverted_drift(schema.recorded.declared, schema) == schema.details for schema in found)
     bring(catalog, [restored(schema) for schema in found])
     assert detected(catalog, state, drawn[0]) == ()
     assert all(before[key].keys() <= catalog.schemas[key].tags.keys() for key in before)
@@ -93,13 +93,17 @@ def test_a_revert_leaves_no_drift_and_takes_nothing_from_others(drawn: Drawn) ->
 @given(changed_schemas())
 def test_what_is_accepted_is_no_drift_and_leaves_nothing_to_do(drawn: Drawn) -> None:
     catalog, _, found = made(drawn)
-    taken = {schema.name.key: taken_in(schema.applied, schema) for schema in found if schema.observed}
-    gone = {schema.name.key for schema in found if schema.observed is None}
+    taken = {
+        schema.name.key: accepting(schema.recorded.declared, schema)
+        for schema in found
+        if schema.observed.exists
+    }
+    gone = {schema.name.key for schema in found if not schema.observed.exists}
     models = [taken.get(model.key, model) for model in drawn[0] if model.key not in gone]
     assert detected(catalog, recorded(models), models) == ()
     assert not planned(catalog, models, models)
     assert all(
-        replace(taken_in(model, schema), declared_at=None) == replace(model, declared_at=None)
+        replace(accepting(model, schema), declared_at=None) == replace(model, declared_at=None)
         for schema in found
         for model in models
         if model.key == schema.name.key
@@ -112,4 +116,4 @@ def test_what_is_ignored_is_left_alone(drawn: Drawn) -> None:
     catalog, state, _ = made(drawn)
     found = detected(catalog, state, drawn[0], IGNORE_ALL)
     assert not any(schema.drift for schema in found)
-    assert not planned(catalog, tolerant(drawn[0], found), drawn[0])
+    assert not planned(catalog, with_ignored_drift(drawn[0], found), drawn[0])

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import delta_engine
-from delta_engine.aspects import ASPECTS
+from delta_engine.aspects import ASPECTS, SCHEMA_ASPECTS
 
 ROOT = Path(__file__).parents[2]
 
@@ -37,7 +37,7 @@ def test_the_public_names_exist() -> None:
 
 
 def test_actions_are_frozen_and_slotted() -> None:
-    for aspect in ASPECTS:
+    for aspect in (*ASPECTS, *SCHEMA_ASPECTS):
         for action in aspect.action_types:
             assert dataclasses.is_dataclass(action)
             assert action.__dataclass_params__.frozen  # type: ignore[attr-defined]  # dataclass() sets it
@@ -45,9 +45,10 @@ def test_actions_are_frozen_and_slotted() -> None:
 
 
 def test_no_two_aspects_share_an_action_or_a_name() -> None:
-    types = [action for aspect in ASPECTS for action in aspect.action_types]
+    aspects = list(dict.fromkeys((*ASPECTS, *SCHEMA_ASPECTS)))
+    types = [action for aspect in aspects for action in aspect.action_types]
     assert len(set(types)) == len(types)
-    assert len({aspect.name for aspect in ASPECTS}) == len(ASPECTS)
+    assert len({aspect.name for aspect in aspects}) == len(aspects)
 
 
 def test_every_room_is_on_the_page_of_the_architecture() -> None:

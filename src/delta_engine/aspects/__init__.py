@@ -1,17 +1,18 @@
-"""Aspects: one room per part of a table, and the explicit list of them.
+"""Aspects: one module per part of a table or schema, and the explicit lists of them.
 
-A new aspect is one module here, one entry in `ASPECTS`, its field in the model and in the observed
+A new aspect is one module here, one entry in `ASPECTS` or `SCHEMA_ASPECTS`, its field in the model and in the observed
 state, and its golden cases. Nothing registers itself.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
-from typing import Any
+from types import MappingProxyType
+from typing import Any, Final, TypeVar
 
-from delta_engine.actions import Action, AlignTable, Phase
+from delta_engine.actions import Action, AlignSchema, AlignTable, Phase
 from delta_engine.actions.drift_policy import DriftKind
 from delta_engine.aspects import (
     check_constraints,
@@ -34,6 +35,7 @@ from delta_engine.aspects import (
     partitioning,
     primary_key,
     row_filters,
+    schema_comment,
     table_comment,
     table_features,
     table_names,
@@ -41,17 +43,22 @@ from delta_engine.aspects import (
     table_tags,
 )
 from delta_engine.aspects.aspect import (
+    AnyComparison,
+    AnyContext,
     Aspect,
     Change,
     Comparison,
     CreateClauses,
     RenderContext,
+    SecurableState,
     bare_column,
 )
-from delta_engine.models import Table
-from delta_engine.state.states import TableState
+from delta_engine.models import Schema, Table
+from delta_engine.state.states import SchemaState, TableState
 
-ASPECTS: tuple[Aspect[Any], ...] = (
+_Model = TypeVar("_Model", Table, Schema)
+
+ASPECTS: Final[tuple[Aspect[Any, Any, Any, Any], ...]] = (
     table_names.ASPECT,
     columns.ASPECT,
     column_renames.ASPECT,
@@ -79,24 +86,48 @@ ASPECTS: tuple[Aspect[Any], ...] = (
     owner.ASPECT,
 )
 
+"""The aspects of tables."""
+
+SCHEMA_ASPECTS: Final[tuple[Aspect[Any, Any, Any, Any], ...]] = (
+    schema_comment.ASPECT,
+    table_tags.ASPECT,
+    grants.ASPECT,
+    owner.ASPECT,
+)
+"""The aspects of schemas; tables share all but the comment."""
+
+_SCHEMA_KINDS: Final[Mapping[DriftKind, DriftKind]] = MappingProxyType(
+    {
+        DriftKind.TABLE_TAG: DriftKind.SCHEMA_TAG,
+        DriftKind.GRANT: DriftKind.SCHEMA_GRANT,
+        DriftKind.GRANT_ADDED: DriftKind.SCHEMA_GRANT_ADDED,
+        DriftKind.OWNER: DriftKind.SCHEMA_OWNER,
+    }
+)
+"""The kinds of drift that shared aspects report for a schema."""
+
 _BEYOND_COLUMNS = tuple(aspect for aspect in ASPECTS if not aspect.is_of_columns)
 
-_ASPECT_OF: dict[type[Action], Aspect[Any]] = {
-    action_type: aspect for aspect in ASPECTS for action_type in aspect.action_types
+_ASPECT_OF: dict[type[Action], Aspect[Any, Any, Any, Any]] = {
+    action_type: aspect for aspect in (*ASPECTS, *SCHEMA_ASPECTS) for action_type in aspect.action_types
 }
 
 
-def diff(comparison: Comparison) -> Iterator[Action]:
-    """Yield every action that the table needs, aspect by aspect."""
-    for aspect in _asked(comparison):
+def diff(comparison: AnyComparison) -> Iterator[Action]:
+    """Yield every action that the table or schema needs, aspect by aspect."""
+    for aspect in _relevant(comparison):
         yield from aspect.diff(comparison)
 
 
-def after_create(desired: Table) -> Iterator[Action]:
-    """Yield what a new table still needs after CREATE TABLE, aspect by aspect."""
-    made = TableState(columns=tuple(map(bare_column, desired.columns)))
-    comparison = Comparison.of(desired, made)
-    for aspect in ASPECTS:
+def after_create(desired: Table | Schema) -> Iterator[Action]:
+    """Yield what a new table or schema still needs after its CREATE statement, aspect by aspect."""
+    comparison: AnyComparison
+    if isinstance(desired, Schema):
+        comparison, aspects = Comparison.of(desired, SchemaState()), SCHEMA_ASPECTS
+    else:
+        created = TableState(columns=tuple(map(bare_column, desired.columns)))
+        comparison, aspects = Comparison.of(desired, created), ASPECTS
+    for aspect in aspects:
         if aspect.completes_create:
             yield from aspect.diff(comparison)
 
@@ -107,22 +138,24 @@ def beyond_columns(desired: Table) -> Iterator[Action]:
     yield from diff(Comparison.of(desired, made))
 
 
-def _asked(comparison: Comparison) -> Sequence[Aspect[Any]]:
-    """Return the aspects that may have something to say."""
-    asked = _BEYOND_COLUMNS if comparison.has_equal_columns else ASPECTS
-    if comparison.desired.manages is None:
-        return asked
-    return [aspect for aspect in asked if aspect.part is None or comparison.desired.is_about(aspect.part)]
+def _relevant(comparison: AnyComparison) -> Sequence[Aspect[Any, Any, Any, Any]]:
+    """Return the aspects that may find a difference."""
+    desired = comparison.desired
+    if isinstance(desired, Schema):
+        return SCHEMA_ASPECTS
+    relevant = _BEYOND_COLUMNS if comparison.has_equal_columns else ASPECTS
+    if desired.manages is None:
+        return relevant
+    return [aspect for aspect in relevant if aspect.part is None or desired.is_about(aspect.part)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Difference:
-    """One thing in which a table is not as its model.
+    """One difference between a table or schema and a model.
 
     Args:
-        kind: what it is, if the model is what was applied last.
-        change: what it is, for people.
-        action: what would bring the table to the model.
+        kind: the kind of drift it is if the model is what was applied last.
+        action: what would bring the table or schema to the model.
     """
 
     kind: DriftKind
@@ -130,23 +163,26 @@ class Difference:
     action: Action
 
 
-def differences(comparison: Comparison) -> Iterator[Difference]:
-    """Yield how the two sides differ: the diff without what only makes other changes possible."""
-    for aspect in _asked(comparison):
+def differences(comparison: AnyComparison) -> Iterator[Difference]:
+    """Yield the differences of the two sides: the diff without what only makes other changes possible."""
+    is_schema = isinstance(comparison.desired, Schema)
+    for aspect in _relevant(comparison):
         for action in (aspect.differences or aspect.diff)(comparison):
+            kind = aspect.drift_kind(action)
             for change in aspect.explain(action):
-                yield Difference(kind=aspect.drift_kind(action), change=change, action=action)
+                yield Difference(
+                    kind=_SCHEMA_KINDS.get(kind, kind) if is_schema else kind, change=change, action=action
+                )
 
 
-def accept(model: Table, observed: TableState, accepted: Iterable[Difference]) -> Table:
+def accept(model: _Model, observed: SecurableState, accepted: Iterable[Difference]) -> _Model:
     """Return a model that takes the observed side of some differences, and keeps its own in all others."""
     for difference in accepted:
-        aspect = _ASPECT_OF[type(difference.action)]
-        model = aspect.accept(model, observed, difference.action)
+        model = _ASPECT_OF[type(difference.action)].accept(model, observed, difference.action)
     return model
 
 
-def render(align: AlignTable, context: RenderContext) -> Iterator[tuple[Sequence[Action], str]]:
+def render(align: AlignTable | AlignSchema, context: AnyContext) -> Iterator[tuple[Sequence[Action], str]]:
     """Yield the statements of an alignment, in execution order, each after the actions of its aspect and phase."""
     for together, group in groupby(align.actions, key=_aspect_and_phase):
         actions = tuple(group)
@@ -154,12 +190,12 @@ def render(align: AlignTable, context: RenderContext) -> Iterator[tuple[Sequence
             yield actions, sql
 
 
-def _aspect_and_phase(action: Action) -> tuple[Aspect[Any], Phase]:
+def _aspect_and_phase(action: Action) -> tuple[Aspect[Any, Any, Any, Any], Phase]:
     return _ASPECT_OF[type(action)], action.phase
 
 
 def explain(actions: Iterable[Action]) -> Iterator[Change]:
-    """Yield what each action does, for people."""
+    """Yield what each action changes, line by line."""
     for action in actions:
         yield from _ASPECT_OF[type(action)].explain(action)
 

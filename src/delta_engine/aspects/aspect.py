@@ -7,7 +7,9 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 from itertools import compress
 from operator import attrgetter, ne
-from typing import Generic, NamedTuple, TypeAlias, TypeVar
+from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
+
+from typing_extensions import TypeVar as DefaultTypeVar
 
 from delta_engine.actions import SomeAction
 from delta_engine.actions.drift_policy import DriftKind
@@ -15,43 +17,52 @@ from delta_engine.actions.policy import NO_POLICY, Ownership, Policy
 from delta_engine.aspects.renames import NO_RENAMES, Renames, declares_renames, with_all_renames
 from delta_engine.backends.addressing import Addressing
 from delta_engine.backends.capabilities import Capabilities, ColumnsPerStatement
-from delta_engine.models import Column, Part, QualifiedName, Table
+from delta_engine.models import Column, Part, QualifiedName, Schema, SchemaName, Table
 from delta_engine.models.nested_types import FieldPair, TypePair, type_differences
 from delta_engine.models.types import DataType
 from delta_engine.sql import sql_schema
-from delta_engine.state.states import TableState
+from delta_engine.state.states import SchemaState, TableState
 
 _T = TypeVar("_T")
+
+Securable: TypeAlias = Table | Schema
+"""A model of either kind."""
+
+SecurableState: TypeAlias = TableState | SchemaState
+"""What exists, of either kind."""
+
+Model_co = DefaultTypeVar("Model_co", bound=Securable, covariant=True, default=Table)
+State_co = DefaultTypeVar("State_co", bound=SecurableState, covariant=True, default=TableState)
+SomeModel = TypeVar("SomeModel", bound=Securable)
+SomeState = TypeVar("SomeState", bound=SecurableState)
 
 ColumnPair: TypeAlias = tuple[Column, Column]
 """A column on both sides, desired and observed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Comparison:
-    """A model beside the table it describes, with their columns paired by name.
+class Comparison(Generic[Model_co, State_co]):
+    """A model and the table or schema that it describes, with columns paired by name.
 
-    Columns and fields that a plan renames have their new names on every side, but for keys and checks: those are
-    dropped before a rename, and added after it.
+    Renamed columns and fields have their new names on every side. Keys and checks keep the old ones: a plan drops them
+    before the rename and adds them after it.
 
     Args:
-        desired: the model.
-        observed: the table as it is.
-        last_applied: the model that this engine applied last, if it ever did.
-        attempted: the models that later runs failed to apply: some of it may be there.
-        policy: whose the things are that the model does not name.
-        differing: the columns of both sides that differ in anything, desired and observed.
+        last_applied: the model that this engine applied last, if any.
+        attempted: the models of later runs that did not finish: parts of them may exist.
+        policy: which unmanaged parts a plan removes.
+        differing: the columns on both sides that differ in anything.
         added: the model's columns that the table lacks.
         dropped: the table's columns that the model lacks.
-        renames: the columns and fields that get another name.
-        fields: the fields inside shared columns that differ, each path from its column on.
-        types: the types of shared columns, and inside them, that differ, each path from its column on.
+        renames: the columns and fields to rename.
+        fields: the fields inside shared columns that differ; each path starts with the column.
+        types: the types of shared columns, and inside them, that differ; each path starts with the column.
     """
 
-    desired: Table
-    observed: TableState
-    last_applied: Table | None
-    attempted: tuple[Table, ...]
+    desired: Model_co
+    observed: State_co
+    last_applied: Model_co | None
+    attempted: tuple[Model_co, ...]
     policy: Policy
     differing: tuple[ColumnPair, ...] = ()
     added: tuple[Column, ...] = ()
@@ -63,66 +74,38 @@ class Comparison:
     @classmethod
     def of(
         cls,
-        desired: Table,
-        observed: TableState,
-        last_applied: Table | None = None,
+        desired: SomeModel,
+        observed: SomeState,
+        last_applied: SomeModel | None = None,
         policy: Policy = NO_POLICY,
-        attempted: Sequence[Table] = (),
-    ) -> Comparison:
-        """Pair the columns of both sides, without regard to case, in the model's order."""
-        pairs = _paired(desired.columns, observed.columns)
-        if not any(pairs):  # nothing is renamed either
-            return cls(
-                desired=desired,
-                observed=observed,
-                last_applied=last_applied,
-                attempted=tuple(attempted),
-                policy=policy,
-            )
-        renames = NO_RENAMES
-        if declares_renames(desired):
-            renames = Renames.of(desired, observed)
-            observed = renames.applied_to(observed)
-            last_applied = last_applied and with_all_renames(last_applied, desired, renames)
-            attempted = [with_all_renames(model, desired, renames) for model in attempted]
-            pairs = _paired(desired.columns, observed.columns)
-        is_about_columns = desired.is_about(Part.COLUMNS)
-        found = tuple(_inside(pairs.differing))
-        return cls(
+        attempted: Sequence[SomeModel] = (),
+    ) -> Comparison[SomeModel, SomeState]:
+        """Pair the columns of both sides of a table, ignoring case, in the model's order; a schema has none."""
+        plain = Comparison(
             desired=desired,
             observed=observed,
             last_applied=last_applied,
             attempted=tuple(attempted),
             policy=policy,
-            differing=pairs.differing,
-            added=pairs.added if is_about_columns else (),
-            dropped=tuple(
-                column for column in pairs.dropped if is_about_columns and column.key not in renames.contested
-            ),
-            renames=renames,
-            fields=tuple(
-                pair
-                for pair in found
-                if isinstance(pair, FieldPair) and (is_about_columns or (pair.desired and pair.observed))
-            ),
-            types=tuple(pair for pair in found if isinstance(pair, TypePair) and is_about_columns),
         )
+        if isinstance(desired, Schema) or isinstance(observed, SchemaState):
+            return plain
+        pairs = _paired(desired.columns, observed.columns)
+        return (
+            _with_columns(plain, pairs) if any(pairs) else plain
+        )  # without a pair, nothing is renamed either
 
     @property
-    def ours(self) -> tuple[Table, ...]:
-        """What this engine put there, wholly or in part: what these name and the model does not is ours to remove."""
+    def ours(self) -> tuple[Model_co, ...]:
+        """The applied and attempted models: what they name and the model does not is ours to remove."""
         return (*((self.last_applied,) if self.last_applied else ()), *self.attempted)
 
-    def may_remove(self, names: Callable[[Table], object]) -> bool:
-        """Whether a part of the table's definition that the model does not name is to go, and not somebody else's.
-
-        Args:
-            names: whether a model names it.
-        """
+    def may_remove(self, names: Callable[[Model_co], object]) -> bool:
+        """Whether to remove a part that the model does not name: ours, or unmanaged under full ownership."""
         return self.policy.definitions is Ownership.FULL or self.is_ours(names)
 
-    def is_ours(self, names: Callable[[Table], object]) -> bool:
-        """Whether this engine put something there once; `names` as for `may_remove`."""
+    def is_ours(self, names: Callable[[Model_co], object]) -> bool:
+        """Whether an applied or attempted model names a part."""
         return any(map(names, self.ours))
 
     @property
@@ -133,6 +116,8 @@ class Comparison:
     @property
     def shared(self) -> tuple[ColumnPair, ...]:
         """The columns of both sides, desired and observed, whether they differ or not."""
+        if isinstance(self.desired, Schema) or isinstance(self.observed, SchemaState):
+            return ()
         there = {column.key: column for column in self.observed.columns}
         return tuple((column, there[column.key]) for column in self.desired.columns if column.key in there)
 
@@ -145,6 +130,41 @@ class Comparison:
     def differing_or_new(self) -> tuple[ColumnPair, ...]:
         """The shared columns that differ, and those to add beside what adding leaves: name, type and comment."""
         return (*self.differing, *((column, bare_column(column)) for column in self.added))
+
+
+def _with_columns(plain: Comparison[Any, Any], pairs: _Paired) -> Comparison[Any, Any]:
+    """Return a comparison of tables with how their columns differ."""
+    desired, renames = plain.desired, NO_RENAMES
+    if declares_renames(desired):
+        renames = Renames.of(desired, plain.observed)
+        plain = replace(
+            plain,
+            observed=renames.applied_to(plain.observed),
+            last_applied=plain.last_applied and with_all_renames(plain.last_applied, desired, renames),
+            attempted=tuple(with_all_renames(model, desired, renames) for model in plain.attempted),
+        )
+        pairs = _paired(desired.columns, plain.observed.columns)
+    is_about_columns = desired.is_about(Part.COLUMNS)
+    found = tuple(_inside(pairs.differing))
+    return replace(
+        plain,
+        differing=pairs.differing,
+        added=pairs.added if is_about_columns else (),
+        dropped=tuple(
+            column for column in pairs.dropped if is_about_columns and column.key not in renames.contested
+        ),
+        renames=renames,
+        fields=tuple(
+            pair
+            for pair in found
+            if isinstance(pair, FieldPair) and (is_about_columns or (pair.desired and pair.observed))
+        ),
+        types=tuple(pair for pair in found if isinstance(pair, TypePair) and is_about_columns),
+    )
+
+
+AnyComparison: TypeAlias = Comparison[Securable, SecurableState]
+"""A comparison of either kind, for aspects that tables and schemas share."""
 
 
 def bare_column(column: Column) -> Column:
@@ -209,14 +229,12 @@ class RenderContext:
         addressing: how SQL addresses it, and others.
         capabilities: what the platform can do.
         is_streaming: whether it is a streaming table, which takes one column in a statement.
-        is_schema: whether it is about a schema instead; the name's last part is empty then.
     """
 
     name: QualifiedName
     addressing: Addressing
     capabilities: Capabilities
     is_streaming: bool = False
-    is_schema: bool = False
 
     @property
     def table(self) -> str:
@@ -234,10 +252,29 @@ class RenderContext:
 
     @property
     def securable(self) -> str:
-        """The SQL that names what tags, grants and owners belong to."""
-        if self.is_schema:
-            return f"SCHEMA {sql_schema(self.name.catalog, self.name.schema)}"
+        """The SQL that names the table in statements about tags, grants and owners."""
         return f"TABLE {self.table}"
+
+
+@dataclass(frozen=True, slots=True)
+class SchemaContext:
+    """What statements about a schema need besides the actions."""
+
+    name: SchemaName
+
+    @property
+    def schema(self) -> str:
+        """The SQL that addresses the schema."""
+        return sql_schema(self.name.catalog, self.name.schema)
+
+    @property
+    def securable(self) -> str:
+        """The SQL that names the schema in statements about tags, grants and owners."""
+        return f"SCHEMA {self.schema}"
+
+
+AnyContext: TypeAlias = RenderContext | SchemaContext
+"""A context of either kind, for aspects that tables and schemas share."""
 
 
 def no_create_clauses(_desired: Table, _context: RenderContext) -> CreateClauses:
@@ -280,12 +317,16 @@ def with_property(model: Table, key: str, value: str | None) -> Table:
     return replace(model, table_properties=kept if value is None else {**kept, key: value})
 
 
+_Model = DefaultTypeVar("_Model", bound=Securable, default=Table)
+_State = DefaultTypeVar("_State", bound=SecurableState, default=TableState)
+_Context = DefaultTypeVar("_Context", bound=AnyContext, default=RenderContext)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Aspect(Generic[SomeAction]):
-    """One part of a table that can be declared, compared and changed.
+class Aspect(Generic[SomeAction, _Model, _State, _Context]):
+    """One part of a table or schema that can be declared, compared and changed.
 
     Args:
-        name: the aspect's name.
         part: which part of a table it belongs to, for models that are about some parts only; None for one that asks
             the model itself.
         action_types: the types of its actions; no two aspects share one.
@@ -306,12 +347,19 @@ class Aspect(Generic[SomeAction]):
     name: str
     part: Part | None
     action_types: tuple[type[SomeAction], ...]
-    diff: Callable[[Comparison], Iterable[SomeAction]]
-    render: Callable[[Sequence[SomeAction], RenderContext], Iterable[str]]
+    diff: Callable[[Comparison[_Model, _State]], Iterable[SomeAction]]
+    render: Callable[[Sequence[SomeAction], _Context], Iterable[str]]
     explain: Callable[[SomeAction], Iterable[Change]]
-    accept: Callable[[Table, TableState, SomeAction], Table]
+    accept: Callable[[_Model, _State, SomeAction], _Model]
     drift_kind: Callable[[SomeAction], DriftKind]
     is_of_columns: bool = False
     create: Callable[[Table, RenderContext], CreateClauses] = no_create_clauses
     completes_create: bool = False
-    differences: Callable[[Comparison], Iterable[SomeAction]] | None = None
+    differences: Callable[[Comparison[_Model, _State]], Iterable[SomeAction]] | None = None
+
+
+SharedAspect: TypeAlias = Aspect[SomeAction, Securable, SecurableState, AnyContext]
+"""An aspect that tables and schemas share."""
+
+SchemaAspect: TypeAlias = Aspect[SomeAction, Schema, SchemaState, SchemaContext]
+"""An aspect of schemas alone."""

@@ -1,4 +1,4 @@
-"""Grants on the table itself: one statement per principal, and only for privileges that differ."""
+"""Grants on a table or schema itself: one statement per principal, and only for privileges that differ."""
 
 from __future__ import annotations
 
@@ -10,7 +10,15 @@ from typing_extensions import assert_never
 
 from delta_engine.actions import SAFE, Hazard, Phase
 from delta_engine.actions.drift_policy import DriftKind
-from delta_engine.aspects.aspect import Aspect, Change, Comparison, RenderContext
+from delta_engine.aspects.aspect import (
+    AnyComparison,
+    AnyContext,
+    Aspect,
+    Change,
+    Securable,
+    SecurableState,
+    SharedAspect,
+)
 from delta_engine.aspects.privileges import (
     PrivilegeChange,
     explain_granted,
@@ -18,9 +26,8 @@ from delta_engine.aspects.privileges import (
     privilege_changes,
     with_observed_privileges,
 )
-from delta_engine.models import Part, Table
+from delta_engine.models import Part
 from delta_engine.sql import sql_grant, sql_revoke
-from delta_engine.state.states import TableState
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,9 +35,8 @@ class GrantPrivileges:
     """Grant privileges to a principal.
 
     Args:
-        principal: to whom.
-        privileges: which, sorted.
-        observed: what it has already, sorted.
+        privileges: what to grant, sorted.
+        observed: what the principal has already, sorted.
     """
 
     phase: ClassVar[Phase] = Phase.CHANGE_GRANTS
@@ -46,12 +52,7 @@ class GrantPrivileges:
 
 @dataclass(frozen=True, slots=True)
 class RevokePrivileges:
-    """Revoke privileges of a principal: what it does with the table fails from then on.
-
-    Args:
-        principal: whose.
-        privileges: which, sorted.
-    """
+    """Revoke privileges (sorted) of a principal: its work with the table or schema may fail from then on."""
 
     phase: ClassVar[Phase] = Phase.CHANGE_GRANTS
     hazards: ClassVar[tuple[Hazard, ...]] = (Hazard.BREAKS_READERS,)
@@ -63,7 +64,7 @@ class RevokePrivileges:
             raise ValueError(f"revoking privileges of {self.principal} needs at least one")
 
 
-def diff(comparison: Comparison) -> Iterable[GrantPrivileges | RevokePrivileges]:
+def diff(comparison: AnyComparison) -> Iterable[GrantPrivileges | RevokePrivileges]:
     """Yield what to grant per principal, then what to revoke."""
     changes = tuple(_changes(comparison))
     for change in changes:
@@ -74,7 +75,7 @@ def diff(comparison: Comparison) -> Iterable[GrantPrivileges | RevokePrivileges]
             yield RevokePrivileges(change.principal, change.revoked)
 
 
-def differences(comparison: Comparison) -> Iterable[GrantPrivileges | RevokePrivileges]:
+def differences(comparison: AnyComparison) -> Iterable[GrantPrivileges | RevokePrivileges]:
     """Yield one action per privilege and principal."""
     for change in _changes(comparison):
         for privilege in change.granted:
@@ -83,7 +84,7 @@ def differences(comparison: Comparison) -> Iterable[GrantPrivileges | RevokePriv
             yield RevokePrivileges(change.principal, (privilege,))
 
 
-def render(actions: Sequence[GrantPrivileges | RevokePrivileges], context: RenderContext) -> Iterable[str]:
+def render(actions: Sequence[GrantPrivileges | RevokePrivileges], context: AnyContext) -> Iterable[str]:
     """Yield one GRANT or one REVOKE per principal."""
     for action in actions:
         match action:
@@ -106,13 +107,15 @@ def explain(action: GrantPrivileges | RevokePrivileges) -> Iterable[Change]:
             assert_never(other)
 
 
-def accept(model: Table, observed: TableState, action: GrantPrivileges | RevokePrivileges) -> Table:
-    """Return the model with the privileges as they are."""
+def accept(
+    model: Securable, observed: SecurableState, action: GrantPrivileges | RevokePrivileges
+) -> Securable:
+    """Return the model with the observed privileges."""
     grants = with_observed_privileges(model.grants, observed.grants, action.principal, action.privileges)
     return replace(model, grants=grants)
 
 
-def _changes(comparison: Comparison) -> Iterator[PrivilegeChange]:
+def _changes(comparison: AnyComparison) -> Iterator[PrivilegeChange]:
     desired, observed = comparison.desired, comparison.observed
     return privilege_changes(
         desired.grants,
@@ -124,11 +127,11 @@ def _changes(comparison: Comparison) -> Iterator[PrivilegeChange]:
 
 
 def _drift_kind(action: GrantPrivileges | RevokePrivileges) -> DriftKind:
-    """Return what somebody did whom an action undoes: what he granted counts where nobody else's grants stay."""
+    """Return the drift that an action reverts; added grants are drift only under full ownership."""
     return DriftKind.GRANT if isinstance(action, GrantPrivileges) else DriftKind.GRANT_ADDED
 
 
-ASPECT: Aspect[GrantPrivileges | RevokePrivileges] = Aspect(
+ASPECT: SharedAspect[GrantPrivileges | RevokePrivileges] = Aspect(
     name="grants",
     part=Part.GRANTS,
     action_types=(GrantPrivileges, RevokePrivileges),

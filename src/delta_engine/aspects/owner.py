@@ -1,4 +1,4 @@
-"""Who owns the table: left alone unless the model says it, and changed last of all."""
+"""The owner of a table or schema: compared if the model names one, and changed last of all."""
 
 from __future__ import annotations
 
@@ -8,15 +8,23 @@ from typing import ClassVar
 
 from delta_engine.actions import Hazard, Phase
 from delta_engine.actions.drift_policy import DriftKind
-from delta_engine.aspects.aspect import Aspect, Change, Comparison, RenderContext, Sign
-from delta_engine.models import Part, Table
+from delta_engine.aspects.aspect import (
+    AnyComparison,
+    AnyContext,
+    Aspect,
+    Change,
+    Securable,
+    SecurableState,
+    SharedAspect,
+    Sign,
+)
+from delta_engine.models import Part
 from delta_engine.sql import sql_set_owner
-from delta_engine.state.states import TableState
 
 
 @dataclass(frozen=True, slots=True)
 class ChangeOwner:
-    """Give the table to somebody else: who owned it loses the rights that come with that."""
+    """Change the owner: the former one loses the rights of an owner."""
 
     phase: ClassVar[Phase] = Phase.CHANGE_OWNER
     hazards: ClassVar[tuple[Hazard, ...]] = (Hazard.BREAKS_READERS,)
@@ -25,22 +33,22 @@ class ChangeOwner:
 
     def __post_init__(self) -> None:
         if self.desired == self.observed:
-            raise ValueError(f"{self.desired} owns the table already")
+            raise ValueError(f"{self.desired} is the owner already")
 
 
 def is_other_owner(desired: str | None, observed: str | None) -> bool:
-    """Whether a model wants another owner; principals compare without case."""
+    """Whether a model names another owner; principals compare without case."""
     return desired is not None and desired.lower() != (observed or "").lower()
 
 
-def diff(comparison: Comparison) -> Iterable[ChangeOwner]:
+def diff(comparison: AnyComparison) -> Iterable[ChangeOwner]:
     """Yield an action when the model names another owner."""
     desired, observed = comparison.desired.owner, comparison.observed.owner
     if desired is not None and is_other_owner(desired, observed):
         yield ChangeOwner(desired, observed)
 
 
-def render(actions: Sequence[ChangeOwner], context: RenderContext) -> Iterable[str]:
+def render(actions: Sequence[ChangeOwner], context: AnyContext) -> Iterable[str]:
     """Yield one OWNER TO."""
     for action in actions:
         yield sql_set_owner(context.securable, action.desired)
@@ -52,12 +60,12 @@ def explain(action: ChangeOwner) -> Iterable[Change]:
     yield Change(sign=sign, subject="owner", observed=action.observed, desired=action.desired)
 
 
-def accept(model: Table, observed: TableState, _action: ChangeOwner) -> Table:
-    """Return the model with the owner that the table has."""
+def accept(model: Securable, observed: SecurableState, _action: ChangeOwner) -> Securable:
+    """Return the model with the observed owner."""
     return replace(model, owner=observed.owner)
 
 
-ASPECT: Aspect[ChangeOwner] = Aspect(
+ASPECT: SharedAspect[ChangeOwner] = Aspect(
     name="owner",
     part=Part.OWNER,
     action_types=(ChangeOwner,),

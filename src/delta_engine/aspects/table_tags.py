@@ -1,4 +1,4 @@
-"""Tags of the table itself: set and taken away in one statement each, and only those that differ."""
+"""Tags of a table or schema itself: one statement sets and one removes, and only those that differ."""
 
 from __future__ import annotations
 
@@ -10,7 +10,15 @@ from typing_extensions import assert_never
 
 from delta_engine.actions import SAFE, Hazard, Phase
 from delta_engine.actions.drift_policy import DriftKind
-from delta_engine.aspects.aspect import Aspect, Change, Comparison, RenderContext
+from delta_engine.aspects.aspect import (
+    AnyComparison,
+    AnyContext,
+    Aspect,
+    Change,
+    Securable,
+    SecurableState,
+    SharedAspect,
+)
 from delta_engine.aspects.tags import (
     TagChange,
     changed_tags,
@@ -19,14 +27,13 @@ from delta_engine.aspects.tags import (
     unwanted_tags,
     with_observed,
 )
-from delta_engine.models import Part, Table
+from delta_engine.models import Part
 from delta_engine.sql import sql_set_tags, sql_unset_tags
-from delta_engine.state.states import TableState
 
 
 @dataclass(frozen=True, slots=True)
 class SetTableTags:
-    """Set tags of the table, sorted by key."""
+    """Set tags, sorted by key."""
 
     phase: ClassVar[Phase] = Phase.SET_TAGS
     hazards: ClassVar[tuple[Hazard, ...]] = SAFE
@@ -39,7 +46,7 @@ class SetTableTags:
 
 @dataclass(frozen=True, slots=True)
 class UnsetTableTags:
-    """Take tags of the table away, as (key, observed value) pairs sorted by key."""
+    """Remove tags, as (key, observed value) pairs sorted by key."""
 
     phase: ClassVar[Phase] = Phase.UNSET_TAGS
     hazards: ClassVar[tuple[Hazard, ...]] = SAFE
@@ -47,11 +54,11 @@ class UnsetTableTags:
 
     def __post_init__(self) -> None:
         if not self.tags:
-            raise ValueError("taking tags away needs at least one")
+            raise ValueError("removing tags needs at least one")
 
 
-def diff(comparison: Comparison) -> Iterable[SetTableTags | UnsetTableTags]:
-    """Yield one action for all tags to set, and one for those to take away."""
+def diff(comparison: AnyComparison) -> Iterable[SetTableTags | UnsetTableTags]:
+    """Yield one action for all tags to set, and one for all to remove."""
     changes, unwanted = _changes(comparison), _unwanted(comparison)
     if changes:
         yield SetTableTags(changes)
@@ -59,7 +66,7 @@ def diff(comparison: Comparison) -> Iterable[SetTableTags | UnsetTableTags]:
         yield UnsetTableTags(unwanted)
 
 
-def differences(comparison: Comparison) -> Iterable[SetTableTags | UnsetTableTags]:
+def differences(comparison: AnyComparison) -> Iterable[SetTableTags | UnsetTableTags]:
     """Yield one action per tag."""
     for change in _changes(comparison):
         yield SetTableTags((change,))
@@ -67,7 +74,7 @@ def differences(comparison: Comparison) -> Iterable[SetTableTags | UnsetTableTag
         yield UnsetTableTags((tag,))
 
 
-def render(actions: Sequence[SetTableTags | UnsetTableTags], context: RenderContext) -> Iterable[str]:
+def render(actions: Sequence[SetTableTags | UnsetTableTags], context: AnyContext) -> Iterable[str]:
     """Yield one SET TAGS or one UNSET TAGS."""
     for action in actions:
         match action:
@@ -91,8 +98,8 @@ def explain(action: SetTableTags | UnsetTableTags) -> Iterable[Change]:
             assert_never(other)
 
 
-def accept(model: Table, observed: TableState, action: SetTableTags | UnsetTableTags) -> Table:
-    """Return the model with the tags as they are."""
+def accept(model: Securable, observed: SecurableState, action: SetTableTags | UnsetTableTags) -> Securable:
+    """Return the model with the observed tags."""
     match action:
         case SetTableTags(changes):
             keys = [change.key for change in changes]
@@ -103,11 +110,11 @@ def accept(model: Table, observed: TableState, action: SetTableTags | UnsetTable
     return replace(model, tags=with_observed(model.tags, observed.tags, keys))
 
 
-def _changes(comparison: Comparison) -> tuple[TagChange, ...]:
+def _changes(comparison: AnyComparison) -> tuple[TagChange, ...]:
     return changed_tags(comparison.desired.tags, comparison.observed.tags)
 
 
-def _unwanted(comparison: Comparison) -> tuple[tuple[str, str], ...]:
+def _unwanted(comparison: AnyComparison) -> tuple[tuple[str, str], ...]:
     if not comparison.observed.tags:
         return ()
     return unwanted_tags(
@@ -118,7 +125,7 @@ def _unwanted(comparison: Comparison) -> tuple[tuple[str, str], ...]:
     )
 
 
-ASPECT: Aspect[SetTableTags | UnsetTableTags] = Aspect(
+ASPECT: SharedAspect[SetTableTags | UnsetTableTags] = Aspect(
     name="table tags",
     part=Part.TAGS,
     action_types=(SetTableTags, UnsetTableTags),

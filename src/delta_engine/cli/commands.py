@@ -18,7 +18,7 @@ from delta_engine.cli.results import Results
 from delta_engine.cli.terminal import asks, confirm, print_note, say, status
 from delta_engine.compile.compiled_plan import CompiledPlan
 from delta_engine.compile.compiler import compile_plan
-from delta_engine.drift.drift_report import ForeignPart
+from delta_engine.drift.drift_report import UnmanagedPart
 from delta_engine.errors import RefusedError, raise_all
 from delta_engine.execute.action_runner import ApplyFailedError
 from delta_engine.execute.outcomes import TableOutcome
@@ -180,7 +180,7 @@ def _show(
     compiled: CompiledPlan,
     rendering: Rendering,
     refusals: Sequence[RefusedError] = (),
-    left_alone: Sequence[ForeignPart] = (),
+    left_alone: Sequence[UnmanagedPart] = (),
 ) -> None:
     environment = project.settings.environment
     if rendering is Rendering.JSON:

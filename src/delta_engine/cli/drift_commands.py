@@ -20,11 +20,17 @@ from delta_engine.cli.results import Results
 from delta_engine.cli.terminal import confirm, print_note, say, status
 from delta_engine.config.edit_instructions import edit_instructions
 from delta_engine.config.model_edits import ModelEdit, edit_models, is_editable
-from delta_engine.drift import schemas
-from delta_engine.drift.detector import DetectedTable
 from delta_engine.drift.drift_report import DriftReport
-from delta_engine.drift.handling import renames_of, undone, written
-from delta_engine.drift.schemas import DetectedSchema
+from delta_engine.drift.drifted_resources import (
+    DriftedResource,
+    DriftedTable,
+    drifted_schemas,
+    drifted_tables,
+    is_schema,
+    is_table,
+)
+from delta_engine.drift.handling import accepting, edited, reverted_drift
+from delta_engine.drift.revert import renames_of
 from delta_engine.errors import raise_all
 from delta_engine.models import Schema, Table
 from delta_engine.orchestrate.drift_reports import DriftReporting
@@ -101,37 +107,33 @@ def accept_drift(context: Context, tables: Sequence[str], *, yes: bool) -> None:
     project, _, engine = open_engine(context, tables)
     with engine.run("drift --accept", print_note) as run:
         with status("reading the catalog …"):
-            detected = run.detect(project.models, is_partial=project.is_partial)
-        drifted = [table for table in detected if table.drift]
+            found = run.detect(project.models, is_partial=project.is_partial)
         known = {schema.key for schema in project.schemas}
-        drifted_schemas = [
-            schema for schema in run.detect_schemas() if schema.drift and schema.name.key in known
-        ]
-        for schema in drifted_schemas:
-            _print_findings(schema)
-        for table in drifted:
-            _print_findings(table)
-        say(
-            f"{project.settings.environment}: {counted_resources(len(drifted_schemas), len(drifted))} to accept"
-        )
-        if not drifted and not drifted_schemas:
+        drifted = [one for one in found if one.drift and (is_table(one) or one.name.key in known)]
+        for one in drifted:
+            _print_findings(one)
+        counted = counted_resources(len(drifted_schemas(drifted)), len(drifted_tables(drifted)))
+        say(f"{project.settings.environment}: {counted} to accept")
+        if not drifted:
             return
         confirm("Take this into the models?", yes=yes)
-        _edit_models(project, drifted, drifted_schemas)
-        run.accept(drifted, drifted_schemas)
+        _edit_models(project, drifted)
+        run.accept(drifted)
         say("accepted. Look at the models' changes, and commit them.")
 
 
-def _edit_models(
-    project: Project, drifted: Sequence[DetectedTable], drifted_schemas: Sequence[DetectedSchema]
-) -> None:
-    """Edit YAML models in place; say what to change in Python models."""
-    models = {model.qualified_name.key: model for model in project.models}
-    schema_models = {model.key: model for model in project.schemas}
-    found = [
-        *(_schema_edit(schema_models[schema.name.key], schema) for schema in drifted_schemas),
-        *(_edit(models[table.name.key], table) for table in drifted if table.name.key in models),
-    ]
+def _edit_models(project: Project, drifted: Sequence[DriftedResource]) -> None:
+    """Edit YAML models in place; print what to change in Python models."""
+    models = {model.key: model for model in project.models}
+    schemas = {model.key: model for model in project.schemas}
+    found = []
+    for one in drifted:
+        key = one.name.key
+        if is_schema(one):
+            after = accepting(schemas[key], one) if one.observed.exists else None
+            found.append(ModelEdit(before=schemas[key], after=after))
+        elif is_table(one) and key in models:
+            found.append(_edit(models[key], one))
     edits = [edit for edit in found if edit.before != edit.after]
     afterwards = [edit.after for edit in edits if edit.after is not None]
     raise_all(
@@ -147,22 +149,17 @@ def _edit_models(
             say(edit_instructions(edit.before, edit.after, edit.renames))
 
 
-def _edit(model: Table, table: DetectedTable) -> ModelEdit:
+def _edit(model: Table, table: DriftedTable) -> ModelEdit:
     if not table.observed.exists:
         return ModelEdit(before=model, after=None)
-    after = written(model, table)
+    after = edited(model, table)
     _tell_what_stays(after, table)
     return ModelEdit(before=model, after=after, renames=renames_of(table))
 
 
-def _schema_edit(model: Schema, schema: DetectedSchema) -> ModelEdit:
-    after = None if schema.observed is None else schemas.taken_in(model, schema)
-    return ModelEdit(before=model, after=after)
-
-
-def _tell_what_stays(after: Table, table: DetectedTable) -> None:
+def _tell_what_stays(after: Table, table: DriftedTable) -> None:
     """Say what no edit of a model can take in: properties that the environment gives to every table."""
-    for detail in undone(after, table):
+    for detail in reverted_drift(after, table):
         if detail.ignored_by is None and detail.deviation.kind is not DriftKind.TABLE_REPLACED:
             print_note(
                 f"{table.name}: {detail.finding.field} stays declared, and the next sync brings it back: change "
@@ -187,8 +184,8 @@ def _print(report: DriftReport) -> None:
         console.print(Text(line.text, style=_COLOURS[line.severity] if line.severity else ""))
 
 
-def _print_findings(detected: DetectedTable | DetectedSchema) -> None:
-    say(f"~ {detected.resource}")
-    for detail in detected.drift:
+def _print_findings(drifted: DriftedResource) -> None:
+    say(f"~ {drifted.resource}")
+    for detail in drifted.drift:
         finding = detail.finding
         say(f"    {finding.field}: {finding.expected or 'absent'} → {finding.actual or 'gone'}")

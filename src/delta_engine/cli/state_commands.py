@@ -18,7 +18,6 @@ from delta_engine.cli.terminal import confirm, print_note, say, status
 from delta_engine.config.documents import unknown
 from delta_engine.config.settings import Settings, load_settings
 from delta_engine.deployment.codec import encode_state
-from delta_engine.deployment.comparison import compare_states
 from delta_engine.deployment.deployment import Deployment
 from delta_engine.deployment.document import VERSION, DeploymentState, Resource, Status
 from delta_engine.deployment.editing import with_renamed_table, without_resources
@@ -26,6 +25,7 @@ from delta_engine.deployment.errors import StateMismatchError
 from delta_engine.deployment.lock_record import UnreadableLockError
 from delta_engine.deployment.open_struct import encode_open
 from delta_engine.deployment.repository import LoadedState
+from delta_engine.drift.state_changes import compare_states
 from delta_engine.errors import ConfigError
 from delta_engine.models import QualifiedName
 from delta_engine.orchestrate.deployments import open_deployment, state_needs_backend

@@ -19,9 +19,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from delta_engine import aspects
-from delta_engine.actions import AlignTable, CreateTable, DropTable, TablePlan
-from delta_engine.aspects import schemas
+from delta_engine.actions import AlignSchema, AlignTable, CreateTable, DropTable, TablePlan
 from delta_engine.aspects.foreign_keys import ForeignKeyAdd
+from delta_engine.aspects.grants import RevokePrivileges
+from delta_engine.aspects.owner import ChangeOwner
 from delta_engine.aspects.table_names import RenameTable
 from delta_engine.backends.addressing import Addressing
 from delta_engine.backends.capabilities import Capabilities
@@ -47,6 +48,8 @@ from delta_engine.compile.stages import Stage, Staging, divided
 from delta_engine.compile.statements import Renderer
 from delta_engine.models import QualifiedName, SchemaName
 
+_TAKING_RIGHTS = (RevokePrivileges, ChangeOwner)
+
 
 def compile_plan(plan: TablePlan, addressing: Addressing, capabilities: Capabilities) -> CompiledPlan:
     """Return the statements of a plan for one platform, in an order in which they can run one by one."""
@@ -65,7 +68,7 @@ def _add_schemas(steps: _Steps, plan: TablePlan, renderer: Renderer) -> list[Ste
     for key in sorted({*creates, *aligns}):
         create, align = creates.get(key), aligns.get(key)
         schema = create or aligns[key]
-        before, after = (schemas.before_tables(align), schemas.after_tables(align)) if align else (None, None)
+        before, after = _split(align) if align else (None, None)
         first = Step(
             name=SchemaName(schema.catalog_name, schema.schema_name),
             operation=Operation.ALTER if create is None else Operation.CREATE,
@@ -79,6 +82,16 @@ def _add_schemas(steps: _Steps, plan: TablePlan, renderer: Renderer) -> list[Ste
             late = tuple(renderer.schema_alignment(after))
             handovers.append(replace(first, statements=late, round=Round.HANDOVERS))
     return handovers
+
+
+def _split(align: AlignSchema) -> tuple[AlignSchema | None, AlignSchema | None]:
+    """Return the changes before all tables, and those after them, which may take the engine's rights on tables."""
+    late = tuple(one for one in align.actions if isinstance(one, _TAKING_RIGHTS))
+    early = tuple(one for one in align.actions if not isinstance(one, _TAKING_RIGHTS))
+    return (
+        replace(align, actions=early) if early else None,
+        replace(align, actions=late) if late else None,
+    )
 
 
 def _add_tables(steps: _Steps, plan: TablePlan, renderer: Renderer) -> None:

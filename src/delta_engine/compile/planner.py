@@ -9,7 +9,6 @@ from types import MappingProxyType
 from delta_engine import aspects
 from delta_engine.actions import Action, AlignSchema, AlignTable, CreateSchema, CreateTable, TablePlan
 from delta_engine.actions.policy import NO_POLICY, Ownership, Policy, RemovedTables
-from delta_engine.aspects import schemas
 from delta_engine.aspects.aspect import Comparison
 from delta_engine.compile.attempts import NO_ATTEMPTS, Attempts
 from delta_engine.compile.dropped_tables import dropped_tables
@@ -120,38 +119,38 @@ class TablePlanner:
         return dict(sorted(changes.items()))
 
     def _missing_schemas(self, models: Sequence[Table], state: CatalogState) -> Iterator[CreateSchema]:
-        """Yield the absent schemas that models need or that are declared."""
-        declared = {schema.key: schema for schema in self.schemas}
-        needed = {(model.catalog_name.lower(), model.schema_name.lower()) for model in models}
-        missing = {".".join(pair) for pair in state.missing_schemas & needed}
-        for key in sorted(missing | {key for key in declared if _is_absent(key, state)}):
-            catalog, _, name = key.partition(".")
-            yield CreateSchema(catalog, name, (declared[key].comment or "") if key in declared else "")
+        """Yield the schemas that do not exist, and that are declared or that models need."""
+        comments = {schema.key: schema.comment or "" for schema in self.schemas}
+        needed = {SchemaName(model.catalog_name.lower(), model.schema_name.lower()) for model in models}
+        needed |= {SchemaName(one.catalog_name.lower(), one.schema_name.lower()) for one in self.schemas}
+        for name in sorted(needed, key=str):
+            if _is_absent(name, state):
+                yield CreateSchema(name.catalog, name.schema, comments.get(name.key, ""))
 
     def _kept_schemas(self, state: CatalogState, applied: Mapping[str, Schema]) -> Iterator[SchemaName]:
-        """Yield the schemas that are no longer declared: they are neither changed nor dropped."""
+        """Yield the schemas that were applied and are not declared any more: a plan neither changes nor drops them."""
         declared = {schema.key for schema in self.schemas}
         for key, schema in sorted(applied.items()):
-            if key not in declared and not _is_absent(key, state):
+            if key not in declared and not _is_absent(schema.qualified_name, state):
                 yield schema.qualified_name
 
     def _changed_schemas(
         self, state: CatalogState, applied: Mapping[str, Schema], attempts: Attempts
     ) -> Iterator[AlignSchema]:
         for schema in self.schemas:
-            observed = state.schema_states.get(schema.key)
-            if observed is not None:
-                attempted = attempts.schemas.get(schema.key, ())
-                actions = tuple(
-                    schemas.diff(schema, observed, applied.get(schema.key), self.policy, attempted)
-                )
-            elif _is_absent(schema.key, state):
-                actions = tuple(schemas.after_create(schema, self.policy))
-            else:
-                actions = ()  # it was not read
+            observed, key = state.schema(schema.qualified_name), schema.key
+            if observed is None:  # nothing is known of it
+                continue
+            attempted = attempts.schemas.get(key, ())
+            actions = tuple(
+                aspects.diff(Comparison.of(schema, observed, applied.get(key), self.policy, attempted))
+                if observed.exists
+                else aspects.after_create(schema)
+            )
             if actions:
                 yield AlignSchema(schema.catalog_name, schema.schema_name, actions, schema.declared_at)
 
 
-def _is_absent(key: str, state: CatalogState) -> bool:
-    return tuple(key.split(".")) in state.missing_schemas
+def _is_absent(name: SchemaName, state: CatalogState) -> bool:
+    found = state.schema(name)
+    return found is not None and not found.exists

@@ -10,11 +10,11 @@ from dataclasses import dataclass, replace
 
 from delta_engine import aspects
 from delta_engine.actions import Action, AlignSchema, AlignTable, CreateSchema, CreateTable, DropTable, Phase
-from delta_engine.aspects import schemas
-from delta_engine.aspects.aspect import CreateClauses, RenderContext
+from delta_engine.aspects.aspect import CreateClauses, RenderContext, SchemaContext
 from delta_engine.backends.addressing import Addressing
 from delta_engine.backends.capabilities import Capabilities, InlineClustering
 from delta_engine.compile.compiled_plan import Statement
+from delta_engine.models import SchemaName
 from delta_engine.sql import (
     sql_alter_clustering,
     sql_create_table,
@@ -39,7 +39,8 @@ class Renderer:
 
     def schema_alignment(self, align: AlignSchema) -> Iterator[Statement]:
         """Yield the statements that change a schema, in the order of their phases."""
-        yield from _statements(schemas.render(align, self.addressing, self.capabilities))
+        name = SchemaName(align.catalog_name, align.schema_name)
+        yield from _statements(aspects.render(align, SchemaContext(name)))
 
     def table_creation(self, create: CreateTable) -> Iterator[Statement]:
         """Yield CREATE TABLE, whole: a table exists with everything that the statement can say, or not at all.

@@ -1,4 +1,4 @@
-"""One environment's deployment state, as runs use it: lock, load, record, save, unlock."""
+"""The deployment state of one environment, as runs use it: lock, load, record, save, unlock."""
 
 from __future__ import annotations
 
@@ -24,14 +24,7 @@ from delta_engine.deployment.stores.memory import MemoryStateStore, NoLock, memo
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LockedRun:
-    """A run that holds the lock.
-
-    Args:
-        lease: the lock.
-        recorder: what it records.
-        facts: who runs, and where.
-        operation: what it does.
-    """
+    """A run that holds the lock."""
 
     lease: LockLease
     recorder: RunRecorder
@@ -41,12 +34,9 @@ class LockedRun:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Deployment:
-    """The parts that belong together.
+    """The documents, journals and lock of one environment.
 
     Args:
-        repository: the documents.
-        journals: the journals of runs.
-        lock: keeps runs apart.
         facts: finds out who runs, and where; that can cost a statement.
         lock_timeout_seconds: how long to wait for the lock.
     """
@@ -59,20 +49,20 @@ class Deployment:
 
     @classmethod
     def unrecorded(cls) -> Deployment:
-        """Return a deployment state that nobody keeps: for callers without one."""
+        """Return a deployment state in memory, for callers without one."""
         return cls(
             repository=StateRepository(MemoryStateStore(), "unrecorded", errored_dir=Path(gettempdir())),
             journals=memory_journals(),
             lock=NoLock(),
-            facts=_nobody,
+            facts=_unknown_facts,
         )
 
     def peek(self) -> LoadedState | None:
-        """Return the document without a lock; a recent copy will do."""
+        """Return the document without a lock, or a recent copy."""
         return self.repository.load(allow_cached=True)
 
     def peek_replayed(self, *, allow_cached: bool = False) -> DeploymentState | None:
-        """Return the document without a lock, with what killed runs left in their journals: nobody else's doing.
+        """Return the document without a lock, with the journals of killed runs.
 
         Args:
             allow_cached: whether a recent copy will do.
@@ -85,12 +75,12 @@ class Deployment:
         """Hold the lock for a run.
 
         Args:
-            operation: what the run does, for whoever has to wait.
-            notify: is told what people should know, such as whose lock ran out.
+            operation: the command, shown to runs that wait for the lock.
+            notify: gets notes for the user, such as a lease that expired.
 
         Raises:
-            LockHeld: somebody else has it, also after the timeout.
-            StoreError, CorruptStateError, NewerStateError, StateMismatchError: no deployment state to go on from.
+            LockHeld: another run has it, also after the timeout.
+            StoreError, CorruptStateError, NewerStateError, StateMismatchError: the deployment state cannot be used.
         """
         facts = self.facts()
         with self._leased(facts, operation, notify) as lease:
@@ -98,10 +88,10 @@ class Deployment:
             yield LockedRun(lease=lease, recorder=recorder, facts=facts, operation=operation)
 
     def migrate(self, notify: Notify) -> int | None:
-        """Save the document in the current format, the old one kept as a backup.
+        """Save the document in the current format and keep the old one as a backup.
 
         Returns:
-            The format it had; None if there was nothing to do.
+            The former format; None if there was nothing to do.
 
         Raises:
             LockHeld, StoreError, CorruptStateError, NewerStateError, StateMismatchError: as `locked`.
@@ -116,17 +106,15 @@ class Deployment:
     def restore(
         self, state: DeploymentState, notify: Notify, *, force: bool, is_version: bool
     ) -> LoadedState:
-        """Make a document the current one, under the next serial; the one it replaces is kept.
+        """Make a document the current one, under the next serial, and keep the one that it replaces.
 
         Args:
-            state: what to restore.
-            notify: is told what people should know.
-            force: also over a document of another life, or one that was saved after this one.
-            is_version: whether it is one of the kept versions, which are older by nature.
+            force: also replace a document with another state_id, or one that was saved later.
+            is_version: whether it is one of the kept versions, which are always older.
 
         Raises:
-            StateMismatchError: it does not belong here.
-            LockHeld, StoreError, NewerStateError, StaleStateError, UnsavedStateError: as everywhere.
+            StateMismatchError: it does not belong to this environment.
+            LockHeld, StoreError, NewerStateError, StaleStateError, UnsavedStateError: as `locked` and `save`.
         """
         with self._leased(self.facts(), "state restore", notify):
             require = partial(_require_successor, force=force, is_version=is_version)
@@ -134,7 +122,7 @@ class Deployment:
                 current = self.repository.load()
             except CorruptStateError as error:
                 notify(
-                    f"the current document cannot be read, and what is left of it is kept as a backup: {error}"
+                    f"the current document cannot be read; what is left of it is kept as a backup: {error}"
                 )
                 current = None
             if current is None:
@@ -154,7 +142,7 @@ class Deployment:
                 notify(f"took over the lock of a run that died: {lease.taken_over_from}")
             yield lease
         except BaseException:
-            with stopped_by_signals(Stop()):  # it ends with its own error, which says more
+            with stopped_by_signals(Stop()):  # the original error says more than a second signal
                 lease.release()
             raise
         with deferred_signals():
@@ -187,7 +175,7 @@ def _holder(facts: RunFacts, operation: str) -> LockHolder:
     )
 
 
-def _nobody() -> RunFacts:
+def _unknown_facts() -> RunFacts:
     return RunFacts(
         environment=environment_record("unrecorded", "", {}),
         who="unknown",

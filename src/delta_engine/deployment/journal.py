@@ -24,9 +24,8 @@ from delta_engine.deployment.document import (
 from delta_engine.deployment.lock_record import Moment
 from delta_engine.deployment.open_struct import OpenStruct, decode_open, encode_open
 from delta_engine.deployment.ports import JournalStore
-from delta_engine.deployment.resources import unfinished_table
-from delta_engine.deployment.schema_resources import interrupted_schema
-from delta_engine.models import QualifiedName
+from delta_engine.deployment.resources import unfinished
+from delta_engine.models import QualifiedName, SchemaName
 
 
 class JournalStart(OpenStruct, frozen=True, kw_only=True):
@@ -165,8 +164,9 @@ def _interrupted(
         attempted, earlier = start.attempted.get(key, ()), resources.get(key)
         if key not in finished and (earlier or attempted):
             name = QualifiedName(*key.split(".")[1:])
-            resource = unfinished_table(name, Status.UNKNOWN, reason, attempted=attempted, earlier=earlier)
+            resource = unfinished(name, Status.UNKNOWN, reason, attempted=attempted, earlier=earlier)
             yield key, resource
     for key, schema in start.attempted_schemas.items():
         if key not in finished:
-            yield key, interrupted_schema(schema, reason, earlier=resources.get(key))
+            schema_name, earlier = SchemaName(schema.catalog, schema.schema), resources.get(key)
+            yield key, unfinished(schema_name, Status.UNKNOWN, reason, attempted=[schema], earlier=earlier)

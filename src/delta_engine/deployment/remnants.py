@@ -1,6 +1,6 @@
-"""What is still known of a document that is damaged or gone: by its store, its own bytes, and the kept versions.
+"""The identity of a document that is damaged or gone: from its store, its own bytes, and the kept versions.
 
-Whatever replaces such a document must belong to the same life of the environment, and have a higher serial.
+A document that replaces it must have the same state_id and a higher serial.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from delta_engine.deployment.errors import CorruptStateError
 from delta_engine.deployment.ports import Identity, StateStore, StoredDocument
 
 UNDECODABLE: Final = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
-"""What damaged bytes raise."""
+"""The errors that damaged bytes raise."""
 
 
 class _Identified(msgspec.Struct):
@@ -29,18 +29,17 @@ def identity_in(data: bytes) -> Identity:
     """Return the identity that a document's bytes hold; empty parts where they lack one.
 
     Raises:
-        Those of `UNDECODABLE`: it is not a document.
+        The errors of `UNDECODABLE`: it is not a document.
     """
     found = msgspec.json.decode(data, type=_Identified)
     return Identity(state_id=found.state_id, serial=found.serial, write_id=found.write_id)
 
 
 def lost_identity(store: StateStore, stored: StoredDocument | None) -> Identity:
-    """Return what is known of a document that cannot be read; its serial is at least the one that it had.
+    """Return the identity of a document that cannot be read; its serial is at least the one that it had.
 
     Args:
-        store: where it is.
-        stored: what is left of it; None if it is gone.
+        stored: what is left of the document; None if it is gone.
 
     Raises:
         StoreError: the kept versions cannot be read.

@@ -1,41 +1,43 @@
-"""Resources of tables: their keys, and how a table's record follows from what was applied to it."""
+"""Records of tables and schemas: their keys, and what a run writes into them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable
 from datetime import datetime
+from typing import Final, TypeAlias, TypeVar
 
 import msgspec
 
 from delta_engine.deployment.definitions import (
+    SchemaDefinition,
     TableDefinition,
-    as_table,
     define,
+    define_schema,
     definition_checksum,
     schema_checksum,
 )
-from delta_engine.deployment.document import (
-    DeploymentState,
-    Resource,
-    ResourceMetadata,
-    ResourceType,
-    Status,
-)
-from delta_engine.deployment.schema_resources import schema_key
-from delta_engine.execute.outcomes import TableOutcome
-from delta_engine.models import QualifiedName, SchemaName, Table
+from delta_engine.deployment.document import Resource, ResourceMetadata, ResourceType, Status
+from delta_engine.models import QualifiedName, Schema, SchemaName, Table
 from delta_engine.state.states import TableState
 from delta_engine.state.table_queries import TableVersion
 
+Definition: TypeAlias = TableDefinition | SchemaDefinition
 
-def table_key(name: QualifiedName) -> str:
-    """Return a table's key: `table.<catalog>.<schema>.<table>`, in lower case."""
-    return f"{ResourceType.TABLE.value}.{name.key}"
+_T = TypeVar("_T")
+
+HALF_DONE: Final = (Status.DEGRADED, Status.UNKNOWN)
+"""Statuses of resources that a run of the engine left unfinished: what it did to them is no drift."""
 
 
 def resource_key(name: QualifiedName | SchemaName) -> str:
-    """Return the key of a table or schema."""
-    return schema_key(name.catalog, name.schema) if isinstance(name, SchemaName) else table_key(name)
+    """Return a key in lower case: `table.<catalog>.<schema>.<table>` or `schema.<catalog>.<schema>`."""
+    return f"{_type_of(name).value}.{name.key}"
+
+
+def resource_name(resource: Resource) -> QualifiedName | SchemaName:
+    """Return the name of a recorded table or schema."""
+    parts = resource.id.split(".")
+    return QualifiedName(*parts) if resource.type is ResourceType.TABLE else SchemaName(*parts)
 
 
 def applied_table(
@@ -51,16 +53,14 @@ def applied_table(
     """Return the record of a table that is as its model says.
 
     Args:
-        model: what was applied.
-        at: when.
-        by: by whom.
-        version: the table's id and version after that, as far as they are known.
+        version: the table's id and version after the apply, as far as they are known.
         earlier: its record so far.
-        with_others: the same with what is beside the model, and somebody else's; None if nothing is.
-        settles: whether nothing is left of what unfinished runs attempted.
+        with_others: the definition with its unmanaged parts; None if there are none.
+        settles: whether the apply settled what unfinished runs attempted.
     """
     definition = define(model)
-    attempted = earlier.metadata.attempted if earlier and not settles else ()
+    known = earlier.metadata if earlier else ResourceMetadata()
+    attempted = () if settles else known.attempted
     return Resource(
         type=ResourceType.TABLE,
         id=str(model.qualified_name),
@@ -72,22 +72,90 @@ def applied_table(
             definition=definition,
             delta_table_id=version.table_id if version else None,
             delta_version=version.version if version else None,
-            created_at=earlier.metadata.created_at if earlier else None,
+            created_at=known.created_at,
             schema_checksum=schema_checksum(definition.columns),
-            sync_error=earlier.metadata.sync_error if earlier and attempted else None,
+            sync_error=known.sync_error if attempted else None,
             with_others=with_others,
             attempted=attempted,
             unknown=earlier.metadata.unknown if earlier else None,
         ),
-        dependencies=(schema_key(model.catalog_name, model.schema_name),),
+        dependencies=_dependencies(model.qualified_name),
         unknown=earlier.unknown if earlier else None,
     )
 
 
-def noted(resource: Resource, observed: TableState) -> Resource:
-    """Return a table's record with what the catalog alone knows: when it was made, and the order of its columns.
+def applied_schema(
+    schema: Schema | SchemaName, *, at: datetime, by: str, earlier: Resource | None = None
+) -> Resource:
+    """Return the record of a schema that exists, and is as its model says if it is declared.
 
-    What is added later stands last, wherever the model has it.
+    Args:
+        earlier: the record of a declared schema so far; its time and author stay if it says the same.
+    """
+    if isinstance(schema, SchemaName):
+        return _unapplied(schema, Status.HEALTHY, at=at, by=by)
+    definition, resource = define_schema(schema), earlier
+    if (
+        resource is None
+        or resource.metadata.schema_definition != definition
+        or resource.status is not Status.HEALTHY
+    ):
+        resource = _unapplied(schema.qualified_name, Status.HEALTHY, at=at, by=by)
+    return msgspec.structs.replace(
+        resource,
+        metadata=ResourceMetadata(
+            schema_definition=definition, unknown=earlier.metadata.unknown if earlier else None
+        ),
+        unknown=earlier.unknown if earlier else None,
+    )
+
+
+def unfinished(
+    name: QualifiedName | SchemaName,
+    status: Status,
+    reason: str,
+    *,
+    attempted: Iterable[Definition],
+    earlier: Resource | None,
+) -> Resource:
+    """Return the record of a table or schema that a run did not finish: what was applied before stays.
+
+    Args:
+        attempted: what the run was about to apply.
+        earlier: its record so far.
+    """
+    resource, new = earlier or _unapplied(name, status), tuple(attempted)
+    known = resource.metadata
+    metadata = msgspec.structs.replace(
+        known,
+        sync_error=reason,
+        attempted=_joined(known.attempted, (one for one in new if isinstance(one, TableDefinition))),
+        attempted_schemas=_joined(
+            known.attempted_schemas, (one for one in new if isinstance(one, SchemaDefinition))
+        ),
+    )
+    return msgspec.structs.replace(resource, status=status, metadata=metadata)
+
+
+def unmanaged_table(name: QualifiedName, earlier: Resource | None = None) -> Resource:
+    """Return the record of a table that no model declares.
+
+    Args:
+        earlier: its record so far, if a run attempted to apply something to it.
+    """
+    return msgspec.structs.replace(
+        _unapplied(name, Status.UNMANAGED),
+        metadata=ResourceMetadata(
+            sync_warning="it stands in a managed schema and is in no model",
+            attempted=earlier.metadata.attempted if earlier else (),
+        ),
+    )
+
+
+def noted(resource: Resource, observed: TableState) -> Resource:
+    """Return a table's record with what only the catalog knows: its creation time, and the order of its columns.
+
+    Added columns stand last, wherever the model has them.
     """
     definition = resource.metadata.definition
     if definition is None or not observed.exists:
@@ -111,91 +179,42 @@ def with_version(resource: Resource, version: TableVersion) -> Resource:
 
 
 def recorded_version(metadata: ResourceMetadata) -> TableVersion | None:
-    """Return the version that is on record."""
+    """Return the recorded version."""
     if metadata.delta_version is None:
         return None
     return TableVersion(table_id=metadata.delta_table_id, version=metadata.delta_version)
 
 
-def failed_table(
-    outcome: TableOutcome, *, attempted: Sequence[TableDefinition] = (), earlier: Resource | None
+def is_half_done(resource: Resource) -> bool:
+    """Whether a run left a table or schema unfinished. A change that the catalog only showed late is finished."""
+    metadata = resource.metadata
+    return bool(metadata.attempted or metadata.attempted_schemas) or (
+        resource.status in HALF_DONE and not metadata.lag
+    )
+
+
+def _joined(known: tuple[_T, ...], new: Iterable[_T]) -> tuple[_T, ...]:
+    return (*known, *(one for one in new if one not in known))
+
+
+def _unapplied(
+    name: QualifiedName | SchemaName, status: Status, *, at: datetime | None = None, by: str | None = None
 ) -> Resource:
-    """Return the record of a table whose apply failed: the definition applied before it stays.
-
-    Args:
-        outcome: what became of the table.
-        attempted: what the run was about to apply.
-        earlier: its record so far.
-    """
-    failure = outcome.failure
-    return unfinished_table(
-        outcome.name,
-        Status.DEGRADED if outcome.statements else Status.FAILED,
-        failure.first_line if failure else "",
-        # a table that only waited for one that failed was not touched
-        attempted=attempted if outcome.statements or (failure and failure.sql) else (),
-        earlier=earlier,
-    )
-
-
-def unfinished_table(
-    name: QualifiedName,
-    status: Status,
-    reason: str,
-    *,
-    attempted: Sequence[TableDefinition],
-    earlier: Resource | None,
-) -> Resource:
-    """Return the record of a table that a run did not bring to its end: what it attempted beside what was applied.
-
-    Args:
-        name: the table.
-        status: what is known of it.
-        reason: why.
-        attempted: what the run was about to apply.
-        earlier: its record so far.
-    """
-    resource = earlier or _unapplied(name, status)
-    known = resource.metadata.attempted
-    metadata = msgspec.structs.replace(
-        resource.metadata,
-        sync_error=reason,
-        attempted=(*known, *(one for one in attempted if one not in known)),
-    )
-    return msgspec.structs.replace(resource, status=status, metadata=metadata)
-
-
-def last_applied(state: DeploymentState) -> Mapping[str, Table]:
-    """Return the tables as they were applied last: plain models by `QualifiedName.key`."""
-    definitions = (resource.metadata.definition for resource in state.resources.values())
-    models = (as_table(definition) for definition in definitions if definition is not None)
-    return {model.qualified_name.key: model for model in models}
-
-
-def unmanaged_table(name: QualifiedName, earlier: Resource | None = None) -> Resource:
-    """Return the record of a table that nobody declared.
-
-    Args:
-        name: the table.
-        earlier: its record so far, if a run attempted to apply something to it.
-    """
-    return msgspec.structs.replace(
-        _unapplied(name, Status.UNMANAGED),
-        metadata=ResourceMetadata(
-            sync_warning="it stands in a managed schema and is in no model",
-            attempted=earlier.metadata.attempted if earlier else (),
-        ),
-    )
-
-
-def _unapplied(name: QualifiedName, status: Status) -> Resource:
     return Resource(
-        type=ResourceType.TABLE,
+        type=_type_of(name),
         id=str(name),
-        deployed_at=None,
-        deployed_by=None,
+        deployed_at=at,
+        deployed_by=by,
         config_checksum=None,
         status=status,
         metadata=ResourceMetadata(),
-        dependencies=(schema_key(name.catalog, name.schema),),
+        dependencies=() if isinstance(name, SchemaName) else _dependencies(name),
     )
+
+
+def _type_of(name: QualifiedName | SchemaName) -> ResourceType:
+    return ResourceType.SCHEMA if isinstance(name, SchemaName) else ResourceType.TABLE
+
+
+def _dependencies(table: QualifiedName) -> tuple[str, ...]:
+    return (resource_key(SchemaName(table.catalog, table.schema)),)

@@ -1,1 +1,1 @@
-"""Drift: what changed behind the engine's back, by whom, and what to do about it."""
+"""Drift: what changed outside the engine, by whom, and what to do about it."""

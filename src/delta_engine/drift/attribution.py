@@ -1,4 +1,4 @@
-"""Who did it: matches deviations with the commits of a table's history. Pure.
+"""The authors of deviations, from the commits of a table's history. Pure.
 
 Delta says what a commit changed in its operation and parameters (Delta documentation, "History schema"); the
 forms of the parameters are pinned by tests/integration/test_drift.py, which reads real ones.
@@ -23,15 +23,14 @@ from delta_engine.state.table_queries import Commit
 _COME_WITH_DATA = (DriftKind.COLUMN_ADDED, DriftKind.COLUMN_TYPE)
 """What a write that merges schemas can do."""
 
-_MAKES_ANEW = ("CREATE", "REPLACE", "CLONE", "RESTORE")
+_RECREATIONS = ("CREATE", "REPLACE", "CLONE", "RESTORE")
 
 
 def attribution(deviation: Deviation, commits: Sequence[Commit]) -> Attribution | None:
     """Return the author of a deviation; None if no commit explains it.
 
     Args:
-        deviation: what is different.
-        commits: those since the apply, newest first.
+        commits: the commits since the apply, newest first.
     """
     traces = set(_traces(deviation))
     may_have: Commit | None = None
@@ -40,19 +39,15 @@ def attribution(deviation: Deviation, commits: Sequence[Commit]) -> Attribution 
             return by_commit(commit)
         if deviation.kind in _COME_WITH_DATA and _may_change_schema(commit):
             may_have = may_have or commit
-        if _makes_anew(commit):
+        if _recreates(commit):
             return by_commit(may_have or commit)
     return by_commit(may_have) if may_have is not None else None
 
 
 def last_written(audit: Audit, applied_at: datetime | None) -> Attribution | None:
-    """Return the principal that the catalog names as the last to alter a table or schema; None if that was the apply.
+    """Return the principal that altered a table or schema last; None if that was the apply.
 
-    It is not the author of a deviation: `last_altered` moves with every write to a table.
-
-    Args:
-        audit: what the catalog notes.
-        applied_at: when the engine itself changed it last.
+    It need not be the author of a deviation: `last_altered` moves with every write to a table.
     """
     if audit.altered_at is None or (applied_at is not None and audit.altered_at <= applied_at):
         return None
@@ -60,7 +55,7 @@ def last_written(audit: Audit, applied_at: datetime | None) -> Attribution | Non
 
 
 def by_commit(commit: Commit) -> Attribution:
-    """Return what a commit says of its author."""
+    """Return the author that a commit names."""
     return Attribution(
         who=commit.who,
         at=commit.at,
@@ -76,20 +71,16 @@ def since(commits: Sequence[Commit], version: int | None) -> tuple[Commit, ...]:
     return tuple(commit for commit in commits if version is None or commit.version > version)
 
 
-def since_made_anew(commits: Sequence[Commit]) -> tuple[Commit, ...]:
-    """Return the commits from the one on that made the table anew, newest first; all if none tells of it."""
+def since_recreated(commits: Sequence[Commit]) -> tuple[Commit, ...]:
+    """Return the commits since the table was created again, newest first; all if no commit did that."""
     for place, commit in enumerate(commits):
-        if _makes_anew(commit):
+        if _recreates(commit):
             return tuple(commits[: place + 1])
     return tuple(commits)
 
 
 def renames(commits: Sequence[Commit]) -> dict[str, str]:
-    """Return the columns that commits renamed, new names by old ones; chains are followed to their end.
-
-    Args:
-        commits: newest first.
-    """
+    """Return the columns that commits (newest first) renamed, new names by old ones; chains are followed."""
     found: dict[str, str] = {}
     for commit in reversed(commits):
         if commit.operation != "RENAME COLUMN":
@@ -101,12 +92,12 @@ def renames(commits: Sequence[Commit]) -> dict[str, str]:
 
 
 def is_understood(commit: Commit) -> bool:
-    """Whether a commit says what it changed in a form that is known here."""
-    return _makes_anew(commit) or any(True for _ in _touched(commit))
+    """Whether the form in which a commit names its changes is known here."""
+    return _recreates(commit) or any(True for _ in _touched(commit))
 
 
-def _makes_anew(commit: Commit) -> bool:
-    return commit.operation.startswith(_MAKES_ANEW)
+def _recreates(commit: Commit) -> bool:
+    return commit.operation.startswith(_RECREATIONS)
 
 
 def _touched(commit: Commit) -> Iterator[str]:
@@ -127,7 +118,7 @@ def _touched(commit: Commit) -> Iterator[str]:
 
 
 def _traces(deviation: Deviation) -> Iterator[str]:
-    """Yield the fields that tell of a deviation: its own, and that of a CHECK that stands for NOT NULL."""
+    """Yield the fields that a deviation leaves in commits: its own, and that of a CHECK that stands for NOT NULL."""
     yield deviation.field.lower()
     match deviation.difference:
         case aspects.Difference(action=ColumnNullabilityChange(name, path=())):
@@ -154,7 +145,7 @@ def _column_names(parameters: Mapping[str, str]) -> Iterator[str]:
 
 
 def _fields_of_property(key: str) -> Iterator[str]:
-    """Yield what a property stands for; Delta calls the table's comment a property of that name."""
+    """Yield the fields that a property stands for; Delta logs the table's comment as a property."""
     if key == "comment":
         yield "table comment"
     if key.startswith(KEY_PROPERTY_PREFIX):

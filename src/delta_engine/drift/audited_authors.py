@@ -1,4 +1,4 @@
-"""Authors from the audit log, for findings that no table's history explains: deletions, privileges and tags."""
+"""The authors of deletions, privileges and tags, from the audit log: no table's history explains them."""
 
 from __future__ import annotations
 
@@ -6,14 +6,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from types import MappingProxyType
-from typing import Final, TypeVar
+from typing import Final
 
 from delta_engine.actions.drift_policy import DriftKind
-from delta_engine.drift.detector import DetectedTable
 from delta_engine.drift.drift_report import Attribution
-from delta_engine.drift.evidence import Evidence
-from delta_engine.drift.judgement import Detected
-from delta_engine.drift.schemas import DetectedSchema
+from delta_engine.drift.drifted_resources import ClassifiedDrift, DriftedResource
+from delta_engine.drift.facts import DriftFacts
 from delta_engine.errors import StatementError
 from delta_engine.state.audit_log import AuditEvent, AuditLogReader
 
@@ -38,47 +36,36 @@ ACTIONS: Final[Mapping[DriftKind, str]] = MappingProxyType(
 """The action that makes a kind of drift. Not `updateTables`: a write to a table may cause one, too."""
 
 _Change = tuple[DriftKind, str]
-"""What was done, and the dotted name of its table or schema in lower case."""
-
-_Drifted = TypeVar("_Drifted", DetectedTable, DetectedSchema)
+"""The kind of a change, and the dotted name of its table or schema in lower case."""
 
 
-def with_audited_authors(evidence: Evidence, log: AuditLogReader) -> Evidence:
-    """Return the evidence with the authors that the audit log knows; costs one query if any finding needs it.
+def with_audited_authors(facts: DriftFacts, log: AuditLogReader) -> DriftFacts:
+    """Return the facts with the authors that the audit log knows; costs one query if any finding needs it.
 
-    It looks back to the oldest apply of what drifted, 30 days at most, and at 200 tables and schemas at most. Where
-    several principals made such changes since the apply, none is named.
-
-    Args:
-        evidence: what was found.
-        log: the audit log. Where it may not be read, a note says so.
+    The query goes back to the oldest apply of what drifted, 30 days at most, and covers 200 tables and schemas at most.
+    If several principals made such changes since the apply, none is named. If the log may not be read, a note says so.
     """
-    unexplained = dict(_unexplained(evidence))
+    unexplained = dict(_unexplained(facts))
     if not unexplained:
-        return evidence
+        return facts
     names = sorted({name for _, name in unexplained})[:_MOST_NAMES]
-    since = max(min(unexplained.values()), evidence.checked_at - _LONGEST_LOOK)
+    since = max(min(unexplained.values()), facts.checked_at - _LONGEST_LOOK)
     try:
         events = log.read({ACTIONS[kind] for kind, _ in unexplained}, names, since=since)
     except StatementError as error:  # the report is poorer without it, and still true
         note = (
             f"The audit log may not be read, which knows who deleted, granted and tagged: {error.first_line}"
         )
-        return replace(evidence, notes=(*evidence.notes, note))
+        return replace(facts, notes=(*facts.notes, note))
     found = {change: _author(change, applied_at, events) for change, applied_at in unexplained.items()}
     authors = {change: author for change, author in found.items() if author is not None}
-    return replace(
-        evidence,
-        detected=[_with_authors(table, authors) for table in evidence.detected],
-        detected_schemas=[_with_authors(schema, authors) for schema in evidence.detected_schemas],
-    )
+    return replace(facts, drifted=[_with_authors(one, authors) for one in facts.drifted])
 
 
-def _unexplained(evidence: Evidence) -> Iterator[tuple[_Change, datetime]]:
+def _unexplained(facts: DriftFacts) -> Iterator[tuple[_Change, datetime]]:
     """Yield the changes without an author that the log may explain, with the time of the last apply."""
-    drifted: list[DetectedTable | DetectedSchema] = [*evidence.detected_schemas, *evidence.detected]
-    for one in drifted:
-        resource = evidence.state.resources.get(one.resource) if evidence.state else None
+    for one in facts.drifted:
+        resource = facts.state.resources.get(one.resource) if facts.state else None
         applied_at = resource.deployed_at if resource else None
         for detail in one.drift:
             if applied_at and detail.finding.changed is None and detail.finding.kind in ACTIONS:
@@ -86,7 +73,7 @@ def _unexplained(evidence: Evidence) -> Iterator[tuple[_Change, datetime]]:
 
 
 def _author(change: _Change, applied_at: datetime, events: Sequence[AuditEvent]) -> Attribution | None:
-    """Return the author of the newest change of a kind; None where several principals made some."""
+    """Return the author of the newest change of a kind; None if several principals made some."""
     kind, name = change
     found = [
         event
@@ -98,16 +85,14 @@ def _author(change: _Change, applied_at: datetime, events: Sequence[AuditEvent])
     return Attribution(who=found[0].who, at=found[0].at, operation=found[0].action)
 
 
-def _with_authors(drifted: _Drifted, authors: Mapping[_Change, Attribution]) -> _Drifted:
-    return replace(drifted, details=tuple(_explained(drifted, authors)))
+def _with_authors(drifted: DriftedResource, authors: Mapping[_Change, Attribution]) -> DriftedResource:
+    details = tuple(
+        _explained(detail, authors.get((detail.finding.kind, drifted.name.key))) for detail in drifted.details
+    )
+    return replace(drifted, details=details)
 
 
-def _explained(
-    drifted: DetectedTable | DetectedSchema, authors: Mapping[_Change, Attribution]
-) -> Iterator[Detected]:
-    for detail in drifted.details:
-        author = authors.get((detail.finding.kind, drifted.name.key))
-        if author is None or detail.finding.changed is not None:
-            yield detail
-        else:
-            yield replace(detail, finding=replace(detail.finding, changed=author, last_written=None))
+def _explained(detail: ClassifiedDrift, author: Attribution | None) -> ClassifiedDrift:
+    if author is None or detail.finding.changed is not None:
+        return detail
+    return replace(detail, finding=replace(detail.finding, changed=author, last_written=None))

@@ -1,30 +1,34 @@
-"""Compares one table with what was applied to it last: deviations, field by field. Pure."""
+"""What is drift: how a table or schema differs from its baseline, less what an attempt explains. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Generic, TypeVar
 
 from delta_engine import aspects
 from delta_engine.actions.drift_policy import DriftKind
 from delta_engine.actions.policy import AS_APPLIED, Policy
+from delta_engine.aspects.aspect import Comparison, Model_co, Securable, SecurableState
 from delta_engine.aspects.renames import with_renames, without_declared_renames
-from delta_engine.deployment.attempts import not_of_runs
-from delta_engine.deployment.left_alone import carried, drift_of, exact_differences
-from delta_engine.models import Table
-from delta_engine.state.states import TableState
+from delta_engine.deployment.definitions import as_schema, as_table
+from delta_engine.deployment.document import ResourceMetadata
+from delta_engine.deployment.recorded_models import table_with_unmanaged_parts
+from delta_engine.drift.unmanaged import kept_by_plan, subject_of
+from delta_engine.models import Schema, Table
+from delta_engine.state.states import SchemaState
+
+Model = TypeVar("Model", Table, Schema)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Deviation:
-    """One thing in which a table is not as it was applied.
+    """One difference between a table or schema and its baseline; None on a side: it is not there.
 
     Args:
-        kind: what was done.
-        field: what it was done to.
-        expected: as it was applied; None for what was not there.
-        actual: as it is; None for what is gone.
-        difference: what the aspects make of it; None for what no aspect knows.
+        expected: as it was applied.
+        actual: as it is.
+        difference: the difference that an aspect found; None for what no aspect compares.
     """
 
     kind: DriftKind
@@ -35,83 +39,154 @@ class Deviation:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Applied:
-    """What is recorded of a table.
+class Recorded(Generic[Model_co]):
+    """What the deployment state records of a table or schema.
 
     Args:
-        table: as it was applied last.
-        column_order: the names in the table's order after that; None where nobody looked.
-        renames: what was renamed since, new names by old ones.
-        attempted: what runs attempted since and did not bring to an end.
-        with_others: the same table with what was there beside it from the beginning; None if nothing was.
-        policy: how a table is held against it.
+        declared: the model that was applied last.
+        with_unmanaged_parts: the same with the unmanaged parts that existed then; None if there were none.
+        attempted: the models of later runs that did not finish. None of schemas: an unfinished schema is not compared.
+        column_order: the column names in the table's order after the apply; None if that is unknown.
+        renames: the columns that were renamed since, new names by old ones.
+        policy: which unmanaged parts are drift.
     """
 
-    table: Table
+    declared: Model_co
+    with_unmanaged_parts: Model_co | None = None
+    attempted: tuple[Model_co, ...] = ()
     column_order: tuple[str, ...] | None = None
-    renames: Mapping[str, str]
-    attempted: tuple[Table, ...] = ()
-    with_others: Table | None = None
+    renames: Mapping[str, str] = field(default_factory=dict)
     policy: Policy = AS_APPLIED
 
     @property
-    def left(self) -> Table:
-        """The table as it was left, with what is somebody else's."""
-        return self.with_others or self.table
+    def baseline(self) -> Model_co:
+        """The table or schema as the last apply left it."""
+        return self.with_unmanaged_parts or self.declared
 
 
-def deviations(applied: Applied, observed: TableState) -> tuple[Deviation, ...]:
-    """Return how an existing table differs from what was applied, but for what is nobody's drift.
+def recorded(metadata: ResourceMetadata, policy: Policy) -> Recorded[Securable] | None:
+    """Return what a resource's metadata records; None for a resource that was never applied from a model."""
+    if metadata.definition is not None:
+        return Recorded(
+            declared=as_table(metadata.definition),
+            with_unmanaged_parts=table_with_unmanaged_parts(metadata),
+            attempted=tuple(map(as_table, metadata.attempted)),
+            column_order=metadata.column_order,
+            policy=policy,
+        )
+    if metadata.schema_definition is not None:
+        return Recorded(declared=as_schema(metadata.schema_definition), policy=policy)
+    return None
 
-    That is what unfinished runs can have done, and what was left alone from the beginning.
+
+def deviations(known: Recorded[Securable], observed: SecurableState) -> tuple[Deviation, ...]:
+    """Return the drift of an existing table or schema."""
+    current = _with_current_names(known)
+    drift = unexplained(changes(current, observed), current, observed)
+    return (*_renamed(known), *map(_deviation, drift), *_reordered(known, observed))
+
+
+def changes(known: Recorded[Securable], observed: SecurableState) -> tuple[aspects.Difference, ...]:
+    """Return the changes since the baseline. Removing an unmanaged part is none."""
+    found = tuple(_differences(known.baseline, observed, known.policy))
+    if not found or known.with_unmanaged_parts is None:
+        return found
+    subjects = {subject_of(one) for one in _differences(known.declared, observed, known.policy)}
+    return tuple(one for one in found if subject_of(one) in subjects)
+
+
+def unexplained(
+    found: Sequence[aspects.Difference], known: Recorded[Securable], observed: SecurableState
+) -> tuple[aspects.Difference, ...]:
+    """Return the changes that no unfinished run can have made.
+
+    A run does what it attempts. It may also have dropped keys and checks that were in its way, and NOT NULL where a
+    check stands for it.
     """
-    others = _now(applied.with_others, applied) if applied.with_others else None
-    found = drift_of(_now(applied.table, applied), others, observed, applied.policy)
-    attempted = [with_renames(model, applied.renames) for model in applied.attempted]
-    if others:
-        attempted = [carried(model, others, (applied.table, *attempted)) for model in attempted]
-    drifted = not_of_runs(found, attempted, observed, applied.policy)
-    return (*_renamed(applied), *map(_deviation, drifted), *_reordered(applied, observed))
+    left = tuple(found)
+    for model in known.attempted if left else ():
+        attempted = _with_kept_parts(model, known)
+        seen = {
+            (one.change.subject, one.change.observed)
+            for one in _differences(attempted, observed, known.policy)
+        }
+        left = tuple(
+            one
+            for one in left
+            if (one.change.subject, one.change.observed) in seen and not _may_be_side_effect(one)
+        )
+    return left
 
 
-def excused(applied: Applied, observed: TableState) -> tuple[Deviation, ...]:
-    """Return how an existing table differs from what was applied and left alone without being anybody's drift."""
-    if not applied.attempted and applied.with_others is None:
+def explained(known: Recorded[Securable], observed: SecurableState) -> tuple[Deviation, ...]:
+    """Return the differences from the baseline that are no drift: an attempt explains them, or ownership does."""
+    if not known.attempted and known.with_unmanaged_parts is None:
         return ()
-    drift = {(one.kind, one.field, one.actual) for one in deviations(applied, observed)}
-    settled = replace(applied, attempted=())
-    differences = exact_differences(_now(applied.left, applied), observed, applied.policy)
+    drift = {(one.kind, one.field, one.actual) for one in deviations(known, observed)}
+    settled = replace(known, attempted=())
+    differences = _differences(_with_current_names(known).baseline, observed, known.policy)
     everything = (*_renamed(settled), *map(_deviation, differences), *_reordered(settled, observed))
     return tuple(one for one in everything if (one.kind, one.field, one.actual) not in drift)
 
 
-def accepted(model: Table, observed: TableState, taken: Sequence[Deviation]) -> Table:
-    """Return a model that takes the observed side of some deviations, and keeps its own in all others.
+def accepted(model: Model, observed: SecurableState, taken: Sequence[Deviation]) -> Model:
+    """Return a model with the observed side of some deviations, and its own side of all others.
 
     Args:
         model: what was applied last, or what is declared now.
-        observed: the table as it is.
         taken: which deviations, as `deviations` returns them.
     """
     renames = {str(one.expected): str(one.actual) for one in taken if one.kind is DriftKind.COLUMN_RENAMED}
-    model = with_renames(model, renames)
     differences = (one.difference for one in taken if one.difference is not None)
-    model = aspects.accept(model, observed, differences)
-    if any(one.kind is DriftKind.COLUMN_ORDER for one in taken):
-        places = {column.key: place for place, column in enumerate(observed.columns)}
-        ordered = sorted(model.columns, key=lambda column: places.get(column.key, len(places)))
-        model = replace(model, columns=tuple(ordered))
-    return model
+    if isinstance(model, Schema):
+        return aspects.accept(model, observed, differences)
+    model = aspects.accept(with_renames(model, renames), observed, differences)
+    is_reordered = any(one.kind is DriftKind.COLUMN_ORDER for one in taken)
+    return _ordered_like(model, observed) if is_reordered else model
 
 
-def _now(table: Table, applied: Applied) -> Table:
-    """Return a table by the names that its columns have by now."""
-    return without_declared_renames(with_renames(table, applied.renames))
+def _differences(model: Securable, observed: SecurableState, policy: Policy) -> Iterable[aspects.Difference]:
+    return aspects.differences(Comparison.of(model, observed, policy=policy))
 
 
-def _renamed(applied: Applied) -> Iterator[Deviation]:
-    for old, new in applied.renames.items():
-        if all(old.lower() in {column.key for column in model.columns} for model in applied.attempted):
+def _may_be_side_effect(difference: aspects.Difference) -> bool:
+    match difference.kind:
+        case DriftKind.CHECK | DriftKind.PRIMARY_KEY | DriftKind.FOREIGN_KEY:
+            return difference.change.observed is None
+    return difference.kind is DriftKind.COLUMN_NULLABILITY
+
+
+def _with_kept_parts(attempted: Securable, known: Recorded[Securable]) -> Securable:
+    """Return an attempted model with the unmanaged parts that its plan keeps."""
+    whole = known.with_unmanaged_parts
+    if isinstance(attempted, Schema) or isinstance(whole, Schema) or whole is None:
+        return attempted
+    ours = [model for model in (known.declared, *known.attempted) if isinstance(model, Table)]
+    return kept_by_plan(attempted, whole, ours)
+
+
+def _with_current_names(known: Recorded[Securable]) -> Recorded[Securable]:
+    """Return the recorded models with the names that their columns have now."""
+    whole = known.with_unmanaged_parts
+    return replace(
+        known,
+        declared=_without_former_names(_renamed_model(known.declared, known.renames)),
+        with_unmanaged_parts=whole and _without_former_names(_renamed_model(whole, known.renames)),
+        attempted=tuple(_renamed_model(model, known.renames) for model in known.attempted),
+    )
+
+
+def _renamed_model(model: Securable, renames: Mapping[str, str]) -> Securable:
+    return model if isinstance(model, Schema) else with_renames(model, renames)
+
+
+def _without_former_names(model: Securable) -> Securable:
+    return model if isinstance(model, Schema) else without_declared_renames(model)
+
+
+def _renamed(known: Recorded[Securable]) -> Iterator[Deviation]:
+    for old, new in known.renames.items():
+        if all(old.lower() in _column_keys(model) for model in known.attempted):
             yield Deviation(kind=DriftKind.COLUMN_RENAMED, field=f"column {old}", expected=old, actual=new)
 
 
@@ -125,18 +200,17 @@ def _deviation(difference: aspects.Difference) -> Deviation:
     )
 
 
-def _reordered(applied: Applied, observed: TableState) -> tuple[Deviation, ...]:
+def _reordered(known: Recorded[Securable], observed: SecurableState) -> tuple[Deviation, ...]:
     """Compare the order of the columns that both sides have with the order after the apply."""
-    if applied.column_order is None or applied.attempted:
-        return ()  # nobody looked, or a run was moving them
-    new_names = {old.lower(): new.lower() for old, new in applied.renames.items()}
-    recorded = [name.lower() for name in applied.column_order] or [
-        column.key for column in applied.table.columns
-    ]
-    expected = [new_names.get(name, name) for name in recorded]
-    shared = {column.key for column in observed.columns} & {*expected}
+    if known.column_order is None or known.attempted:
+        return ()  # the order is unknown, or an unfinished run was moving columns
+    new_names = {old.lower(): new.lower() for old, new in known.renames.items()}
+    applied = [name.lower() for name in known.column_order] or _column_keys(known.declared)
+    expected = [new_names.get(name, name) for name in applied]
+    present = _column_keys(observed)
+    shared = {*present} & {*expected}
     wanted = [name for name in expected if name in shared]
-    actual = [column.key for column in observed.columns if column.key in shared]
+    actual = [name for name in present if name in shared]
     if wanted == actual:
         return ()
     return (
@@ -147,3 +221,13 @@ def _reordered(applied: Applied, observed: TableState) -> tuple[Deviation, ...]:
             actual=f"({', '.join(actual)})",
         ),
     )
+
+
+def _ordered_like(model: Table, observed: SecurableState) -> Table:
+    places = {key: place for place, key in enumerate(_column_keys(observed))}
+    ordered = sorted(model.columns, key=lambda column: places.get(column.key, len(places)))
+    return replace(model, columns=tuple(ordered))
+
+
+def _column_keys(side: Securable | SecurableState) -> list[str]:
+    return [] if isinstance(side, (Schema, SchemaState)) else [column.key for column in side.columns]

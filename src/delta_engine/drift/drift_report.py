@@ -1,7 +1,4 @@
-"""The drift report as data: immutable, and the one source of its JSON and of the published schema.
-
-Three renderings of it are in `report`: text, JSON and HTML.
-"""
+"""The drift report as data: the source of its JSON and of the published schema, whose texts are these docstrings."""
 
 from __future__ import annotations
 
@@ -21,15 +18,15 @@ NOT_DELTA: Final = "exists, and is no Delta table that can be read"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attribution:
-    """Who made a change, as far as the platform knows; None for what it does not say.
+    """The author of a change; None for what the platform does not record.
 
     Args:
         who: the user or service principal.
         at: when, UTC.
         operation: Delta's name of the operation, such as `ADD COLUMNS`, or the audit log's, such as `deleteTable`.
-        version: the version of the table that it made.
-        job: the job that did it, its name or id.
-        notebook: the notebook that did it, its id.
+        version: the version of the table that the change made.
+        job: name or id of the job.
+        notebook: id of the notebook.
     """
 
     who: str | None = None
@@ -42,17 +39,17 @@ class Attribution:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """One thing that is not as it was applied.
+    """One difference from what was applied.
 
     Args:
-        kind: what was done.
-        field: what it was done to, such as `column amount type` or `property delta.appendOnly`.
+        kind: the kind of change.
+        field: what was changed, such as `column amount type` or `property delta.appendOnly`.
         expected: as it was applied last; None for what was not there.
         actual: as it is; None for what is gone.
-        severity: how bad it is.
-        changed: by whom and when; None if nobody can tell.
-        last_written: where that is unknown, the principal that the catalog names as the last to alter the table or
-            schema: any write to a table counts, so it need not be the author.
+        severity: from low to high.
+        changed: the author and the time; None if unknown.
+        last_written: where the author is unknown, the last principal to alter the table or schema: any write to a
+            table counts, so it need not be the author.
     """
 
     kind: DriftKind
@@ -88,9 +85,9 @@ class IgnoredFinding:
 
     Args:
         resource: the key of the table or schema.
-        finding: what it is.
+        finding: the finding.
         reason: why it is ignored.
-        expires: the last day on which it is, ISO 8601; None for ever.
+        expires: the last day on which it is ignored, ISO 8601; None for no end.
     """
 
     resource: str
@@ -101,7 +98,7 @@ class IgnoredFinding:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PolicyNote:
-    """An entry of the drift policy that does nothing.
+    """An entry of the drift policy without an effect.
 
     Args:
         resource: the entry's pattern.
@@ -120,7 +117,7 @@ class PolicyNote:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PendingChange:
-    """One thing that the model wants and nobody has applied yet. No drift."""
+    """One change that the model wants and no run has applied yet. No drift."""
 
     field: str
     observed: str | None
@@ -141,13 +138,13 @@ class PendingResource:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ForeignPart:
-    """A part of a table that nobody declared. The engine never applied it, and leaves it alone.
+class UnmanagedPart:
+    """A part of a table that no model declares. The engine never applied it, and keeps it.
 
     Args:
         resource: the table's key.
-        key: the property; or another part, such as `check positive`.
-        value: its value, or what it is.
+        key: the property, or another part, such as `check positive`.
+        value: the value, or the definition.
     """
 
     resource: str
@@ -162,7 +159,7 @@ class ForeignPart:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recommendation:
-    """What to do, and the command that does it."""
+    """A recommended step, and the command for it."""
 
     text: str
     command: str
@@ -170,13 +167,13 @@ class Recommendation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PastRun:
-    """What an earlier report counted.
+    """The counts of an earlier report.
 
     Args:
         at: when, UTC.
         drifted: tables that had drifted.
         deleted: tables that were gone.
-        unmanaged: tables that nobody declared.
+        unmanaged: tables that no model declares.
         high: findings of that severity.
         medium: findings of that severity.
         low: findings of that severity.
@@ -193,7 +190,7 @@ class PastRun:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DriftReport:
-    """What somebody changed in one environment since it was applied.
+    """What was changed in one environment, outside the engine, since it was applied.
 
     Args:
         environment: the environment's name.
@@ -208,11 +205,11 @@ class DriftReport:
         unmanaged: tables in managed schemas that are in no model.
         schemas: declared schemas that are not as they were applied, or are gone.
         ignored: findings that the drift policy ignores; they count nowhere else.
-        policy_notes: entries of the drift policy that do nothing.
-        pending: what the models want and nobody has applied yet; no drift.
-        left_alone: parts of tables that nobody declared; no drift.
-        unfinished: tables that a run of the engine left half done; no drift either.
-        recommendations: what to do now.
+        policy_notes: entries of the drift policy without an effect.
+        pending: what the models want and no run has applied yet; no drift.
+        left_alone: unmanaged parts of tables; no drift.
+        unfinished: tables that a run of the engine left half done; no drift.
+        recommendations: the next steps.
         notes: what could not be found out.
         format: what this document is.
         version: the format's version.
@@ -232,7 +229,7 @@ class DriftReport:
     ignored: tuple[IgnoredFinding, ...] = ()
     policy_notes: tuple[PolicyNote, ...] = ()
     pending: tuple[PendingResource, ...] = ()
-    left_alone: tuple[ForeignPart, ...] = ()
+    left_alone: tuple[UnmanagedPart, ...] = ()
     unfinished: tuple[str, ...] = ()
     recommendations: tuple[Recommendation, ...] = ()
     notes: tuple[str, ...] = ()
@@ -240,13 +237,13 @@ class DriftReport:
     version: int = field(default=VERSION)
 
     def findings(self) -> Iterator[tuple[str, Finding]]:
-        """Yield every finding with its table's or schema's key; what is ignored is not among them."""
+        """Yield every finding that is not ignored, with the key of its table or schema."""
         for one in (*self.schemas, *self.drifted, *self.deleted, *self.unmanaged):
             for finding in one.findings:
                 yield one.resource, finding
 
     def count(self, severity: Severity) -> int:
-        """Return how many findings there are of a severity."""
+        """Return the number of findings of a severity."""
         return sum(finding.severity is severity for _, finding in self.findings())
 
     @property
@@ -256,5 +253,5 @@ class DriftReport:
         return max(found, key=lambda severity: severity.rank) if found else None
 
     def reaches(self, severity: Severity) -> bool:
-        """Whether there is a finding of this severity, or of a worse one."""
+        """Whether there is a finding of this severity or a higher one."""
         return self.max_severity is not None and self.max_severity.rank >= severity.rank

@@ -1,7 +1,6 @@
-"""Drift over time: a Delta table with a row for every run and for every finding, for dashboards and later reports.
+"""Drift over time: a Delta table with a row for every run and for every finding.
 
-An INSERT is one commit, and a run's own row is the last one: where it is, its findings are all there. Rows are
-only ever added. Nothing here decides what drift is.
+An INSERT is one commit, and a run's own row is its last: if it exists, all findings of the run do. Rows are only added.
 """
 
 from __future__ import annotations
@@ -50,8 +49,8 @@ _COLUMNS: Final = {
     "expected": ("string", "Findings: as it was applied last; null for what was not there."),
     "actual": ("string", "Findings: as it was; null for what was gone."),
     "severity": ("string", "Findings: low, medium or high."),
-    "changed_by": ("string", "Findings: who did it; null if nobody can tell."),
-    "changed_at": ("timestamp", "Findings: when it was done; null if nobody can tell."),
+    "changed_by": ("string", "Findings: the author of the change; null if unknown."),
+    "changed_at": ("timestamp", "Findings: the time of the change; null if unknown."),
     "operation": (
         "string",
         "Findings: the name of the operation that did it, in Delta's history or in the audit log.",
@@ -65,12 +64,10 @@ _EPOCH: Final = datetime(1970, 1, 1, tzinfo=timezone.utc)
 class DriftHistory:
     """The history of every environment that shares a table.
 
-    Args:
-        runner: runs the statements.
-        table: the SQL that addresses the table (`Addressing.table`); its schema must exist.
+    Its methods raise `StatementError` if the platform refuses a statement.
 
-    Its methods raise `StatementError`: the platform refused a statement. Of a schema that does not exist the
-    platform's own words speak.
+    Args:
+        table: the SQL that addresses the table (`Addressing.table`); its schema must exist.
     """
 
     def __init__(self, runner: SqlRunner, table: str) -> None:
@@ -79,27 +76,17 @@ class DriftHistory:
         self._rows = HistoryTable(runner, table, columns=_COLUMNS, comment=_COMMENT)
 
     def append(self, report: DriftReport, run_id: str) -> None:
-        """Add a report: one statement for up to 499 findings, and the table is made only where it is missing.
+        """Add a report without its ignored findings: one statement for up to 499 findings, and the missing table.
 
         Args:
-            report: what was found; what the policy ignores is not recorded.
-            run_id: the run's; unique, so that its findings can be told from others'.
+            run_id: unique; the same for all findings of the run.
         """
         self._rows.append(list(_rows(report, run_id)))
 
     def recent(self, environment: str, limit: int = 60) -> tuple[PastRun, ...]:
-        """Return what the last reports of an environment counted, the oldest first.
-
-        Args:
-            environment: the environment's name.
-            limit: how many at most.
-
-        Returns:
-            Nothing if there is no such table yet.
-        """
+        """Return the counts of the last reports of an environment, the oldest first; none if there is no table yet."""
         counts = ", ".join(map(quote_ident, ("drifted", "deleted", "unmanaged", "high", "medium", "low")))
-        # As a number, because Spark hands timestamps to Python as naive local times, and once a year an hour of
-        # those is there twice.
+        # A number, because Spark returns timestamps to Python as naive local times, and one hour a year exists twice.
         sql = (
             f"SELECT unix_micros(checked_at) AS at, {counts} FROM {self._table} "
             f"WHERE row_type = 'run' AND environment = {sql_literal(environment)} "
@@ -115,7 +102,7 @@ class DriftHistory:
 
 
 def _rows(report: DriftReport, run_id: str) -> Iterator[Mapping[str, Value]]:
-    """Yield the findings, and at last the run."""
+    """Yield the findings, then the run."""
     common: Mapping[str, Value] = {
         "run_id": run_id,
         "environment": report.environment,

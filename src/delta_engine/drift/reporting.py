@@ -7,9 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from delta_engine.actions.drift_policy import DriftKind
 from delta_engine.actions.policy import ColumnOrder, DestructiveKind, Policy
-from delta_engine.deployment.resources import resource_key, table_key
-from delta_engine.deployment.synchronizer import is_half_done
-from delta_engine.drift.detector import DetectedTable
+from delta_engine.deployment.resources import is_half_done, resource_key
 from delta_engine.drift.drift_report import (
     NOT_DELTA,
     DriftReport,
@@ -17,13 +15,19 @@ from delta_engine.drift.drift_report import (
     PolicyNote,
     Recommendation,
     ResourceDrift,
+    UnmanagedPart,
 )
-from delta_engine.drift.evidence import Evidence
-from delta_engine.drift.field_renames import renamed_fields
-from delta_engine.drift.handling import possible_renames
-from delta_engine.drift.judgement import Detected
-from delta_engine.drift.pending import left_alone, pending_schemas, pending_tables
-from delta_engine.drift.schemas import DetectedSchema
+from delta_engine.drift.drifted_resources import (
+    ClassifiedDrift,
+    DriftedResource,
+    DriftedTable,
+    drifted_tables,
+    is_table,
+)
+from delta_engine.drift.facts import DriftFacts
+from delta_engine.drift.pending import pending_resources
+from delta_engine.drift.revert import has_possible_renames
+from delta_engine.drift.unmanaged import listed_parts
 from delta_engine.models import QualifiedName, SchemaName
 
 _MOST_COMMANDS = 20
@@ -31,81 +35,75 @@ _MOST_COMMANDS = 20
 _CONSTRAINTS = (DriftKind.PRIMARY_KEY, DriftKind.FOREIGN_KEY, DriftKind.CHECK)
 
 
-def drift_report(evidence: Evidence) -> DriftReport:
+def drift_report(facts: DriftFacts) -> DriftReport:
     """Return the report."""
-    state = evidence.state
-    existing = [table for table in evidence.detected if table.observed.exists and table.drift]
-    declared = {model.qualified_name.key for model in evidence.models}
-    gone = [
-        table
-        for table in evidence.detected
-        if not table.observed.exists and table.drift and table.name.key in declared
-    ]  # a table that is neither declared nor there any more was retired
-    drifted_schemas = _drifted_schemas(evidence)
-    unreadable, unmanaged = _not_ignored(evidence.unreadable), _not_ignored(evidence.unmanaged)
+    state = facts.state
+    existing = [one for one in facts.drifted if one.drift and is_table(one) and one.observed.exists]
+    gone = [one for one in facts.drifted if one.drift and is_table(one) and _was_deleted(one, facts)]
+    schemas = [
+        one
+        for one in facts.drifted
+        if one.drift and not is_table(one) and (one.observed.exists or _was_deleted(one, facts))
+    ]
+    unreadable, unmanaged = _not_ignored(facts.unreadable), _not_ignored(facts.unmanaged)
     return DriftReport(
-        environment=evidence.environment,
+        environment=facts.environment,
         host=state.environment.host if state else "",
-        checked_at=evidence.checked_at,
+        checked_at=facts.checked_at,
         state_id=state.state_id if state else "",
         serial=state.serial if state else 0,
         lineage=state.lineage if state else "unknown",
-        tables_checked=sum(key in evidence.observed.tables for key in evidence.applied),
+        tables_checked=sum(key in facts.observed.tables for key in facts.applied),
         drifted=(*unreadable, *map(_drift_of, existing)),
         deleted=tuple(map(_drift_of, gone)),
         unmanaged=unmanaged,
-        schemas=tuple(map(_drift_of, drifted_schemas)),
-        ignored=tuple(_ignored(evidence)),
-        policy_notes=tuple(_policy_notes(evidence)),
-        pending=(*pending_schemas(evidence), *pending_tables(evidence)),
-        left_alone=tuple(left_alone(evidence)),
-        unfinished=tuple(_unfinished(evidence)),
-        recommendations=tuple(_recommendations(evidence, existing, drifted_schemas, gone, unmanaged)),
-        notes=evidence.notes,
+        schemas=tuple(map(_drift_of, schemas)),
+        ignored=tuple(_ignored(facts)),
+        policy_notes=tuple(_policy_notes(facts)),
+        pending=tuple(pending_resources(facts)),
+        left_alone=tuple(_unmanaged_parts(facts)),
+        unfinished=tuple(_unfinished(facts)),
+        recommendations=tuple(
+            _recommendations(facts, drifted_tables(existing), schemas, drifted_tables(gone), unmanaged)
+        ),
+        notes=facts.notes,
     )
 
 
-def _drifted_schemas(evidence: Evidence) -> list[DetectedSchema]:
-    """Return the schemas that drifted; one that is neither declared nor there any more was retired, like a table.
+def _was_deleted(one: DriftedResource, facts: DriftFacts) -> bool:
+    """Whether a table or schema was deleted outside the engine; an undeclared one was retired.
 
-    In a report on some tables those of their schemas that were applied count as declared: tables here need them.
+    In a report on some tables, their applied schemas count as declared: the tables need them.
     """
-    declared = {schema.key for schema in evidence.schemas}
-    return [
-        schema
-        for schema in evidence.detected_schemas
-        if schema.drift
-        and (schema.observed is not None or schema.name.key in declared or evidence.is_partial)
-    ]
+    declared = {*(model.key for model in facts.models), *(schema.key for schema in facts.schemas)}
+    is_declared = one.name.key in declared or (facts.is_partial and not is_table(one))
+    return not one.observed.exists and is_declared
 
 
-def _drift_of(detected: DetectedTable | DetectedSchema) -> ResourceDrift:
-    findings = [detail.finding for detail in detected.drift]
+def _drift_of(drifted: DriftedResource) -> ResourceDrift:
+    findings = [detail.finding for detail in drifted.drift]
     findings.sort(key=lambda finding: -finding.severity.rank)
-    return ResourceDrift(resource=detected.resource, findings=tuple(findings))
+    return ResourceDrift(resource=drifted.resource, findings=tuple(findings))
 
 
-def _not_ignored(found: Iterable[tuple[QualifiedName, Detected]]) -> tuple[ResourceDrift, ...]:
+def _not_ignored(found: Iterable[tuple[QualifiedName, ClassifiedDrift]]) -> tuple[ResourceDrift, ...]:
     return tuple(
-        ResourceDrift(resource=table_key(name), findings=(one.finding,))
+        ResourceDrift(resource=resource_key(name), findings=(one.finding,))
         for name, one in found
         if one.ignored_by is None
     )
 
 
-def _all(evidence: Evidence) -> Iterator[tuple[QualifiedName | SchemaName, Detected]]:
-    for schema in evidence.detected_schemas:
-        for detail in schema.details:
-            yield schema.name, detail
-    for table in evidence.detected:
-        for detail in table.details:
-            yield table.name, detail
-    yield from evidence.unreadable
-    yield from evidence.unmanaged
+def _all(facts: DriftFacts) -> Iterator[tuple[QualifiedName | SchemaName, ClassifiedDrift]]:
+    for one in facts.drifted:
+        for detail in one.details:
+            yield one.name, detail
+    yield from facts.unreadable
+    yield from facts.unmanaged
 
 
-def _ignored(evidence: Evidence) -> Iterator[IgnoredFinding]:
-    for name, detail in _all(evidence):
+def _ignored(facts: DriftFacts) -> Iterator[IgnoredFinding]:
+    for name, detail in _all(facts):
         if detail.ignored_by is not None:
             expires = detail.ignored_by.expires
             yield IgnoredFinding(
@@ -116,13 +114,13 @@ def _ignored(evidence: Evidence) -> Iterator[IgnoredFinding]:
             )
 
 
-def _policy_notes(evidence: Evidence) -> Iterator[PolicyNote]:
-    """Yield the entries that do nothing; of a part of the tables nobody can tell which match nothing."""
-    findings = [(name, detail.deviation) for name, detail in _all(evidence)]
-    for entry in evidence.policy.ignores:
-        if entry.is_expired(evidence.checked_at):
+def _policy_notes(facts: DriftFacts) -> Iterator[PolicyNote]:
+    """Yield the entries without an effect; a partial report cannot tell which match nothing."""
+    findings = [(name, detail.deviation) for name, detail in _all(facts)]
+    for entry in facts.policy.ignores:
+        if entry.is_expired(facts.checked_at):
             problem = f"expired on {entry.expires}"
-        elif evidence.is_partial or any(
+        elif facts.is_partial or any(
             entry.matches(name, deviation.kind, deviation.field) for name, deviation in findings
         ):
             continue
@@ -137,25 +135,31 @@ def _policy_notes(evidence: Evidence) -> Iterator[PolicyNote]:
         )
 
 
-def _unfinished(evidence: Evidence) -> Iterator[str]:
-    if evidence.state is None:
-        return
-    for key, resource in sorted(evidence.state.resources.items()):
+def _unmanaged_parts(facts: DriftFacts) -> Iterator[UnmanagedPart]:
+    """Yield the unmanaged parts of declared tables that are no drift."""
+    drifted = {(one.resource, detail.deviation.field) for one in facts.drifted for detail in one.details}
+    for part in listed_parts(facts.readable_models, facts.observed, facts.applied):
+        if (part.resource, part.key) not in drifted:
+            yield part
+
+
+def _unfinished(facts: DriftFacts) -> Iterator[str]:
+    for key, resource in sorted(facts.state.resources.items()) if facts.state else ():
         if is_half_done(resource):
             yield key
 
 
 def _recommendations(
-    evidence: Evidence,
-    existing: Sequence[DetectedTable],
-    drifted_schemas: Sequence[DetectedSchema],
-    gone: Sequence[DetectedTable],
+    facts: DriftFacts,
+    existing: Sequence[DriftedTable],
+    schemas: Sequence[DriftedResource],
+    gone: Sequence[DriftedTable],
     unmanaged: Sequence[ResourceDrift],
 ) -> Iterator[Recommendation]:
-    command = f"delta-engine -e {shlex.quote(evidence.environment)}"
-    if existing or drifted_schemas:
+    command = f"delta-engine -e {shlex.quote(facts.environment)}"
+    if existing or schemas:
         allowed = "".join(f" --allow {kind.value}" for kind in _consents(existing))
-        if drifted_schemas or any(_can_be_undone(table, evidence.plan_policy) for table in existing):
+        if schemas or any(_can_be_reverted(table, facts.plan_policy) for table in existing):
             yield Recommendation(
                 text="Undo the drift in the catalog", command=f"{command} drift --revert{allowed}"
             )
@@ -181,13 +185,13 @@ def _recommendations(
         )
 
 
-def _consents(tables: Sequence[DetectedTable]) -> Iterator[DestructiveKind]:
-    """Yield what a revert has to be allowed."""
+def _consents(tables: Sequence[DriftedTable]) -> Iterator[DestructiveKind]:
+    """Yield the consents that a revert needs."""
     if any(
         detail.deviation.kind is DriftKind.COLUMN_ADDED
         for table in tables
         for detail in table.drift
-        if not any(possible_renames(table)) and not any(renamed_fields(table))
+        if not has_possible_renames(table)
     ):
         yield DestructiveKind.DROP_COLUMN
     if any(
@@ -198,8 +202,8 @@ def _consents(tables: Sequence[DetectedTable]) -> Iterator[DestructiveKind]:
         yield DestructiveKind.DROP_CONSTRAINT
 
 
-def _can_be_undone(table: DetectedTable, policy: Policy) -> bool:
-    """Whether a plan undoes any of a table's drift: never that it is another one, and seldom the order of columns."""
+def _can_be_reverted(table: DriftedTable, policy: Policy) -> bool:
+    """Whether a plan reverts any of a table's drift: never a replacement, and the order of columns by policy."""
     beyond = {DriftKind.TABLE_REPLACED}
     if policy.column_order is not ColumnOrder.ENFORCE:
         beyond.add(DriftKind.COLUMN_ORDER)

@@ -11,18 +11,21 @@ from delta_engine.actions.drift_policy import DriftPolicy
 from delta_engine.compile.planner import TablePlanner
 from delta_engine.deployment.deployment import Deployment
 from delta_engine.deployment.document import DeploymentState
-from delta_engine.deployment.recorded_grants import with_recorded_grants
+from delta_engine.deployment.recorded_models import (
+    last_applied,
+    last_applied_schemas,
+    last_applied_to,
+    with_recorded_grants,
+)
 from delta_engine.deployment.recorder import Notify
-from delta_engine.deployment.renamed_resources import last_applied_to, with_settled_renames
-from delta_engine.deployment.resources import last_applied
+from delta_engine.deployment.renamed_resources import with_settled_renames
 from delta_engine.deployment.run_facts import RunFacts
-from delta_engine.deployment.schema_resources import last_applied_schemas
 from delta_engine.deployment.stamps import utc_now
 from delta_engine.drift.audited_authors import with_audited_authors
-from delta_engine.drift.drift_report import DriftReport, ForeignPart
-from delta_engine.drift.evidence import Evidence
-from delta_engine.drift.pending import foreign_parts
+from delta_engine.drift.drift_report import DriftReport, UnmanagedPart
+from delta_engine.drift.facts import DriftFacts
 from delta_engine.drift.reporting import drift_report
+from delta_engine.drift.unmanaged import listed_parts
 from delta_engine.errors import CatalogReadError, RefusedError, raise_all
 from delta_engine.execute.action_runner import ActionRunner, ApplyFailedError
 from delta_engine.execute.outcomes import OnTable, TableOutcome
@@ -191,12 +194,12 @@ class Orchestrator:
         """
         return self._pipeline.fingerprints(preview.plan, preview.basis)
 
-    def left_alone(self, preview: Preview) -> tuple[ForeignPart, ...]:
+    def left_alone(self, preview: Preview) -> tuple[UnmanagedPart, ...]:
         """Return what a sync leaves alone of the declared tables: nobody declared it, and it was never applied."""
         basis = preview.basis
         state = basis.state and with_settled_renames(basis.state, basis.models, basis.observed)
         applied = last_applied_to(basis.models, last_applied(state) if state else {}, basis.observed)
-        return tuple(foreign_parts(basis.models, basis.observed, applied))
+        return tuple(listed_parts(basis.models, basis.observed, applied))
 
     def run_facts(self) -> RunFacts:
         """Return who runs this, and from where."""
@@ -226,22 +229,21 @@ class Orchestrator:
         tables = resolved(tables)
         state = self._deployment.peek_replayed()
         for _ in range(_MOST_LOOKS):
-            evidence = self._evidence(
+            facts = self._facts(
                 tables,
                 state,
                 environment=environment,
                 is_partial=is_partial,
                 not_ours=not_ours,
             )
-            has_drift = evidence.detected or evidence.detected_schemas
-            known, state = state, self._deployment.peek_replayed() if has_drift else state
+            known, state = state, self._deployment.peek_replayed() if facts.drifted else state
             if state == known:
                 break
         if self._audit_log is not None:
-            evidence = with_audited_authors(evidence, self._audit_log)
-        return drift_report(evidence)
+            facts = with_audited_authors(facts, self._audit_log)
+        return drift_report(facts)
 
-    def _evidence(
+    def _facts(
         self,
         tables: Sequence[Table],
         state: DeploymentState | None,
@@ -249,7 +251,7 @@ class Orchestrator:
         environment: str,
         is_partial: bool,
         not_ours: Sequence[QualifiedName],
-    ) -> Evidence:
+    ) -> DriftFacts:
         declared = {model.qualified_name.key for model in tables}
         applied = last_applied(state) if state else {}
         undeclared = [] if is_partial else [one for key, one in applied.items() if key not in declared]
@@ -263,7 +265,7 @@ class Orchestrator:
         )
         now, detector = utc_now(), self._pipeline.thorough_detector()
         known = {*declared, *applied, *(name.key for name in not_ours)}
-        return Evidence(
+        return DriftFacts(
             environment=environment,
             checked_at=now,
             models=tables,
@@ -271,12 +273,11 @@ class Orchestrator:
             state=state,
             observed=observed,
             applied=applied,
-            detected=detector.detect(state, observed, now=now) if state else (),
+            drifted=detector.detect(state, observed, now=now) if state else (),
             unreadable=detector.unreadable(unreadable, now=now),
             unmanaged=() if is_partial else detector.unmanaged(observed, known, now=now),
             schemas=schemas,
             applied_schemas=applied_schemas,
-            detected_schemas=detector.schemas(state, observed, now=now) if state else (),
             policy=self._pipeline.drift_policy,
             plan_policy=self._pipeline.planner.policy,
         )

@@ -10,24 +10,23 @@ from typing import TypeAlias
 from delta_engine.actions import AlignTable, TablePlan
 from delta_engine.actions.drift_policy import DriftHandling, DriftPolicy
 from delta_engine.compile.planner import TablePlanner
-from delta_engine.deployment.attempts import attempts_of
 from delta_engine.deployment.document import DeploymentState
-from delta_engine.deployment.recorded_grants import with_recorded_grants
-from delta_engine.deployment.renamed_resources import last_applied_to
-from delta_engine.deployment.schema_resources import last_applied_schemas
-from delta_engine.deployment.stamps import utc_now
-from delta_engine.drift import schemas
-from delta_engine.drift.detector import DetectedTable, DriftDetector
-from delta_engine.drift.handling import (
-    DriftRefusal,
-    irreversible,
-    is_replaced,
-    may_be_renamed,
-    refusals,
-    schema_refusals,
-    tolerant,
+from delta_engine.deployment.recorded_models import (
+    last_applied_schemas,
+    last_applied_to,
+    with_recorded_grants,
 )
-from delta_engine.drift.schemas import DetectedSchema
+from delta_engine.deployment.stamps import utc_now
+from delta_engine.drift.attempts import attempts_of
+from delta_engine.drift.detector import DriftDetector
+from delta_engine.drift.drifted_resources import DriftedResource, DriftedTable, DriftRefusal, drifted_tables
+from delta_engine.drift.handling import (
+    is_replaced,
+    refusals,
+    with_ignored_drift,
+    without_ignored_deletions,
+)
+from delta_engine.drift.revert import irreversible, may_be_renamed
 from delta_engine.errors import RefusalGroup, RefusedError, UnsafePlanError, raise_all
 from delta_engine.execute.action_runner import ActionRunner
 from delta_engine.execute.retry_check import StaleTableError
@@ -182,9 +181,9 @@ class Pipeline:
                 schemas=self.planner.schemas,
             )
         policy = self.planner.policy
-        detected, detected_schemas = self._detected(models, observed, state)
-        wanted = tolerant(models, detected, policy)
-        planner = self.planner.with_schemas(schemas.tolerant(self.planner.schemas, detected_schemas, policy))
+        drifted = self._drifted(models, observed, state)
+        wanted = with_ignored_drift(models, drifted, policy)
+        planner = self.planner.with_schemas(with_ignored_drift(self.planner.schemas, drifted, policy))
         removed = {} if is_partial else self._removed(models, applied, observed, state)
         attempts = attempts_of(state, models, observed)
         applied_schemas = {} if is_partial else last_applied_schemas(state)
@@ -202,9 +201,9 @@ class Pipeline:
             planned,
             self._with_tables_around(wanted, observed, removed),
             wanted=wanted,
-            schemas=schemas.still_wanted(self.planner.schemas, detected_schemas),
-            drift=self._refused(models, wanted, detected, detected_schemas),
-            replaced=tuple(filter(is_replaced, detected)),
+            schemas=without_ignored_deletions(self.planner.schemas, drifted),
+            drift=self._refused(models, wanted, drifted),
+            replaced=tuple(filter(is_replaced, drifted_tables(drifted))),
         )
 
     def statements_now(self, table: QualifiedName, run: PlannedRun) -> Sequence[str]:
@@ -234,33 +233,32 @@ class Pipeline:
             ) from error
         return self.action_runner.compile(plan).sql_of(table)
 
-    def _detected(
+    def _drifted(
         self, models: Sequence[Table], observed: CatalogState, state: DeploymentState
-    ) -> tuple[tuple[DetectedTable, ...], tuple[DetectedSchema, ...]]:
-        """Return the tables and schemas that are not as they were applied."""
+    ) -> tuple[DriftedResource, ...]:
+        """Return the schemas and tables that are not as they were applied."""
         now, policy = utc_now(), self.planner.policy
         detector = DriftDetector(
             self.drift_policy, plan_policy=policy, versions=self.versions, is_thorough=False
         )
-        detected = detector.detect(state, observed, now=now)
-        if any(map(may_be_renamed, detected)) or any(refusals(models, detected, policy)):
-            # worth a statement per table: renames are told from drops, and people want to know who
-            detected = self.thorough_detector().detect(state, observed, now=now)
-        return detected, detector.schemas(state, observed, now=now)
+        drifted = detector.detect(state, observed, now=now)
+        tables = drifted_tables(drifted)
+        if any(map(may_be_renamed, tables)) or any(refusals(models, tables, policy)):
+            # worth a statement per table: the history tells renames from drops, and names the author
+            drifted = self.thorough_detector().detect(state, observed, now=now)
+        return drifted
 
     def _refused(
         self,
         models: Sequence[Table],
         wanted: Sequence[Table],
-        detected: Sequence[DetectedTable],
-        detected_schemas: Sequence[DetectedSchema],
+        drifted: Sequence[DriftedResource],
     ) -> tuple[DriftRefusal, ...]:
         """Return why drift speaks against a plan: each reason once, what no plan can bring back first."""
-        found = list(irreversible(wanted, detected))
+        found = list(irreversible(wanted, drifted))
         if self.drift_policy.handling is DriftHandling.REFUSE:
             policy = self.planner.policy
-            found += schema_refusals(self.planner.schemas, detected_schemas, policy)
-            found += refusals(models, detected, policy)
+            found += refusals([*self.planner.schemas, *models], drifted, policy)
         return tuple({str(refusal): refusal for refusal in found}.values())
 
     def _with_tables_around(
@@ -328,7 +326,7 @@ class PlannedRun:
     wanted: tuple[Table, ...]
     schemas: tuple[Schema, ...] = ()
     drift: tuple[DriftRefusal, ...] = ()
-    replaced: tuple[DetectedTable, ...] = ()
+    replaced: tuple[DriftedTable, ...] = ()
 
     @classmethod
     def of(
@@ -339,7 +337,7 @@ class PlannedRun:
         wanted: tuple[Table, ...],
         schemas: tuple[Schema, ...],
         drift: tuple[DriftRefusal, ...] = (),
-        replaced: tuple[DetectedTable, ...] = (),
+        replaced: tuple[DriftedTable, ...] = (),
     ) -> PlannedRun:
         """Plan, and keep what it takes to plan again."""
         return cls(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 
 from delta_engine.deployment.document import DeploymentState, Resource
-from delta_engine.deployment.resources import table_key
+from delta_engine.deployment.resources import resource_key
 from delta_engine.models import QualifiedName, Table
 from delta_engine.state.states import NO_AUDIT, CatalogState
 
@@ -26,7 +26,7 @@ def removed_tables(
         read = observed.tables.get(name.key)
         exists = read.exists if read is not None else name.key in listed
         audit = read.audit if read is not None else observed.audits.get(name.key, NO_AUDIT)
-        recorded = state.resources[table_key(name)]
+        recorded = state.resources[resource_key(name)]
         # A part of a table, or another table under the name, was never the engine's to drop.
         if exists and table.manages is None and _is_same(recorded, audit.created_at):
             yield name

@@ -87,7 +87,7 @@ class RunReporting:
         )
         end = RunEnd(
             at=utc_now(),
-            warnings=self._locked.recorder.warnings,
+            warnings=tuple(self._locked.recorder.warnings),
             is_stopped=ending.is_stopped,
             unsaved=str(ending.unsaved or ""),
             unverified=ending.unverified,

@@ -11,14 +11,14 @@ from delta_engine.backends.cancellation import Stop, stopped_by_signals
 from delta_engine.deployment.deployment import LockedRun
 from delta_engine.deployment.document import DeploymentState
 from delta_engine.deployment.errors import StaleStateError, UnsavedStateError
-from delta_engine.deployment.recorded_grants import with_recorded_grants
-from delta_engine.deployment.resources import last_applied, table_key
+from delta_engine.deployment.recorded_models import last_applied, with_recorded_grants
+from delta_engine.deployment.resources import resource_key
 from delta_engine.deployment.stamps import utc_now
-from delta_engine.deployment.synchronizer import NOT_SHOWN_YET
-from delta_engine.drift import schemas
-from delta_engine.drift.detector import DetectedTable
-from delta_engine.drift.handling import irreversible, is_replaced, restored
-from delta_engine.drift.schemas import DetectedSchema
+from delta_engine.drift.attempts import attempted_by
+from delta_engine.drift.drifted_resources import DriftedResource, drifted_schemas, drifted_tables
+from delta_engine.drift.handling import is_replaced
+from delta_engine.drift.revert import irreversible, restored
+from delta_engine.drift.status import NOT_SHOWN_YET
 from delta_engine.errors import RefusalGroup, RefusedError, StatementError, raise_all
 from delta_engine.execute.action_runner import ApplyFailedError
 from delta_engine.execute.apply_control import ApplyControl
@@ -32,11 +32,12 @@ from delta_engine.execute.outcomes import (
 )
 from delta_engine.models import QualifiedName, Table
 from delta_engine.models.resolution import resolved
+from delta_engine.orchestrate.adoption import adopt_drift, refresh_replaced
 from delta_engine.orchestrate.outcome_recording import OutcomeRecording
 from delta_engine.orchestrate.pipeline import Pipeline, PlanBasis, PlannedRun
 from delta_engine.orchestrate.run_endings import Ending, Unsaved
+from delta_engine.orchestrate.run_records import RunRecords
 from delta_engine.orchestrate.run_reporting import RunReporting
-from delta_engine.orchestrate.taking_over import renew, take_over
 from delta_engine.plan_files.document import Fingerprints
 from delta_engine.plan_files.staleness import ReviewedPlan
 from delta_engine.report.run_report import RunReport
@@ -60,6 +61,8 @@ class SyncRun:
         self._pipeline = pipeline
         self._lease = locked.lease
         self._recorder = locked.recorder
+        self._records = RunRecords(locked.recorder)
+        self._recording: OutcomeRecording | None = None
         self._reporting = RunReporting(locked, pipeline.run_history)
         self._report: RunReport | None = None
         self._loaded = locked.recorder.state
@@ -117,43 +120,34 @@ class SyncRun:
         Raises:
             CatalogReadError, RefusalGroup: as `plan`.
         """
-        self._recorder.records.keep_attempts()
-        declared = {model.qualified_name.key for model in tables}
-        detected = [
-            table
-            for table in self.detect(tables, is_partial=is_partial)
-            if table.drift and table.name.key in declared
-        ]
-        self._models = tuple(table.applied.table for table in detected)
-        wanted = tuple(map(restored, detected))
-        known = {schema.key for schema in self._pipeline.planner.schemas}
-        drifted = [schema for schema in self.detect_schemas() if schema.drift and schema.name.key in known]
-        planner = self._pipeline.planner.restoring().with_schemas(tuple(map(schemas.restored, drifted)))
+        self._records.keep_attempts()
+        declared = {model.key for model in tables} | {one.key for one in self._pipeline.planner.schemas}
+        found = self.detect(tables, is_partial=is_partial)
+        drifted = [one for one in found if one.drift and one.name.key in declared]
+        changed, schemas = drifted_tables(drifted), drifted_schemas(drifted)
+        self._models = tuple(table.recorded.declared for table in changed)
+        wanted = tuple(map(restored, changed))
+        planner = self._pipeline.planner.restoring().with_schemas(tuple(map(restored, schemas)))
         self._policy = planner.policy
         self._last_planned = PlannedRun.of(
             lambda seen, _under_way: checked_plan(wanted, seen, lambda: planner.plan(wanted, seen)),
             self._observed,
             wanted=wanted,
-            schemas=tuple(schema.applied for schema in drifted),
-            drift=tuple(irreversible(wanted, detected)),
-            replaced=tuple(filter(is_replaced, detected)),
+            schemas=tuple(schema.recorded.declared for schema in schemas),
+            drift=tuple(irreversible(wanted, changed)),
+            replaced=tuple(filter(is_replaced, changed)),
         )
         self._warn_of_rights(self._last_planned)
         return self._last_planned.plan
 
-    def detect(self, tables: Sequence[Table], *, is_partial: bool = False) -> tuple[DetectedTable, ...]:
-        """Return the tables that are not as they were applied, with who changed them.
+    def detect(self, tables: Sequence[Table], *, is_partial: bool = False) -> tuple[DriftedResource, ...]:
+        """Return the schemas and tables that are not as they were applied, with the authors of changes.
 
         Args and errors are those of `plan_revert`.
         """
         self._observe(tables, is_partial=is_partial)
         detector = self._pipeline.thorough_detector()
         return detector.detect(self._recorder.state, self._observed, now=utc_now())
-
-    def detect_schemas(self) -> tuple[DetectedSchema, ...]:
-        """Return the schemas that are not as they were applied, in the snapshot that `detect` took."""
-        detector = self._pipeline.thorough_detector()
-        return detector.schemas(self._recorder.state, self._observed, now=utc_now())
 
     def fingerprints(self, plan: TablePlan, like: Fingerprints) -> Fingerprints:
         """Return the fingerprints of all that `plan` was made from, to be held against earlier ones.
@@ -169,20 +163,17 @@ class SyncRun:
         planned = self._planned
         return (*planned.drift, *self._pipeline.plan_refusals(plan, planned.wanted, self._observed))
 
-    def accept(
-        self, detected: Sequence[DetectedTable], detected_schemas: Sequence[DetectedSchema] = ()
-    ) -> None:
-        """Record drift as applied: what somebody did by hand is what holds from now on.
+    def accept(self, drifted: Sequence[DriftedResource]) -> None:
+        """Record drift as applied.
 
         Args:
-            detected: the tables, as `detect` returned them; what the policy ignores stays out.
-            detected_schemas: the schemas, as `detect_schemas` returned them.
+            drifted: schemas and tables, as `detect` returned them; what the policy ignores stays out.
 
         Raises:
             StaleStateError, UnsavedStateError: it could not be recorded.
         """
-        take_over(self._recorder, self._pipeline.versions, detected, detected_schemas)
-        self._recorder.save(TablePlan())
+        adopt_drift(self._recorder, self._records, self._pipeline.versions, drifted)
+        self._recorder.save()
 
     def synchronize(self, tables: Sequence[Table], *, is_partial: bool = False) -> DeploymentState:
         """Record what the catalog shows of everything that was applied; change nothing in it.
@@ -196,7 +187,7 @@ class SyncRun:
             StaleStateError, UnsavedStateError: it could not be recorded.
         """
         self._observe(tables, is_partial=is_partial)
-        self._recorder.save(TablePlan())
+        self._recorder.save()
         return self._recorder.state
 
     def apply(
@@ -227,7 +218,8 @@ class SyncRun:
         self._reporting.apply_started(plan)
         with stopped_by_signals(control.stop):
             ending = self._carried_out(plan, on_outcome, control, reviewed)
-            self._recorder.remember_plan(is_whole=not ending.has_failed)
+            if reviewed is not None:
+                self._recorder.remember_plan(reviewed.checksum, is_whole=not ending.has_failed)
             verified, unverified = self._looked_at(plan, control.stop)
             unsaved = self._save(plan)
             ending = replace(
@@ -260,12 +252,17 @@ class SyncRun:
         compiled = self._pipeline.action_runner.compile(plan)
         if reviewed is not None:
             reviewed.require(compiled)
-            self._recorder.follow(reviewed.checksum)
+        schemas = self._planned.schemas
+        attempted = attempted_by(plan, self._models, schemas, self._recorder.resources)
         if plan:
             self._lease.check()
-            self._recorder.begin(plan, self._models, self._planned.schemas)
-        recording = OutcomeRecording(
-            self._recorder, self._reporting, plan, self._models, self._planned.schemas
+            self._recorder.begin(
+                [resource_key(action.table) for action in plan.table_actions()],
+                attempted,
+                plan_file=reviewed.checksum if reviewed else None,
+            )
+        recording = self._recording = OutcomeRecording(
+            self._recorder, self._records, self._reporting, plan, self._models, schemas, attempted
         )
 
         def record(outcome: AnyOutcome) -> None:
@@ -292,23 +289,22 @@ class SyncRun:
         planned = {action.table.key for action in plan.table_actions()}
         touched = {str(schema).lower() for schema in (*plan.create_schemas, *plan.align_schemas)}
         wanted = self._planned.wanted
-        self._recorder.records.adopt_schemas(
-            [schema for schema in self._planned.schemas if schema.key not in touched]
-        )
+        untouched = [schema for schema in self._planned.schemas if schema.key not in touched]
+        self._records.adopt(untouched, self._observed)
         changed = [model for model in wanted if model.qualified_name.key in planned]
         verified, unverified = self._confirm(changed, stop)
         looked_at = {model.qualified_name.key for model in wanted} - planned
-        self._recorder.records.adopt(
+        self._records.adopt(
             [model for model in self._models if model.qualified_name.key in looked_at], self._observed
         )
         if not stop.is_requested():
-            renew(self._recorder, self._pipeline.versions, self._planned.replaced)
+            refresh_replaced(self._recorder, self._pipeline.versions, self._planned.replaced)
         return verified, unverified
 
     def _save(self, plan: TablePlan) -> Unsaved | None:
         """Save what was found and done; return why that was not possible."""
         try:
-            self._recorder.save(plan)
+            self._recorder.save(self._recording.applied if plan and self._recording else None)
         except (StaleStateError, UnsavedStateError) as error:
             return error
         return None
@@ -334,12 +330,12 @@ class SyncRun:
             with_recorded_grants(self._models, state),
             with_recorded_grants(self._pipeline.planner.schemas, state),
         )
-        self._recorder.settle_renames(self._models, self._observed)
+        self._records.settle_renames(self._models, self._observed)
         applied = last_applied(self._recorder.state)
         keys = {model.qualified_name.key for model in self._models}
         keys |= {former.key for former in map(former_name, self._models) if former is not None}
-        managed = None if is_partial else {table_key(model.qualified_name) for model in self._models}
-        self._recorder.synchronize(self._observed, managed=managed, policy=self._pipeline.planner.policy)
+        managed = None if is_partial else {resource_key(model.qualified_name) for model in self._models}
+        self._records.synchronize(self._observed, managed=managed, policy=self._pipeline.planner.policy)
         if not is_partial:
             self._look_after([table for key, table in applied.items() if key not in keys])
         return applied
@@ -352,7 +348,7 @@ class SyncRun:
         for key, table in applied.items():
             is_gone = key in self._observed.tables and not self._observed.tables[key].exists
             if key not in declared and is_gone:
-                self._recorder.records.forget(table.qualified_name)
+                self._recorder.resources.pop(resource_key(table.qualified_name), None)
 
     def _look_after(self, undeclared: Sequence[Table]) -> None:
         """Take in what became of tables that were applied once and are not declared any more.
@@ -369,7 +365,7 @@ class SyncRun:
                 f"{command('state rm')} forgets them."
             )
         else:
-            self._recorder.synchronize(observed, managed=None, policy=self._pipeline.planner.policy)
+            self._records.synchronize(observed, managed=None, policy=self._pipeline.planner.policy)
             self._observed = self._observed.with_tables(observed)
 
     def _confirm(self, changed: Sequence[Table], stop: Stop) -> tuple[frozenset[str], str]:
@@ -379,10 +375,11 @@ class SyncRun:
             Those that are as they were meant to be, by `QualifiedName.key`, none once the run is to end; and why
             none is, if that is so.
         """
-        if not changed or self._pipeline.versions is None or stop.is_requested():
+        recording = self._recording
+        if not changed or not recording or self._pipeline.versions is None or stop.is_requested():
             return frozenset(), ""
         try:
-            self._recorder.note_versions(self._pipeline.versions)
+            recording.note_versions(self._pipeline.versions)
             if stop.is_requested():
                 return frozenset(), ""
             found = self._pipeline.reader.snapshot_directly(changed)
@@ -390,5 +387,5 @@ class SyncRun:
             unverified = f"what was applied could not be looked at once more: {error}"
             self._recorder.warn(unverified)
             return frozenset(), unverified
-        verified = self._recorder.confirm(changed, found, self._policy)
+        verified = recording.confirm(changed, found, self._policy)
         return verified, "" if verified else NOT_SHOWN_YET

@@ -13,10 +13,10 @@ import msgspec
 from delta_engine.actions import AlignTable, CreateTable, DropTable, TableAction, TablePlan
 from delta_engine.actions.drift_policy import Severity
 from delta_engine.config.json_schema import described_schema
-from delta_engine.deployment.comparison import ResourceChange
 from delta_engine.deployment.document import DeploymentState, Resource
 from delta_engine.deployment.ports import StateVersion
 from delta_engine.drift.drift_report import DriftReport
+from delta_engine.drift.state_changes import ResourceChange
 from delta_engine.report.plan_document import change_document
 from delta_engine.report.run_report import RunReport
 

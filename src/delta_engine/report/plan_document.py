@@ -20,10 +20,9 @@ from delta_engine.actions import (
     TableAction,
     TablePlan,
 )
-from delta_engine.aspects import schemas
 from delta_engine.aspects.aspect import Change
 from delta_engine.deployment.definitions import define
-from delta_engine.drift.drift_report import ForeignPart
+from delta_engine.drift.drift_report import UnmanagedPart
 
 FORMAT = "delta-engine/plan"
 VERSION = 1
@@ -34,7 +33,7 @@ def plan_document(
     *,
     environment: str,
     statements: Mapping[str, Sequence[str]],
-    left_alone: Iterable[ForeignPart] = (),
+    left_alone: Iterable[UnmanagedPart] = (),
 ) -> str:
     """Return a plan as one JSON document. Same plan, same bytes.
 
@@ -88,7 +87,8 @@ def _schema(align: AlignSchema) -> dict[str, Any]:
                 "hazards": _hazards(action.hazards),
                 "change": change_document(change),
             }
-            for action, change in schemas.explain(align.actions)
+            for action in align.actions
+            for change in aspects.explain([action])
         ],
     }
 

@@ -11,7 +11,6 @@ from typing import Final
 from delta_engine import aspects
 from delta_engine.actions import (
     Action,
-    AlignSchema,
     AlignTable,
     CreateTable,
     DropTable,
@@ -19,10 +18,9 @@ from delta_engine.actions import (
     TableAction,
     TablePlan,
 )
-from delta_engine.aspects import schemas
 from delta_engine.aspects.aspect import Change, Sign
 from delta_engine.aspects.columns import described, values_clause
-from delta_engine.drift.drift_report import ForeignPart
+from delta_engine.drift.drift_report import UnmanagedPart
 from delta_engine.models import Table
 from delta_engine.report.visible import visible
 from delta_engine.sql import sql_undrop_table
@@ -53,7 +51,7 @@ def plan_branches(plan: TablePlan) -> Iterator[Branch]:
         comment = f"  {schema.comment!r}" if schema.comment else ""
         yield Branch(Sign.ADDED, f"schema {schema}{comment}{_hazards(schema.hazards)}")
     for align in plan.align_schemas:
-        yield Branch(Sign.CHANGED, f"schema {align}", tuple(_changed_schema(align)))
+        yield Branch(Sign.CHANGED, f"schema {align}", tuple(_changed(align.actions)))
     yield from map(table_branch, plan.table_actions())
 
 
@@ -103,7 +101,7 @@ def plan_html(plan: TablePlan, *, environment: str) -> str:
     return f'<div style="font:13px/1.6 monospace;white-space:pre-wrap">{title}{tables}</div>'
 
 
-def unmanaged_lines(parts: Iterable[ForeignPart]) -> Iterator[str]:
+def unmanaged_lines(parts: Iterable[UnmanagedPart]) -> Iterator[str]:
     """Yield a line per table with unmanaged parts; of many tables the first ones."""
     keys: dict[str, list[str]] = {}
     for part in parts:
@@ -138,11 +136,6 @@ def describe_change(change: Change) -> str:
 
 def _hazards(hazards: tuple[Hazard, ...]) -> str:
     return f"  [{', '.join(hazard.value for hazard in hazards)}]"
-
-
-def _changed_schema(align: AlignSchema) -> Iterator[Branch]:
-    for action, change in schemas.explain(align.actions):
-        yield Branch(change.sign, f"{describe_change(change)}{_hazards(action.hazards)}")
 
 
 def _created(model: Table) -> Iterator[Branch]:

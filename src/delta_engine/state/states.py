@@ -19,6 +19,7 @@ from delta_engine.models import (
     QualifiedName,
     Reference,
     RowFilter,
+    SchemaName,
     Table,
 )
 from delta_engine.models.values import read_only, set_fields, to_grants, to_items, to_names
@@ -143,11 +144,13 @@ class SchemaState:
     """One schema as the catalog has it; fields that the platform does not support are empty.
 
     Args:
+        exists: False for an absent schema; everything else is then empty.
         owner: None where the platform has no owners.
         grants: the privileges granted on the schema itself, by principal.
         audit: ignored by comparisons.
     """
 
+    exists: bool = True
     comment: str = ""
     tags: Mapping[str, str] = field(default_factory=dict)
     owner: str | None = None
@@ -156,6 +159,9 @@ class SchemaState:
 
     def __post_init__(self) -> None:
         set_fields(self, tags=read_only(self.tags), grants=to_grants(self.grants))
+
+
+ABSENT_SCHEMA = SchemaState(exists=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -203,3 +209,8 @@ class CatalogState:
             KeyError: the table was not requested.
         """
         return self.tables[name.key]
+
+    def schema(self, name: SchemaName) -> SchemaState | None:
+        """Return one schema's state; None if the snapshot does not know whether it exists."""
+        is_missing = (name.catalog.lower(), name.schema.lower()) in self.missing_schemas
+        return self.schema_states.get(name.key, ABSENT_SCHEMA if is_missing else None)

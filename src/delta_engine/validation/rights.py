@@ -12,7 +12,6 @@ from types import MappingProxyType
 from typing import Final
 
 from delta_engine.actions import CreateSchema, CreateTable, DropTable
-from delta_engine.aspects import schemas
 from delta_engine.aspects.check_constraints import CheckAdd, CheckDrop
 from delta_engine.aspects.clustering import ChangeClustering
 from delta_engine.aspects.column_comments import SetColumnComments
@@ -33,6 +32,7 @@ from delta_engine.aspects.owner import ChangeOwner
 from delta_engine.aspects.partitioning import ChangePartitioning
 from delta_engine.aspects.primary_key import PrimaryKeyAdd, PrimaryKeyDrop
 from delta_engine.aspects.row_filters import DropRowFilter, SetRowFilter
+from delta_engine.aspects.schema_comment import SetSchemaComment
 from delta_engine.aspects.table_comment import SetTableComment
 from delta_engine.aspects.table_features import ContradictFeature, EnableTableFeature
 from delta_engine.aspects.table_names import RenameTable
@@ -173,7 +173,7 @@ REQUIREMENTS: Mapping[type, Requirement | None] = MappingProxyType(
         GrantPrivileges: _grant("GRANT"),
         RevokePrivileges: _grant("REVOKE"),
         ChangeOwner: _manage("OWNER TO", _ALTER_TABLE),
-        schemas.SetSchemaComment: _manage("COMMENT ON SCHEMA", "COMMENT ON"),
+        SetSchemaComment: _manage("COMMENT ON SCHEMA", "COMMENT ON"),
         ChangeFixedColumn: None,
         ChangeGeneration: None,
         ChangeLocation: None,

@@ -87,7 +87,7 @@ def test_what_was_applied_and_is_no_longer_wanted_is_taken_back() -> None:
     assert not planned(bare, state)
 
 
-def test_full_ownership_takes_what_nobody_declared() -> None:
+def test_full_ownership_removes_what_is_not_declared() -> None:
     state = SchemaState(tags={"theirs": "x"}, owner="jo", grants={"others": ("SELECT",), "jo": ("MANAGE",)})
     policy = Policy(tags=Ownership.FULL, grants=Ownership.FULL)
     assert statements_of(planned(Schema("dev", "silver"), state, policy=policy)) == [

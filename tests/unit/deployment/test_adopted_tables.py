@@ -1,4 +1,4 @@
-"""Tables that existed before: what somebody else made of them stays, is no drift, and is told."""
+"""Tables that existed before: their unmanaged parts stay, are no drift, and are listed."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ TABLE = "`dev`.`silver`.`orders`"
 
 @pytest.fixture
 def catalog() -> FakeUnityCatalog:
-    """A catalog that has somebody else's table."""
+    """A catalog with a table of another owner."""
     catalog = FakeUnityCatalog(schemas=("dev.silver",))
     engine_over(catalog, None).sync_tables([THEIRS])
     return catalog
@@ -266,7 +266,7 @@ def test_what_belongs_to_a_renamed_column_is_still_left_alone(
     assert [one.field for one in drifted.findings] == ["table comment"]
 
 
-def test_what_somebody_changes_on_a_column_that_is_renamed_is_still_drift(
+def test_a_change_to_a_column_that_is_renamed_is_still_drift(
     catalog: FakeUnityCatalog, deployment: Deployment
 ) -> None:
     catalog.run(f"ALTER TABLE {TABLE} DROP CONSTRAINT positive")

@@ -1,4 +1,4 @@
-"""Runs that end before they are done: the journal keeps what they did, and nobody calls it drift."""
+"""Runs that end before they are done: the journal keeps what they did, and it is no drift."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_what_an_interrupted_run_left_is_not_called_drift(
     assert "ended before it was done" in error
 
 
-def test_what_an_interrupted_run_did_is_nobodys_drift_to_a_report_without_a_lock(
+def test_what_an_interrupted_run_did_is_no_drift_to_a_report_without_a_lock(
     platform: FakePlatform, deployment: Deployment
 ) -> None:
     sync(platform, deployment, *TABLES)
@@ -104,7 +104,7 @@ class _FirstEntryRemoved(FileJournals):
             raise StoreError("the store is away")
 
 
-def test_a_journal_whose_removal_broke_off_is_in_nobodys_way(platform: FakePlatform, tmp_path: Path) -> None:
+def test_a_journal_whose_removal_broke_off_blocks_nothing(platform: FakePlatform, tmp_path: Path) -> None:
     deployment = deployment_over(tmp_path, journals=_FirstEntryRemoved(MemoryFiles(), "journal"))
     sync(platform, deployment, *TABLES)
     assert [len(entries) for entries in deployment.journals.read().values()] == [3]
@@ -134,7 +134,7 @@ def test_a_journal_that_was_torn_at_its_beginning_tells_of_nothing(
     assert deployment.journals.read() == {}
 
 
-def test_a_journal_that_goes_while_somebody_looks_without_a_lock_is_no_error(
+def test_a_journal_removed_during_a_read_without_a_lock_is_no_error(
     platform: FakePlatform, deployment: Deployment, tmp_path: Path
 ) -> None:
     interrupted_sync(platform, deployment, *TABLES, after=2)

@@ -80,7 +80,7 @@ def test_a_table_that_could_not_be_created_is_recorded_without_a_definition(
     )
 
 
-def test_a_run_that_ends_while_a_report_is_made_is_nobodys_drift(
+def test_a_run_that_ends_while_a_report_is_made_is_no_drift(
     platform: FakePlatform, deployment: Deployment
 ) -> None:
     sync(platform, deployment, *TABLES)
@@ -124,7 +124,7 @@ def test_a_table_that_was_retired_is_neither_drift_nor_made_again(
         assert not run.plan_revert(left)
 
 
-def test_tables_that_are_not_declared_any_more_are_looked_after_and_in_nobodys_way(
+def test_tables_that_are_not_declared_any_more_are_checked_and_block_nothing(
     platform: FakePlatform, deployment: Deployment
 ) -> None:
     sync(platform, deployment, *TABLES)

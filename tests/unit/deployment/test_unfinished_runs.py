@@ -246,7 +246,7 @@ BEFORE = replace(BARE, comment="old", checks=(CheckConstraint("known", "id > 1")
 
 @pytest.mark.parametrize("how", [StatementError, Kill])
 @pytest.mark.parametrize("at", ["ADD COLUMN", "DEFAULT", "ADD CONSTRAINT", "COMMENT ON", "SET TAGS", "GRANT"])
-def test_what_an_unfinished_run_did_is_nobodys_drift_and_what_others_did_is(
+def test_what_an_unfinished_run_did_is_no_drift_and_other_changes_are(
     catalog: FakeUnityCatalog, deployment: Deployment, at: str, how: type[BaseException]
 ) -> None:
     sync(catalog, deployment, BEFORE)

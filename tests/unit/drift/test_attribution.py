@@ -1,4 +1,4 @@
-"""Who did it: which commit a change is put down to, and when nobody is accused."""
+"""The author of a change: the commit that made it, or none."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_a_change_is_put_down_to_the_latest_commit_that_touched_it(
 
 
 @pytest.mark.parametrize("text", ["", "not json", "[1, {}, null]", '{"a": {"b": []}}', "[[[["])
-def test_parameters_that_are_not_understood_accuse_nobody(text: str) -> None:
+def test_unknown_parameters_name_no_author(text: str) -> None:
     deviation = Deviation(kind=DriftKind.COLUMN_TYPE, field="column x type", expected="a", actual="b")
     commits = [
         commit(4, "ADD COLUMNS", columns=text, column=text),
@@ -101,7 +101,7 @@ def test_chains_of_renames_are_followed_and_circles_are_none() -> None:
     assert since([rename(5, "b", "a"), rename(4, "a", "b")], 4) == (rename(5, "b", "a"),)
 
 
-def test_whoever_replaced_a_table_is_the_one_who_made_it_anew() -> None:
+def test_the_author_of_a_replacement_created_the_new_table() -> None:
     history = FakeHistory(
         commit(0, "CREATE TABLE"), commit(7, "CREATE OR REPLACE TABLE"), commit(9, "WRITE", mode="Append")
     )
@@ -120,6 +120,6 @@ def test_a_write_that_merges_schemas_is_not_accused_of_what_it_cannot_do() -> No
     assert attribution(drop, commits[:1]) is None
 
 
-def test_a_note_of_our_own_apply_accuses_nobody() -> None:
+def test_a_note_of_our_own_apply_names_no_author() -> None:
     assert last_written(Audit(altered_at=NOON, altered_by="us"), NOON) is None
     assert last_written(NO_AUDIT, None) is None

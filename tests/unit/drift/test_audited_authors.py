@@ -12,7 +12,7 @@ from delta_engine.actions.drift_policy import DriftPolicy
 from delta_engine.drift.audited_authors import with_audited_authors
 from delta_engine.drift.detector import DriftDetector
 from delta_engine.drift.drift_report import Attribution
-from delta_engine.drift.evidence import Evidence
+from delta_engine.drift.facts import DriftFacts
 from delta_engine.drift.reporting import drift_report
 from delta_engine.errors import StatementError
 from delta_engine.models import Table
@@ -49,25 +49,21 @@ class FakeAuditLog:
         return self._events
 
 
-def evidence(observed: TableState, model: Table = GOVERNED, *, checked_at: datetime = LATER) -> Evidence:
+def facts(observed: TableState, model: Table = GOVERNED, *, checked_at: datetime = LATER) -> DriftFacts:
     """Return what is found of a table that was applied at noon."""
     state, snapshot = deployment_state(model), CatalogState(tables={ORDERS.key: observed})
-    return Evidence(
+    return DriftFacts(
         environment="test",
         checked_at=checked_at,
         models=[model],
-        is_partial=False,
         state=state,
         observed=snapshot,
         applied={ORDERS.key: model},
-        detected=DriftDetector(DriftPolicy()).detect(state, snapshot, now=checked_at),
-        unreadable=(),
-        unmanaged=(),
-        policy=DriftPolicy(),
+        drifted=DriftDetector(DriftPolicy()).detect(state, snapshot, now=checked_at),
     )
 
 
-def authors(found: Evidence) -> dict[str, str | None]:
+def authors(found: DriftFacts) -> dict[str, str | None]:
     return {
         finding.kind.value: finding.changed.who if finding.changed else None
         for _, finding in drift_report(found).findings()
@@ -80,7 +76,7 @@ def test_a_deletion_is_put_down_to_the_last_one_who_deleted() -> None:
         event("deleteTable", "ann", 20),
         event("deleteTable", "jo", 50, "dev.silver.other"),
     )
-    found = with_audited_authors(evidence(ABSENT), log)
+    found = with_audited_authors(facts(ABSENT), log)
     ((_, finding),) = drift_report(found).findings()
     assert finding.changed == Attribution(who="bob", at=NOON + timedelta(minutes=40), operation="deleteTable")
     assert log.asked == [({"deleteTable"}, ["dev.silver.orders"], NOON)]
@@ -93,7 +89,7 @@ def test_privileges_and_tags_have_authors_and_what_the_log_does_not_tell_has_non
         event("updateTagSecurableAssignments", "jo", 30),
         event("updatePermissions", "the engine", -1),
     )
-    found = with_audited_authors(evidence(observed), log)
+    found = with_audited_authors(facts(observed), log)
     assert authors(found) == {"grant": "bob", "table_tag": "jo", "table_comment": None}
     assert len(log.asked) == 1
 
@@ -101,27 +97,25 @@ def test_privileges_and_tags_have_authors_and_what_the_log_does_not_tell_has_non
 def test_of_several_principals_none_is_accused() -> None:
     observed = replace(state_of(GOVERNED), grants={})
     log = FakeAuditLog(event("updatePermissions", "bob", 40), event("updatePermissions", "ann", 20))
-    assert authors(with_audited_authors(evidence(observed), log)) == {"grant": None}
+    assert authors(with_audited_authors(facts(observed), log)) == {"grant": None}
 
 
 @pytest.mark.parametrize("observed", [state_of(GOVERNED), replace(state_of(GOVERNED), table_comment="other")])
 def test_the_log_is_not_asked_without_need(observed: TableState) -> None:
     log = FakeAuditLog()
-    assert with_audited_authors(evidence(observed), log) == evidence(observed)
+    assert with_audited_authors(facts(observed), log) == facts(observed)
     assert log.asked == []
 
 
 def test_the_log_is_asked_for_thirty_days_at_most() -> None:
     log, much_later = FakeAuditLog(), NOON + timedelta(days=90)
-    with_audited_authors(evidence(ABSENT, checked_at=much_later), log)
+    with_audited_authors(facts(ABSENT, checked_at=much_later), log)
     assert log.asked[0][2] == NOON + timedelta(days=60)
 
 
 def test_a_log_that_may_not_be_read_is_noted_once() -> None:
     log = FakeAuditLog(error=StatementError("No SELECT <here>.\nmore", sql="x", error_class="FORBIDDEN"))
-    report = drift_report(
-        with_audited_authors(evidence(replace(state_of(GOVERNED), tags={}, grants={})), log)
-    )
+    report = drift_report(with_audited_authors(facts(replace(state_of(GOVERNED), tags={}, grants={})), log))
     note = "The audit log may not be read, which knows who deleted, granted and tagged: No SELECT <here>."
     assert report.notes == (note,)
     assert f"\nNote: {note}\n" in drift_text(report)

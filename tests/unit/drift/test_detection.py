@@ -1,4 +1,4 @@
-"""What is drift: renames, replaced tables, orders of columns, and what is nobody's."""
+"""What is drift, and what is not: renames, replaced tables, orders of columns."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from delta_engine.actions.drift_policy import DriftKind, DriftPolicy, IgnoreEntr
 from delta_engine.actions.policy import ColumnOrder, Policy
 from delta_engine.deployment.definitions import define
 from delta_engine.deployment.document import DeploymentState, Difference, Status
-from delta_engine.deployment.resources import table_key
-from delta_engine.deployment.synchronizer import synchronize
+from delta_engine.deployment.resources import resource_key
 from delta_engine.drift.detector import DriftDetector
 from delta_engine.drift.drift_report import NOT_DELTA
-from delta_engine.drift.evidence import Evidence
-from delta_engine.drift.handling import irreversible
+from delta_engine.drift.facts import DriftFacts
 from delta_engine.drift.reporting import drift_report
+from delta_engine.drift.revert import irreversible
+from delta_engine.drift.status import synchronize
 from delta_engine.models import Column, PrimaryKey, QualifiedName
 from delta_engine.report.drift_text import drift_text
 from delta_engine.state.states import ABSENT, Audit, CatalogState, state_of
@@ -39,7 +39,7 @@ from tests.detection import (
 )
 
 
-def test_a_rename_before_the_apply_is_nobodys_drift() -> None:
+def test_a_rename_before_the_apply_is_no_drift() -> None:
     renamed = observed(Column("id", "bigint"), Column("full_name", "string"), comment="a table")
     rename = {"oldColumnPath": "name", "newColumnPath": "full_name"}
     (found,) = detect(renamed, history=FakeHistory(commit(4, "RENAME COLUMN", **rename)))
@@ -68,30 +68,30 @@ def test_an_untouched_table_costs_nothing_unless_it_may_be_another() -> None:
     assert kinds(detect(anew, state=state, versions=versions, is_thorough=False)) == ["table_replaced"]
 
 
-def test_what_the_catalog_showed_late_after_our_apply_is_nobodys_drift_and_hides_none() -> None:
+def test_what_the_catalog_showed_late_after_our_apply_is_no_drift_and_hides_none() -> None:
     late = Difference(field="table comment", expected="'a table'", actual="'before'")
     resource = applied(MODEL, Status.UNKNOWN)
     metadata = msgspec.structs.replace(resource.metadata, drift=(late,), lag=(late,))
     lagging = msgspec.structs.replace(resource, metadata=metadata)
-    state = msgspec.structs.replace(deployment_state(), resources={table_key(ORDERS): lagging})
+    state = msgspec.structs.replace(deployment_state(), resources={resource_key(ORDERS): lagging})
     before = observed(*MODEL.columns, comment="before")
     assert detect(before, state=state) == ()
     dropped = observed(Column("id", "bigint"), comment="before")
     assert kinds(detect(dropped, state=state)) == ["column_dropped"]
     snapshot = CatalogState(tables={ORDERS.key: dropped})
     synchronized = synchronize(state, snapshot, managed=None, now=LATER)
-    assert synchronized.resources[table_key(ORDERS)].status is Status.DRIFTED
+    assert synchronized.resources[resource_key(ORDERS)].status is Status.DRIFTED
     assert kinds(detect(dropped, state=synchronized)) == ["column_dropped"]
 
 
 @pytest.mark.parametrize("status", [Status.UNKNOWN, Status.DEGRADED])
-def test_what_our_own_run_left_half_done_is_nobodys_drift(status: Status) -> None:
-    key = table_key(ORDERS)
+def test_what_our_own_run_left_half_done_is_no_drift(status: Status) -> None:
+    key = resource_key(ORDERS)
     state = msgspec.structs.replace(deployment_state(), resources={key: applied(MODEL, status)})
     assert detect(ABSENT, state=state) == ()
 
 
-def test_a_key_of_others_that_somebody_replaces_on_a_half_done_table_is_drift() -> None:
+def test_replacing_an_unmanaged_key_on_a_half_done_table_is_drift() -> None:
     model = orders(Column("id", "bigint", is_nullable=False))
     theirs = replace(model, primary_key=PrimaryKey(["id"], "theirs"))
     metadata = msgspec.structs.replace(
@@ -100,16 +100,16 @@ def test_a_key_of_others_that_somebody_replaces_on_a_half_done_table_is_drift() 
         attempted=(define(replace(model, comment="new")),),
     )
     resource = msgspec.structs.replace(applied(model, Status.DEGRADED), metadata=metadata)
-    state = msgspec.structs.replace(deployment_state(), resources={table_key(ORDERS): resource})
+    state = msgspec.structs.replace(deployment_state(), resources={resource_key(ORDERS): resource})
     assert detect(state_of(theirs), state=state) == ()
     replaced = state_of(replace(theirs, comment="new", primary_key=PrimaryKey(["id"], "later")))
     assert kinds(detect(replaced, state=state)) == ["primary_key"]
     snapshot = CatalogState(tables={ORDERS.key: replaced})
-    synchronized = synchronize(state, snapshot, managed=None, now=LATER).resources[table_key(ORDERS)]
+    synchronized = synchronize(state, snapshot, managed=None, now=LATER).resources[resource_key(ORDERS)]
     assert [one.field for one in synchronized.metadata.drift] == ["primary key"]
 
 
-def test_only_an_unmanaged_table_that_nobody_knows_is_unmanaged() -> None:
+def test_a_known_table_is_not_unmanaged() -> None:
     names = [QualifiedName("dev", "silver", name) for name in ("mine", "theirs")]
     audits = {names[1].key: Audit(created_at=datetime(2026, 1, 2, tzinfo=timezone.utc), created_by="charlie")}
     snapshot = CatalogState(tables={}, other_tables=tuple(names), audits=audits)
@@ -119,7 +119,7 @@ def test_only_an_unmanaged_table_that_nobody_knows_is_unmanaged() -> None:
     assert (found.finding.changed.who, found.finding.kind) == ("charlie", DriftKind.UNMANAGED)
 
 
-def test_of_unmanaged_tables_only_what_import_would_take_is_recommended() -> None:
+def test_of_unmanaged_tables_only_importable_ones_are_recommended() -> None:
     """A listing of any format has no audits; a table without a history is no Delta table."""
     names = tuple(QualifiedName("dev", "silver", name) for name in ("delta", "parquet"))
     snapshot = CatalogState(tables={}, other_tables=names)
@@ -132,20 +132,14 @@ def test_of_unmanaged_tables_only_what_import_would_take_is_recommended() -> Non
 
     unmanaged = DriftDetector(DriftPolicy(), history=DeltaAlone()).unmanaged(snapshot, (), now=LATER)
     assert [found.finding.actual for _, found in unmanaged] == ["exists", NOT_DELTA]
-    evidence = Evidence(
+    facts = DriftFacts(
         environment="test",
         checked_at=LATER,
         models=[],
-        is_partial=False,
-        state=None,
         observed=snapshot,
-        applied={},
-        detected=(),
-        unreadable=(),
         unmanaged=unmanaged,
-        policy=DriftPolicy(),
     )
-    report = drift_report(evidence)
+    report = drift_report(facts)
     assert [one.text for one in report.recommendations] == ["Declare dev.silver.delta"]
     assert "note: it exists, and is no Delta table that can be read" in drift_text(report)
 
@@ -155,7 +149,7 @@ def test_the_order_is_compared_with_the_one_after_the_apply_and_not_with_the_def
         return recorded(column_order=order)
 
     reversed_columns = observed(*reversed(MODEL.columns), comment="a table")
-    assert kinds(detect(reversed_columns)) == []  # nobody noted an order
+    assert kinds(detect(reversed_columns)) == []  # no order is recorded
     assert kinds(detect(reversed_columns, state=state())) == ["column_order"]
     assert kinds(detect(reversed_columns, state=state("NAME", "ID"))) == []
     more = observed(Column("new", "int"), *MODEL.columns, comment="a table")
@@ -166,25 +160,21 @@ def test_the_order_is_compared_with_the_one_after_the_apply_and_not_with_the_def
 def test_moves_that_a_policy_enforces_are_drift_undone_or_pending(state: DeploymentState) -> None:
     found = observed(*reversed(MODEL.columns), comment="a table")
     detected = detect(found, state=state)
-    evidence = Evidence(
+    facts = DriftFacts(
         environment="test",
         checked_at=LATER,
         models=[MODEL],
-        is_partial=False,
         state=state,
         observed=CatalogState(tables={ORDERS.key: found}),
         applied={ORDERS.key: MODEL},
-        detected=detected,
-        unreadable=(),
-        unmanaged=(),
-        policy=DriftPolicy(),
+        drifted=detected,
         plan_policy=Policy(column_order=ColumnOrder.ENFORCE),
     )
-    report = drift_report(evidence)
+    report = drift_report(facts)
     pending = [change.field for table in report.pending for change in table.changes]
     assert pending == ([] if detected else ["column id place"])
     assert any("--revert" in one.command for one in report.recommendations) == bool(detected)
-    assert drift_report(replace(evidence, plan_policy=Policy())).pending == ()
+    assert drift_report(replace(facts, plan_policy=Policy())).pending == ()
 
 
 def test_of_entries_that_overlap_the_first_that_has_not_expired_counts_and_none_is_called_idle() -> None:
@@ -196,17 +186,14 @@ def test_of_entries_that_overlap_the_first_that_has_not_expired_counts_and_none_
     changed = observed(Column("id", "bigint"), Column("name", "string", comment="x"), comment="y")
     detected = detect(changed, policy=policy)
     report = drift_report(
-        Evidence(
+        DriftFacts(
             environment="test",
             checked_at=LATER,
             models=[MODEL],
-            is_partial=False,
             state=deployment_state(MODEL),
             observed=CatalogState(tables={ORDERS.key: changed}),
             applied={ORDERS.key: MODEL},
-            detected=detected,
-            unreadable=(),
-            unmanaged=(),
+            drifted=detected,
             policy=policy,
         )
     )

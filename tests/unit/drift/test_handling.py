@@ -1,4 +1,4 @@
-"""What becomes of drift: undone, tolerated, refused, taken in, put back."""
+"""What to do about drift: reverted, ignored, refused, accepted, restored."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ from delta_engine.backends.capabilities import DATABRICKS
 from delta_engine.compile.planner import TablePlanner
 from delta_engine.deployment.definitions import define
 from delta_engine.drift.detector import DriftDetector
-from delta_engine.drift.handling import irreversible, refusals, restored, taken_in, tolerant, undone, written
+from delta_engine.drift.drifted_resources import drifted_tables
+from delta_engine.drift.handling import accepting, edited, refusals, reverted_drift, with_ignored_drift
+from delta_engine.drift.revert import irreversible, restored
 from delta_engine.execute.action_runner import ActionRunner
 from delta_engine.models import CheckConstraint, Column, ForeignKey, Table
 from delta_engine.orchestrate.pipeline import Pipeline
@@ -25,7 +27,7 @@ from tests.fixed_reader import FixedReader
 from tests.recording_sql_runner import RecordingSqlRunner
 
 
-def test_an_ignored_rename_is_tolerated_and_not_taken_for_a_drop() -> None:
+def test_an_ignored_rename_is_kept_and_is_no_drop() -> None:
     ignore = IgnoreEntry(resource="orders", fields=("column_renamed",), reason="known")
     rename = commit(4, "RENAME COLUMN", oldColumnPath="name", newColumnPath="full_name")
     reader = FixedReader(catalog_of([MODEL], RENAMED))
@@ -50,7 +52,7 @@ def test_an_ignored_rename_is_tolerated_and_not_taken_for_a_drop() -> None:
             assert "full_name" in str(refusal)
 
 
-def test_what_somebody_renamed_is_renamed_back_with_its_data() -> None:
+def test_a_renamed_column_is_renamed_back_with_its_data() -> None:
     rename = commit(4, "RENAME COLUMN", oldColumnPath="name", newColumnPath="full_name")
     columns = (Column("id", "bigint"), Column("full_name", "string", comment="x"))
     moved = observed(*columns, comment="a table", properties={"delta.columnMapping.mode": "name"})
@@ -63,13 +65,16 @@ def test_what_somebody_renamed_is_renamed_back_with_its_data() -> None:
     ]
     assert list(irreversible([wanted], [found])) == []
     (refusal,) = irreversible([MODEL], [found])
-    assert "Rename it back with `delta-engine -e ENV drift --revert`, take it in" in str(refusal)
+    assert (
+        "Rename it back with `delta-engine -e ENV drift --revert`, take the new name into the model"
+        in str(refusal)
+    )
 
 
 NESTED = orders(Column("st", "struct<x: int, z: string>"))
 
 
-def test_a_field_that_somebody_renamed_is_renamed_back_and_never_dropped_for_an_empty_one() -> None:
+def test_a_renamed_field_is_renamed_back_and_never_replaced_by_an_empty_one() -> None:
     moved = observed(
         Column("st", "struct<y: int, z: string>"), properties={"delta.columnMapping.mode": "name"}
     )
@@ -82,19 +87,19 @@ def test_a_field_that_somebody_renamed_is_renamed_back_and_never_dropped_for_an_
     (align,) = TablePlanner().plan([wanted], catalog_of([NESTED], moved)).align_tables
     assert [type(action).__name__ for action in align.actions] == ["ColumnRename"]
     (refusal,) = irreversible([NESTED], [sure])
-    assert "column st.x: somebody renamed it to 'st.y'" in str(refusal)
+    assert "column st.x: it was renamed to 'st.y'" in str(refusal)
     (short,) = detect(moved, state=state, history=FakeHistory(commit(5000, "WRITE")))
     (refusal,) = irreversible([restored(short)], [short])
-    assert "column st.x: somebody may have renamed it to 'st.y'" in str(refusal)
+    assert "column st.x: it may have been renamed to 'st.y'" in str(refusal)
     others = FakeHistory(commit(4, "ADD COLUMNS"), commit(5, "DROP COLUMNS"))
     (whole,) = detect(moved, state=state, history=others)
     assert list(irreversible([restored(whole)], [whole])) == []
     followed = orders(Column("st", "struct<y: int, z: string>"))
     assert list(irreversible([followed], [sure, short])) == []
-    assert not TablePlanner().plan([taken_in(NESTED, sure)], catalog_of([NESTED], moved))
+    assert not TablePlanner().plan([accepting(NESTED, sure)], catalog_of([NESTED], moved))
 
 
-def test_what_was_left_alone_of_a_renamed_column_is_no_drift_and_comes_back_with_it() -> None:
+def test_unmanaged_parts_of_a_renamed_column_are_no_drift_and_come_back_with_it() -> None:
     theirs = replace(
         MODEL, columns=(MODEL.columns[0], Column("name", "string", comment="theirs")), cluster_by=("name",)
     )
@@ -123,10 +128,10 @@ def test_where_the_history_does_not_reach_back_a_drop_may_be_a_rename() -> None:
     assert list(irreversible([MODEL], [whole])) == []
 
 
-def test_a_deletion_that_is_ignored_is_not_undone_by_a_sync() -> None:
+def test_a_deletion_that_is_ignored_is_not_reverted_by_a_sync() -> None:
     ignore = IgnoreEntry(resource="orders", fields=("*",), reason="on purpose")
     (found,) = detect(ABSENT, policy=DriftPolicy(ignores=(ignore,)))
-    assert tolerant([MODEL], [found]) == ()
+    assert with_ignored_drift([MODEL], [found]) == ()
 
 
 @pytest.mark.parametrize("name", ["name", "Name"])
@@ -136,11 +141,11 @@ def test_a_pending_change_of_a_dropped_column_does_not_switch_the_guard_off(name
     assert [refusal.table for refusal in refusals([moved], [found])] == ["dev.silver.orders"]
 
 
-def test_what_the_model_has_taken_in_already_is_not_put_in_twice() -> None:
+def test_what_the_model_includes_is_not_accepted_twice() -> None:
     more = observed(*MODEL.columns, Column("x", "int"), comment="a table")
     (found,) = detect(more)
     followed = orders(*MODEL.columns, Column("X", "bigint"), comment="a table")
-    assert taken_in(followed, found).columns == (*MODEL.columns, Column("x", "int"))
+    assert accepting(followed, found).columns == (*MODEL.columns, Column("x", "int"))
 
 
 def test_accepted_foreign_keys_are_written_as_shortly_as_they_can_be() -> None:
@@ -153,13 +158,15 @@ def test_accepted_foreign_keys_are_written_as_shortly_as_they_can_be() -> None:
     ]
     snapshot = CatalogState(tables={ORDERS.key: replace(observed(*MODEL.columns), foreign_keys=tuple(keys))})
     recorded_keys = replace(model, foreign_keys=(keys[0],))
-    (found,) = DriftDetector(DriftPolicy()).detect(deployment_state(recorded_keys), snapshot, now=LATER)
-    assert written(model, found).foreign_keys == (
+    (found,) = drifted_tables(
+        DriftDetector(DriftPolicy()).detect(deployment_state(recorded_keys), snapshot, now=LATER)
+    )
+    assert edited(model, found).foreign_keys == (
         kept,
         ForeignKey(["id"], "customers", ["id"], "by_hand"),
         ForeignKey(["id"], "gold.mails", ["id"], "other_schema"),
     )
-    assert taken_in(model, found).foreign_keys == (kept, *keys[1:])
+    assert accepting(model, found).foreign_keys == (kept, *keys[1:])
 
 
 def test_each_field_of_a_struct_is_accepted_by_itself() -> None:
@@ -171,29 +178,29 @@ def test_each_field_of_a_struct_is_accepted_by_itself() -> None:
     )
     changed = observed(Column("s", "struct<a: bigint, b: bigint>"))
     snapshot = CatalogState(tables={ORDERS.key: changed})
-    (found,) = detector.detect(deployment_state(model("int", "int")), snapshot, now=LATER)
-    assert taken_in(model("int", "double"), found) == model("bigint", "double")
+    (found,) = drifted_tables(detector.detect(deployment_state(model("int", "int")), snapshot, now=LATER))
+    assert accepting(model("int", "double"), found) == model("bigint", "double")
     assert restored(found) == model("int", "bigint")
 
 
-def test_what_a_sync_would_undo_what_it_leaves_and_what_it_refuses() -> None:
+def test_what_a_sync_reverts_keeps_and_refuses() -> None:
     hotfixed = observed(Column("id", "bigint"), Column("hotfix", "int"), comment="theirs")
     ignore = IgnoreEntry(resource="orders", fields=("table_comment",), reason="known")
     (found,) = detect(hotfixed, policy=DriftPolicy(ignores=(ignore,)))
     assert kinds([found]) == ["column_dropped", "column_added", "table_comment"]
-    assert len(undone(MODEL, found)) == 3
+    assert len(reverted_drift(MODEL, found)) == 3
     assert [refusal.table for refusal in refusals([MODEL], [found])] == ["dev.silver.orders"]
-    (wanted,) = tolerant([MODEL], [found])
+    (wanted,) = with_ignored_drift([MODEL], [found])
     assert (wanted.comment, wanted.columns) == ("theirs", MODEL.columns)
     assert restored(found).comment == "theirs"
     assert restored(found).columns == MODEL.columns
-    accepted = taken_in(MODEL, found)
+    accepted = accepting(MODEL, found)
     assert [column.name for column in accepted.columns] == ["id", "hotfix"]
     assert accepted.comment == "a table"  # what is ignored is not accepted either
 
     followed = orders(Column("id", "bigint"), Column("hotfix", "int"), comment="mine")
-    assert undone(followed, found) == ()
-    assert tolerant([followed], [found]) == (followed,)
+    assert reverted_drift(followed, found) == ()
+    assert with_ignored_drift([followed], [found]) == (followed,)
     assert list(refusals([followed], [found])) == []
 
 
@@ -203,23 +210,23 @@ def test_a_deleted_table_is_made_as_it_was_left() -> None:
     assert (restored(found).comment, restored(found).checks) == ("theirs", theirs.checks)
 
 
-def test_a_deleted_table_is_severe_and_stays_out_of_tolerance() -> None:
+def test_a_deleted_table_is_severe_and_is_not_ignored() -> None:
     (found,) = detect(ABSENT)
     assert found.details[0].finding.expected == "applied 2026-03-01 12:00:00 by ana@example.com"
     assert [refusal.table for refusal in refusals([MODEL], [found])] == ["dev.silver.orders"]
-    assert tolerant([MODEL], [found]) == (MODEL,)
+    assert with_ignored_drift([MODEL], [found]) == (MODEL,)
 
 
-def test_an_order_that_is_enforced_is_undone_and_one_that_is_ignored_left_alone() -> None:
+def test_an_order_that_is_enforced_is_reverted_and_one_that_is_ignored_is_kept() -> None:
     reversed_columns = observed(*reversed(MODEL.columns), comment="a table")
     enforced, state = Policy(column_order=ColumnOrder.ENFORCE), recorded(column_order=())
     (found,) = detect(reversed_columns, state=state)
-    assert undone(MODEL, found) == ()
-    assert undone(MODEL, found, enforced) == found.details
-    assert undone(replace(MODEL, columns=MODEL.columns[::-1]), found, enforced) == ()
+    assert reverted_drift(MODEL, found) == ()
+    assert reverted_drift(MODEL, found, enforced) == found.details
+    assert reverted_drift(replace(MODEL, columns=MODEL.columns[::-1]), found, enforced) == ()
     ignore = IgnoreEntry(resource="orders", fields=("column_order",), reason="known")
     (ignored,) = detect(reversed_columns, state=state, policy=DriftPolicy(ignores=(ignore,)))
-    (wanted,) = tolerant([MODEL], [ignored], enforced)
+    (wanted,) = with_ignored_drift([MODEL], [ignored], enforced)
     assert not TablePlanner(enforced).plan([wanted], catalog_of([MODEL], reversed_columns))
     assert TablePlanner(enforced).plan([MODEL], catalog_of([MODEL], reversed_columns))
     severe = DriftPolicy(severities=(SeverityRule(severity=Severity.HIGH),))

@@ -76,7 +76,7 @@ def test_the_runs_row_comes_after_its_findings() -> None:
     assert sql.rindex("('finding', ") < sql.index("('run', ")
 
 
-def test_moments_are_written_in_utc_and_what_nobody_knows_as_null() -> None:
+def test_moments_are_written_in_utc_and_unknowns_as_null() -> None:
     runner = ScriptedSqlRunner()
     elsewhere = timezone(timedelta(hours=-5))
     moment = datetime(2026, 2, 28, 20, 0, tzinfo=elsewhere)
@@ -128,7 +128,7 @@ def test_only_a_missing_table_is_made(condition: str) -> None:
         "DELTA_PROTOCOL_CHANGED",
     ],
 )
-def test_a_table_that_somebody_else_makes_meanwhile_is_taken(condition: str) -> None:
+def test_a_table_that_another_run_creates_meanwhile_is_used(condition: str) -> None:
     runner = ScriptedSqlRunner("PATH_NOT_FOUND", condition, "DELTA_TABLE_NOT_FOUND", condition)
     DriftHistory(runner, TABLE).append(report(), "r1")
     assert runner.verbs == ["INSERT", "CREATE", "INSERT", "CREATE", "INSERT"]

@@ -11,7 +11,6 @@ from typing import Final, TypeAlias
 from delta_engine import aspects
 from delta_engine.actions import TablePlan
 from delta_engine.actions.policy import ColumnOrder, Policy, RemovedTables
-from delta_engine.aspects import schemas
 from delta_engine.aspects.aspect import Change
 from delta_engine.aspects.table_names import RenameTable
 from delta_engine.backends.addressing import Addressing
@@ -357,7 +356,7 @@ def remaining_changes(plan: TablePlan) -> Iterator[str]:
     for name in plan.create_schemas:
         yield f"schema {name} is not there"
     for align_schema in plan.align_schemas:
-        for _, change in schemas.explain(align_schema.actions):
+        for change in aspects.explain(align_schema.actions):
             yield _line(change)
     for create in plan.create_tables:
         yield f"{create.table.table} is not there"

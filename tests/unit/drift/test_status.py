@@ -1,4 +1,4 @@
-"""The synchronizer, and comparing documents."""
+"""The status of resources, and comparing documents."""
 
 from __future__ import annotations
 
@@ -10,15 +10,14 @@ import pytest
 
 from delta_engine.actions import CreateTable, TablePlan
 from delta_engine.aspects.aspect import Sign
-from delta_engine.deployment.comparison import compare_states
 from delta_engine.deployment.document import DeploymentState, Difference, Resource, Status
 from delta_engine.deployment.editing import with_renamed_table, without_resources
 from delta_engine.deployment.errors import StateMismatchError
-from delta_engine.deployment.resources import failed_table, last_applied, table_key
-from delta_engine.deployment.schema_resources import applied_schema
-from delta_engine.deployment.synchronizer import synchronize
-from delta_engine.execute.outcomes import Outcome, OutcomeKind
-from delta_engine.models import Column, QualifiedName
+from delta_engine.deployment.recorded_models import last_applied
+from delta_engine.deployment.resources import applied_schema, resource_key, unfinished
+from delta_engine.drift.state_changes import compare_states
+from delta_engine.drift.status import synchronize
+from delta_engine.models import Column, QualifiedName, SchemaName
 from delta_engine.state.states import ABSENT, CatalogState, TableState
 from tests.builders import ORDERS, WORKED_MODEL, observed, orders
 from tests.deployment_builders import NOON, applied, deployment_state
@@ -81,7 +80,7 @@ def test_a_changed_table_is_drifted_and_says_how() -> None:
 
 
 @pytest.mark.parametrize("status", [Status.DEGRADED, Status.UNKNOWN])
-def test_what_a_run_of_ours_left_half_done_is_nobodys_drift(status: Status) -> None:
+def test_what_a_run_of_ours_left_half_done_is_no_drift(status: Status) -> None:
     state = deployment_state(WORKED_MODEL)
     half_done = msgspec.structs.replace(state, resources={KEY: applied(WORKED_MODEL, status)})
     changed = replace(as_applied(), table_comment="half-way")
@@ -119,12 +118,12 @@ def test_an_unmanaged_table_that_gets_a_model_is_no_longer_unmanaged() -> None:
     temp = orders(name="temp")
     found = synchronized(deployment_state(WORKED_MODEL), as_applied(), temp.qualified_name)
     catalog = CatalogState(tables={ORDERS.key: as_applied(), temp.qualified_name.key: observed()})
-    again = synchronize(found, catalog, managed={KEY, table_key(temp.qualified_name)}, now=LATER)
+    again = synchronize(found, catalog, managed={KEY, resource_key(temp.qualified_name)}, now=LATER)
     assert "table.dev.silver.temp" not in again.resources
 
 
 def test_schemas_go_missing_and_come_back() -> None:
-    schema = applied_schema("dev", "silver", at=NOON, by="ana")
+    schema = applied_schema(SchemaName("dev", "silver"), at=NOON, by="ana")
     state = msgspec.structs.replace(deployment_state(), resources={"schema.dev.silver": schema})
     gone = CatalogState(tables={ORDERS.key: ABSENT}, missing_schemas=frozenset({("dev", "silver")}))
     missing = synchronize(state, gone, managed=set(), now=LATER)
@@ -135,8 +134,8 @@ def test_schemas_go_missing_and_come_back() -> None:
 
 
 def test_what_was_never_applied_says_nothing_about_drift() -> None:
-    outcome = Outcome(name=ORDERS, kind=OutcomeKind.FAILED)
-    state = msgspec.structs.replace(deployment_state(), resources={KEY: failed_table(outcome, earlier=None)})
+    failed = unfinished(ORDERS, Status.FAILED, "refused", attempted=(), earlier=None)
+    state = msgspec.structs.replace(deployment_state(), resources={KEY: failed})
     assert synchronized(state, ABSENT) is state
     assert last_applied(state) == {}
 

@@ -1,15 +1,18 @@
-"""Laws of what is left alone: no sync makes drift of it, and a revert brings back what somebody changed of it."""
+"""Laws of unmanaged parts: no sync makes them drift, and a revert brings them back."""
 
 from __future__ import annotations
+
+from typing import cast
 
 from hypothesis import given
 
 from delta_engine.actions import CreateTable
+from delta_engine.actions.policy import AS_APPLIED
 from delta_engine.compile.planner import TablePlanner
 from delta_engine.deployment.definitions import as_table, define
 from delta_engine.deployment.document import ResourceMetadata
-from delta_engine.deployment.left_alone import drift_of, others_of, with_others
-from delta_engine.drift.comparison import Applied, accepted, deviations, excused
+from delta_engine.drift.comparison import Recorded, accepted, deviations, explained, recorded
+from delta_engine.drift.unmanaged import with_unmanaged_parts
 from delta_engine.models import Table
 from delta_engine.state.states import CatalogState, TableState
 from tests.simulation import created, simulate
@@ -24,15 +27,23 @@ def catalog(state: TableState) -> CatalogState:
     return CatalogState(tables={KEY: state})
 
 
+def known(record: ResourceMetadata) -> Recorded[Table]:
+    """Return what is recorded of a table."""
+    found = recorded(record, AS_APPLIED)
+    assert found is not None
+    assert isinstance(found.declared, Table)
+    return cast("Recorded[Table]", found)
+
+
 def synced(
     model: Table, state: TableState, earlier: ResourceMetadata | None = None
 ) -> tuple[TableState, ResourceMetadata]:
     """Return a table after a sync, which makes no drift of what it leaves alone; and what is on record then."""
     last = {KEY: as_table(earlier.definition)} if earlier and earlier.definition else {}
     end = simulate(PLANNER.plan([model], catalog(state), last), catalog(state)).tables[KEY]
-    whole = with_others(model, state, earlier)
+    whole = with_unmanaged_parts(model, state, earlier)
     record = ResourceMetadata(definition=define(model), with_others=define(whole) if whole != model else None)
-    assert drift_of(as_table(define(model)), others_of(record), end) == ()
+    assert deviations(known(record), end) == ()
     return end, record
 
 
@@ -45,11 +56,11 @@ def test_what_was_there_before_is_no_drift_whatever_comes_after(drawn: tuple[Tab
 
 
 @given(successive_models(3))
-def test_a_revert_brings_back_whatever_somebody_did(drawn: tuple[Table, ...]) -> None:
+def test_a_revert_brings_back_every_change(drawn: tuple[Table, ...]) -> None:
     theirs, ours, later = drawn
     _, record = synced(ours, created(CreateTable(theirs)))
-    applied = Applied(table=as_table(define(ours)), renames={}, with_others=others_of(record))
+    applied = known(record)
     changed = created(CreateTable(later))
-    wanted = accepted(applied.left, changed, excused(applied, changed))
+    wanted = accepted(applied.baseline, changed, explained(applied, changed))
     plan = PLANNER.restoring().plan([wanted], catalog(changed))
     assert deviations(applied, simulate(plan, catalog(changed)).tables[KEY]) == ()

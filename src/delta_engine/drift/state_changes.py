@@ -1,4 +1,4 @@
-"""What is different between two deployment states, resource by resource."""
+"""The differences between two deployment states, resource by resource."""
 
 from __future__ import annotations
 
@@ -14,13 +14,7 @@ from delta_engine.state.states import state_of
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResourceChange:
-    """One resource that is not the same in both.
-
-    Args:
-        key: the resource's.
-        sign: added, changed or removed.
-        changes: what is different within it.
-    """
+    """One resource that differs; without changes if only one side has it."""
 
     key: str
     sign: Sign
@@ -56,7 +50,7 @@ def _within(before: Resource, after: Resource) -> Iterator[Change]:
 
 
 def _redefined(earlier: TableDefinition, later: TableDefinition) -> Iterator[Change]:
-    """Yield what a plan from one definition to the other would say."""
+    """Yield the changes of a plan from one definition to the other."""
     before = as_table(earlier)
     comparison = Comparison.of(as_table(later), state_of(before), last_applied=before)
     yield from (difference.change for difference in aspects.differences(comparison))

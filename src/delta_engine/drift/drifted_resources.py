@@ -1,0 +1,131 @@
+"""Drifted tables and schemas: their deviations, classified by a target's policy. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Generic, TypeAlias, TypeGuard
+
+from delta_engine.actions.drift_policy import DriftPolicy, IgnoreEntry
+from delta_engine.aspects.aspect import Model_co, Securable, SecurableState, State_co
+from delta_engine.deployment.resources import resource_key
+from delta_engine.drift.comparison import Deviation, Recorded
+from delta_engine.drift.drift_report import Attribution, Finding
+from delta_engine.errors import RefusedError
+from delta_engine.models import QualifiedName, Schema, SchemaName, Table
+from delta_engine.state.states import SchemaState, TableState
+from delta_engine.state.table_queries import TableVersion
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClassifiedDrift:
+    """A deviation, classified.
+
+    Args:
+        finding: the same for the report, with its severity and its author.
+        ignored_by: the entry of the policy that ignores it.
+    """
+
+    deviation: Deviation
+    finding: Finding
+    ignored_by: IgnoreEntry | None = None
+
+
+class DriftRefusal(RefusedError):
+    """A plan would undo a change that was made outside the engine."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Drifted(Generic[Model_co, State_co]):
+    """A table or schema that is not as it was applied.
+
+    Args:
+        recorded: what was applied.
+        observed: what exists; absent if it was deleted.
+        version: a table's current version, if it was read.
+        is_history_whole: whether a table's history reaches back to the apply: renames are known then.
+        field_renames: what commits renamed inside columns, new paths by old ones, dotted and in lower case.
+    """
+
+    recorded: Recorded[Model_co]
+    observed: State_co
+    version: TableVersion | None = None
+    is_history_whole: bool = False
+    field_renames: Mapping[str, str] = field(default_factory=dict)
+    details: tuple[ClassifiedDrift, ...]
+
+    @property
+    def name(self) -> QualifiedName | SchemaName:
+        """The name of the table or schema."""
+        return self.recorded.declared.qualified_name
+
+    @property
+    def resource(self) -> str:
+        """The key in the deployment state."""
+        return resource_key(self.name)
+
+    @property
+    def drift(self) -> tuple[ClassifiedDrift, ...]:
+        """What the policy does not ignore."""
+        return tuple(detail for detail in self.details if detail.ignored_by is None)
+
+
+DriftedTable: TypeAlias = Drifted[Table, TableState]
+DriftedSchema: TypeAlias = Drifted[Schema, SchemaState]
+DriftedResource: TypeAlias = Drifted[Securable, SecurableState]
+
+
+def drifted_tables(found: Iterable[DriftedResource]) -> tuple[DriftedTable, ...]:
+    """Return those that are tables."""
+    return tuple(filter(is_table, found))
+
+
+def drifted_schemas(found: Iterable[DriftedResource]) -> tuple[DriftedSchema, ...]:
+    """Return those that are schemas."""
+    return tuple(filter(is_schema, found))
+
+
+def is_schema(drifted: DriftedResource) -> TypeGuard[DriftedSchema]:
+    """Whether it is a schema."""
+    return isinstance(drifted.recorded.declared, Schema)
+
+
+def is_table(drifted: DriftedResource) -> TypeGuard[DriftedTable]:
+    """Whether it is a table."""
+    return isinstance(drifted.recorded.declared, Table)
+
+
+def classified(
+    policy: DriftPolicy,
+    name: QualifiedName | SchemaName,
+    deviation: Deviation,
+    changed: Attribution | None,
+    now: datetime,
+    *,
+    written: Attribution | None = None,
+) -> ClassifiedDrift:
+    """Return what a policy makes of a deviation.
+
+    Args:
+        changed: its author; None if unknown.
+        now: when the catalog was read; entries of the policy expire.
+        written: the last principal to write to the table or schema, for a deviation without an author.
+    """
+    kind, subject = deviation.kind, deviation.field
+    entries = (
+        entry for entry in policy.ignores if not entry.is_expired(now) and entry.matches(name, kind, subject)
+    )
+    return ClassifiedDrift(
+        deviation=deviation,
+        finding=Finding(
+            kind=kind,
+            field=subject,
+            expected=deviation.expected,
+            actual=deviation.actual,
+            severity=policy.severity(name, kind, subject),
+            changed=changed,
+            last_written=written if changed is None else None,
+        ),
+        ignored_by=next(entries, None),
+    )

@@ -1,0 +1,204 @@
+"""The status of every resource: what the catalog shows of what was applied. Pure.
+
+Only statuses and findings change here; what was applied last stays as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from datetime import datetime
+
+import msgspec
+
+from delta_engine import aspects
+from delta_engine.actions.policy import NO_POLICY, Ownership, Policy, as_applied
+from delta_engine.aspects.aspect import Comparison
+from delta_engine.deployment.definitions import define_columns, schema_checksum
+from delta_engine.deployment.document import DeploymentState, Difference, Resource, ResourceType, Status
+from delta_engine.deployment.resources import (
+    HALF_DONE,
+    is_half_done,
+    noted,
+    resource_key,
+    resource_name,
+    unmanaged_table,
+)
+from delta_engine.drift.comparison import changes, recorded, unexplained
+from delta_engine.drift.unmanaged import unmanaged_parts
+from delta_engine.models import QualifiedName, SchemaName, Table
+from delta_engine.state.states import CatalogState, SchemaState, TableState
+
+NOT_SHOWN_YET = "right after the apply the catalog did not show all of it yet"
+"""Why an applied table that can be read is not verified."""
+
+_SETTLED = (Status.HEALTHY, Status.MISSING, Status.DRIFTED)
+"""Statuses that do not hold for a half-done resource."""
+
+
+def synchronize(
+    state: DeploymentState,
+    observed: CatalogState,
+    *,
+    managed: Collection[str] | None,
+    now: datetime,
+    policy: Policy = NO_POLICY,
+) -> DeploymentState:
+    """Return the document with the statuses that the catalog shows: missing, drifted, healthy, unmanaged.
+
+    Args:
+        observed: a snapshot; resources that it does not cover stay as they are.
+        managed: the keys of all models' tables; None if only some models were loaded: unmanaged tables are unknown.
+        policy: which unmanaged tags and privileges are drift.
+
+    Returns:
+        The same document if nothing is different.
+    """
+    held = as_applied(policy)
+    resources = {key: _synchronized(one, observed, held) for key, one in state.resources.items()}
+    if managed is not None:
+        resources = _with_unmanaged(resources, observed, managed)
+    if resources == state.resources:
+        return state
+    return msgspec.structs.replace(state, resources=resources, synced_at=now)
+
+
+def confirmed(
+    resource: Resource,
+    wanted: Table,
+    observed: TableState,
+    *,
+    ours: Sequence[Table] = (),
+    policy: Policy = NO_POLICY,
+) -> Resource:
+    """Return the record of a table that was just applied, after a second read of the table.
+
+    A difference is lag, not drift: the catalog may show a change late. Unmanaged parts are not differences.
+
+    Args:
+        wanted: what the table was to become.
+        observed: the second read.
+        ours: what was recorded of it before: a part that is no longer wanted may show for a while.
+        policy: what it was planned by.
+    """
+    kept = () if policy.definitions is Ownership.FULL else unmanaged_parts(wanted, observed, ours)
+    found = aspects.differences(Comparison.of(wanted, observed, policy=as_applied(policy)))
+    lag = _documented(one for one in found if one not in kept)
+    if not lag:
+        return noted(resource, observed)
+    metadata = msgspec.structs.replace(resource.metadata, drift=lag, lag=lag, sync_error=NOT_SHOWN_YET)
+    return msgspec.structs.replace(resource, status=Status.UNKNOWN, metadata=metadata)
+
+
+def _synchronized(resource: Resource, observed: CatalogState, policy: Policy) -> Resource:
+    name = resource_name(resource)
+    found = _state_of(name, observed)
+    if found is not None and not found.exists and (isinstance(name, SchemaName) or _was_applied(resource)):
+        error = f"the {resource.type.value} is not in the catalog"
+        return _with_status(resource, Status.MISSING, sync_error=error)
+    known = recorded(resource.metadata, policy)
+    if known is None or found is None:
+        is_back = resource.status is Status.MISSING and _has_tables(name, observed)
+        return _with_status(resource, Status.HEALTHY) if is_back else resource
+    drift = changes(known, found)
+    if not drift:
+        return _with_status(resource, Status.HEALTHY)
+    checksum = schema_checksum(define_columns(found.columns)) if isinstance(found, TableState) else None
+    by_others = unexplained(drift, known, found) if known.attempted else ()
+    if by_others:
+        reason, found_drift = resource.metadata.sync_error, _documented(by_others)
+        return _with_status(
+            resource, Status.DRIFTED, sync_error=reason, drift=found_drift, actual_checksum=checksum
+        )
+    return _changed(resource, _documented(drift), checksum)
+
+
+def _state_of(name: QualifiedName | SchemaName, observed: CatalogState) -> TableState | SchemaState | None:
+    """Return what exists under a name; None if the snapshot does not cover it."""
+    if isinstance(name, SchemaName):
+        return observed.schema(name)
+    return observed.tables.get(name.key)
+
+
+def _was_applied(resource: Resource) -> bool:
+    return resource.metadata.definition is not None
+
+
+def _has_tables(name: QualifiedName | SchemaName, observed: CatalogState) -> bool:
+    """Whether it is a schema with tables in the snapshot: undeclared schemas are not read themselves."""
+    return isinstance(name, SchemaName) and tuple(name.key.split(".")) in observed.schemas
+
+
+def _changed(resource: Resource, drift: tuple[Difference, ...], actual_checksum: str | None) -> Resource:
+    """Return a resource with changes since its baseline that unfinished runs may explain."""
+    if is_half_done(resource):
+        status = Status.UNKNOWN if resource.status in _SETTLED else resource.status
+    else:
+        is_lag = resource.status in HALF_DONE and set(drift) <= set(resource.metadata.lag)
+        status = resource.status if is_lag else Status.DRIFTED
+    keeps_reason = is_half_done(resource) or status is resource.status
+    return _with_status(
+        resource,
+        status,
+        sync_error=resource.metadata.sync_error if keeps_reason else None,
+        drift=drift,
+        actual_checksum=actual_checksum,
+    )
+
+
+def _with_status(
+    resource: Resource,
+    status: Status,
+    *,
+    sync_error: str | None = None,
+    drift: tuple[Difference, ...] = (),
+    actual_checksum: str | None = None,
+) -> Resource:
+    lag = () if status is Status.HEALTHY else resource.metadata.lag
+    metadata = msgspec.structs.replace(
+        resource.metadata, sync_error=sync_error, drift=drift, lag=lag, actual_checksum=actual_checksum
+    )
+    return msgspec.structs.replace(resource, status=status, metadata=metadata)
+
+
+def _documented(found: Iterable[aspects.Difference]) -> tuple[Difference, ...]:
+    """Return differences as documents have them."""
+    return tuple(
+        Difference(field=one.change.subject, expected=one.change.desired, actual=one.change.observed)
+        for one in found
+    )
+
+
+def _with_unmanaged(
+    resources: dict[str, Resource], observed: CatalogState, managed: Collection[str]
+) -> dict[str, Resource]:
+    """Replace the unmanaged tables known so far by those that exist.
+
+    An undeclared table that a run only attempted is either one of them or was never created.
+    """
+    formers = {resource_key(table.former_name) for table in observed.tables.values() if table.former_name}
+    listed = observed.schemas | observed.missing_schemas
+    given_up = {
+        key
+        for key, found in resources.items()
+        if key not in managed and key not in formers and _is_given_up(found, listed)
+    }
+    kept = {
+        key: found
+        for key, found in resources.items()
+        if key not in given_up
+        and (found.status is not Status.UNMANAGED or (key in managed and found.metadata.attempted))
+    }
+    for name in observed.other_tables:
+        key = resource_key(name)
+        if key not in kept and key not in managed:
+            known = resources.get(key)
+            kept[key] = known if known and key not in given_up else unmanaged_table(name, known)
+    return kept
+
+
+def _is_given_up(resource: Resource, listed: Collection[tuple[str, str]]) -> bool:
+    """Whether an undeclared table, in a schema that was listed, was attempted and never applied."""
+    if resource.type is not ResourceType.TABLE or _was_applied(resource):
+        return False
+    catalog, schema = resource.id.lower().split(".")[:2]
+    return resource.status is not Status.UNMANAGED and (catalog, schema) in listed
