@@ -191,7 +191,9 @@ def test_a_deleted_schema_is_severe_and_is_created_again_or_leaves_the_models(
     del catalog.schemas["dev.silver"]
     Path("conf/models/more.yml").write_text(TABLES.replace("silver", "gold"))
     assert delta_engine("-e", "dev", "drift", "--accept", "--yes").code == 0
-    assert Path("conf/models/schemas.yml").read_text() == "schemas: []\n  # What everybody reads.\n"
+    assert Path("conf/models/schemas.yml").read_text() == (
+        "schemas: []\n  # What everybody reads.\n  # in two words\n"
+    )
     assert "schema.dev.silver" not in delta_engine("-e", "dev", "drift").stdout
 
 

@@ -202,7 +202,7 @@ def test_a_refused_plan_is_not_written(synced: PlanProject) -> None:
     synced.declare(a="first")
     refused = synced.run("plan", "--out", "plan.json", "--markdown")
     assert refused.code == 3
-    assert "**Refused: nothing of it will be applied.**" in refused.stdout
+    assert "**Refused: nothing will be applied.**" in refused.stdout
     assert not synced.file.exists()
 
 
