@@ -8,7 +8,6 @@ from collections.abc import Iterable
 import msgspec
 
 from delta_engine.aspects.primary_key import named_primary_key
-from delta_engine.deployment.open_struct import OpenStruct, encode_open
 from delta_engine.models import (
     CheckConstraint,
     Column,
@@ -20,6 +19,7 @@ from delta_engine.models import (
     Schema,
     Table,
 )
+from delta_engine.models.open_struct import OpenStruct, encode_open
 from delta_engine.models.resolution import resolved_keys
 from delta_engine.sql import sql_data_type
 

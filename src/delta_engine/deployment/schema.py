@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from delta_engine.config.json_schema import described_schema
 from delta_engine.deployment.document import SCHEMA_URI, DeploymentState
-from delta_engine.deployment.open_struct import UNKNOWN_KEY
+from delta_engine.models.open_struct import UNKNOWN_KEY
 
 
 def published_schema() -> str:

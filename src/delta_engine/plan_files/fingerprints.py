@@ -14,8 +14,8 @@ from delta_engine.deployment.definitions import (
     definition_checksum,
 )
 from delta_engine.deployment.document import DeploymentState
-from delta_engine.deployment.open_struct import encode_open
 from delta_engine.models import ForeignKey, PrimaryKey, Schema, Table
+from delta_engine.models.open_struct import encode_open
 from delta_engine.plan_files.document import DeploymentFingerprint, Fingerprints, TableFingerprint
 from delta_engine.state.states import CatalogState, SchemaState, TableState
 
