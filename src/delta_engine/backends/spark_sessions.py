@@ -10,10 +10,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from delta_engine.backends.environment_secrets import from_environment, is_secret
 from delta_engine.backends.local_jars import delta_jars, java, session_jars
 from delta_engine.backends.signals import heard_afterwards
 from delta_engine.backends.sql_runner import SqlRunner
-from delta_engine.config.variables import from_environment, is_secret
 from delta_engine.errors import MissingDependencyError, SparkStartError, StatementError
 
 if TYPE_CHECKING:

@@ -10,12 +10,12 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
+from delta_engine.backends.environment_secrets import OF_ENVIRONMENT
 from delta_engine.config.documents import unknown
 from delta_engine.errors import ConfigError, SourceLocation
 from delta_engine.models import Column, Schema, Table
 
 _REFERENCE = re.compile(r"\$\$\{|\$\{([^}]*)\}")
-_OF_ENVIRONMENT = re.compile(r"\$\{env:(\w+)\}")
 
 
 def substitute(
@@ -45,32 +45,8 @@ def substitute_but_secrets(text: str, variables: Mapping[str, str], location: So
     Raises:
         ConfigError: a variable is not defined.
     """
-    kept = {f"env:{name}": f"${{env:{name}}}" for name in _OF_ENVIRONMENT.findall(text)}
+    kept = {f"env:{name}": f"${{env:{name}}}" for name in OF_ENVIRONMENT.findall(text)}
     return substitute(text, {**variables, **kept}, location)
-
-
-def is_secret(text: str) -> bool:
-    """Whether a text takes something from the environment."""
-    return _OF_ENVIRONMENT.search(text) is not None
-
-
-def from_environment(text: str, environ: Mapping[str, str]) -> str:
-    """Return a text with `${env:NAME}` filled in from environment variables.
-
-    Raises:
-        ConfigError: one of them is not set.
-    """
-
-    def value(reference: re.Match[str]) -> str:
-        name = reference[1]
-        if not environ.get(name):
-            raise ConfigError(
-                f"backend.spark takes ${{env:{name}}}, and the environment variable {name} is not set",
-                way_out="Set it for this command, from where your secrets are kept.",
-            )
-        return environ[name]
-
-    return _OF_ENVIRONMENT.sub(value, text)
 
 
 def fill_in(table: Table, variables: Mapping[str, str]) -> Table:
