@@ -48,8 +48,9 @@ from delta_engine.aspects.aspect import (
     RenderContext,
     bare_column,
 )
-from delta_engine.models import Table
-from delta_engine.state.states import TableState
+from delta_engine.aspects.facet import Facet
+from delta_engine.models import Column, Schema, Table
+from delta_engine.state.states import SchemaState, TableState
 
 ASPECTS: tuple[Aspect[Any], ...] = (
     table_names.ASPECT,
@@ -78,6 +79,45 @@ ASPECTS: tuple[Aspect[Any], ...] = (
     grants.ASPECT,
     owner.ASPECT,
 )
+
+TABLE_FACETS: tuple[Facet[Table, TableState, Any], ...] = (
+    table_names.FACET,
+    table_comment.FACET,
+    table_properties.FACET,
+    primary_key.FACET,
+    foreign_keys.FACET,
+    check_constraints.FACET,
+    clustering.FACET,
+    clustering.AUTOMATIC_FACET,
+    partitioning.FACET,
+    location.FACET,
+    table_tags.FACET,
+    row_filters.FACET,
+    owner.FACET,
+    grants.FACET,
+)
+"""What a model says of a table beside its columns, in the order in which model files have it."""
+
+COLUMN_FACETS: tuple[Facet[Column, Column, Any], ...] = (
+    nullability.FACET,
+    column_comments.FACET,
+    column_defaults.FACET,
+    generated_columns.GENERATED_FACET,
+    generated_columns.IDENTITY_FACET,
+    column_tags.FACET,
+    column_masks.FACET,
+    column_renames.FACET,
+    column_renames.FIELDS_FACET,
+)
+"""What a model says of a column beside its name and type, in the order in which model files have it."""
+
+SCHEMA_FACETS: tuple[Facet[Schema, SchemaState, Any], ...] = (
+    table_comment.SCHEMA_FACET,
+    table_tags.FACET,
+    owner.FACET,
+    grants.FACET,
+)
+"""What a model says of a schema, in the order in which model files have it."""
 
 _BEYOND_COLUMNS = tuple(aspect for aspect in ASPECTS if not aspect.is_of_columns)
 

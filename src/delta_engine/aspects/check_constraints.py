@@ -17,6 +17,7 @@ from typing_extensions import assert_never
 from delta_engine.actions import SAFE, Hazard, Phase
 from delta_engine.actions.drift_policy import DriftKind
 from delta_engine.aspects.aspect import Aspect, Change, Comparison, RenderContext, Sign
+from delta_engine.aspects.facet import Facet, Form
 from delta_engine.aspects.touched_places import lost_places, retyped_places
 from delta_engine.models import CheckConstraint, Part, Table
 from delta_engine.models.nested_types import Path
@@ -161,6 +162,31 @@ def _differ(observed: CheckConstraint | None, desired: CheckConstraint | None) -
         return True
     return not is_same_expression(observed.expression, desired.expression)
 
+
+def _expressions(checks: Iterable[CheckConstraint]) -> dict[str, str]:
+    return {check.name: check.expression for check in checks}
+
+
+FACET: Facet[Table, TableState, tuple[CheckConstraint, ...]] = Facet(
+    key="checks",
+    declared=lambda table: table.checks,
+    absent=(),
+    form=Form(
+        recorded_type=dict[str, str],
+        encode=_expressions,
+        decode=lambda checks: tuple(CheckConstraint(*check) for check in checks.items()),
+        written_type=dict[str, str],
+        read=lambda _place, checks: tuple(CheckConstraint(*check) for check in checks.items()),
+        write=_expressions,
+        words="mapping",
+    ),
+    meaning="[conditions](#checks) that every row has to meet, by name",
+    entry="check",
+    constructor="CheckConstraint",
+    observed=lambda table: table.checks,
+    part=Part.CONSTRAINTS,
+    title="checks",
+)
 
 ASPECT: Aspect[CheckAdd | CheckDrop] = Aspect(
     name="check constraints",

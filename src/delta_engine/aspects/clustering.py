@@ -19,7 +19,9 @@ from delta_engine.aspects.aspect import (
     RenderContext,
     Sign,
 )
-from delta_engine.models import Part, Table
+from delta_engine.aspects.facet import FLAG, NAMES, Facet, Place
+from delta_engine.backends.capabilities import Feature
+from delta_engine.models import AUTO, Part, Table
 from delta_engine.models.types import AtomicType, CharacterType, DataType, DecimalType
 from delta_engine.sql import sql_alter_clustering, sql_cluster_automatically
 from delta_engine.state.states import TableState
@@ -137,6 +139,38 @@ def _places_of(name: str) -> tuple[str, str]:
     """Return what a clustering column may be called: a field is named after its column."""
     return name.lower(), name.lower().partition(".")[0]
 
+
+def _read(place: Place, columns: list[str] | str) -> list[str] | str:
+    if isinstance(columns, str) and columns.upper() != AUTO:
+        raise place.error("cluster_by is a list of columns, or AUTO", f"Write [{columns}].")
+    return columns
+
+
+FACET: Facet[Table, TableState, tuple[str, ...]] = Facet(
+    key="cluster_by",
+    declared=lambda table: table.cluster_by,
+    absent=(),
+    form=replace(NAMES, written_type=list[str] | str, read=_read, words=f"list, or `{AUTO}`"),
+    meaning="the columns of [liquid clustering](#clustering)",
+    default="none",
+    written=lambda table: AUTO if table.clusters_automatically else list(table.cluster_by) or None,
+    constants=(AUTO,),
+    observed=lambda table: table.cluster_by,
+    imported=lambda _name, table: () if table.clusters_automatically else table.cluster_by,
+    part=Part.CLUSTERING,
+    title="clustering",
+)
+
+AUTOMATIC_FACET: Facet[Table, TableState, bool] = Facet(
+    key="clusters_automatically",
+    declared=lambda table: table.clusters_automatically,
+    absent=False,
+    form=FLAG,
+    observed=lambda table: table.clusters_automatically,
+    part=Part.CLUSTERING,
+    title="clustering",
+    feature=Feature.AUTOMATIC_CLUSTERING,
+)
 
 ASPECT: Aspect[ChangeClustering] = Aspect(
     name="clustering",

@@ -21,7 +21,8 @@ from delta_engine.aspects.aspect import (
     with_column,
     with_type,
 )
-from delta_engine.models import Part, Table
+from delta_engine.aspects.facet import TEXT, Facet
+from delta_engine.models import Column, Part, Table
 from delta_engine.models.nested_types import Path, apart, type_at, with_field_at
 from delta_engine.models.types import StructType
 from delta_engine.sql import sql_set_column_comments
@@ -147,6 +148,18 @@ def _different(comparison: Comparison) -> Sequence[ColumnComment]:
     ]
     return [*columns, *fields]
 
+
+FACET: Facet[Column, Column, str] = Facet(
+    key="comment",
+    declared=lambda column: column.comment,
+    absent="",
+    form=TEXT,
+    meaning="the column's comment; empty means none",
+    observed=lambda column: column.comment,
+    is_always_recorded=True,
+    part=Part.COMMENTS,
+    title="comments",
+)
 
 ASPECT: Aspect[SetColumnComments] = Aspect(
     name="column comments",

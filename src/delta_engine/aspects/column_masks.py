@@ -15,8 +15,11 @@ from typing_extensions import assert_never
 from delta_engine.actions import Hazard, Phase
 from delta_engine.actions.drift_policy import DriftKind
 from delta_engine.aspects.aspect import Aspect, Change, Comparison, RenderContext, Sign, with_column
+from delta_engine.aspects.facet import Facet, Form, written_part
 from delta_engine.aspects.functions import full_function_name, takes_dropped
+from delta_engine.backends.capabilities import Feature
 from delta_engine.models import Column, ColumnMask, Part, QualifiedName, Table
+from delta_engine.models.open_struct import OpenStruct
 from delta_engine.sql import sql_drop_mask, sql_mask, sql_set_mask
 from delta_engine.state.states import TableState
 
@@ -156,6 +159,40 @@ def _takes(mask: ColumnMask, columns: Collection[str]) -> bool:
 def _clause(mask: ColumnMask, table: QualifiedName) -> str:
     return sql_mask(full_function_name(mask.function, table), mask.using_columns)
 
+
+class MaskDefinition(OpenStruct, frozen=True, kw_only=True):
+    """A column mask."""
+
+    function: str
+    using_columns: tuple[str, ...] = ()
+
+
+def _as_mask(definition: MaskDefinition | None) -> ColumnMask | None:
+    return ColumnMask(definition.function, definition.using_columns) if definition else None
+
+
+FACET: Facet[Column, Column, ColumnMask | None] = Facet(
+    key="mask",
+    declared=lambda column: column.mask,
+    absent=None,
+    form=Form(
+        recorded_type=MaskDefinition | None,
+        encode=lambda one: one and MaskDefinition(function=one.function, using_columns=one.using_columns),
+        decode=_as_mask,
+        written_type=str | ColumnMask | None,
+        read=lambda _place, mask: ColumnMask(mask) if isinstance(mask, str) else mask,
+        write=lambda mask: written_part(mask, "function"),
+        with_texts=lambda one, names, _values: one and replace(one, function=names(one.function)),
+        words="text or mapping",
+    ),
+    meaning="the [function](#row-filters-and-column-masks) through which readers see the column",
+    constructor="ColumnMask",
+    short="function",
+    observed=lambda column: column.mask,
+    part=Part.ROW_FILTERS,
+    title="column masks",
+    feature=Feature.COLUMN_MASKS,
+)
 
 ASPECT: Aspect[SetColumnMask | DropColumnMask] = Aspect(
     name="column masks",

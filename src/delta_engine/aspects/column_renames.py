@@ -9,9 +9,11 @@ from typing import ClassVar
 from delta_engine.actions import AlignTable, Hazard, Phase
 from delta_engine.actions.drift_policy import DriftKind
 from delta_engine.aspects.aspect import Aspect, Change, Comparison, RenderContext, Sign, with_type
+from delta_engine.aspects.facet import EXACT_TEXTS, OPTIONAL_TEXT, Facet
 from delta_engine.aspects.renames import with_renames
-from delta_engine.models import Part, Table
+from delta_engine.models import Column, Part, Table
 from delta_engine.models.nested_types import FieldRename, Path, with_field_renamed
+from delta_engine.models.values import NOTHING
 from delta_engine.sql import sql_rename_column
 from delta_engine.state.states import TableState
 
@@ -74,6 +76,27 @@ def accept(model: Table, _observed: TableState, action: ColumnRename) -> Table:
     back = FieldRename(path=action.inside[1:], observed=action.desired, desired=action.observed)
     return with_type(model, action.inside[0], lambda whole: with_field_renamed(whole, back))
 
+
+FACET: Facet[Column, Column, str | None] = Facet(
+    key="renamed_from",
+    declared=lambda column: column.renamed_from,
+    absent=None,
+    form=OPTIONAL_TEXT,
+    meaning="the column's former name; its data is kept",
+    part=Part.COLUMNS,
+    title="renamed_from",
+)
+
+FIELDS_FACET: Facet[Column, Column, Mapping[str, str]] = Facet(
+    key="renamed_fields",
+    declared=lambda column: column.renamed_fields,
+    absent=NOTHING,
+    form=EXACT_TEXTS,
+    meaning="former names of fields inside, by their present path: `address.postcode: zip`, with `element`, `key` and "
+    "`value` as steps",
+    entry="renamed field",
+    part=Part.COLUMNS,
+)
 
 ASPECT: Aspect[ColumnRename] = Aspect(
     name="column renames",

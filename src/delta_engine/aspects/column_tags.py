@@ -8,7 +8,7 @@ outlives its column.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -17,6 +17,7 @@ from typing_extensions import assert_never
 from delta_engine.actions import SAFE, Hazard, Phase
 from delta_engine.actions.drift_policy import DriftKind
 from delta_engine.aspects.aspect import Aspect, Change, Comparison, RenderContext, with_column
+from delta_engine.aspects.facet import TEXTS, Facet
 from delta_engine.aspects.tags import (
     TagChange,
     changed_tags,
@@ -25,7 +26,9 @@ from delta_engine.aspects.tags import (
     unwanted_tags,
     with_observed,
 )
-from delta_engine.models import Part, Table
+from delta_engine.backends.capabilities import Feature
+from delta_engine.models import Column, Part, Table
+from delta_engine.models.values import NOTHING
 from delta_engine.sql import sql_set_tags, sql_unset_tags
 from delta_engine.state.states import TableState
 
@@ -147,6 +150,19 @@ def _unwanted(comparison: Comparison) -> Iterable[tuple[str, tuple[tuple[str, st
         if unwanted:
             yield observed.name, unwanted
 
+
+FACET: Facet[Column, Column, Mapping[str, str]] = Facet(
+    key="tags",
+    declared=lambda column: column.tags,
+    absent=NOTHING,
+    form=TEXTS,
+    meaning="[tags](#tags-owner-and-grants) of Unity Catalog",
+    entry="tag",
+    observed=lambda column: column.tags,
+    part=Part.TAGS,
+    title="tags",
+    feature=Feature.TAGS,
+)
 
 ASPECT: Aspect[SetColumnTags | UnsetColumnTags] = Aspect(
     name="column tags",

@@ -26,10 +26,12 @@ from delta_engine.aspects.aspect import (
     RenderContext,
     Sign,
 )
+from delta_engine.aspects.facet import Facet, Form, written_part
 from delta_engine.backends.capabilities import PrimaryKeySupport
 from delta_engine.backends.stored_keys import PROPERTY_PREFIX, foreign_key_property
 from delta_engine.models import ForeignKey, Part, QualifiedName, Table
 from delta_engine.models.constraint_names import build_foreign_key_name
+from delta_engine.models.open_struct import OpenStruct
 from delta_engine.models.resolution import referenced_table, resolved_keys
 from delta_engine.sql import (
     sql_add_constraint,
@@ -264,6 +266,55 @@ def _property_statements(actions: Sequence[ForeignKeyAdd | ForeignKeyDrop], tabl
     if dropped:
         yield sql_unset_table_properties(table, [PROPERTY_PREFIX + (key.name or "") for key in dropped])
 
+
+class ForeignKeyDefinition(OpenStruct, frozen=True, kw_only=True):
+    """A foreign key, by its full name; the table it references, by its whole name."""
+
+    name: str
+    columns: tuple[str, ...]
+    references: str
+    referenced_columns: tuple[str, ...]
+    rely: bool = False
+
+
+def _definition(key: ForeignKey) -> ForeignKeyDefinition:
+    return ForeignKeyDefinition(
+        name=key.name or "",
+        columns=key.columns,
+        references=key.references,
+        referenced_columns=key.referenced_columns,
+        rely=key.rely,
+    )
+
+
+def _as_foreign_key(one: ForeignKeyDefinition) -> ForeignKey:
+    return ForeignKey(one.columns, one.references, one.referenced_columns, one.name, one.rely)
+
+
+FACET: Facet[Table, TableState, tuple[ForeignKey, ...]] = Facet(
+    key="foreign_keys",
+    declared=lambda table: table.foreign_keys,
+    absent=(),
+    form=Form(
+        recorded_type=tuple[ForeignKeyDefinition, ...],
+        encode=lambda keys: tuple(map(_definition, keys)),
+        decode=lambda keys: tuple(map(_as_foreign_key, keys)),
+        written_type=list[ForeignKey],
+        write=lambda keys: [written_part(key) for key in keys],
+        with_texts=lambda keys, names, _values: tuple(
+            replace(key, references=names(key.references)) for key in keys
+        ),
+        words="list of mappings",
+    ),
+    meaning="the [keys](#foreign-keys) that reference other tables, or this one",
+    entry="foreign key",
+    constructor="ForeignKey",
+    observed=lambda table: table.foreign_keys,
+    recorded=lambda table: resolved_keys(table, {table.key: table}),
+    imported=lambda name, table: tuple(as_declared(name, key) for key in table.foreign_keys),
+    part=Part.CONSTRAINTS,
+    title="foreign keys",
+)
 
 ASPECT: Aspect[ForeignKeyAdd | ForeignKeyDrop] = Aspect(
     name="foreign keys",

@@ -12,8 +12,11 @@ from typing import ClassVar
 from delta_engine.actions import Hazard, Phase
 from delta_engine.actions.drift_policy import DriftKind
 from delta_engine.aspects.aspect import Aspect, Change, Comparison, RenderContext, Sign, with_column
+from delta_engine.aspects.facet import OPTIONAL_TEXT, Facet, Form, Place, written_part
 from delta_engine.aspects.touched_places import lost_places, retyped_places
+from delta_engine.backends.capabilities import Feature
 from delta_engine.models import Column, Identity, Part, Table
+from delta_engine.models.open_struct import OpenStruct
 from delta_engine.models.type_widening import Widening, widening
 from delta_engine.sql import sql_generation
 from delta_engine.sql.expressions import is_same_expression, reads
@@ -161,6 +164,61 @@ def _with_generation(column: Column, generation: str | Identity | None) -> Colum
         case _:
             return replace(column, identity=None, generated_as=generation)
 
+
+class IdentityDefinition(OpenStruct, frozen=True, kw_only=True):
+    """How values are counted up."""
+
+    start: int
+    step: int
+    always: bool
+
+
+def _as_identity(definition: IdentityDefinition | None) -> Identity | None:
+    return Identity(definition.start, definition.step, definition.always) if definition else None
+
+
+def _read_identity(place: Place, identity: bool | str | Identity | None) -> Identity | None:
+    if isinstance(identity, str):
+        raise place.error(
+            f"identity is true, or a mapping with start, step and always, not {identity!r}", "Write true."
+        )
+    return Identity() if identity is True else identity or None
+
+
+GENERATED_FACET: Facet[Column, Column, str | None] = Facet(
+    key="generated_as",
+    declared=lambda column: column.generated_as,
+    absent=None,
+    form=OPTIONAL_TEXT,
+    meaning="the SQL expression that computes the values; at creation only",
+    observed=lambda column: column.generated_as,
+    part=Part.COLUMNS,
+    title="generated columns",
+    feature=Feature.GENERATED_COLUMNS,
+)
+
+IDENTITY_FACET: Facet[Column, Column, Identity | None] = Facet(
+    key="identity",
+    declared=lambda column: column.identity,
+    absent=None,
+    form=Form(
+        recorded_type=IdentityDefinition | None,
+        encode=lambda one: one and IdentityDefinition(start=one.start, step=one.step, always=one.always),
+        decode=_as_identity,
+        written_type=bool | str | Identity | None,
+        read=_read_identity,
+        write=lambda identity: written_part(identity) or True,
+        words="`true` or mapping",
+    ),
+    meaning="the platform counts the values up: `start`, `step` (1 each), `always` (`true`); at creation only. It "
+    "disables [concurrent transactions](https://docs.databricks.com/aws/en/sql/language-manual/"
+    "sql-ref-syntax-ddl-create-table-using) on the table",
+    constructor="Identity",
+    observed=lambda column: column.identity,
+    part=Part.COLUMNS,
+    title="generated columns",
+    feature=Feature.IDENTITY_COLUMNS,
+)
 
 ASPECT: Aspect[ChangeGeneration | ChangeFixedColumn] = Aspect(
     name="generated columns",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import ClassVar
 
 from typing_extensions import assert_never
@@ -11,6 +12,7 @@ from typing_extensions import assert_never
 from delta_engine.actions import SAFE, Hazard, Phase
 from delta_engine.actions.drift_policy import DriftKind
 from delta_engine.aspects.aspect import Aspect, Change, Comparison, RenderContext
+from delta_engine.aspects.facet import GRANTS, Facet
 from delta_engine.aspects.privileges import (
     PrivilegeChange,
     explain_granted,
@@ -18,9 +20,10 @@ from delta_engine.aspects.privileges import (
     privilege_changes,
     with_observed_privileges,
 )
-from delta_engine.models import Part, Table
+from delta_engine.backends.capabilities import Feature
+from delta_engine.models import Grants, Part, Schema, Table
 from delta_engine.sql import sql_grant, sql_revoke
-from delta_engine.state.states import TableState
+from delta_engine.state.states import SchemaState, TableState
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +130,20 @@ def _drift_kind(action: GrantPrivileges | RevokePrivileges) -> DriftKind:
     """Return what somebody did whom an action undoes: what he granted counts where nobody else's grants stay."""
     return DriftKind.GRANT if isinstance(action, GrantPrivileges) else DriftKind.GRANT_ADDED
 
+
+FACET: Facet[Table | Schema, TableState | SchemaState, Grants] = Facet(
+    key="grants",
+    declared=lambda model: model.grants,
+    absent=MappingProxyType({}),
+    form=GRANTS,
+    meaning="lists of [privileges](#tags-owner-and-grants) by principal",
+    entry="grant",
+    observed=lambda state: state.grants,
+    is_imported=False,
+    part=Part.GRANTS,
+    title="grants",
+    feature=Feature.GRANTS,
+)
 
 ASPECT: Aspect[GrantPrivileges | RevokePrivileges] = Aspect(
     name="grants",

@@ -9,6 +9,8 @@ from typing import ClassVar
 from delta_engine.actions import Hazard, Phase
 from delta_engine.actions.drift_policy import DriftKind
 from delta_engine.aspects.aspect import Aspect, Change, Comparison, CreateClauses, RenderContext, Sign
+from delta_engine.aspects.facet import FILLED_TEXT, Facet
+from delta_engine.backends.capabilities import Feature
 from delta_engine.models import Part, Table
 from delta_engine.sql import sql_location
 from delta_engine.state.states import TableState
@@ -83,6 +85,18 @@ def _normal_form(location: str) -> tuple[str, str]:
     scheme = _OTHER_NAMES.get(scheme.lower(), scheme.lower())
     return scheme, path.rstrip("/") if scheme else "/" + path.strip("/")
 
+
+FACET: Facet[Table, TableState, str | None] = Facet(
+    key="location",
+    declared=lambda table: table.location,
+    absent=None,
+    form=FILLED_TEXT,
+    meaning="the folder of an external table's files; at creation only",
+    observed=lambda table: table.location,
+    part=Part.COLUMNS,
+    title="a location",
+    feature=Feature.EXTERNAL_TABLES,
+)
 
 ASPECT: Aspect[ChangeLocation] = Aspect(
     name="location",

@@ -19,8 +19,9 @@ from delta_engine.aspects.aspect import (
     with_column,
     with_type,
 )
+from delta_engine.aspects.facet import FLAG, Facet
 from delta_engine.backends.capabilities import TighteningSupport
-from delta_engine.models import Part, Table
+from delta_engine.models import Column, Part, Table
 from delta_engine.models.constraint_names import build_not_null_check_name
 from delta_engine.models.nested_types import Path, apart, with_field_at
 from delta_engine.sql import (
@@ -115,6 +116,18 @@ def accept(model: Table, _observed: TableState, action: ColumnNullabilityChange)
         )
     return with_column(model, action.name, lambda column: replace(column, is_nullable=is_nullable))
 
+
+FACET: Facet[Column, Column, bool] = Facet(
+    key="nullable",
+    argument="is_nullable",
+    declared=lambda column: column.is_nullable,
+    absent=True,
+    form=FLAG,
+    meaning="`false` makes the column NOT NULL",
+    observed=lambda column: column.is_nullable,
+    is_always_recorded=True,
+    part=Part.COLUMNS,
+)
 
 ASPECT: Aspect[ColumnNullabilityChange] = Aspect(
     name="nullability",

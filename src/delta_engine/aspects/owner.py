@@ -9,9 +9,11 @@ from typing import ClassVar
 from delta_engine.actions import Hazard, Phase
 from delta_engine.actions.drift_policy import DriftKind
 from delta_engine.aspects.aspect import Aspect, Change, Comparison, RenderContext, Sign
-from delta_engine.models import Part, Table
+from delta_engine.aspects.facet import FILLED_TEXT, Facet
+from delta_engine.backends.capabilities import Feature
+from delta_engine.models import Part, Schema, Table
 from delta_engine.sql import sql_set_owner
-from delta_engine.state.states import TableState
+from delta_engine.state.states import SchemaState, TableState
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +58,20 @@ def accept(model: Table, observed: TableState, _action: ChangeOwner) -> Table:
     """Return the model with the owner that the table has."""
     return replace(model, owner=observed.owner)
 
+
+FACET: Facet[Table | Schema, TableState | SchemaState, str | None] = Facet(
+    key="owner",
+    declared=lambda model: model.owner,
+    absent=None,
+    form=FILLED_TEXT,
+    meaning="the principal that [owns](#tags-owner-and-grants) the table",
+    default="unmanaged",
+    observed=lambda state: state.owner,
+    is_imported=False,
+    part=Part.OWNER,
+    title="an owner",
+    feature=Feature.OWNERS,
+)
 
 ASPECT: Aspect[ChangeOwner] = Aspect(
     name="owner",

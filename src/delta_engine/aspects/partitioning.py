@@ -9,6 +9,7 @@ from typing import ClassVar
 from delta_engine.actions import Hazard, Phase
 from delta_engine.actions.drift_policy import DriftKind
 from delta_engine.aspects.aspect import Aspect, Change, Comparison, CreateClauses, RenderContext, Sign
+from delta_engine.aspects.facet import NAMES, Facet
 from delta_engine.models import Part, Table
 from delta_engine.sql import sql_partitioned_by
 from delta_engine.state.states import TableState
@@ -69,6 +70,17 @@ def described(columns: tuple[str, ...]) -> str:
 def _keys(columns: tuple[str, ...]) -> list[str]:
     return [name.lower() for name in columns]
 
+
+FACET: Facet[Table, TableState, tuple[str, ...]] = Facet(
+    key="partitioned_by",
+    declared=lambda table: table.partitioned_by,
+    absent=(),
+    form=NAMES,
+    meaning="the columns of Hive-style partitioning; at creation only",
+    observed=lambda table: table.partitioned_by,
+    part=Part.COLUMNS,
+    title="partitioned_by",
+)
 
 ASPECT: Aspect[ChangePartitioning] = Aspect(
     name="partitioning",

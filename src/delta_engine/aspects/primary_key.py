@@ -22,10 +22,12 @@ from delta_engine.aspects.aspect import (
     RenderContext,
     Sign,
 )
+from delta_engine.aspects.facet import Facet, Form, written_part
 from delta_engine.backends.capabilities import PrimaryKeySupport
 from delta_engine.backends.stored_keys import PROPERTY_PREFIX, primary_key_property
-from delta_engine.models import Part, PrimaryKey, Reference, Table
+from delta_engine.models import Part, PrimaryKey, QualifiedName, Reference, Table
 from delta_engine.models.constraint_names import build_primary_key_name
+from delta_engine.models.open_struct import OpenStruct
 from delta_engine.sql import (
     sql_add_primary_key,
     sql_drop_constraint,
@@ -263,6 +265,51 @@ def _property_statement(action: PrimaryKeyAdd | PrimaryKeyDrop, table: str) -> s
             return sql_unset_table_properties(table, [PROPERTY_PREFIX + name])
     assert_never(action)
 
+
+def _imported(name: QualifiedName, key: PrimaryKey | None) -> PrimaryKey | None:
+    """Return a key as a model declares it: without a derived name, and without RELY, which cannot be read back."""
+    if key is None:
+        return None
+    is_derived = (key.name or "").lower() == build_primary_key_name(name, key.columns)
+    return PrimaryKey(key.columns, None if is_derived else key.name)
+
+
+class PrimaryKeyDefinition(OpenStruct, frozen=True, kw_only=True):
+    """A primary key, by its full name."""
+
+    name: str
+    columns: tuple[str, ...]
+    rely: bool
+
+
+def _as_primary_key(definition: PrimaryKeyDefinition | None) -> PrimaryKey | None:
+    return PrimaryKey(definition.columns, definition.name, definition.rely) if definition else None
+
+
+FACET: Facet[Table, TableState, PrimaryKey | None] = Facet(
+    key="primary_key",
+    declared=lambda table: table.primary_key,
+    absent=None,
+    form=Form(
+        recorded_type=PrimaryKeyDefinition | None,
+        encode=lambda key: (
+            key and PrimaryKeyDefinition(name=key.name or "", columns=key.columns, rely=key.rely)
+        ),
+        decode=_as_primary_key,
+        written_type=list[str] | PrimaryKey | None,
+        write=lambda key: written_part(key, "columns"),
+        words="list or mapping",
+    ),
+    meaning="the [primary key](#primary-key)",
+    constructor="PrimaryKey",
+    short="columns",
+    observed=lambda table: table.primary_key,
+    recorded=named_primary_key,
+    is_always_recorded=True,
+    imported=lambda name, table: _imported(name, table.primary_key),
+    part=Part.CONSTRAINTS,
+    title="a primary key",
+)
 
 ASPECT: Aspect[PrimaryKeyAdd | PrimaryKeyDrop] = Aspect(
     name="primary key",

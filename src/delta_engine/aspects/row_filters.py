@@ -14,8 +14,11 @@ from typing_extensions import assert_never
 from delta_engine.actions import Hazard, Phase
 from delta_engine.actions.drift_policy import DriftKind
 from delta_engine.aspects.aspect import Aspect, Change, Comparison, CreateClauses, RenderContext, Sign
+from delta_engine.aspects.facet import Facet, Form, written_part
 from delta_engine.aspects.functions import full_function_name, takes_dropped
+from delta_engine.backends.capabilities import Feature
 from delta_engine.models import Part, QualifiedName, RowFilter, Table
+from delta_engine.models.open_struct import OpenStruct
 from delta_engine.sql import sql_drop_row_filter, sql_row_filter, sql_set_row_filter
 from delta_engine.state.states import TableState
 
@@ -128,6 +131,38 @@ def _identity(row_filter: RowFilter) -> tuple[str, tuple[str, ...]]:
 def _clause(row_filter: RowFilter, table: QualifiedName) -> str:
     return sql_row_filter(full_function_name(row_filter.function, table), row_filter.columns)
 
+
+class RowFilterDefinition(OpenStruct, frozen=True, kw_only=True):
+    """A row filter."""
+
+    function: str
+    columns: tuple[str, ...] = ()
+
+
+def _as_row_filter(definition: RowFilterDefinition | None) -> RowFilter | None:
+    return RowFilter(definition.function, definition.columns) if definition else None
+
+
+FACET: Facet[Table, TableState, RowFilter | None] = Facet(
+    key="row_filter",
+    declared=lambda table: table.row_filter,
+    absent=None,
+    form=Form(
+        recorded_type=RowFilterDefinition | None,
+        encode=lambda one: one and RowFilterDefinition(function=one.function, columns=one.columns),
+        decode=_as_row_filter,
+        written_type=RowFilter | None,
+        write=written_part,
+        with_texts=lambda one, names, _values: one and replace(one, function=names(one.function)),
+        words="mapping",
+    ),
+    meaning="the [function](#row-filters-and-column-masks) that decides who sees which rows",
+    constructor="RowFilter",
+    observed=lambda table: table.row_filter,
+    part=Part.ROW_FILTERS,
+    title="a row filter",
+    feature=Feature.ROW_FILTERS,
+)
 
 ASPECT: Aspect[SetRowFilter | DropRowFilter] = Aspect(
     name="row filter",

@@ -16,9 +16,10 @@ from delta_engine.aspects.aspect import (
     RenderContext,
     Sign,
 )
-from delta_engine.models import Part, Table
+from delta_engine.aspects.facet import OPTIONAL_TEXT, TEXT, Facet
+from delta_engine.models import Part, Schema, Table
 from delta_engine.sql import sql_set_table_comment
-from delta_engine.state.states import TableState
+from delta_engine.state.states import SchemaState, TableState
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +68,29 @@ def accept(model: Table, _observed: TableState, action: SetTableComment) -> Tabl
     """Return the model with the comment as it is."""
     return replace(model, comment=action.observed)
 
+
+FACET: Facet[Table, TableState, str] = Facet(
+    key="comment",
+    declared=lambda table: table.comment,
+    absent="",
+    form=TEXT,
+    meaning="the table's comment; empty means none",
+    observed=lambda table: table.table_comment,
+    is_always_recorded=True,
+    part=Part.COMMENTS,
+    title="comments",
+)
+
+SCHEMA_FACET: Facet[Schema, SchemaState, str | None] = Facet(
+    key="comment",
+    declared=lambda schema: schema.comment,
+    absent=None,
+    form=OPTIONAL_TEXT,
+    meaning="the schema's comment; empty clears it",
+    default="unmanaged",
+    observed=lambda schema: schema.comment,
+    imported=lambda _name, schema: schema.comment or None,
+)
 
 ASPECT: Aspect[SetTableComment] = Aspect(
     name="table comment",

@@ -9,7 +9,8 @@ from typing import ClassVar
 from delta_engine.actions import Hazard, Phase
 from delta_engine.actions.drift_policy import DriftKind
 from delta_engine.aspects.aspect import Aspect, Change, Comparison, RenderContext, Sign
-from delta_engine.backends.capabilities import RenameTarget
+from delta_engine.aspects.facet import NAME, Facet
+from delta_engine.backends.capabilities import Feature, RenameTarget
 from delta_engine.models import Part, QualifiedName, Table
 from delta_engine.sql import quote_ident, sql_rename_table
 from delta_engine.state.states import TableState
@@ -58,6 +59,17 @@ def accept(model: Table, _observed: TableState, _action: RenameTable) -> Table:
     """Return the model as it is: a rename that is not done yet is nobody's drift."""
     return model
 
+
+FACET: Facet[Table, TableState, str | None] = Facet(
+    key="renamed_from",
+    declared=lambda table: table.renamed_from,
+    absent=None,
+    form=NAME,
+    meaning="the table's former name, in the same schema; its data is kept",
+    part=Part.COLUMNS,
+    title="renamed_from",
+    feature=Feature.TABLE_RENAMES,
+)
 
 ASPECT: Aspect[RenameTable] = Aspect(
     name="table name",

@@ -23,10 +23,12 @@ from delta_engine.aspects.aspect import (
     Sign,
     with_property,
 )
+from delta_engine.aspects.facet import TEXTS, Facet
 from delta_engine.aspects.table_features import is_feature_key, is_upgrade
 from delta_engine.models import Part, Table
+from delta_engine.models.values import NOTHING
 from delta_engine.sql import sql_set_table_properties, sql_unset_table_properties
-from delta_engine.state.states import TableState
+from delta_engine.state.states import REDACTED, TableState
 
 _SET_BY_PLATFORM = (
     "delta.feature.",
@@ -215,6 +217,29 @@ def _is_same_value(key: str, desired: str, observed: str | None) -> bool:
         and desired.lower() in ("true", "false")
     )
 
+
+def _declarable(properties: Mapping[str, str]) -> Mapping[str, str]:
+    """Return the properties that a model can declare: neither set by the platform nor redacted."""
+    return {
+        key: value for key, value in properties.items() if not is_set_by_platform(key) and value != REDACTED
+    }
+
+
+FACET: Facet[Table, TableState, Mapping[str, str]] = Facet(
+    key="properties",
+    argument="table_properties",
+    declared=lambda table: table.table_properties,
+    absent=NOTHING,
+    form=TEXTS,
+    meaning="[table properties](#properties)",
+    entry="property",
+    observed=lambda table: table.table_properties,
+    recorded=lambda table: table.effective_table_properties,
+    is_always_recorded=True,
+    imported=lambda _name, table: _declarable(table.table_properties),
+    part=Part.PROPERTIES,
+    title="properties",
+)
 
 ASPECT: Aspect[SetTableProperties | UnsetTableProperties] = Aspect(
     name="table properties",

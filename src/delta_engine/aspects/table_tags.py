@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -11,6 +11,7 @@ from typing_extensions import assert_never
 from delta_engine.actions import SAFE, Hazard, Phase
 from delta_engine.actions.drift_policy import DriftKind
 from delta_engine.aspects.aspect import Aspect, Change, Comparison, RenderContext
+from delta_engine.aspects.facet import TEXTS, Facet
 from delta_engine.aspects.tags import (
     TagChange,
     changed_tags,
@@ -19,9 +20,11 @@ from delta_engine.aspects.tags import (
     unwanted_tags,
     with_observed,
 )
-from delta_engine.models import Part, Table
+from delta_engine.backends.capabilities import Feature
+from delta_engine.models import Part, Schema, Table
+from delta_engine.models.values import NOTHING
 from delta_engine.sql import sql_set_tags, sql_unset_tags
-from delta_engine.state.states import TableState
+from delta_engine.state.states import SchemaState, TableState
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +120,19 @@ def _unwanted(comparison: Comparison) -> tuple[tuple[str, str], ...]:
         comparison.policy.tags,
     )
 
+
+FACET: Facet[Table | Schema, TableState | SchemaState, Mapping[str, str]] = Facet(
+    key="tags",
+    declared=lambda model: model.tags,
+    absent=NOTHING,
+    form=TEXTS,
+    meaning="[tags](#tags-owner-and-grants) of Unity Catalog",
+    entry="tag",
+    observed=lambda state: state.tags,
+    part=Part.TAGS,
+    title="tags",
+    feature=Feature.TAGS,
+)
 
 ASPECT: Aspect[SetTableTags | UnsetTableTags] = Aspect(
     name="table tags",

@@ -29,6 +29,7 @@ from delta_engine.models.parts import (
 )
 from delta_engine.models.types import DataType, TypeLike, first_unsupported, to_data_type
 from delta_engine.models.values import (
+    NOTHING,
     read_only,
     set_fields,
     to_flag,
@@ -67,8 +68,6 @@ environment (`defaults.table_properties` in the configuration)."""
 
 AUTO = "AUTO"
 """`Table(cluster_by=AUTO)`: the platform chooses the columns by which a table is clustered."""
-
-_NOTHING: Mapping[str, str] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -114,10 +113,10 @@ class Column:
         default: str | None = None,
         generated_as: str | None = None,
         identity: Identity | None = None,
-        tags: Mapping[str, str] = _NOTHING,
+        tags: Mapping[str, str] = NOTHING,
         mask: ColumnMask | None = None,
         renamed_from: str | None = None,
-        renamed_fields: Mapping[str, str] = _NOTHING,
+        renamed_fields: Mapping[str, str] = NOTHING,
         declared_at: SourceLocation | None = None,
     ) -> None:
         put = object.__setattr__  # there are half a million columns: `set_fields` takes twice as long
@@ -128,12 +127,10 @@ class Column:
         put(self, "default", to_optional_text(default, "default", name))
         put(self, "generated_as", to_optional_text(generated_as, "generated_as", name))
         put(self, "identity", to_optional(identity, Identity, "identity", name))
-        put(self, "tags", to_texts("tags", tags) if tags else _NOTHING)
+        put(self, "tags", to_texts("tags", tags) if tags else NOTHING)
         put(self, "mask", to_optional(mask, ColumnMask, "mask", name))
         put(self, "renamed_from", to_optional_text(renamed_from, "renamed_from", name))
-        put(
-            self, "renamed_fields", to_texts("renamed_fields", renamed_fields) if renamed_fields else _NOTHING
-        )
+        put(self, "renamed_fields", to_texts("renamed_fields", renamed_fields) if renamed_fields else NOTHING)
         put(self, "declared_at", declared_at)
 
     @property
@@ -211,7 +208,7 @@ class Table:
         cluster_by: Sequence[str] = (),
         clusters_automatically: bool = False,
         partitioned_by: Sequence[str] = (),
-        tags: Mapping[str, str] = _NOTHING,
+        tags: Mapping[str, str] = NOTHING,
         row_filter: RowFilter | None = None,
         owner: str | None = None,
         grants: Mapping[str, Iterable[str]] = MappingProxyType({}),
@@ -312,7 +309,7 @@ class Schema:
         schema_name: str,
         comment: str | None = None,
         *,
-        tags: Mapping[str, str] = _NOTHING,
+        tags: Mapping[str, str] = NOTHING,
         owner: str | None = None,
         grants: Mapping[str, Iterable[str]] = MappingProxyType({}),
         declared_at: SourceLocation | None = None,

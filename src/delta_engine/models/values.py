@@ -18,7 +18,7 @@ _LISTS = (tuple, list)
 _NO_LISTS = (str, bytes, dict, set, frozenset)
 """What can be gone through, and is no list: a text, or things without an order."""
 
-_NOTHING: Mapping[str, str] = MappingProxyType({})
+NOTHING: Mapping[str, str] = MappingProxyType({})
 
 _HALF_CHARACTER = re.compile("[\ud800-\udfff]")
 """JSON and Java write a character beyond U+FFFF as a pair of these; to Python each is a character of its own."""
@@ -118,7 +118,7 @@ def to_texts(what: str, values: Mapping[str, object]) -> Mapping[str, str]:
         TypeError: it is no mapping, or holds something else; the message says how to write that as a text.
     """
     if values == {}:
-        return _NOTHING
+        return NOTHING
     if not isinstance(values, Mapping):
         raise _wrong(values, what, "", "a mapping of texts")
     found = {}
