@@ -77,6 +77,11 @@ class Form(Generic[Value]):
     with_texts: Callable[[Value, Change, Change], Value] = _without_variables
     words: str
 
+    @property
+    def has_texts(self) -> bool:
+        """Whether variables are filled into the values."""
+        return self.with_texts is not _without_variables
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Facet(Generic[Model, State, Value]):
@@ -153,22 +158,23 @@ class Facet(Generic[Model, State, Value]):
         return self.absent if self.observed is None else self.observed(state)
 
 
-def written_part(part: Any, short: str | None = None) -> Written:
+def written_part(part: Any, short: str | None = None) -> Any:
     """Return a part of a model, such as a key, as a mapping without defaults: a name of its own comes first.
 
     Args:
-        part: a dataclass.
+        part: a dataclass, or None for None.
         short: the field whose value may stand alone.
     """
+    if part is None:
+        return None
     found = ((field.name, getattr(part, field.name), field.default) for field in fields(part))
-    values: dict[str, Any] = {
+    values = {
         name: list(value) if isinstance(value, tuple) else value
         for name, value, default in found
         if value != default
     }
     if short is not None and list(values) == [short] and values[short]:
-        only: Written = values[short]
-        return only
+        return values[short]
     return {**({"name": values["name"]} if "name" in values else {}), **values}
 
 

@@ -207,7 +207,7 @@ IDENTITY_FACET: Facet[Column, Column, Identity | None] = Facet(
         decode=_as_identity,
         written_type=bool | str | Identity | None,
         read=_read_identity,
-        write=lambda identity: written_part(identity) or True,
+        write=lambda identity: None if identity is None else written_part(identity) or True,
         words="`true` or mapping",
     ),
     meaning="the platform counts the values up: `start`, `step` (1 each), `always` (`true`); at creation only. It "

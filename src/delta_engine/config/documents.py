@@ -5,10 +5,11 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, is_dataclass
 from enum import Enum
+from functools import cache
 from pathlib import Path
-from typing import Any, TypeVar, get_args, get_origin
+from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
 import msgspec
 
@@ -92,17 +93,17 @@ class Document:
             reason, way_out = wrong_kind(problem, _choices(shape, steps))
             raise self.error((*path, *steps), where + reason, way_out) from None
 
-    def _refuse_unknown_keys(self, path: DocumentPath, value: object, shape: type) -> None:
+    def _refuse_unknown_keys(self, path: DocumentPath, value: object, shape: Any) -> None:
         if not isinstance(value, dict):
             return
-        fields = {field.encode_name: field for field in msgspec.structs.fields(shape)}
+        fields = _fields(shape)
         for key, item in value.items():
             if key not in fields:
                 reason, way_out = unknown("key", str(key), fields)
                 if item is None and str(key).endswith(")"):  # {type: decimal(18,2)} is two keys
                     way_out = 'A comma ends a value here: write it in quotes, as in "decimal(18,2)".'
                 raise self.error((*path, str(key)), reason, way_out)
-            for nested in _struct_types(fields[key].type, in_lists=isinstance(item, list)):
+            for nested in _struct_types(fields[key], in_lists=isinstance(item, list)):
                 parts = dict(enumerate(item)) if isinstance(item, list) else {None: item}
                 for position, part in parts.items():
                     inner = (*path, key) if position is None else (*path, key, position)
@@ -228,9 +229,21 @@ def _struct_types(annotation: object, *, in_lists: bool) -> list[type]:
     """
     if get_origin(annotation) is list:
         return _struct_types(get_args(annotation)[0], in_lists=False) if in_lists else []
-    if not in_lists and isinstance(annotation, type) and issubclass(annotation, msgspec.Struct):
+    if not in_lists and isinstance(annotation, type) and _is_shape(annotation):
         return [annotation]
     return [found for part in get_args(annotation) for found in _struct_types(part, in_lists=in_lists)]
+
+
+def _is_shape(annotation: type[Any]) -> bool:
+    return issubclass(annotation, msgspec.Struct) or is_dataclass(annotation)
+
+
+@cache
+def _fields(shape: type[Any]) -> Mapping[str, Any]:
+    """Return the types of a struct's or dataclass's fields by their keys."""
+    if issubclass(shape, msgspec.Struct):
+        return {field.encode_name: field.type for field in msgspec.structs.fields(shape)}
+    return get_type_hints(shape)
 
 
 def _choices(annotation: object, steps: DocumentPath) -> list[str]:
@@ -243,9 +256,9 @@ def _choices(annotation: object, steps: DocumentPath) -> list[str]:
         return []
     if issubclass(annotation, Enum):
         return [str(member.value) for member in annotation]
-    if issubclass(annotation, msgspec.Struct) and steps:
-        fields = {field.encode_name: field.type for field in msgspec.structs.fields(annotation)}
-        return _choices(fields.get(str(steps[0])), steps[1:])
+    if _is_shape(annotation) and steps:
+        shape: Any = annotation
+        return _choices(_fields(shape).get(str(steps[0])), steps[1:])
     return []
 
 

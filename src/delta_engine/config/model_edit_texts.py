@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 from delta_engine.config.model_fields import SCHEMA_FIELDS, TABLE_FIELDS, said
 from delta_engine.config.value_edits import Renames, Values, edit_values, rearrange_items
-from delta_engine.config.variables import escaped, spelled, spelled_schema
+from delta_engine.config.variables import escaped, spelled
 from delta_engine.config.yaml_edits import Kept, rearrange
 from delta_engine.config.yaml_source import (
     MappingNode,
@@ -106,7 +106,7 @@ def _values(entry: MappingNode, model: Table | Schema) -> Values:
     catalog = entry.get("catalog")
     text = catalog.value if isinstance(catalog, ScalarNode) else escaped(model.catalog_name)
     if isinstance(model, Schema):
-        return said(SCHEMA_FIELDS, spelled_schema(model, text))
+        return said(SCHEMA_FIELDS, spelled(model, text))
     return said(TABLE_FIELDS, spelled(model, text))
 
 

@@ -18,7 +18,7 @@ from delta_engine.config.model_fields import (
     said,
 )
 from delta_engine.config.python_text import MAX_LINE_LENGTH, Call, Code, literal, python_text
-from delta_engine.config.variables import escaped, spelled, spelled_schema
+from delta_engine.config.variables import escaped, spelled
 from delta_engine.config.yaml_emitter import Value, emit_block, flow
 from delta_engine.models import Schema, Table
 
@@ -80,7 +80,7 @@ def _yaml_list(key: str, items: Sequence[Mapping[str, object]]) -> str:
 
 
 def _yaml_schema(schema: Schema, variables: Mapping[str, str]) -> dict[str, object]:
-    values = said(SCHEMA_FIELDS, spelled_schema(schema, _catalog_text(schema.catalog_name, variables)))
+    values = said(SCHEMA_FIELDS, spelled(schema, _catalog_text(schema.catalog_name, variables)))
     if _stands_for("schema", schema.schema_name, variables):
         values["name"] = "${schema}"
     return _in_lines(values)
@@ -112,7 +112,7 @@ def _python_table(table: Table, variables: Mapping[str, str]) -> Call:
 
 
 def _python_schema(schema: Schema, variables: Mapping[str, str]) -> Call:
-    written = spelled_schema(schema, _catalog_text(schema.catalog_name, variables))
+    written = spelled(schema, _catalog_text(schema.catalog_name, variables))
     return _call("Schema", dict(arguments(SCHEMA_FIELDS, written)), schema, variables)
 
 
