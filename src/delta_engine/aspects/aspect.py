@@ -13,6 +13,7 @@ from delta_engine.actions import SomeAction
 from delta_engine.actions.drift_policy import DriftKind
 from delta_engine.actions.policy import NO_POLICY, Ownership, Policy
 from delta_engine.aspects.renames import NO_RENAMES, Renames, declares_renames, with_all_renames
+from delta_engine.aspects.rights import Requirement
 from delta_engine.backends.addressing import Addressing
 from delta_engine.backends.capabilities import Capabilities, ColumnsPerStatement
 from delta_engine.models import Column, Part, QualifiedName, Table
@@ -288,7 +289,8 @@ class Aspect(Generic[SomeAction]):
         name: the aspect's name.
         part: which part of a table it belongs to, for models that are about some parts only; None for one that asks
             the model itself.
-        action_types: the types of its actions; no two aspects share one.
+        actions: the types of its actions, which no other aspect has, and the right that their statements take; None
+            where no statement is ever sent, because a rule refuses it.
         diff: yields the actions that bring the observed side to the desired one; empty when equal.
         render: turns all actions of one type and table into statements, as few as the platform allows.
         explain: turns one action into lines for people.
@@ -305,7 +307,7 @@ class Aspect(Generic[SomeAction]):
 
     name: str
     part: Part | None
-    action_types: tuple[type[SomeAction], ...]
+    actions: Mapping[type[SomeAction], Requirement | None]
     diff: Callable[[Comparison], Iterable[SomeAction]]
     render: Callable[[Sequence[SomeAction], RenderContext], Iterable[str]]
     explain: Callable[[SomeAction], Iterable[Change]]
@@ -315,3 +317,8 @@ class Aspect(Generic[SomeAction]):
     create: Callable[[Table, RenderContext], CreateClauses] = no_create_clauses
     completes_create: bool = False
     differences: Callable[[Comparison], Iterable[SomeAction]] | None = None
+
+    @property
+    def action_types(self) -> tuple[type[SomeAction], ...]:
+        """The types of its actions."""
+        return tuple(self.actions)

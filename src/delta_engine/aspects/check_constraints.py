@@ -18,6 +18,7 @@ from delta_engine.actions import SAFE, Hazard, Phase
 from delta_engine.actions.drift_policy import DriftKind
 from delta_engine.aspects.aspect import Aspect, Change, Comparison, RenderContext, Sign
 from delta_engine.aspects.facet import Facet, Form
+from delta_engine.aspects.rights import takes_ownership
 from delta_engine.aspects.touched_places import lost_places, retyped_places
 from delta_engine.models import CheckConstraint, Part, Table
 from delta_engine.models.nested_types import Path
@@ -191,7 +192,10 @@ FACET: Facet[Table, TableState, tuple[CheckConstraint, ...]] = Facet(
 ASPECT: Aspect[CheckAdd | CheckDrop] = Aspect(
     name="check constraints",
     part=Part.CONSTRAINTS,
-    action_types=(CheckAdd, CheckDrop),
+    actions={
+        CheckAdd: takes_ownership("ADD CONSTRAINT … CHECK"),
+        CheckDrop: takes_ownership("DROP CONSTRAINT (a CHECK)"),
+    },
     diff=diff,
     differences=differences,
     render=render,

@@ -20,6 +20,7 @@ from delta_engine.aspects.aspect import (
     Sign,
 )
 from delta_engine.aspects.facet import FLAG, NAMES, Facet, Place
+from delta_engine.aspects.rights import takes_ownership
 from delta_engine.backends.capabilities import Feature
 from delta_engine.models import AUTO, Part, Table
 from delta_engine.models.types import AtomicType, CharacterType, DataType, DecimalType
@@ -175,7 +176,7 @@ AUTOMATIC_FACET: Facet[Table, TableState, bool] = Facet(
 ASPECT: Aspect[ChangeClustering] = Aspect(
     name="clustering",
     part=Part.CLUSTERING,
-    action_types=(ChangeClustering,),
+    actions={ChangeClustering: takes_ownership("CLUSTER BY")},
     diff=diff,
     render=render,
     explain=explain,

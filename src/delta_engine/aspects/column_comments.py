@@ -22,6 +22,7 @@ from delta_engine.aspects.aspect import (
     with_type,
 )
 from delta_engine.aspects.facet import TEXT, Facet
+from delta_engine.aspects.rights import takes_modify
 from delta_engine.models import Column, Part, Table
 from delta_engine.models.nested_types import Path, apart, type_at, with_field_at
 from delta_engine.models.types import StructType
@@ -164,7 +165,7 @@ FACET: Facet[Column, Column, str] = Facet(
 ASPECT: Aspect[SetColumnComments] = Aspect(
     name="column comments",
     part=Part.COMMENTS,
-    action_types=(SetColumnComments,),
+    actions={SetColumnComments: takes_modify("ALTER COLUMN … COMMENT")},
     diff=diff,
     differences=differences,
     render=render,

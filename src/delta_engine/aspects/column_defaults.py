@@ -22,6 +22,7 @@ from delta_engine.aspects.aspect import (
     with_column,
 )
 from delta_engine.aspects.facet import OPTIONAL_TEXT, Facet, Place
+from delta_engine.aspects.rights import takes_modify
 from delta_engine.aspects.table_features import COLUMN_DEFAULTS, changed_defaults
 from delta_engine.models import Column, Part, Table
 from delta_engine.sql import sql_drop_defaults, sql_set_defaults
@@ -123,7 +124,10 @@ FACET: Facet[Column, Column, str | None] = Facet(
 ASPECT: Aspect[SetColumnDefault | DropColumnDefault] = Aspect(
     name="column defaults",
     part=Part.COLUMNS,
-    action_types=(SetColumnDefault, DropColumnDefault),
+    actions={
+        SetColumnDefault: takes_modify("ALTER COLUMN … SET DEFAULT"),
+        DropColumnDefault: takes_modify("ALTER COLUMN … DROP DEFAULT"),
+    },
     diff=diff,
     render=render,
     explain=explain,

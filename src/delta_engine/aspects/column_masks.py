@@ -17,6 +17,7 @@ from delta_engine.actions.drift_policy import DriftKind
 from delta_engine.aspects.aspect import Aspect, Change, Comparison, RenderContext, Sign, with_column
 from delta_engine.aspects.facet import Facet, Form, written_part
 from delta_engine.aspects.functions import full_function_name, takes_dropped
+from delta_engine.aspects.rights import WITH_FUNCTION, takes_manage
 from delta_engine.backends.capabilities import Feature
 from delta_engine.models import Column, ColumnMask, Part, QualifiedName, Table
 from delta_engine.models.open_struct import OpenStruct
@@ -197,7 +198,10 @@ FACET: Facet[Column, Column, ColumnMask | None] = Facet(
 ASPECT: Aspect[SetColumnMask | DropColumnMask] = Aspect(
     name="column masks",
     part=Part.ROW_FILTERS,
-    action_types=(SetColumnMask, DropColumnMask),
+    actions={
+        SetColumnMask: takes_manage("ALTER COLUMN … SET MASK", "Column mask clause", WITH_FUNCTION),
+        DropColumnMask: takes_manage("ALTER COLUMN … DROP MASK", "Column mask clause"),
+    },
     diff=diff,
     differences=differences,
     render=render,

@@ -15,6 +15,7 @@ from delta_engine.actions import SAFE, Hazard, Phase
 from delta_engine.actions.drift_policy import DriftKind
 from delta_engine.actions.policy import ColumnOrder
 from delta_engine.aspects.aspect import Aspect, Change, Comparison, RenderContext, Sign
+from delta_engine.aspects.rights import takes_modify
 from delta_engine.models import Part, Table
 from delta_engine.sql import sql_move_column
 
@@ -130,7 +131,7 @@ def _unchanged(model: Table, *_: object) -> Table:
 ASPECT: Aspect[MoveColumn] = Aspect(
     name="column order",
     part=Part.COLUMNS,
-    action_types=(MoveColumn,),
+    actions={MoveColumn: takes_modify("ALTER COLUMN … FIRST or AFTER")},
     diff=diff,
     render=render,
     explain=explain,

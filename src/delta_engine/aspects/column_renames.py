@@ -11,6 +11,7 @@ from delta_engine.actions.drift_policy import DriftKind
 from delta_engine.aspects.aspect import Aspect, Change, Comparison, RenderContext, Sign, with_type
 from delta_engine.aspects.facet import EXACT_TEXTS, OPTIONAL_TEXT, Facet
 from delta_engine.aspects.renames import with_renames
+from delta_engine.aspects.rights import takes_ownership
 from delta_engine.models import Column, Part, Table
 from delta_engine.models.nested_types import FieldRename, Path, with_field_renamed
 from delta_engine.models.values import NOTHING
@@ -101,7 +102,7 @@ FIELDS_FACET: Facet[Column, Column, Mapping[str, str]] = Facet(
 ASPECT: Aspect[ColumnRename] = Aspect(
     name="column renames",
     part=Part.COLUMNS,
-    action_types=(ColumnRename,),
+    actions={ColumnRename: takes_ownership("RENAME COLUMN")},
     diff=diff,
     render=render,
     explain=explain,

@@ -18,6 +18,7 @@ from delta_engine.actions import SAFE, Hazard, Phase
 from delta_engine.actions.drift_policy import DriftKind
 from delta_engine.aspects.aspect import Aspect, Change, Comparison, RenderContext, with_column
 from delta_engine.aspects.facet import TEXTS, Facet
+from delta_engine.aspects.rights import takes_apply_tag
 from delta_engine.aspects.tags import (
     TagChange,
     changed_tags,
@@ -167,7 +168,10 @@ FACET: Facet[Column, Column, Mapping[str, str]] = Facet(
 ASPECT: Aspect[SetColumnTags | UnsetColumnTags] = Aspect(
     name="column tags",
     part=None,
-    action_types=(SetColumnTags, UnsetColumnTags),
+    actions={
+        SetColumnTags: takes_apply_tag("ALTER COLUMN … SET TAGS"),
+        UnsetColumnTags: takes_apply_tag("ALTER COLUMN … UNSET TAGS"),
+    },
     diff=diff,
     differences=differences,
     render=render,

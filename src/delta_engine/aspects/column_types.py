@@ -9,6 +9,7 @@ from typing import ClassVar
 from delta_engine.actions import SAFE, Hazard, Phase
 from delta_engine.actions.drift_policy import DriftKind
 from delta_engine.aspects.aspect import Aspect, Change, Comparison, RenderContext, Sign, with_type
+from delta_engine.aspects.rights import takes_modify
 from delta_engine.models import Part, Reference, Table
 from delta_engine.models.nested_types import Path, with_type_at
 from delta_engine.models.type_widening import Widening, widening
@@ -82,7 +83,7 @@ def accept(model: Table, _observed: TableState, action: ColumnTypeChange) -> Tab
 ASPECT: Aspect[ColumnTypeChange] = Aspect(
     name="column types",
     part=Part.COLUMNS,
-    action_types=(ColumnTypeChange,),
+    actions={ColumnTypeChange: takes_modify("ALTER COLUMN … TYPE")},
     diff=diff,
     render=render,
     explain=explain,

@@ -20,6 +20,7 @@ from delta_engine.aspects.aspect import (
     with_type,
 )
 from delta_engine.aspects.column_masks import mask_clause
+from delta_engine.aspects.rights import takes_modify
 from delta_engine.backends.capabilities import TighteningSupport
 from delta_engine.models import Column, Part, QualifiedName, Table
 from delta_engine.models.constraint_names import build_not_null_check_name
@@ -237,7 +238,12 @@ def _definition(column: Column) -> str:
 ASPECT: Aspect[ColumnAction] = Aspect(
     name="columns",
     part=Part.COLUMNS,
-    action_types=(ColumnAdd, ColumnDrop, FieldAdd, FieldDrop),
+    actions={
+        ColumnAdd: takes_modify("ADD COLUMNS"),
+        ColumnDrop: takes_modify("DROP COLUMNS"),
+        FieldAdd: takes_modify("ADD COLUMNS (fields)"),
+        FieldDrop: takes_modify("DROP COLUMNS (fields)"),
+    },
     diff=diff,
     render=render,
     explain=explain,

@@ -27,6 +27,7 @@ from delta_engine.aspects.aspect import (
     Sign,
 )
 from delta_engine.aspects.facet import Facet, Form, written_part
+from delta_engine.aspects.rights import takes_ownership
 from delta_engine.backends.capabilities import PrimaryKeySupport
 from delta_engine.backends.stored_keys import PROPERTY_PREFIX, foreign_key_property
 from delta_engine.models import ForeignKey, Part, QualifiedName, Table
@@ -319,7 +320,10 @@ FACET: Facet[Table, TableState, tuple[ForeignKey, ...]] = Facet(
 ASPECT: Aspect[ForeignKeyAdd | ForeignKeyDrop] = Aspect(
     name="foreign keys",
     part=Part.CONSTRAINTS,
-    action_types=(ForeignKeyAdd, ForeignKeyDrop),
+    actions={
+        ForeignKeyAdd: takes_ownership("ADD CONSTRAINT … FOREIGN KEY"),
+        ForeignKeyDrop: takes_ownership("DROP CONSTRAINT (a foreign key)"),
+    },
     diff=diff,
     differences=differences,
     render=render,

@@ -20,6 +20,7 @@ from delta_engine.aspects.privileges import (
     privilege_changes,
     with_observed_privileges,
 )
+from delta_engine.aspects.rights import takes_grant_option
 from delta_engine.backends.capabilities import Feature
 from delta_engine.models import Grants, Part, Schema, Table
 from delta_engine.sql import sql_grant, sql_revoke
@@ -148,7 +149,7 @@ FACET: Facet[Table | Schema, TableState | SchemaState, Grants] = Facet(
 ASPECT: Aspect[GrantPrivileges | RevokePrivileges] = Aspect(
     name="grants",
     part=Part.GRANTS,
-    action_types=(GrantPrivileges, RevokePrivileges),
+    actions={GrantPrivileges: takes_grant_option("GRANT"), RevokePrivileges: takes_grant_option("REVOKE")},
     diff=diff,
     differences=differences,
     render=render,

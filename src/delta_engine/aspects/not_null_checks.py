@@ -13,6 +13,7 @@ from typing import ClassVar
 from delta_engine.actions import SAFE, Hazard, Phase
 from delta_engine.actions.drift_policy import DriftKind
 from delta_engine.aspects.aspect import Aspect, Change, Comparison, RenderContext, Sign
+from delta_engine.aspects.rights import takes_ownership
 from delta_engine.models import Part, Table
 from delta_engine.models.constraint_names import build_not_null_check_name
 from delta_engine.sql import sql_add_not_null_check, sql_drop_constraint
@@ -85,7 +86,10 @@ def _unchanged(model: Table, *_: object) -> Table:
 ASPECT: Aspect[DropNotNullCheck | AddNotNullCheck] = Aspect(
     name="not null checks",
     part=Part.COLUMNS,
-    action_types=(DropNotNullCheck, AddNotNullCheck),
+    actions={
+        DropNotNullCheck: takes_ownership("DROP CONSTRAINT (NOT NULL on oss)"),
+        AddNotNullCheck: takes_ownership("ADD CONSTRAINT … CHECK (NOT NULL on oss)"),
+    },
     diff=diff,
     differences=lambda _comparison: (),
     render=render,

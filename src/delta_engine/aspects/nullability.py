@@ -20,6 +20,7 @@ from delta_engine.aspects.aspect import (
     with_type,
 )
 from delta_engine.aspects.facet import FLAG, Facet
+from delta_engine.aspects.rights import takes_modify
 from delta_engine.backends.capabilities import TighteningSupport
 from delta_engine.models import Column, Part, Table
 from delta_engine.models.constraint_names import build_not_null_check_name
@@ -132,7 +133,7 @@ FACET: Facet[Column, Column, bool] = Facet(
 ASPECT: Aspect[ColumnNullabilityChange] = Aspect(
     name="nullability",
     part=Part.COLUMNS,
-    action_types=(ColumnNullabilityChange,),
+    actions={ColumnNullabilityChange: takes_modify("ALTER COLUMN … SET or DROP NOT NULL")},
     diff=diff,
     render=render,
     explain=explain,

@@ -10,6 +10,7 @@ from delta_engine.actions import Hazard, Phase
 from delta_engine.actions.drift_policy import DriftKind
 from delta_engine.aspects.aspect import Aspect, Change, Comparison, RenderContext, Sign
 from delta_engine.aspects.facet import FILLED_TEXT, Facet
+from delta_engine.aspects.rights import ALTER_TABLE, takes_manage
 from delta_engine.backends.capabilities import Feature
 from delta_engine.models import Part, Schema, Table
 from delta_engine.sql import sql_set_owner
@@ -76,7 +77,7 @@ FACET: Facet[Table | Schema, TableState | SchemaState, str | None] = Facet(
 ASPECT: Aspect[ChangeOwner] = Aspect(
     name="owner",
     part=Part.OWNER,
-    action_types=(ChangeOwner,),
+    actions={ChangeOwner: takes_manage("OWNER TO", ALTER_TABLE)},
     diff=diff,
     render=render,
     explain=explain,

@@ -23,6 +23,7 @@ from delta_engine.aspects.aspect import (
     Sign,
 )
 from delta_engine.aspects.facet import Facet, Form, written_part
+from delta_engine.aspects.rights import takes_ownership
 from delta_engine.backends.capabilities import PrimaryKeySupport
 from delta_engine.backends.stored_keys import PROPERTY_PREFIX, primary_key_property
 from delta_engine.models import Part, PrimaryKey, QualifiedName, Reference, Table
@@ -314,7 +315,10 @@ FACET: Facet[Table, TableState, PrimaryKey | None] = Facet(
 ASPECT: Aspect[PrimaryKeyAdd | PrimaryKeyDrop] = Aspect(
     name="primary key",
     part=Part.CONSTRAINTS,
-    action_types=(PrimaryKeyAdd, PrimaryKeyDrop),
+    actions={
+        PrimaryKeyAdd: takes_ownership("ADD CONSTRAINT … PRIMARY KEY"),
+        PrimaryKeyDrop: takes_ownership("DROP CONSTRAINT (a primary key)"),
+    },
     diff=diff,
     differences=differences,
     render=render,

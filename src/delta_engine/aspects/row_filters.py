@@ -16,6 +16,7 @@ from delta_engine.actions.drift_policy import DriftKind
 from delta_engine.aspects.aspect import Aspect, Change, Comparison, CreateClauses, RenderContext, Sign
 from delta_engine.aspects.facet import Facet, Form, written_part
 from delta_engine.aspects.functions import full_function_name, takes_dropped
+from delta_engine.aspects.rights import WITH_FUNCTION, takes_manage
 from delta_engine.backends.capabilities import Feature
 from delta_engine.models import Part, QualifiedName, RowFilter, Table
 from delta_engine.models.open_struct import OpenStruct
@@ -167,7 +168,10 @@ FACET: Facet[Table, TableState, RowFilter | None] = Facet(
 ASPECT: Aspect[SetRowFilter | DropRowFilter] = Aspect(
     name="row filter",
     part=Part.ROW_FILTERS,
-    action_types=(SetRowFilter, DropRowFilter),
+    actions={
+        SetRowFilter: takes_manage("SET ROW FILTER", "ROW FILTER clause", WITH_FUNCTION),
+        DropRowFilter: takes_manage("DROP ROW FILTER", "ROW FILTER clause"),
+    },
     diff=diff,
     differences=differences,
     render=render,

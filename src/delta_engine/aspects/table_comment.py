@@ -17,6 +17,7 @@ from delta_engine.aspects.aspect import (
     Sign,
 )
 from delta_engine.aspects.facet import OPTIONAL_TEXT, TEXT, Facet
+from delta_engine.aspects.rights import takes_modify
 from delta_engine.models import Part, Schema, Table
 from delta_engine.sql import sql_set_table_comment
 from delta_engine.state.states import SchemaState, TableState
@@ -95,7 +96,7 @@ SCHEMA_FACET: Facet[Schema, SchemaState, str | None] = Facet(
 ASPECT: Aspect[SetTableComment] = Aspect(
     name="table comment",
     part=Part.COMMENTS,
-    action_types=(SetTableComment,),
+    actions={SetTableComment: takes_modify("COMMENT ON TABLE", "COMMENT ON")},
     diff=diff,
     render=render,
     explain=explain,

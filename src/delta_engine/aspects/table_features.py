@@ -13,6 +13,7 @@ from typing import ClassVar
 from delta_engine.actions import SAFE, Hazard, Phase
 from delta_engine.actions.drift_policy import DriftKind
 from delta_engine.aspects.aspect import Aspect, Change, Comparison, RenderContext, Sign, with_property
+from delta_engine.aspects.rights import takes_modify
 from delta_engine.models import Column, Part, Table
 from delta_engine.models.type_widening import Widening, widening
 from delta_engine.models.types import DataType, uses_type
@@ -252,7 +253,7 @@ def _added_types(comparison: Comparison) -> list[DataType]:
 ASPECT: Aspect[EnableTableFeature | ContradictFeature] = Aspect(
     name="table features",
     part=None,
-    action_types=(EnableTableFeature, ContradictFeature),
+    actions={EnableTableFeature: takes_modify("SET TBLPROPERTIES (table features)"), ContradictFeature: None},
     diff=diff,
     differences=differences,
     render=render,

@@ -10,6 +10,7 @@ from delta_engine.actions import Hazard, Phase
 from delta_engine.actions.drift_policy import DriftKind
 from delta_engine.aspects.aspect import Aspect, Change, Comparison, RenderContext, Sign
 from delta_engine.aspects.facet import NAME, Facet
+from delta_engine.aspects.rights import takes_ownership
 from delta_engine.backends.capabilities import Feature, RenameTarget
 from delta_engine.models import Part, QualifiedName, Table
 from delta_engine.sql import quote_ident, sql_rename_table
@@ -74,7 +75,7 @@ FACET: Facet[Table, TableState, str | None] = Facet(
 ASPECT: Aspect[RenameTable] = Aspect(
     name="table name",
     part=Part.COLUMNS,
-    action_types=(RenameTable,),
+    actions={RenameTable: takes_ownership("RENAME TO")},
     diff=diff,
     render=render,
     explain=explain,

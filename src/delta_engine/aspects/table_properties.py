@@ -24,6 +24,7 @@ from delta_engine.aspects.aspect import (
     with_property,
 )
 from delta_engine.aspects.facet import TEXTS, Facet
+from delta_engine.aspects.rights import takes_modify
 from delta_engine.aspects.table_features import is_feature_key, is_upgrade
 from delta_engine.models import Part, Table
 from delta_engine.models.values import NOTHING
@@ -244,7 +245,10 @@ FACET: Facet[Table, TableState, Mapping[str, str]] = Facet(
 ASPECT: Aspect[SetTableProperties | UnsetTableProperties] = Aspect(
     name="table properties",
     part=Part.PROPERTIES,
-    action_types=(SetTableProperties, UnsetTableProperties),
+    actions={
+        SetTableProperties: takes_modify("SET TBLPROPERTIES"),
+        UnsetTableProperties: takes_modify("UNSET TBLPROPERTIES"),
+    },
     diff=diff,
     differences=differences,
     render=render,

@@ -12,6 +12,7 @@ from delta_engine.actions import SAFE, Hazard, Phase
 from delta_engine.actions.drift_policy import DriftKind
 from delta_engine.aspects.aspect import Aspect, Change, Comparison, RenderContext
 from delta_engine.aspects.facet import TEXTS, Facet
+from delta_engine.aspects.rights import takes_apply_tag
 from delta_engine.aspects.tags import (
     TagChange,
     changed_tags,
@@ -137,7 +138,7 @@ FACET: Facet[Table | Schema, TableState | SchemaState, Mapping[str, str]] = Face
 ASPECT: Aspect[SetTableTags | UnsetTableTags] = Aspect(
     name="table tags",
     part=Part.TAGS,
-    action_types=(SetTableTags, UnsetTableTags),
+    actions={SetTableTags: takes_apply_tag("SET TAGS"), UnsetTableTags: takes_apply_tag("UNSET TAGS")},
     diff=diff,
     differences=differences,
     render=render,

@@ -17,6 +17,7 @@ from delta_engine.aspects.column_masks import SetColumnMask
 from delta_engine.aspects.columns import ColumnAdd
 from delta_engine.aspects.foreign_keys import ForeignKeyAdd
 from delta_engine.aspects.functions import full_function_name
+from delta_engine.aspects.rights import Requirement, Right
 from delta_engine.aspects.row_filters import SetRowFilter
 from delta_engine.errors import StatementError
 from delta_engine.models import ColumnMask, ForeignKey, QualifiedName, RowFilter
@@ -25,7 +26,7 @@ from delta_engine.sql import quote_ident, sql_grant
 from delta_engine.state.principals import Holders, Principal, PrincipalReader
 from delta_engine.state.states import ABSENT, CatalogState
 from delta_engine.telemetry.context import command
-from delta_engine.validation.rights import REFERENCED_TABLE, REQUIREMENTS, Requirement, Right
+from delta_engine.validation.rights import REFERENCED_TABLE, REQUIREMENTS
 
 _KINDS = ("CATALOG", "SCHEMA", "TABLE")
 

@@ -12,6 +12,7 @@ from delta_engine import aspects
 from delta_engine.actions import AlignTable, CreateSchema, CreateTable, DropTable, TablePlan
 from delta_engine.actions.policy import Policy
 from delta_engine.aspects import schemas
+from delta_engine.aspects.rights import Right
 from delta_engine.backends.addressing import CatalogAddressing
 from delta_engine.backends.capabilities import DATABRICKS
 from delta_engine.backends.sql_runner import Row
@@ -32,7 +33,7 @@ from delta_engine.validation.needed_rights import (
     rights_at_hand,
     rights_warnings,
 )
-from delta_engine.validation.rights import REQUIREMENTS, Right
+from delta_engine.validation.rights import REQUIREMENTS
 from tests.deployment_builders import deployment_over
 from tests.fakes.unity_catalog import FakeUnityCatalog
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from delta_engine.aspects.rights import Right
 from delta_engine.backends.sql_runner import SqlRunner
 from delta_engine.models import QualifiedName, Schema
 from delta_engine.orchestrate.backend import Backend
@@ -17,7 +18,6 @@ from delta_engine.state.catalog_reader import bare_model, readable_snapshot
 from delta_engine.state.states import CatalogState
 from delta_engine.state.unity_catalog.information_schema import OF_SCHEMAS, OF_TABLES, SCHEMATA, TABLES, View
 from delta_engine.validation.needed_rights import Securable
-from delta_engine.validation.rights import Right
 
 _THEMSELVES: Final = View(name="columns", columns=("table_name", "column_name"), schema_column="table_schema")
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from typing_extensions import assert_never
 
+from delta_engine.aspects.rights import Right
 from delta_engine.config.settings import BackendType, Settings, load_settings
 from delta_engine.config.state_backend import DatabricksState, LocalState, S3State
 from delta_engine.deployment.deployment import Deployment
@@ -53,7 +54,6 @@ from delta_engine.report.plan_tree import counted
 from delta_engine.sql import sql_grant
 from delta_engine.state.states import CatalogState
 from delta_engine.validation.needed_rights import Need, Securable, needs
-from delta_engine.validation.rights import Right
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from delta_engine.actions import TablePlan
+from delta_engine.aspects.rights import Right
 from delta_engine.models import QualifiedName
 from delta_engine.orchestrate.doctor.catalogs import Wanted
 from delta_engine.orchestrate.orchestrator import Preview
@@ -23,7 +24,6 @@ from delta_engine.validation.needed_rights import (
     rights_at_hand,
     table_securable,
 )
-from delta_engine.validation.rights import Right
 
 
 def plan_checks(preview: Preview, *, is_recorded: bool) -> Iterator[Check]:
