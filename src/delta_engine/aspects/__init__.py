@@ -1,7 +1,7 @@
-"""Aspects: one room per part of a table, and the explicit list of them.
+"""Aspects: one module per part of a table, and the explicit lists of them.
 
-A new aspect is one module here, one entry in `ASPECTS`, its field in the model and in the observed
-state, and its golden cases. Nothing registers itself.
+A new aspect is one module here, its entries in these tuples, its fields in the model and the observed state, and its
+golden cases. Nothing registers itself.
 """
 
 from __future__ import annotations
@@ -133,7 +133,7 @@ def diff(comparison: Comparison) -> Iterator[Action]:
 
 
 def after_create(desired: Table) -> Iterator[Action]:
-    """Yield what a new table still needs after CREATE TABLE, aspect by aspect."""
+    """Yield the actions that complete a new table after CREATE TABLE, aspect by aspect."""
     made = TableState(columns=tuple(map(bare_column, desired.columns)))
     comparison = Comparison.of(desired, made)
     for aspect in ASPECTS:
@@ -142,13 +142,13 @@ def after_create(desired: Table) -> Iterator[Action]:
 
 
 def beyond_columns(desired: Table) -> Iterator[Action]:
-    """Yield what a new table has beside its columns, and what their definitions do not say: their tags and masks."""
+    """Yield what a new table has besides its columns, and besides what their definitions hold: tags and masks."""
     made = TableState(columns=tuple(replace(column, tags={}, mask=None) for column in desired.columns))
     yield from diff(Comparison.of(desired, made))
 
 
 def _asked(comparison: Comparison) -> Sequence[Aspect[Any]]:
-    """Return the aspects that may have something to say."""
+    """Return the aspects that may find a difference."""
     asked = _BEYOND_COLUMNS if comparison.has_equal_columns else ASPECTS
     if comparison.desired.manages is None:
         return asked
@@ -157,12 +157,11 @@ def _asked(comparison: Comparison) -> Sequence[Aspect[Any]]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Difference:
-    """One thing in which a table is not as its model.
+    """One difference between a table and its model.
 
     Args:
-        kind: what it is, if the model is what was applied last.
-        change: what it is, for people.
-        action: what would bring the table to the model.
+        kind: the kind of drift, if the model is what was applied last.
+        action: the action that would remove the difference.
     """
 
     kind: DriftKind
@@ -171,7 +170,7 @@ class Difference:
 
 
 def differences(comparison: Comparison) -> Iterator[Difference]:
-    """Yield how the two sides differ: the diff without what only makes other changes possible."""
+    """Yield the differences of the two sides: the diff without the actions that only enable others."""
     for aspect in _asked(comparison):
         for action in (aspect.differences or aspect.diff)(comparison):
             for change in aspect.explain(action):
@@ -197,7 +196,7 @@ def _aspect_and_phase(action: Action) -> tuple[Aspect[Any], Phase]:
 
 
 def explain(actions: Iterable[Action]) -> Iterator[Change]:
-    """Yield what each action does, for people."""
+    """Yield what each action does, as lines of a report."""
     for action in actions:
         yield from _ASPECT_OF[type(action)].explain(action)
 

@@ -1,4 +1,4 @@
-"""What an aspect is: the shape of one room in this folder, and the words all rooms share."""
+"""What an aspect is: the shape of the modules in this folder, and the types that they share."""
 
 from __future__ import annotations
 
@@ -30,23 +30,20 @@ ColumnPair: TypeAlias = tuple[Column, Column]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison:
-    """A model beside the table it describes, with their columns paired by name.
+    """A model and the table it describes, with their columns paired by name.
 
-    Columns and fields that a plan renames have their new names on every side, but for keys and checks: those are
-    dropped before a rename, and added after it.
+    Renamed columns and fields have their new names on every side, except in keys and checks: those are dropped before a
+    rename and added after it.
 
     Args:
-        desired: the model.
-        observed: the table as it is.
-        last_applied: the model that this engine applied last, if it ever did.
-        attempted: the models that later runs failed to apply: some of it may be there.
-        policy: whose the things are that the model does not name.
-        differing: the columns of both sides that differ in anything, desired and observed.
+        last_applied: the model that this engine applied last, if any.
+        attempted: the models that later runs failed to apply: parts of them may be in place.
+        policy: decides the ownership of what the model does not name.
+        differing: the columns that differ in anything, desired and observed.
         added: the model's columns that the table lacks.
         dropped: the table's columns that the model lacks.
-        renames: the columns and fields that get another name.
-        fields: the fields inside shared columns that differ, each path from its column on.
-        types: the types of shared columns, and inside them, that differ, each path from its column on.
+        fields: the fields inside shared columns that differ; each path starts with its column.
+        types: the differing types of shared columns, or inside them; each path starts with its column.
     """
 
     desired: Table
@@ -111,24 +108,20 @@ class Comparison:
 
     @property
     def ours(self) -> tuple[Table, ...]:
-        """What this engine put there, wholly or in part: what these name and the model does not is ours to remove."""
+        """The models that this engine applied or attempted: what they name and the model does not is ours to remove."""
         return (*((self.last_applied,) if self.last_applied else ()), *self.attempted)
 
     def may_remove(self, names: Callable[[Table], object]) -> bool:
-        """Whether a part of the table's definition that the model does not name is to go, and not somebody else's.
-
-        Args:
-            names: whether a model names it.
-        """
+        """Whether to remove a part of the definition that the model does not name; `names` asks a model for it."""
         return self.policy.definitions is Ownership.FULL or self.is_ours(names)
 
     def is_ours(self, names: Callable[[Table], object]) -> bool:
-        """Whether this engine put something there once; `names` as for `may_remove`."""
+        """Whether this engine added something once; `names` asks a model for it."""
         return any(map(names, self.ours))
 
     @property
     def renamed(self) -> tuple[tuple[str, str], ...]:
-        """The columns that get another name: the names so far, and as the model has them."""
+        """The renamed columns: their present names, and their names in the model."""
         return self.renames.columns
 
     @property
@@ -139,17 +132,17 @@ class Comparison:
 
     @property
     def has_equal_columns(self) -> bool:
-        """Whether nothing is to be done about columns: none is renamed either, for that is a difference too."""
+        """Whether no column differs; a rename is a difference, too."""
         return not (self.differing or self.added or self.dropped)
 
     @property
     def differing_or_new(self) -> tuple[ColumnPair, ...]:
-        """The shared columns that differ, and those to add beside what adding leaves: name, type and comment."""
+        """The shared columns that differ, and the added ones paired with what ADD COLUMNS leaves."""
         return (*self.differing, *((column, bare_column(column)) for column in self.added))
 
 
 def bare_column(column: Column) -> Column:
-    """Return a column as ADD COLUMNS leaves it, without what other statements have to add."""
+    """Return a column as ADD COLUMNS creates it, without what other statements add."""
     return Column(column.name, column.data_type, column.is_nullable, column.comment)
 
 
@@ -157,7 +150,7 @@ _NAME = attrgetter("name")
 
 
 class _Paired(NamedTuple):
-    """How the columns of two sides differ, paired by name."""
+    """The differences of the columns of two sides, paired by name."""
 
     differing: tuple[ColumnPair, ...] = ()
     added: tuple[Column, ...] = ()
@@ -181,7 +174,7 @@ def _paired(desired: tuple[Column, ...], observed: tuple[Column, ...]) -> _Paire
 
 
 def _inside(pairs: Iterable[ColumnPair]) -> Iterator[FieldPair | TypePair]:
-    """Yield where the types of columns differ."""
+    """Yield the places where the types of columns differ."""
     for desired, observed in pairs:
         if desired.data_type is observed.data_type:  # most columns: a text is parsed once
             continue
@@ -206,11 +199,8 @@ class RenderContext:
     """What statements need besides the actions.
 
     Args:
-        name: the table.
-        addressing: how SQL addresses it, and others.
-        capabilities: what the platform can do.
-        is_streaming: whether it is a streaming table, which takes one column in a statement.
-        is_schema: whether it is about a schema instead; the name's last part is empty then.
+        is_streaming: whether it is a streaming table, which takes one column per statement.
+        is_schema: whether the statements are about a schema; the name's last part is empty then.
     """
 
     name: QualifiedName
@@ -235,19 +225,19 @@ class RenderContext:
 
     @property
     def securable(self) -> str:
-        """The SQL that names what tags, grants and owners belong to."""
+        """The SQL that names the object that has tags, grants and an owner."""
         if self.is_schema:
             return f"SCHEMA {sql_schema(self.name.catalog, self.name.schema)}"
         return f"TABLE {self.table}"
 
 
 def no_create_clauses(_desired: Table, _context: RenderContext) -> CreateClauses:
-    """Contribute nothing: for aspects whose part another aspect's clause already says."""
+    """Contribute nothing: for aspects that CREATE TABLE covers by the clause of another aspect."""
     return CreateClauses()
 
 
 class Sign(Enum):
-    """How a change shows in a tree of changes."""
+    """The sign of a change in a tree of changes."""
 
     ADDED = "+"
     CHANGED = "~"
@@ -256,7 +246,7 @@ class Sign(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
-    """One line that explains an action to a person; None on a side means there is nothing."""
+    """One line that explains an action; None on a side means that there is nothing."""
 
     sign: Sign
     subject: str
@@ -276,7 +266,7 @@ def with_type(model: Table, name: str, change: Callable[[DataType], DataType]) -
 
 
 def with_property(model: Table, key: str, value: str | None) -> Table:
-    """Return a model with one of its properties changed; None takes it away, unless it is a default."""
+    """Return a model with one of its properties changed; None removes it, unless it is a default."""
     kept = {name: text for name, text in model.table_properties.items() if name != key}
     return replace(model, table_properties=kept if value is None else {**kept, key: value})
 
@@ -286,23 +276,19 @@ class Aspect(Generic[SomeAction]):
     """One part of a table that can be declared, compared and changed.
 
     Args:
-        name: the aspect's name.
-        part: which part of a table it belongs to, for models that are about some parts only; None for one that asks
-            the model itself.
+        part: the part that a model has to manage; None for an aspect that asks the model itself.
         actions: the types of its actions, which no other aspect has, and the right that their statements take; None
-            where no statement is ever sent, because a rule refuses it.
+            for an action that a rule always refuses.
         diff: yields the actions that bring the observed side to the desired one; empty when equal.
-        render: turns all actions of one type and table into statements, as few as the platform allows.
-        explain: turns one action into lines for people.
+        render: turns all actions of one phase into statements, as few as the platform allows.
+        explain: turns one action into lines of a report.
         accept: returns a model with the observed side of what an action would change.
-        drift_kind: what somebody did if an action would bring a table back to what was applied.
-        is_of_columns: whether it looks at columns one by one, and at nothing else: it is not asked about a table
-            whose columns are all as the model has them.
+        drift_kind: the kind of drift that an action would revert.
+        is_of_columns: whether it looks at columns alone: it is skipped for tables whose columns all equal the model's.
         create: the aspect's part of CREATE TABLE.
-        completes_create: whether its part of a new table takes statements after CREATE TABLE: its diff against a
-            table that has nothing of it.
-        differences: how the two sides differ, an action per thing that does; the diff, unless that puts several
-            into one action, or has actions that only make others possible.
+        completes_create: whether a new table needs its statements after CREATE TABLE.
+        differences: yields an action per difference; the diff, unless that combines several differences in an action or
+            has actions that only enable others.
     """
 
     name: str

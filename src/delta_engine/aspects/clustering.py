@@ -1,6 +1,6 @@
 """Liquid clustering: the columns by which the platform lays out the data. Changing them rewrites nothing.
 
-Clustering that somebody else chose, while no model ever named any, is left alone, but for columns that are dropped.
+Clustering that no model ever named is unmanaged, except for columns that are dropped.
 """
 
 from __future__ import annotations
@@ -30,13 +30,11 @@ from delta_engine.state.states import TableState
 
 @dataclass(frozen=True, slots=True)
 class ChangeClustering:
-    """Cluster by other columns; none switches clustering off. Data that is there stays where it is.
+    """Cluster by other columns, or by none. Existing data stays where it is until it is optimized.
 
     Args:
-        desired: the columns wanted.
-        observed: the columns so far.
-        becomes_automatic: whether the platform shall choose the columns instead.
-        was_automatic: whether it did so far.
+        becomes_automatic: whether the platform chooses the columns from now on.
+        was_automatic: whether it chose them so far.
     """
 
     phase: ClassVar[Phase] = Phase.CHANGE_CLUSTERING
@@ -52,7 +50,7 @@ class ChangeClustering:
 
 
 def diff(comparison: Comparison) -> Iterable[ChangeClustering]:
-    """Yield an action when who chooses the columns differs, or else the columns or their order."""
+    """Yield an action when automatic clustering differs, or else the columns or their order."""
     desired, observed = comparison.desired, comparison.observed
     if desired.clusters_automatically and observed.clusters_automatically:
         return  # the columns are the platform's
@@ -104,7 +102,7 @@ def accept(model: Table, observed: TableState, _action: ChangeClustering) -> Tab
 
 
 def can_cluster(data_type: DataType) -> bool:
-    """Whether tables can be clustered by columns of a type: those for which Delta keeps minima and maxima.
+    """Whether columns of a type can cluster a table: Delta keeps minima and maxima of them.
 
     Databricks documentation, "Use liquid clustering for tables".
     """
@@ -121,7 +119,7 @@ def _names_any(model: Table) -> bool:
 
 
 def _without_dropped(comparison: Comparison) -> Iterable[ChangeClustering]:
-    """Yield what takes dropped columns out of others' clustering: Delta refuses to drop them before."""
+    """Yield the removal of dropped columns from unmanaged clustering: Delta refuses to drop them before."""
     observed, dropped = comparison.observed, {column.key for column in comparison.dropped}
     left = tuple(name for name in observed.cluster_by if dropped.isdisjoint(_places_of(name)))
     if not observed.clusters_automatically and left != observed.cluster_by:
@@ -137,7 +135,7 @@ def _listed(columns: tuple[str, ...]) -> str:
 
 
 def _places_of(name: str) -> tuple[str, str]:
-    """Return what a clustering column may be called: a field is named after its column."""
+    """Return the names that a clustering column may have: a field is named after its column."""
     return name.lower(), name.lower().partition(".")[0]
 
 

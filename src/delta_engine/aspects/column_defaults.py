@@ -1,6 +1,6 @@
-"""Defaults of columns: set and dropped in place. They hold for rows to come; the others keep what they have.
+"""Defaults of columns: set and dropped in place. They apply to new rows only.
 
-A default that somebody else set, while no model ever named one for the column, is left alone.
+A default that no model ever named is unmanaged.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Column masks: the functions through which everybody sees a column. A new column has its mask from the start.
+"""Column masks: the functions through which readers see a column. A new column has its mask from the start.
 
-A mask that somebody else set, and that no model ever named, is left alone. A column that is dropped takes its mask
-along: nobody shall see it unmasked before.
+A mask that no model ever named is unmanaged. A dropped column keeps its mask until it is gone, so that no reader sees
+it unmasked.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from delta_engine.state.states import TableState
 
 @dataclass(frozen=True, slots=True)
 class SetColumnMask:
-    """Mask a column, or mask it in another way: readers see other values than before."""
+    """Set or replace a column's mask: readers see other values than before."""
 
     phase: ClassVar[Phase] = Phase.CHANGE_COLUMN_MASKS
     hazards: ClassVar[tuple[Hazard, ...]] = (Hazard.BREAKS_READERS,)
@@ -42,7 +42,7 @@ class SetColumnMask:
 
 @dataclass(frozen=True, slots=True)
 class DropColumnMask:
-    """Let everybody see a column as it is; a rule wants consent."""
+    """Remove a column's mask, which needs consent: readers see the column's own values."""
 
     phase: ClassVar[Phase] = Phase.CHANGE_COLUMN_MASKS
     hazards: ClassVar[tuple[Hazard, ...]] = (Hazard.BREAKS_READERS,)
@@ -51,10 +51,10 @@ class DropColumnMask:
 
 
 def diff(comparison: Comparison) -> Iterable[SetColumnMask | DropColumnMask]:
-    """Yield an action per column whose mask differs, or takes a column that is dropped.
+    """Yield an action per column whose mask differs or takes a dropped column.
 
-    No platform drops a column that another one's mask takes, so that the mask goes before, whosesoever it is; a rule
-    wants consent to that.
+    No platform drops a column that another one's mask takes. So the mask is dropped first, even an unmanaged one; that
+    needs consent.
     """
     changes = tuple(differences(comparison))
     yield from changes
@@ -83,13 +83,10 @@ def differences(comparison: Comparison) -> Iterable[SetColumnMask | DropColumnMa
 
 
 def mask_clause(column: Column, table: QualifiedName, added: Collection[str] = ()) -> str:
-    """Return how a column's definition ends: with its mask, if it has one.
+    """Return the mask at the end of a column's definition; empty without one.
 
     Args:
-        column: the column.
-        table: its table.
-        added: the keys of columns that an existing table gets in the same statement; a mask that takes one of
-            them is set after it.
+        added: the keys of columns that the same statement adds; a mask that takes one of them is set after it.
     """
     if column.mask is None or _takes(column.mask, added):
         return ""
@@ -130,7 +127,7 @@ def accept(model: Table, observed: TableState, action: SetColumnMask | DropColum
 
 
 def describe(mask: ColumnMask) -> str:
-    """Return a mask for people."""
+    """Return a mask as a report shows it."""
     return f"{mask.function} ({', '.join(mask.using_columns)})" if mask.using_columns else mask.function
 
 
@@ -145,7 +142,7 @@ def _identity(mask: ColumnMask) -> tuple[str, tuple[str, ...]]:
 
 
 def _after_adding(comparison: Comparison) -> Iterable[SetColumnMask]:
-    """Yield the masks of new columns that take other new columns: those have to be there first."""
+    """Yield the masks of new columns that take other new columns: those have to exist first."""
     added = {column.key for column in comparison.added}
     for column in comparison.added:
         mask = _normal(column.mask, comparison.desired.qualified_name)

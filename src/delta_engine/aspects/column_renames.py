@@ -1,4 +1,4 @@
-"""Columns and fields that get another name and keep their data. Clustering and partitions follow them by themselves."""
+"""Renamed columns and fields, which keep their data. The platform adjusts clustering and partitioning."""
 
 from __future__ import annotations
 
@@ -21,13 +21,7 @@ from delta_engine.state.states import TableState
 
 @dataclass(frozen=True, slots=True)
 class ColumnRename:
-    """Give a column, or a field inside one, another name.
-
-    Args:
-        observed: the name so far.
-        desired: the name wanted.
-        inside: the way to the struct that has the field, with the names wanted; empty for a column.
-    """
+    """Rename a column, or the field of the struct that `inside` leads to by the desired names."""
 
     phase: ClassVar[Phase] = Phase.RENAME_COLUMNS
     hazards: ClassVar[tuple[Hazard, ...]] = (Hazard.BREAKS_READERS,)
@@ -41,12 +35,12 @@ class ColumnRename:
 
 
 def renamed_columns(align: AlignTable) -> Mapping[str, str]:
-    """Return the new names of the columns that an alignment renames, by the names so far."""
+    """Return the new names of the columns that an alignment renames, by their present names."""
     return {one.observed: one.desired for one in align.of_type(ColumnRename) if not one.inside}
 
 
 def diff(comparison: Comparison) -> Iterable[ColumnRename]:
-    """Yield a rename per column, then per field, those outside first: the names inside count on them."""
+    """Yield a rename per column, then per field from the outside in: the paths inside use the new names."""
     for observed, desired in comparison.renames.columns:
         yield ColumnRename(observed, desired)
     for rename in comparison.renames.fields:

@@ -1,8 +1,7 @@
-"""Tags of columns: one statement per column, and only for those that differ.
+"""Tags of columns: one statement per column that differs.
 
-A column that is dropped loses all its tags before, whoever set them and whoever manages tags: governed tags block the
-drop (`INVALID_PARAMETER_VALUE.CANNOT_DROP_TAGGED_COLUMN`, github.com/databricks/dbt-databricks/issues/1323), and none
-outlives its column.
+A dropped column loses all its tags first, unmanaged ones included: governed tags block the drop
+(`INVALID_PARAMETER_VALUE.CANNOT_DROP_TAGGED_COLUMN`, github.com/databricks/dbt-databricks/issues/1323).
 """
 
 from __future__ import annotations
@@ -50,13 +49,7 @@ class SetColumnTags:
 
 @dataclass(frozen=True, slots=True)
 class UnsetColumnTags:
-    """Take tags of one column away, as (key, observed value) pairs sorted by key.
-
-    Args:
-        column: the column.
-        tags: the tags.
-        before_drop: whether that is because the column itself goes.
-    """
+    """Unset tags of a column; `before_drop` says that the column itself is dropped after that."""
 
     phase: ClassVar[Phase] = Phase.UNSET_TAGS
     hazards: ClassVar[tuple[Hazard, ...]] = SAFE
@@ -81,7 +74,7 @@ def diff(comparison: Comparison) -> Iterable[SetColumnTags | UnsetColumnTags]:
 
 
 def differences(comparison: Comparison) -> Iterable[SetColumnTags | UnsetColumnTags]:
-    """Yield one action per tag of the columns that both sides have; the drop of a column says all of its own."""
+    """Yield one action per tag of the shared columns; the drop of a column covers its tags."""
     for name, changes in _changes(comparison):
         if name.lower() not in {column.key for column in comparison.added}:
             yield from (SetColumnTags(name, (change,)) for change in changes)

@@ -1,6 +1,6 @@
-"""Generated and identity columns: said in CREATE TABLE, and fixed from then on.
+"""Generated and identity columns: set by CREATE TABLE, and fixed from then on.
 
-Nothing here has a statement of its own: what would need one is in the plan, so that a rule can refuse it.
+No action here has a statement: it is in the plan so that a rule can refuse it.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from delta_engine.state.states import TableState
 
 @dataclass(frozen=True, slots=True)
 class ChangeGeneration:
-    """Change where the values of a column come from; no platform does. None stands for values that writers give."""
+    """Change the source of a column's values, which no platform does. None stands for values from writers."""
 
     phase: ClassVar[Phase] = Phase.CHANGE_DEFAULTS
     hazards: ClassVar[tuple[Hazard, ...]] = (Hazard.REWRITES_DATA,)
@@ -40,11 +40,11 @@ class ChangeGeneration:
 
 @dataclass(frozen=True, slots=True)
 class ChangeFixedColumn:
-    """Change a column that its own generation, or another column's, holds as it is; no platform does.
+    """Change a column that is fixed by its own generation or by another column's, which no platform does.
 
     Args:
-        name: the column, or the path of a field inside one, by the names so far.
-        used_by: the generated column that is computed from it, or that it is; None for an identity column.
+        name: the column, or the path of a field inside one, by the present names.
+        used_by: the generated column that reads it, or that it is; None for an identity column.
     """
 
     phase: ClassVar[Phase] = Phase.CHANGE_DEFAULTS
@@ -54,7 +54,7 @@ class ChangeFixedColumn:
 
 
 def differences(comparison: Comparison) -> Iterator[ChangeGeneration]:
-    """Yield the columns, new ones included, that get their values otherwise."""
+    """Yield the columns, new ones included, with another source of values."""
     if not comparison.desired.is_about(Part.COLUMNS):
         return
     for desired, observed in comparison.differing_or_new:
@@ -65,9 +65,9 @@ def differences(comparison: Comparison) -> Iterator[ChangeGeneration]:
 
 
 def diff(comparison: Comparison) -> Iterator[ChangeGeneration | ChangeFixedColumn]:
-    """Yield those, and the changes of columns that generation holds as they are.
+    """Yield those, and the changes of columns that generation fixes.
 
-    Also of a model that is about comments alone: ALTER COLUMN changes no identity column, in whatever respect.
+    This includes models that manage comments alone: ALTER COLUMN changes no identity column, in any respect.
     """
     yield from differences(comparison)
     model = comparison.desired
@@ -122,7 +122,7 @@ def explain(action: ChangeGeneration | ChangeFixedColumn) -> Iterable[Change]:
 
 
 def accept(model: Table, _observed: TableState, action: ChangeGeneration | ChangeFixedColumn) -> Table:
-    """Return the model with the values coming from where they do."""
+    """Return the model with the observed source of values."""
     match action:
         case ChangeGeneration(name, _, observed):
             return with_column(model, name, lambda column: _with_generation(column, observed))
@@ -131,7 +131,7 @@ def accept(model: Table, _observed: TableState, action: ChangeGeneration | Chang
 
 
 def described(generation: str | Identity | None) -> str:
-    """Return where values come from, in SQL's words."""
+    """Return the source of values, as SQL spells it."""
     match generation:
         case str():
             return sql_generation(generation, None)

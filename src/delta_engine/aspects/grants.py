@@ -29,13 +29,7 @@ from delta_engine.state.states import SchemaState, TableState
 
 @dataclass(frozen=True, slots=True)
 class GrantPrivileges:
-    """Grant privileges to a principal.
-
-    Args:
-        principal: to whom.
-        privileges: which, sorted.
-        observed: what it has already, sorted.
-    """
+    """Grant privileges to a principal; `observed` are those it has already. Both are sorted."""
 
     phase: ClassVar[Phase] = Phase.CHANGE_GRANTS
     hazards: ClassVar[tuple[Hazard, ...]] = SAFE
@@ -50,12 +44,7 @@ class GrantPrivileges:
 
 @dataclass(frozen=True, slots=True)
 class RevokePrivileges:
-    """Revoke privileges of a principal: what it does with the table fails from then on.
-
-    Args:
-        principal: whose.
-        privileges: which, sorted.
-    """
+    """Revoke privileges, sorted, from a principal: its use of them fails from then on."""
 
     phase: ClassVar[Phase] = Phase.CHANGE_GRANTS
     hazards: ClassVar[tuple[Hazard, ...]] = (Hazard.BREAKS_READERS,)
@@ -128,7 +117,7 @@ def _changes(comparison: Comparison) -> Iterator[PrivilegeChange]:
 
 
 def _drift_kind(action: GrantPrivileges | RevokePrivileges) -> DriftKind:
-    """Return what somebody did whom an action undoes: what he granted counts where nobody else's grants stay."""
+    """Return the kind of drift: a grant is reverted by a revoke, and counts where other grants are removed."""
     return DriftKind.GRANT if isinstance(action, GrantPrivileges) else DriftKind.GRANT_ADDED
 
 

@@ -1,4 +1,4 @@
-"""Where an external table keeps its files: said in CREATE TABLE, and fixed. A rule refuses what would change it."""
+"""The folder of an external table's files: set by CREATE TABLE, and fixed. A rule refuses a change."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _OTHER_NAMES = {"s3a": "s3", "s3n": "s3", "dbfs": "", "file": ""}
 
 @dataclass(frozen=True, slots=True)
 class ChangeLocation:
-    """Move a table's files, into the platform's hands or out of them; no platform does. None is a managed table."""
+    """Move a table's files, which no platform does. None is a managed table."""
 
     phase: ClassVar[Phase] = Phase.CHANGE_CLUSTERING
     hazards: ClassVar[tuple[Hazard, ...]] = (Hazard.REWRITES_DATA,)
@@ -34,7 +34,7 @@ class ChangeLocation:
 
 
 def diff(comparison: Comparison) -> Iterable[ChangeLocation]:
-    """Yield an action when the places differ, or when one side is managed."""
+    """Yield an action when the locations differ, or when one side is managed."""
     desired, observed = comparison.desired.location, comparison.observed.location
     if not is_same_location(desired, observed):
         yield ChangeLocation(desired, observed)
@@ -52,7 +52,7 @@ def render(_actions: Sequence[ChangeLocation], _context: RenderContext) -> Itera
 
 
 def explain(action: ChangeLocation) -> Iterable[Change]:
-    """Yield both places."""
+    """Yield both locations."""
     yield Change(
         sign=Sign.CHANGED,
         subject="location",
@@ -62,17 +62,17 @@ def explain(action: ChangeLocation) -> Iterable[Change]:
 
 
 def accept(model: Table, observed: TableState, _action: ChangeLocation) -> Table:
-    """Return the model with the table's place."""
+    """Return the model with the table's location."""
     return replace(model, location=observed.location)
 
 
 def described(location: str | None) -> str:
-    """Return a place for people."""
+    """Return a location as a report shows it."""
     return "managed by the catalog" if location is None else location
 
 
 def is_same_location(one: str | None, other: str | None) -> bool:
-    """Whether two places are one: case and other names of the scheme do not count, nor slashes at the end."""
+    """Whether two locations are equal, apart from case and aliases of the scheme, and from trailing slashes."""
     if one is None or other is None:
         return one is other
     return _normal_form(one) == _normal_form(other)

@@ -1,7 +1,7 @@
-"""The checks that stand for NOT NULL where a column could not be tightened: out of the way of other changes.
+"""The checks that enforce NOT NULL on columns that could not be tightened: dropped and added around other changes.
 
-Delta changes no column that a check names (`DELTA_CONSTRAINT_DEPENDENT_COLUMN_CHANGE`): the check goes first, and
-comes back last. Which columns are NOT NULL is the business of `nullability`.
+Delta changes no column that a check names (`DELTA_CONSTRAINT_DEPENDENT_COLUMN_CHANGE`). Which columns are NOT NULL
+belongs to `nullability`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from delta_engine.sql import sql_add_not_null_check, sql_drop_constraint
 
 @dataclass(frozen=True, slots=True)
 class DropNotNullCheck:
-    """Drop the check that stands for a column's NOT NULL, by the column's name so far."""
+    """Drop the check that enforces NOT NULL, by the column's present name."""
 
     phase: ClassVar[Phase] = Phase.DROP_CHECKS
     hazards: ClassVar[tuple[Hazard, ...]] = SAFE
@@ -30,7 +30,7 @@ class DropNotNullCheck:
 
 @dataclass(frozen=True, slots=True)
 class AddNotNullCheck:
-    """Add it again, under the column's name now."""
+    """Add the check again, under the column's new name."""
 
     phase: ClassVar[Phase] = Phase.ADD_CHECKS
     hazards: ClassVar[tuple[Hazard, ...]] = (Hazard.SCANS_DATA, Hazard.LOCKS)

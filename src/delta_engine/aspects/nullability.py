@@ -36,13 +36,7 @@ from delta_engine.state.states import TableState
 
 @dataclass(frozen=True, slots=True)
 class ColumnNullabilityChange:
-    """Make a column, or a field inside it, nullable or NOT NULL.
-
-    Args:
-        name: the column.
-        make_nullable: which of the two.
-        path: the way into the column; empty for the column itself.
-    """
+    """Make a column, or the field inside it that `path` leads to, nullable or NOT NULL."""
 
     phase: ClassVar[Phase] = Phase.CHANGE_NULLABILITY
     name: str
@@ -66,7 +60,7 @@ def diff(comparison: Comparison) -> Iterable[ColumnNullabilityChange]:
 
 
 def render(actions: Sequence[ColumnNullabilityChange], context: RenderContext) -> Iterable[str]:
-    """Yield one ALTER COLUMN per direction, where columns can share one; checks, where they are needed, one by one."""
+    """Yield one ALTER COLUMN per direction, if columns can share one, and one statement per check."""
     loosened = [(action.name, *action.path) for action in actions if action.make_nullable]
     tightened = [(action.name, *action.path) for action in actions if not action.make_nullable]
     match context.capabilities.tightening:
@@ -94,7 +88,7 @@ def render(actions: Sequence[ColumnNullabilityChange], context: RenderContext) -
 
 
 def explain(action: ColumnNullabilityChange) -> Iterable[Change]:
-    """Yield both sides in SQL's words."""
+    """Yield both sides, as SQL spells them."""
     observed, desired = ("NOT NULL", "NULL") if action.make_nullable else ("NULL", "NOT NULL")
     yield Change(
         sign=Sign.CHANGED,

@@ -1,4 +1,4 @@
-"""Who owns the table: left alone unless the model says it, and changed last of all."""
+"""The owner of a table: unmanaged unless the model names one, and changed last of all."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from delta_engine.state.states import SchemaState, TableState
 
 @dataclass(frozen=True, slots=True)
 class ChangeOwner:
-    """Give the table to somebody else: who owned it loses the rights that come with that."""
+    """Transfer the table to another owner: the previous owner loses the rights of ownership."""
 
     phase: ClassVar[Phase] = Phase.CHANGE_OWNER
     hazards: ClassVar[tuple[Hazard, ...]] = (Hazard.BREAKS_READERS,)

@@ -1,4 +1,4 @@
-"""Hive-style partitioning: said in CREATE TABLE, and fixed from then on. A rule refuses what would change it."""
+"""Hive-style partitioning: set by CREATE TABLE, and fixed from then on. A rule refuses a change."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from delta_engine.state.states import TableState
 
 @dataclass(frozen=True, slots=True)
 class ChangePartitioning:
-    """Partition by other columns; no platform does."""
+    """Partition by other columns, which no platform does."""
 
     phase: ClassVar[Phase] = Phase.CHANGE_CLUSTERING
     hazards: ClassVar[tuple[Hazard, ...]] = (Hazard.REWRITES_DATA,)
@@ -63,7 +63,7 @@ def accept(model: Table, observed: TableState, _action: ChangePartitioning) -> T
 
 
 def described(columns: tuple[str, ...]) -> str:
-    """Return columns for people."""
+    """Return columns as a report shows them."""
     return f"({', '.join(columns)})" if columns else "none"
 
 

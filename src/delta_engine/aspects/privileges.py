@@ -1,6 +1,6 @@
-"""Privileges, wherever they are granted: those that a model names, and whose the others are says the policy.
+"""Privileges, on whatever object: those that a model names. The policy decides the ownership of all others.
 
-Principals compare without case. `ALL PRIVILEGES` holds all others but those that have to be granted one by one
+Principals compare without case. `ALL PRIVILEGES` includes all others, except those that have to be granted one by one
 (Databricks documentation, "Unity Catalog privileges reference").
 """
 
@@ -18,13 +18,11 @@ _NONE: frozenset[str] = frozenset()
 
 @dataclass(frozen=True, slots=True)
 class PrivilegeChange:
-    """The privileges of one principal that differ.
+    """The privileges of one principal that differ, each sorted.
 
     Args:
-        principal: as the catalog spells it, where it knows it.
-        granted: what to grant, sorted.
-        revoked: what to revoke, sorted.
-        observed: what it has, sorted.
+        principal: as the catalog spells it, if it has it.
+        observed: the privileges that it has.
     """
 
     principal: str
@@ -47,11 +45,9 @@ def privilege_changes(
     """Yield a change per principal whose privileges differ, sorted by principal.
 
     Args:
-        desired: the model's.
-        observed: those that were granted.
-        ours: those that this engine granted.
-        ownership: whose the others are.
-        owner: who owns the thing in the end; its rights are not revoked.
+        ours: the grants of models that this engine applied.
+        ownership: decides about grants that no model names.
+        owner: the owner in the end; its rights are not revoked.
     """
     if not desired and not observed:
         return

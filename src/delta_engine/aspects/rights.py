@@ -37,13 +37,11 @@ class Right(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Requirement:
-    """A kind of statement, and what it takes.
+    """A kind of statement, and the right that it takes.
 
     Args:
-        statement: the kind of statement.
         right: the right that the engine looks for.
-        demands: what the documentation demands.
-        source: the page that says so.
+        demands: the demand of the documentation, on the page `source`.
         owners_above: whether owning the schema or the catalog is enough as well.
     """
 

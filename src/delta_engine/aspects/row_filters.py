@@ -1,6 +1,6 @@
 """The row filter: the function that decides who sees which rows. A new table has it from its first moment on.
 
-A filter that somebody else set, and that no model ever named, is left alone.
+A filter that no model ever named is unmanaged.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from delta_engine.state.states import TableState
 
 @dataclass(frozen=True, slots=True)
 class SetRowFilter:
-    """Filter the rows, or filter them in another way: readers see others than before."""
+    """Set or replace the row filter: readers see other rows than before."""
 
     phase: ClassVar[Phase] = Phase.CHANGE_ROW_FILTERS
     hazards: ClassVar[tuple[Hazard, ...]] = (Hazard.BREAKS_READERS,)
@@ -40,7 +40,7 @@ class SetRowFilter:
 
 @dataclass(frozen=True, slots=True)
 class DropRowFilter:
-    """Let everybody see all rows; a rule wants consent."""
+    """Remove the row filter, which needs consent: readers see all rows."""
 
     phase: ClassVar[Phase] = Phase.CHANGE_ROW_FILTERS
     hazards: ClassVar[tuple[Hazard, ...]] = (Hazard.BREAKS_READERS,)
@@ -48,10 +48,10 @@ class DropRowFilter:
 
 
 def diff(comparison: Comparison) -> Iterable[SetRowFilter | DropRowFilter]:
-    """Yield an action when function or columns differ, or when a filter takes a column that is dropped.
+    """Yield an action when function or columns differ, or when a filter takes a dropped column.
 
-    No platform drops a column that a filter takes, so that the filter goes before, whosesoever it is; a rule wants
-    consent to that.
+    No platform drops a column that a filter takes. So the filter is dropped first, even an unmanaged one; that needs
+    consent.
     """
     if comparison.desired.row_filter is None and comparison.observed.row_filter is None:
         return
@@ -115,7 +115,7 @@ def accept(model: Table, observed: TableState, _action: SetRowFilter | DropRowFi
 
 
 def describe(row_filter: RowFilter) -> str:
-    """Return a filter for people."""
+    """Return a filter as a report shows it."""
     return f"{row_filter.function} ({', '.join(row_filter.columns)})"
 
 

@@ -1,4 +1,4 @@
-"""The table's comment. The empty string means no comment, and leaves alone one that somebody else wrote."""
+"""The comments of tables and schemas. The empty string means no comment; on a table it clears managed comments only."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The table's name: changed where its model says what it was before. The data stays where it is."""
+"""The table's name: changed if its model names the former one. The data stays where it is."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from delta_engine.state.states import TableState
 
 @dataclass(frozen=True, slots=True)
 class RenameTable:
-    """Give a table another name in its schema. Whoever reads it by the former one fails from then on."""
+    """Rename a table within its schema: readers of the former name fail from then on."""
 
     phase: ClassVar[Phase] = Phase.RENAME_TABLE
     hazards: ClassVar[tuple[Hazard, ...]] = (Hazard.BREAKS_READERS,)
@@ -57,7 +57,7 @@ def explain(action: RenameTable) -> Iterable[Change]:
 
 
 def accept(model: Table, _observed: TableState, _action: RenameTable) -> Table:
-    """Return the model as it is: a rename that is not done yet is nobody's drift."""
+    """Return the model as it is: a pending rename is not drift."""
     return model
 
 

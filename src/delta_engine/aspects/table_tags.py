@@ -1,4 +1,4 @@
-"""Tags of the table itself: set and taken away in one statement each, and only those that differ."""
+"""Tags of tables and schemas: one statement sets and one unsets the tags that differ."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class SetTableTags:
 
 @dataclass(frozen=True, slots=True)
 class UnsetTableTags:
-    """Take tags of the table away, as (key, observed value) pairs sorted by key."""
+    """Unset tags of the table, as (key, observed value) pairs sorted by key."""
 
     phase: ClassVar[Phase] = Phase.UNSET_TAGS
     hazards: ClassVar[tuple[Hazard, ...]] = SAFE
@@ -55,7 +55,7 @@ class UnsetTableTags:
 
 
 def diff(comparison: Comparison) -> Iterable[SetTableTags | UnsetTableTags]:
-    """Yield one action for all tags to set, and one for those to take away."""
+    """Yield one action for all tags to set, and one for those to unset."""
     changes, unwanted = _changes(comparison), _unwanted(comparison)
     if changes:
         yield SetTableTags(changes)

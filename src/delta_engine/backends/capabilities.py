@@ -48,7 +48,7 @@ class InlineClustering(Enum):
 
 @unique
 class Feature(Enum):
-    """What can be declared about a table or a schema; the values are what people call it."""
+    """What can be declared about a table or a schema; the values are their names in messages."""
 
     COLUMNS = "columns"
     TYPE_WIDENING = "type widening"
@@ -92,7 +92,7 @@ HOW_FEATURES_CHANGE: Mapping[Feature, str] = {
     Feature.COLUMN_RENAMES: "`renamed_from`: the data is kept; keys, checks and clustering follow",
     Feature.TABLE_RENAMES: "`renamed_from`: the data is kept",
     Feature.PROPERTIES: (
-        "set, and unset if they were applied once; what the platform sets by itself is left alone; table features are "
+        "set, and unset if they were applied once; what the platform sets by itself is unmanaged; table features are "
         "permanent and shown as such; `name → none` column mapping is refused"
     ),
     Feature.PRIMARY_KEYS: "name, columns in order, RELY; made anew when they change",
@@ -109,12 +109,12 @@ HOW_FEATURES_CHANGE: Mapping[Feature, str] = {
     Feature.ROW_FILTERS: "part of CREATE TABLE; set, replaced and dropped in place",
     Feature.COLUMN_MASKS: "part of CREATE TABLE; set, replaced and dropped in place",
     Feature.COMMENTS: "of tables, columns and nested fields: set and cleared in place",
-    Feature.OWNERS: "changed in place; left alone where no model names one",
+    Feature.OWNERS: "changed in place; unmanaged if no model names one",
     Feature.GRANTS: "on tables: additive, or in full (`policy.grants`)",
     Feature.SCHEMA_METADATA: "`schemas:` in a model file, or `Schema`",
     Feature.EXTERNAL_TABLES: "`location`, at creation only; a later change is refused",
     Feature.TABLE_REMOVAL: "`policy.removed_tables: drop`, with consent (`drop_table`)",
-    Feature.MANAGED_PARTS: "`manages`: the rest of the table is somebody else's",
+    Feature.MANAGED_PARTS: "`manages`: another owner manages the rest of the table",
     Feature.STREAMING_TABLES: "comments and tags, with `manages`",
 }
 """How each feature changes, for docs/capabilities.md."""
@@ -125,7 +125,7 @@ class Capabilities:
     """The answers of one platform.
 
     Args:
-        name: the platform, as people call it.
+        name: the platform's name in messages.
         primary_keys: where primary and foreign keys live.
         tightening: how an existing column becomes NOT NULL.
         inline_clustering: where CREATE TABLE may say CLUSTER BY.

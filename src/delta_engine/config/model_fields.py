@@ -39,7 +39,7 @@ class ModelField(Generic[Declared]):
         default: what holds where the key is left out.
         argument: the Python argument of the same meaning; None for the key's own name.
         code: how Python says the value.
-        entry: what one entry of a mapping or list is called, for people.
+        entry: the word of messages for one entry of a mapping or list.
     """
 
     key: str

@@ -72,8 +72,7 @@ def spelled(model: SomeModel, catalog: str) -> SomeModel:
     """Return a table or schema as a file spells it: `fill_in`, with the right variables, gives it back.
 
     Args:
-        model: the table or schema, variables filled in.
-        catalog: how the file spells its catalog, in names that begin with it as well.
+        catalog: the spelling of its catalog in the file, also in names that begin with it.
     """
     prefix = f"{model.catalog_name}."
 
@@ -93,7 +92,6 @@ def with_texts(model: SomeModel, *, names: Change, values: Change) -> SomeModel:
     """Return a table or schema with the texts changed into which variables are filled.
 
     Args:
-        model: the table or schema.
         names: changes the names of catalogs, schemas, tables and functions.
         values: changes the values of properties and tags, principals and paths.
     """

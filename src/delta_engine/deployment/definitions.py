@@ -79,7 +79,7 @@ _TableKeys: Any = _keys(
 
 
 class TableDefinition(_TableKeys):  # type: ignore[misc]  # its keys follow from the facets
-    """A table, with everything that a model says about it."""
+    """A table, with everything that a model declares."""
 
     if TYPE_CHECKING:
         catalog: str
@@ -93,7 +93,7 @@ _SchemaKeys: Any = _keys("_SchemaKeys", [("catalog", str), ("schema", str), *map
 
 
 class SchemaDefinition(_SchemaKeys):  # type: ignore[misc]  # its keys follow from the facets
-    """A schema, with everything that is said about it; a comment of None is left alone."""
+    """A schema, with everything that a model declares; a comment of None is unmanaged."""
 
     if TYPE_CHECKING:
         catalog: str

@@ -1,7 +1,7 @@
-"""Structs that keep what they do not know, so that a newer minor's fields survive a round trip.
+"""Structs that keep unknown fields, so that the fields of a newer minor version survive a round trip.
 
-A document that says nothing unknown, which is nearly every one, is decoded and encoded in one pass. Only
-when the strict decoder meets an unknown field is the document taken apart by hand.
+A document without unknown fields, which is nearly every one, is decoded and encoded in one pass. Only when the strict
+decoder meets an unknown field is the document decoded step by step.
 """
 
 from __future__ import annotations
@@ -40,11 +40,10 @@ def decode_open(data: bytes, shape: type[SomeStruct]) -> SomeStruct:
 
 
 def encode_open(value: OpenStruct, *, sort_keys: bool = False) -> bytes:
-    """Return a struct as compact JSON, its unknown fields back in their places.
+    """Return a struct as compact JSON, with its unknown fields back in their places.
 
     Args:
-        value: the struct.
-        sort_keys: whether to sort keys, for checksums: the same content is then the same bytes.
+        sort_keys: sorts keys, for checksums: the same content gives the same bytes.
     """
     order: Literal["sorted"] | None = "sorted" if sort_keys else None
     data = msgspec.json.encode(value, order=order)

@@ -21,12 +21,11 @@ State = TypeVar("State", TableState, SchemaState, Column)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Imported:
-    """What was read.
+    """The models that were read.
 
     Args:
-        tables: the models, sorted by name.
-        schemas: the schema of a whole schema's tables, if there is anything to say of it.
-        refusals: why others could not be taken.
+        schemas: the schema, if a whole schema was read and has a comment or tags.
+        refusals: the reasons why others could not be imported.
     """
 
     tables: tuple[Table, ...]
@@ -38,11 +37,10 @@ def import_tables(backend: Backend, target: str) -> Imported:
     """Return models for a table, or for a whole schema and its tables, with one snapshot.
 
     Args:
-        backend: what to read from.
         target: `catalog.schema.table` or `catalog.schema`, without quotes.
 
     Raises:
-        ConfigError: the target is neither, or there is nothing of that name.
+        ConfigError: the target is neither, or nothing of that name exists.
         CatalogReadError, StatementError: the catalog cannot be read.
     """
     names = _names(backend, target)
@@ -60,8 +58,7 @@ def import_tables(backend: Backend, target: str) -> Imported:
 def as_model(name: QualifiedName, state: TableState) -> Table:
     """Return a model that an existing table matches.
 
-    What platforms set by themselves is left out, and so are owner and grants: they are others' business until a
-    model says otherwise.
+    It leaves out what platforms set by themselves. Owner and grants stay unmanaged until a model declares them.
     """
     if state.relation is RelationKind.STREAMING_TABLE:
         return _as_model_of_parts(name, state)
@@ -71,7 +68,7 @@ def as_model(name: QualifiedName, state: TableState) -> Table:
 
 
 def as_schema_model(name: SchemaName, state: SchemaState) -> Schema | None:
-    """Return a model that an existing schema matches; None if there is nothing to say of it.
+    """Return a model that an existing schema matches, or None if it has no comment and no tags.
 
     Owner and grants are left out, as for tables.
     """
@@ -132,7 +129,7 @@ def _names(backend: Backend, target: str) -> tuple[QualifiedName, ...]:
 
 
 def _read(backend: Backend, names: Sequence[QualifiedName]) -> tuple[CatalogState, tuple[RefusedError, ...]]:
-    """Return a snapshot, and why other tables cannot be read."""
+    """Return a snapshot, and the reasons why other tables cannot be read."""
     found, unreadable = readable_snapshot(backend.reader, list(map(bare_model, names)))
     if not unreadable and not any(_exists(found, name) for name in names):
         raise ConfigError(

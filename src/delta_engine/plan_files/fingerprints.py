@@ -1,4 +1,4 @@
-"""Fingerprints: short texts that are the same if, and only if, what a plan was made from is still the same."""
+"""Fingerprints: short texts that stay the same if, and only if, the inputs of a plan stay the same."""
 
 from __future__ import annotations
 
@@ -34,13 +34,12 @@ def fingerprints(
     state: DeploymentState | None,
     ids: Mapping[str, str],
 ) -> Fingerprints:
-    """Return the fingerprints of all that a plan was made from.
+    """Return the fingerprints of all inputs of a plan.
 
     Args:
         tables: the tables, by `QualifiedName.key`.
         observed: the snapshot, for the schemas.
-        state: the deployment state.
-        ids: Delta's ids of those of the tables whose ids are known.
+        ids: Delta's ids, where they are known, by the same keys.
     """
     return Fingerprints(
         tables={key: _table(tables[key], ids.get(key)) for key in sorted(tables)},
@@ -115,7 +114,7 @@ def _schemas(tables: Iterable[str], observed: CatalogState) -> Mapping[str, str 
 
 
 def _deployment_state(state: DeploymentState | None) -> DeploymentFingerprint | None:
-    if state is None or not state.serial:  # a run starts with a document that nobody has saved yet
+    if state is None or not state.serial:  # a first run starts with an unsaved document
         return None
     return DeploymentFingerprint(
         state_id=state.state_id,

@@ -1,4 +1,4 @@
-"""docs/capabilities.md, written from the capability objects, so that it cannot say anything else."""
+"""The page docs/capabilities.md, generated from the capability objects."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from delta_engine.backends.capabilities import (
 
 _INTRODUCTION = """# Capabilities
 
-What can be declared, how it changes, and what each backend does about it. This page is written from the
-capability objects in `delta_engine.backends.capabilities` (`make pages`); a test holds the two together, and others
-walk each *yes*. *Refused* means: the model is refused before anything is read, with this reason. An environment that
-should do without, such as a laptop's, says so: `backend: {type: oss, leave_out: [tags, grants]}`. The refusal
-names the word to write there.
+This page lists what can be declared, how it changes, and what each backend supports. It is generated from the
+capability objects in `delta_engine.backends.capabilities` (`make pages`). A test compares the two, and others
+exercise each *yes*. *Refused* means that the model is refused before anything is read, with this reason. An
+environment that does without a feature, such as a laptop's, leaves it out: `backend: {type: oss, leave_out: [tags,
+grants]}`. The refusal gives the name to write there.
 
-Renames and parts of streaming tables are refused in the plan instead, and only where they need a statement. Both
-backends of Databricks read streaming tables, and set the comment of one: `COMMENT ON TABLE` runs everywhere.
+Renames and parts of streaming tables are refused in the plan instead, and only if they need a statement. Both
+backends of Databricks read streaming tables and set their comments: `COMMENT ON TABLE` runs everywhere.
 
 """
 

@@ -1,4 +1,4 @@
-"""The rules that know the platform: what it cannot do is refused, in a model before anything is read, or in a plan."""
+"""The rules that know the platform: they refuse what it cannot do, in a model before anything is read, or in a plan."""
 
 from __future__ import annotations
 
@@ -82,17 +82,12 @@ def _changed_features(align: AlignTable) -> Iterator[tuple[Feature, str | None]]
 
 
 def feature_name(feature: Feature) -> str:
-    """Return what a feature is called in a configuration: `row_filters`."""
+    """Return the name of a feature in a configuration: `row_filters`."""
     return feature.name.lower()
 
 
 def without_features(model: Table, features: Collection[Feature]) -> Table:
-    """Return a model that does not declare some features.
-
-    Args:
-        model: the model.
-        features: those that `declared_features` yields.
-    """
+    """Return a model that does not declare some of the features that `declared_features` yields."""
     table = {facet.attribute: facet.absent for facet in TABLE_FACETS if facet.feature in features}
     column = {facet.attribute: facet.absent for facet in COLUMN_FACETS if facet.feature in features}
     if column:

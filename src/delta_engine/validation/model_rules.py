@@ -15,7 +15,8 @@ from delta_engine.backends.stored_keys import PROPERTY_PREFIX
 from delta_engine.errors import InvalidModelError
 from delta_engine.models import Column, Part, Table
 from delta_engine.models.constraint_names import MAX_NAME_LENGTH
-from delta_engine.models.types import StructType, forgotten_clause, parts
+from delta_engine.models.nested_types import forgotten_clause
+from delta_engine.models.types import StructType, parts
 from delta_engine.state.states import SECRET_KEY
 from delta_engine.validation.refusals import model_refusal
 
@@ -81,7 +82,7 @@ class TablesHaveColumns:
     """A table needs at least one column."""
 
     def check(self, models: Sequence[Table]) -> Iterator[InvalidModelError]:
-        """Refuse tables without columns, unless somebody else sees to those."""
+        """Refuse tables without columns, unless the model does not manage them."""
         for model in models:
             if not model.columns and model.is_about(Part.COLUMNS):
                 yield model_refusal(model, "it has no columns", "Declare at least one.")
