@@ -236,6 +236,16 @@ def no_create_clauses(_desired: Table, _context: RenderContext) -> CreateClauses
     return CreateClauses()
 
 
+def no_statements(_actions: Sequence[object], _context: RenderContext) -> Iterable[str]:
+    """Render nothing: for actions that a rule always refuses."""
+    return ()
+
+
+def unchanged(model: Table, _observed: TableState, _action: object) -> Table:
+    """Return the model as it is: for differences that it does not declare."""
+    return model
+
+
 class Sign(Enum):
     """The sign of a change in a tree of changes."""
 
@@ -295,9 +305,9 @@ class Aspect(Generic[SomeAction]):
     part: Part | None
     actions: Mapping[type[SomeAction], Requirement | None]
     diff: Callable[[Comparison], Iterable[SomeAction]]
-    render: Callable[[Sequence[SomeAction], RenderContext], Iterable[str]]
+    render: Callable[[Sequence[SomeAction], RenderContext], Iterable[str]] = no_statements
     explain: Callable[[SomeAction], Iterable[Change]]
-    accept: Callable[[Table, TableState, SomeAction], Table]
+    accept: Callable[[Table, TableState, SomeAction], Table] = unchanged
     drift_kind: Callable[[SomeAction], DriftKind]
     is_of_columns: bool = False
     create: Callable[[Table, RenderContext], CreateClauses] = no_create_clauses

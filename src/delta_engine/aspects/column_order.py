@@ -15,7 +15,7 @@ from delta_engine.actions.drift_policy import DriftKind
 from delta_engine.actions.policy import ColumnOrder
 from delta_engine.aspects.aspect import Aspect, Change, Comparison, RenderContext, Sign
 from delta_engine.aspects.rights import takes_modify
-from delta_engine.models import Part, Table
+from delta_engine.models import Part
 from delta_engine.sql import sql_move_column
 
 
@@ -117,10 +117,6 @@ def _place(after: str | None) -> str:
     return "first" if after is None else f"after {after}"
 
 
-def _unchanged(model: Table, *_: object) -> Table:
-    return model
-
-
 ASPECT: Aspect[MoveColumn] = Aspect(
     name="column order",
     part=Part.COLUMNS,
@@ -128,6 +124,5 @@ ASPECT: Aspect[MoveColumn] = Aspect(
     diff=diff,
     render=render,
     explain=explain,
-    accept=_unchanged,
     drift_kind=lambda _action: DriftKind.COLUMN_ORDER,
 )

@@ -5,13 +5,13 @@ No action here has a statement: it is in the plan so that a rule can refuse it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from delta_engine.actions import Hazard, Phase
 from delta_engine.actions.drift_policy import DriftKind
-from delta_engine.aspects.aspect import Aspect, Change, Comparison, RenderContext, Sign, with_column
+from delta_engine.aspects.aspect import Aspect, Change, Comparison, Sign, with_column
 from delta_engine.aspects.facet import OPTIONAL_TEXT, Facet, Form, Place, written_part
 from delta_engine.aspects.touched_places import lost_places, retyped_places
 from delta_engine.backends.capabilities import Feature
@@ -97,13 +97,6 @@ def diff(comparison: Comparison) -> Iterator[ChangeGeneration | ChangeFixedColum
         for path in touched:
             if reads(column.generated_as, path):
                 yield ChangeFixedColumn(".".join(path), column.name)
-
-
-def render(
-    _actions: Sequence[ChangeGeneration | ChangeFixedColumn], _context: RenderContext
-) -> Iterable[str]:
-    """Yield nothing: there is no statement, and a rule refuses the plan."""
-    return ()
 
 
 def explain(action: ChangeGeneration | ChangeFixedColumn) -> Iterable[Change]:
@@ -226,7 +219,6 @@ ASPECT: Aspect[ChangeGeneration | ChangeFixedColumn] = Aspect(
     actions={ChangeGeneration: None, ChangeFixedColumn: None},
     diff=diff,
     differences=differences,
-    render=render,
     explain=explain,
     accept=accept,
     drift_kind=lambda _action: DriftKind.COLUMN_GENERATION,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -44,11 +44,6 @@ def create(desired: Table, _context: RenderContext) -> CreateClauses:
     """Return the LOCATION clause."""
     location = desired.location
     return CreateClauses(clauses=() if location is None else (sql_location(location),))
-
-
-def render(_actions: Sequence[ChangeLocation], _context: RenderContext) -> Iterable[str]:
-    """Yield nothing: there is no statement, and a rule refuses the plan."""
-    return ()
 
 
 def explain(action: ChangeLocation) -> Iterable[Change]:
@@ -103,7 +98,6 @@ ASPECT: Aspect[ChangeLocation] = Aspect(
     part=Part.COLUMNS,
     actions={ChangeLocation: None},
     diff=diff,
-    render=render,
     explain=explain,
     accept=accept,
     drift_kind=lambda _action: DriftKind.LOCATION,

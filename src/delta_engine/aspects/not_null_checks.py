@@ -14,7 +14,7 @@ from delta_engine.actions import SAFE, Hazard, Phase
 from delta_engine.actions.drift_policy import DriftKind
 from delta_engine.aspects.aspect import Aspect, Change, Comparison, RenderContext, Sign
 from delta_engine.aspects.rights import takes_ownership
-from delta_engine.models import Part, Table
+from delta_engine.models import Part
 from delta_engine.models.constraint_names import build_not_null_check_name
 from delta_engine.sql import sql_add_not_null_check, sql_drop_constraint
 
@@ -79,10 +79,6 @@ def changed_columns(comparison: Comparison) -> Iterable[str]:
     yield from (pair.path[0].lower() for pair in comparison.types)
 
 
-def _unchanged(model: Table, *_: object) -> Table:
-    return model
-
-
 ASPECT: Aspect[DropNotNullCheck | AddNotNullCheck] = Aspect(
     name="not null checks",
     part=Part.COLUMNS,
@@ -94,7 +90,6 @@ ASPECT: Aspect[DropNotNullCheck | AddNotNullCheck] = Aspect(
     differences=lambda _comparison: (),
     render=render,
     explain=explain,
-    accept=_unchanged,
     drift_kind=lambda _action: DriftKind.COLUMN_NULLABILITY,
     is_of_columns=True,
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -40,11 +40,6 @@ def create(desired: Table, _context: RenderContext) -> CreateClauses:
     """Return the PARTITIONED BY clause."""
     columns = desired.partitioned_by
     return CreateClauses(clauses=(sql_partitioned_by(columns),) if columns else ())
-
-
-def render(_actions: Sequence[ChangePartitioning], _context: RenderContext) -> Iterable[str]:
-    """Yield nothing: there is no statement, and a rule refuses the plan."""
-    return ()
 
 
 def explain(action: ChangePartitioning) -> Iterable[Change]:
@@ -87,7 +82,6 @@ ASPECT: Aspect[ChangePartitioning] = Aspect(
     part=Part.COLUMNS,
     actions={ChangePartitioning: None},
     diff=diff,
-    render=render,
     explain=explain,
     accept=accept,
     drift_kind=lambda _action: DriftKind.PARTITIONING,

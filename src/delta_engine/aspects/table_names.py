@@ -56,11 +56,6 @@ def explain(action: RenameTable) -> Iterable[Change]:
     )
 
 
-def accept(model: Table, _observed: TableState, _action: RenameTable) -> Table:
-    """Return the model as it is: a pending rename is not drift."""
-    return model
-
-
 FACET: Facet[Table, TableState, str | None] = Facet(
     key="renamed_from",
     declared=lambda table: table.renamed_from,
@@ -79,7 +74,6 @@ ASPECT: Aspect[RenameTable] = Aspect(
     diff=diff,
     render=render,
     explain=explain,
-    accept=accept,
     drift_kind=lambda _action: DriftKind.TABLE_REPLACED,
     differences=lambda _comparison: (),
 )
