@@ -135,6 +135,11 @@ class Comparison:
         """Whether no column differs; a rename is a difference, too."""
         return not (self.differing or self.added or self.dropped)
 
+    def drops_any(self, columns: Iterable[str]) -> bool:
+        """Whether one of some columns, such as those that a filter takes, is to be dropped."""
+        dropped = {column.key for column in self.dropped}
+        return any(name.lower() in dropped for name in columns)
+
     @property
     def differing_or_new(self) -> tuple[ColumnPair, ...]:
         """The shared columns that differ, and the added ones paired with what ADD COLUMNS leaves."""

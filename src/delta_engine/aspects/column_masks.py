@@ -16,7 +16,7 @@ from delta_engine.actions import Hazard, Phase
 from delta_engine.actions.drift_policy import DriftKind
 from delta_engine.aspects.aspect import Aspect, Change, Comparison, RenderContext, Sign, with_column
 from delta_engine.aspects.facet import Facet, Form, written_part
-from delta_engine.aspects.functions import full_function_name, takes_dropped
+from delta_engine.aspects.functions import full_function_name
 from delta_engine.aspects.rights import WITH_FUNCTION, takes_manage
 from delta_engine.backends.capabilities import Feature
 from delta_engine.models import Column, ColumnMask, Part, QualifiedName, Table
@@ -61,7 +61,7 @@ def diff(comparison: Comparison) -> Iterable[SetColumnMask | DropColumnMask]:
     changed = {change.column for change in changes}
     for _, present in comparison.shared if comparison.dropped else ():
         mask = _normal(present.mask, comparison.desired.qualified_name)
-        if mask and present.name not in changed and takes_dropped(mask.using_columns, comparison):
+        if mask and present.name not in changed and comparison.drops_any(mask.using_columns):
             yield DropColumnMask(present.name, mask)
     yield from _after_adding(comparison)
 

@@ -21,7 +21,8 @@ Value = TypeVar("Value")
 Written: TypeAlias = "str | int | Sequence[Written] | Mapping[str, Written]"
 """A value in a model file."""
 
-Change: TypeAlias = Callable[[str], str]
+TextChange: TypeAlias = Callable[[str], str]
+"""Fills variables into a text, or escapes them."""
 
 
 class Place(Protocol):
@@ -48,7 +49,7 @@ def _as_read(_place: Place, value: Any) -> Any:
     return value
 
 
-def _without_variables(value: Value, _names: Change, _values: Change) -> Value:
+def _without_variables(value: Value, _names: TextChange, _values: TextChange) -> Value:
     return value
 
 
@@ -74,7 +75,7 @@ class Form(Generic[Value]):
     written_type: object
     read: Callable[[Place, Any], Any] = _as_read
     write: Callable[[Value], Written | None] = _same
-    with_texts: Callable[[Value, Change, Change], Value] = _without_variables
+    with_texts: Callable[[Value, TextChange, TextChange], Value] = _without_variables
     words: str
 
     @property
@@ -178,7 +179,7 @@ def written_part(part: Any, short: str | None = None) -> Any:
     return {**({"name": values["name"]} if "name" in values else {}), **values}
 
 
-def _changed(texts: Mapping[str, str], change: Change) -> dict[str, str]:
+def _changed(texts: Mapping[str, str], change: TextChange) -> dict[str, str]:
     return {key: change(value) for key, value in texts.items()}
 
 

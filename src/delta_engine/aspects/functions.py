@@ -1,11 +1,9 @@
-"""Functions that filter rows and mask columns: their names as Unity Catalog stores them, and the columns they take."""
+"""Functions that filter rows and mask columns: their names as Unity Catalog stores them."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 
-from delta_engine.aspects.aspect import Comparison
 from delta_engine.models import QualifiedName
 
 _PART = re.compile(r"(`(?:[^`]|``)*`)|([^`.]+)")
@@ -33,9 +31,3 @@ def function_parts(function: str) -> tuple[str, ...]:
     if spelled != function.strip():
         return ()
     return tuple(quoted[1:-1].replace("``", "`") if quoted else plain for quoted, plain in parts)
-
-
-def takes_dropped(columns: Iterable[str], comparison: Comparison) -> bool:
-    """Whether a function takes one of the dropped columns."""
-    dropped = {column.key for column in comparison.dropped}
-    return any(name.lower() in dropped for name in columns)

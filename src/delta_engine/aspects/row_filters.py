@@ -15,7 +15,7 @@ from delta_engine.actions import Hazard, Phase
 from delta_engine.actions.drift_policy import DriftKind
 from delta_engine.aspects.aspect import Aspect, Change, Comparison, CreateClauses, RenderContext, Sign
 from delta_engine.aspects.facet import Facet, Form, written_part
-from delta_engine.aspects.functions import full_function_name, takes_dropped
+from delta_engine.aspects.functions import full_function_name
 from delta_engine.aspects.rights import WITH_FUNCTION, takes_manage
 from delta_engine.backends.capabilities import Feature
 from delta_engine.models import Part, QualifiedName, RowFilter, Table
@@ -58,7 +58,7 @@ def diff(comparison: Comparison) -> Iterable[SetRowFilter | DropRowFilter]:
     changes = tuple(differences(comparison))
     yield from changes
     observed = _normal(comparison.observed.row_filter, comparison.desired.qualified_name)
-    if not changes and observed is not None and takes_dropped(observed.columns, comparison):
+    if not changes and observed is not None and comparison.drops_any(observed.columns):
         yield DropRowFilter(observed)
 
 

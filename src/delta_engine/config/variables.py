@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 from delta_engine.aspects import COLUMN_FACETS, SCHEMA_FACETS, TABLE_FACETS
-from delta_engine.aspects.facet import Change, Facet
+from delta_engine.aspects.facet import Facet, TextChange
 from delta_engine.backends.environment_secrets import OF_ENVIRONMENT
 from delta_engine.config.documents import unknown
 from delta_engine.errors import ConfigError, SourceLocation
@@ -88,7 +88,7 @@ def escaped(text: str) -> str:
     return text.replace("${", "$${")
 
 
-def with_texts(model: SomeModel, *, names: Change, values: Change) -> SomeModel:
+def with_texts(model: SomeModel, *, names: TextChange, values: TextChange) -> SomeModel:
     """Return a table or schema with the texts changed into which variables are filled.
 
     Args:
@@ -108,13 +108,13 @@ def with_texts(model: SomeModel, *, names: Change, values: Change) -> SomeModel:
     return replace(model, **changed)
 
 
-def _with_column_texts(column: Column, names: Change, values: Change) -> Column:
+def _with_column_texts(column: Column, names: TextChange, values: TextChange) -> Column:
     changed = _changed(_FACETS_WITH_TEXTS, column, names, values)
     return replace(column, **changed) if changed else column
 
 
 def _changed(
-    facets: Iterable[Facet[Any, Any, Any]], model: object, names: Change, values: Change
+    facets: Iterable[Facet[Any, Any, Any]], model: object, names: TextChange, values: TextChange
 ) -> dict[str, Any]:
     """Return the declared values of facets, their texts changed."""
     declared = ((facet, facet.declared(model)) for facet in facets)
