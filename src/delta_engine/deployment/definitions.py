@@ -178,6 +178,8 @@ _DECLARED_VALUES = attrgetter(*(facet.attribute for facet in _RARE))
 _RECORDED_VALUES = attrgetter(*(facet.key for facet in _RARE))
 _NONE_DECLARED = tuple(facet.absent for facet in _RARE)
 _NONE_RECORDED = tuple(facet.form.encode(facet.absent) for facet in _RARE)
+_ENCODINGS = [(facet.key, facet.form.encode, facet.absent) for facet in _RARE]
+_DECODINGS = [(facet.attribute, facet.form.decode, facet.form.encode(facet.absent)) for facet in _RARE]
 
 
 def _define_column(column: Column) -> ColumnDefinition:
@@ -186,11 +188,8 @@ def _define_column(column: Column) -> ColumnDefinition:
     values = _DECLARED_VALUES(column)
     if values == _NONE_DECLARED:
         return ColumnDefinition(name=name, type=data_type, nullable=nullable, comment=comment)
-    rare = {
-        facet.key: facet.form.encode(value)
-        for facet, value, absent in zip(_RARE, values, _NONE_DECLARED, strict=True)
-        if value != absent
-    }
+    pairs = zip(_ENCODINGS, values, strict=True)
+    rare = {key: encode(value) for (key, encode, absent), value in pairs if value is not absent}
     return ColumnDefinition(name=name, type=data_type, nullable=nullable, comment=comment, **rare)
 
 
@@ -198,9 +197,6 @@ def _as_column(column: ColumnDefinition) -> Column:
     values = _RECORDED_VALUES(column)
     if values == _NONE_RECORDED:
         return Column(column.name, column.type, column.nullable, column.comment)
-    rare = {
-        facet.attribute: facet.form.decode(value)
-        for facet, value, absent in zip(_RARE, values, _NONE_RECORDED, strict=True)
-        if value != absent
-    }
+    pairs = zip(_DECODINGS, values, strict=True)
+    rare = {attribute: decode(value) for (attribute, decode, absent), value in pairs if value != absent}
     return Column(column.name, column.type, column.nullable, column.comment, **rare)

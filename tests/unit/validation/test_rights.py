@@ -58,7 +58,7 @@ def orders(**parts: Any) -> Table:
 
 @dataclass
 class Catalog:
-    """A fake catalog with one table that somebody else owns, and the statements that were asked of it."""
+    """A fake catalog with one table of another owner, and the statements it received."""
 
     fake: FakeUnityCatalog = field(default_factory=lambda: FakeUnityCatalog(user=BOB))
     asked: list[str] = field(default_factory=list)
