@@ -1,4 +1,9 @@
-"""Grants on the table itself: one statement per principal, and only for privileges that differ."""
+"""Grants on tables and schemas: one statement per principal, and only for privileges that differ.
+
+The policy decides the ownership of privileges that no model names. Principals compare without case. `ALL PRIVILEGES`
+includes all others, except those that have to be granted one by one (Databricks documentation, "Unity Catalog
+privileges reference").
+"""
 
 from __future__ import annotations
 
@@ -11,20 +16,17 @@ from typing_extensions import assert_never
 
 from delta_engine.actions import SAFE, Hazard, Phase
 from delta_engine.actions.drift_policy import DriftKind
-from delta_engine.aspects.aspect import Aspect, Change, Comparison, RenderContext
+from delta_engine.actions.policy import Ownership
+from delta_engine.aspects.aspect import Aspect, Change, Comparison, RenderContext, Sign
 from delta_engine.aspects.facet import GRANTS, Facet
-from delta_engine.aspects.privileges import (
-    PrivilegeChange,
-    explain_granted,
-    explain_revoked,
-    privilege_changes,
-    with_observed_privileges,
-)
 from delta_engine.aspects.rights import takes_grant_option
 from delta_engine.backends.capabilities import Feature
 from delta_engine.models import Grants, Part, Schema, Table
+from delta_engine.models.parts import by_principal, without_implied
 from delta_engine.sql import sql_grant, sql_revoke
 from delta_engine.state.states import SchemaState, TableState
+
+_NONE: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +56,25 @@ class RevokePrivileges:
     def __post_init__(self) -> None:
         if not self.privileges:
             raise ValueError(f"revoking privileges of {self.principal} needs at least one")
+
+
+@dataclass(frozen=True, slots=True)
+class _PrivilegeChange:
+    """The privileges of one principal that differ, each sorted.
+
+    Args:
+        principal: as the catalog spells it, if it has it.
+        observed: the privileges that it has.
+    """
+
+    principal: str
+    granted: tuple[str, ...]
+    revoked: tuple[str, ...]
+    observed: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        if not self.granted and not self.revoked:
+            raise ValueError(f"{self.principal} has these privileges already")
 
 
 def diff(comparison: Comparison) -> Iterable[GrantPrivileges | RevokePrivileges]:
@@ -92,28 +113,77 @@ def explain(action: GrantPrivileges | RevokePrivileges) -> Iterable[Change]:
     """Yield a line per privilege."""
     match action:
         case GrantPrivileges(principal, privileges):
-            yield from explain_granted(principal, privileges)
+            for privilege in privileges:
+                yield Change(sign=Sign.ADDED, subject=f"grant {privilege} to {principal}", desired="granted")
         case RevokePrivileges(principal, privileges):
-            yield from explain_revoked(principal, privileges)
+            for privilege in privileges:
+                yield Change(
+                    sign=Sign.REMOVED, subject=f"grant {privilege} to {principal}", observed="granted"
+                )
         case other:
             assert_never(other)
 
 
 def accept(model: Table, observed: TableState, action: GrantPrivileges | RevokePrivileges) -> Table:
     """Return the model with the privileges as they are."""
-    grants = with_observed_privileges(model.grants, observed.grants, action.principal, action.privileges)
+    grants = _with_observed_privileges(model.grants, observed.grants, action.principal, action.privileges)
     return replace(model, grants=grants)
 
 
-def _changes(comparison: Comparison) -> Iterator[PrivilegeChange]:
+def _changes(comparison: Comparison) -> Iterator[_PrivilegeChange]:
     desired, observed = comparison.desired, comparison.observed
-    return privilege_changes(
+    return _privilege_changes(
         desired.grants,
         observed.grants,
         [model.grants for model in comparison.ours],
         comparison.policy.grants,
         desired.owner or observed.owner,
     )
+
+
+def _privilege_changes(
+    desired: Grants,
+    observed: Grants,
+    ours: Iterable[Grants],
+    ownership: Ownership,
+    owner: str | None,
+) -> Iterator[_PrivilegeChange]:
+    """Yield a change per principal whose privileges differ, sorted by principal.
+
+    Args:
+        ours: the grants of models that this engine applied.
+        ownership: decides about grants that no model names.
+        owner: the owner in the end; its rights are not revoked.
+    """
+    if not desired and not observed:
+        return
+    wanted, found, granted = (
+        by_principal(desired),
+        by_principal(observed),
+        [by_principal(grants) for grants in ours],
+    )
+    names = {name.lower(): name for name in (*desired, *observed)}
+    for key in sorted(names):
+        asked, held = without_implied(wanted.get(key, _NONE)), found.get(key, _NONE)
+        is_ours = ownership is Ownership.FULL and key != (owner or "").lower()
+        known = _NONE.union(*(without_implied(grants.get(key, _NONE)) for grants in granted))
+        revoked = (held if is_ours else held & known) - asked
+        if asked - held or revoked:
+            yield _PrivilegeChange(
+                names[key], tuple(sorted(asked - held)), tuple(sorted(revoked)), tuple(sorted(held))
+            )
+
+
+def _with_observed_privileges(
+    grants: Grants, observed: Grants, principal: str, privileges: Iterable[str]
+) -> dict[str, tuple[str, ...]]:
+    """Return a model's grants with the observed side of some privileges of a principal."""
+    key, taken = principal.lower(), frozenset(privileges)
+    mine = without_implied(by_principal(grants).get(key, _NONE))
+    kept = (mine - taken) | (by_principal(observed).get(key, _NONE) & taken)
+    spelling = next((name for name in grants if name.lower() == key), principal)
+    others = {name: found for name, found in grants.items() if name.lower() != key}
+    return {**others, spelling: tuple(sorted(kept))} if kept else others
 
 
 def _drift_kind(action: GrantPrivileges | RevokePrivileges) -> DriftKind:

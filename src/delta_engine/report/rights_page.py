@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from delta_engine.validation.rights import REFERENCED_TABLE, REQUIREMENTS
+from delta_engine.validation.needed_rights import REFERENCED_TABLE, REQUIREMENTS
 
 
 def rights_table() -> str:

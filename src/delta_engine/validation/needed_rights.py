@@ -13,11 +13,12 @@ from types import MappingProxyType
 from typing import Final
 
 from delta_engine.actions import CreateSchema, CreateTable, DropTable, TablePlan
+from delta_engine.aspects import ASPECTS, schemas
 from delta_engine.aspects.column_masks import SetColumnMask
 from delta_engine.aspects.columns import ColumnAdd
 from delta_engine.aspects.foreign_keys import ForeignKeyAdd
 from delta_engine.aspects.functions import full_function_name
-from delta_engine.aspects.rights import Requirement, Right
+from delta_engine.aspects.rights import Requirement, Right, takes_manage
 from delta_engine.aspects.row_filters import SetRowFilter
 from delta_engine.errors import StatementError
 from delta_engine.models import ColumnMask, ForeignKey, QualifiedName, RowFilter
@@ -26,7 +27,42 @@ from delta_engine.sql import quote_ident, sql_grant
 from delta_engine.state.principals import Holders, Principal, PrincipalReader
 from delta_engine.state.states import ABSENT, CatalogState
 from delta_engine.telemetry.context import command
-from delta_engine.validation.rights import REFERENCED_TABLE, REQUIREMENTS
+
+REQUIREMENTS: Mapping[type, Requirement | None] = MappingProxyType(
+    {
+        CreateSchema: Requirement(
+            statement="CREATE SCHEMA",
+            right=Right.CREATE_SCHEMA,
+            demands="`CREATE SCHEMA` and `USE CATALOG` on the catalog",
+            source="Unity Catalog privileges reference",
+        ),
+        CreateTable: Requirement(
+            statement="CREATE TABLE",
+            right=Right.CREATE_TABLE,
+            demands="`CREATE TABLE` and `USE SCHEMA` on the schema, `USE CATALOG`; with a location `CREATE EXTERNAL "
+            "TABLE` on the external location",
+            source="Unity Catalog privileges reference",
+        ),
+        DropTable: Requirement(
+            statement="DROP TABLE",
+            right=Right.MANAGE,
+            demands="ownership of the table, its schema or its catalog, or `MANAGE`",
+            source="DROP TABLE",
+            owners_above=True,
+        ),
+        schemas.SetSchemaComment: takes_manage("COMMENT ON SCHEMA", "COMMENT ON"),
+        **{action: right for aspect in ASPECTS for action, right in aspect.actions.items()},
+    }
+)
+"""What each type of action takes; None where no statement is ever sent, because a rule refuses it."""
+
+REFERENCED_TABLE: Final = Requirement(
+    statement="FOREIGN KEY that references the table",
+    right=Right.MANAGE,
+    demands="ownership of the referenced table; `MANAGE` may transfer it",
+    source="table-constraints command group",
+)
+"""What a new foreign key takes on the table that it points at."""
 
 _KINDS = ("CATALOG", "SCHEMA", "TABLE")
 

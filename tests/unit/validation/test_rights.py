@@ -25,6 +25,7 @@ from delta_engine.orchestrate.orchestrator import Orchestrator
 from delta_engine.report.rights_page import rights_table
 from delta_engine.state.principals import Holders, Principal, SqlPrincipalReader
 from delta_engine.validation.needed_rights import (
+    REQUIREMENTS,
     Need,
     RightsAtHand,
     Securable,
@@ -33,7 +34,6 @@ from delta_engine.validation.needed_rights import (
     rights_at_hand,
     rights_warnings,
 )
-from delta_engine.validation.rights import REQUIREMENTS
 from tests.deployment_builders import deployment_over
 from tests.fakes.unity_catalog import FakeUnityCatalog
 
