@@ -152,7 +152,7 @@ FACET: Facet[Table, TableState, tuple[str, ...]] = Facet(
     form=replace(NAMES, written_type=list[str] | str, read=_read, words=f"list, or `{AUTO}`"),
     meaning="the columns of [liquid clustering](#clustering)",
     default="none",
-    written=lambda table: AUTO if table.clusters_automatically else list(table.cluster_by) or None,
+    written=lambda table: AUTO if table.clusters_automatically else list(table.cluster_by),
     constants=(AUTO,),
     observed=lambda table: table.cluster_by,
     imported=lambda _name, table: () if table.clusters_automatically else table.cluster_by,

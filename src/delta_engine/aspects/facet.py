@@ -146,11 +146,8 @@ class Facet(Generic[Model, State, Value]):
         return self.form.encode((self.recorded or self.declared)(model))
 
     def written_value(self, model: Model) -> Written | None:
-        """Return what a model file says; None where it leaves the key out."""
-        if self.written is not None:
-            return self.written(model)
-        value = self.declared(model)
-        return None if value == self.absent else self.form.write(value)
+        """Return what a model file says; None leaves the key out, and so does the written form of `absent`."""
+        return self.form.write(self.declared(model)) if self.written is None else self.written(model)
 
     def imported_value(self, name: QualifiedName | SchemaName | None, state: State) -> Value:
         """Return what `import` declares for an object that exists."""
