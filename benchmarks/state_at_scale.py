@@ -13,9 +13,9 @@ from tempfile import TemporaryDirectory
 
 import msgspec
 
+from delta_engine.aspects.primary_key import PrimaryKeyDefinition
 from delta_engine.deployment.definitions import (
     ColumnDefinition,
-    PrimaryKeyDefinition,
     TableDefinition,
     definition_checksum,
     schema_checksum,

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from delta_engine.report.capability_page import capability_page
+from delta_engine.report.model_page import column_keys, table_keys
 from delta_engine.report.reference_pages import hazards_table, rights_table, rules_table
 
 DOCS = Path(__file__).parents[1] / "docs"
@@ -18,6 +19,7 @@ def main() -> None:
     rules = {"hazards": hazards_table(), "models": rules_table("models"), "plans": rules_table("plans")}
     write_tables(DOCS / "rules.md", rules)
     write_tables(DOCS / "rights.md", {"statements": rights_table()})
+    write_tables(DOCS / "models.md", {"table": table_keys(), "column": column_keys()})
 
 
 def write_tables(path: Path, tables: Mapping[str, str]) -> None:

@@ -21,6 +21,7 @@ from delta_engine.models import (
     RowFilter,
     Table,
 )
+from delta_engine.models.nested_types import forgotten_clause
 from delta_engine.models.resolution import resolved
 from delta_engine.models.types import (
     ArrayType,
@@ -31,7 +32,6 @@ from delta_engine.models.types import (
     MapType,
     StructField,
     StructType,
-    forgotten_clause,
 )
 from delta_engine.models.values import read_only, to_grants
 from delta_engine.sql import quote_ident

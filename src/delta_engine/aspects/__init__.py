@@ -1,7 +1,7 @@
-"""Aspects: one module per part of a table or schema, and the explicit lists of them.
+"""Aspects: one module per facet of a table or schema, and the explicit lists of them.
 
-A new aspect is one module here, one entry in `ASPECTS` or `SCHEMA_ASPECTS`, its field in the model and in the observed
-state, and its golden cases. Nothing registers itself.
+A new aspect is one module here, its entries in these tuples, its fields in the model and the observed state, and its
+golden cases. Nothing registers itself.
 """
 
 from __future__ import annotations
@@ -53,7 +53,8 @@ from delta_engine.aspects.aspect import (
     SecurableState,
     bare_column,
 )
-from delta_engine.models import Schema, Table
+from delta_engine.aspects.facet import Facet
+from delta_engine.models import Column, Schema, Table
 from delta_engine.state.states import SchemaState, TableState
 
 _Model = TypeVar("_Model", Table, Schema)
@@ -106,6 +107,45 @@ _SCHEMA_KINDS: Final[Mapping[DriftKind, DriftKind]] = MappingProxyType(
 )
 """The kinds of drift that shared aspects report for a schema."""
 
+TABLE_FACETS: tuple[Facet[Table, TableState, Any], ...] = (
+    table_names.FACET,
+    table_comment.FACET,
+    table_properties.FACET,
+    primary_key.FACET,
+    foreign_keys.FACET,
+    check_constraints.FACET,
+    clustering.FACET,
+    clustering.AUTOMATIC_FACET,
+    partitioning.FACET,
+    location.FACET,
+    table_tags.FACET,
+    row_filters.FACET,
+    owner.FACET,
+    grants.FACET,
+)
+"""What a model says of a table beside its columns, in the order in which model files have it."""
+
+COLUMN_FACETS: tuple[Facet[Column, Column, Any], ...] = (
+    nullability.FACET,
+    column_comments.FACET,
+    column_defaults.FACET,
+    generated_columns.GENERATED_FACET,
+    generated_columns.IDENTITY_FACET,
+    column_tags.FACET,
+    column_masks.FACET,
+    column_renames.FACET,
+    column_renames.FIELDS_FACET,
+)
+"""What a model says of a column beside its name and type, in the order in which model files have it."""
+
+SCHEMA_FACETS: tuple[Facet[Schema, SchemaState, Any], ...] = (
+    table_comment.SCHEMA_FACET,
+    table_tags.FACET,
+    owner.FACET,
+    grants.FACET,
+)
+"""What a model says of a schema, in the order in which model files have it."""
+
 _BEYOND_COLUMNS = tuple(aspect for aspect in ASPECTS if not aspect.is_of_columns)
 
 _ASPECT_OF: dict[type[Action], Aspect[Any, Any, Any, Any]] = {
@@ -133,7 +173,7 @@ def after_create(desired: Table | Schema) -> Iterator[Action]:
 
 
 def beyond_columns(desired: Table) -> Iterator[Action]:
-    """Yield what a new table has beside its columns, and what their definitions do not say: their tags and masks."""
+    """Yield what a new table has besides its columns, and besides what their definitions hold: tags and masks."""
     made = TableState(columns=tuple(replace(column, tags={}, mask=None) for column in desired.columns))
     yield from diff(Comparison.of(desired, made))
 

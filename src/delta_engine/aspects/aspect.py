@@ -1,4 +1,4 @@
-"""What an aspect is: the shape of one room in this folder, and the words all rooms share."""
+"""What an aspect is: the shape of the modules in this folder, and the types that they share."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from delta_engine.actions import SomeAction
 from delta_engine.actions.drift_policy import DriftKind
 from delta_engine.actions.policy import NO_POLICY, Ownership, Policy
 from delta_engine.aspects.renames import NO_RENAMES, Renames, declares_renames, with_all_renames
+from delta_engine.aspects.rights import Requirement
 from delta_engine.backends.addressing import Addressing
 from delta_engine.backends.capabilities import Capabilities, ColumnsPerStatement
 from delta_engine.models import Column, Part, QualifiedName, Schema, SchemaName, Table
@@ -110,7 +111,7 @@ class Comparison(Generic[Model_co, State_co]):
 
     @property
     def renamed(self) -> tuple[tuple[str, str], ...]:
-        """The columns that get another name: the names so far, and as the model has them."""
+        """The renamed columns: their present names, and their names in the model."""
         return self.renames.columns
 
     @property
@@ -123,12 +124,17 @@ class Comparison(Generic[Model_co, State_co]):
 
     @property
     def has_equal_columns(self) -> bool:
-        """Whether nothing is to be done about columns: none is renamed either, for that is a difference too."""
+        """Whether no column differs; a rename is a difference, too."""
         return not (self.differing or self.added or self.dropped)
+
+    def drops_any(self, columns: Iterable[str]) -> bool:
+        """Whether one of some columns, such as those that a filter takes, is to be dropped."""
+        dropped = {column.key for column in self.dropped}
+        return any(name.lower() in dropped for name in columns)
 
     @property
     def differing_or_new(self) -> tuple[ColumnPair, ...]:
-        """The shared columns that differ, and those to add beside what adding leaves: name, type and comment."""
+        """The shared columns that differ, and the added ones paired with what ADD COLUMNS leaves."""
         return (*self.differing, *((column, bare_column(column)) for column in self.added))
 
 
@@ -168,7 +174,7 @@ AnyComparison: TypeAlias = Comparison[Securable, SecurableState]
 
 
 def bare_column(column: Column) -> Column:
-    """Return a column as ADD COLUMNS leaves it, without what other statements have to add."""
+    """Return a column as ADD COLUMNS creates it, without what other statements add."""
     return Column(column.name, column.data_type, column.is_nullable, column.comment)
 
 
@@ -176,7 +182,7 @@ _NAME = attrgetter("name")
 
 
 class _Paired(NamedTuple):
-    """How the columns of two sides differ, paired by name."""
+    """The differences of the columns of two sides, paired by name."""
 
     differing: tuple[ColumnPair, ...] = ()
     added: tuple[Column, ...] = ()
@@ -200,7 +206,7 @@ def _paired(desired: tuple[Column, ...], observed: tuple[Column, ...]) -> _Paire
 
 
 def _inside(pairs: Iterable[ColumnPair]) -> Iterator[FieldPair | TypePair]:
-    """Yield where the types of columns differ."""
+    """Yield the places where the types of columns differ."""
     for desired, observed in pairs:
         if desired.data_type is observed.data_type:  # most columns: a text is parsed once
             continue
@@ -225,10 +231,7 @@ class RenderContext:
     """What statements need besides the actions.
 
     Args:
-        name: the table.
-        addressing: how SQL addresses it, and others.
-        capabilities: what the platform can do.
-        is_streaming: whether it is a streaming table, which takes one column in a statement.
+        is_streaming: whether it is a streaming table, which takes one column per statement.
     """
 
     name: QualifiedName
@@ -278,12 +281,22 @@ AnyContext: TypeAlias = RenderContext | SchemaContext
 
 
 def no_create_clauses(_desired: Table, _context: RenderContext) -> CreateClauses:
-    """Contribute nothing: for aspects whose part another aspect's clause already says."""
+    """Contribute nothing: for aspects that CREATE TABLE covers by the clause of another aspect."""
     return CreateClauses()
 
 
+def no_statements(_actions: Sequence[object], _context: object) -> Iterable[str]:
+    """Render nothing: for actions that a rule always refuses."""
+    return ()
+
+
+def unchanged(model: SomeModel, _observed: object, _action: object) -> SomeModel:
+    """Return the model as it is: for differences that it does not declare."""
+    return model
+
+
 class Sign(Enum):
-    """How a change shows in a tree of changes."""
+    """The sign of a change in a tree of changes."""
 
     ADDED = "+"
     CHANGED = "~"
@@ -292,7 +305,7 @@ class Sign(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
-    """One line that explains an action to a person; None on a side means there is nothing."""
+    """One line that explains an action; None on a side means that there is nothing."""
 
     sign: Sign
     subject: str
@@ -312,7 +325,7 @@ def with_type(model: Table, name: str, change: Callable[[DataType], DataType]) -
 
 
 def with_property(model: Table, key: str, value: str | None) -> Table:
-    """Return a model with one of its properties changed; None takes it away, unless it is a default."""
+    """Return a model with one of its properties changed; None removes it, unless it is a default."""
     kept = {name: text for name, text in model.table_properties.items() if name != key}
     return replace(model, table_properties=kept if value is None else {**kept, key: value})
 
@@ -327,35 +340,38 @@ class Aspect(Generic[SomeAction, _Model, _State, _Context]):
     """One part of a table or schema that can be declared, compared and changed.
 
     Args:
-        part: which part of a table it belongs to, for models that are about some parts only; None for one that asks
-            the model itself.
-        action_types: the types of its actions; no two aspects share one.
+        part: the part that a model has to manage; None for an aspect that asks the model itself.
+        actions: the types of its actions, which no other aspect has, and the right that their statements take; None
+            for an action that a rule always refuses.
         diff: yields the actions that bring the observed side to the desired one; empty when equal.
-        render: turns all actions of one type and table into statements, as few as the platform allows.
-        explain: turns one action into lines for people.
+        render: turns all actions of one phase into statements, as few as the platform allows.
+        explain: turns one action into lines of a report.
         accept: returns a model with the observed side of what an action would change.
-        drift_kind: what somebody did if an action would bring a table back to what was applied.
-        is_of_columns: whether it looks at columns one by one, and at nothing else: it is not asked about a table
-            whose columns are all as the model has them.
+        drift_kind: the kind of drift that an action would revert.
+        is_of_columns: whether it looks at columns alone: it is skipped for tables whose columns all equal the model's.
         create: the aspect's part of CREATE TABLE.
-        completes_create: whether its part of a new table takes statements after CREATE TABLE: its diff against a
-            table that has nothing of it.
-        differences: how the two sides differ, an action per thing that does; the diff, unless that puts several
-            into one action, or has actions that only make others possible.
+        completes_create: whether a new table needs its statements after CREATE TABLE.
+        differences: yields an action per difference; the diff, unless that combines several differences in an action or
+            has actions that only enable others.
     """
 
     name: str
     part: Part | None
-    action_types: tuple[type[SomeAction], ...]
+    actions: Mapping[type[SomeAction], Requirement | None]
     diff: Callable[[Comparison[_Model, _State]], Iterable[SomeAction]]
-    render: Callable[[Sequence[SomeAction], _Context], Iterable[str]]
+    render: Callable[[Sequence[SomeAction], _Context], Iterable[str]] = no_statements
     explain: Callable[[SomeAction], Iterable[Change]]
-    accept: Callable[[_Model, _State, SomeAction], _Model]
+    accept: Callable[[_Model, _State, SomeAction], _Model] = unchanged
     drift_kind: Callable[[SomeAction], DriftKind]
     is_of_columns: bool = False
     create: Callable[[Table, RenderContext], CreateClauses] = no_create_clauses
     completes_create: bool = False
     differences: Callable[[Comparison[_Model, _State]], Iterable[SomeAction]] | None = None
+
+    @property
+    def action_types(self) -> tuple[type[SomeAction], ...]:
+        """The types of its actions."""
+        return tuple(self.actions)
 
 
 SharedAspect: TypeAlias = Aspect[SomeAction, Securable, SecurableState, AnyContext]

@@ -1,8 +1,8 @@
-"""Check constraints: conditions that the platform enforces. Compared by name, and by expression in normal form.
+"""Check constraints: conditions that the platform enforces, compared by name and by normalized expression.
 
-A check that somebody else added, and that no model ever named, is left alone. A check blocks changes to the columns
-that it reads (`DELTA_CONSTRAINT_DEPENDENT_COLUMN_CHANGE`): it is dropped before them and added again after them,
-whosesoever it is; one that would not fit any more is dropped for good, and a rule wants consent to that.
+A check that no model ever named is unmanaged. A check blocks changes to the columns that it reads
+(`DELTA_CONSTRAINT_DEPENDENT_COLUMN_CHANGE`): managed or not, it is dropped before such a change and added again after
+it. A check that no longer fits is dropped for good, with consent.
 """
 
 from __future__ import annotations
@@ -17,6 +17,8 @@ from typing_extensions import assert_never
 from delta_engine.actions import SAFE, Hazard, Phase
 from delta_engine.actions.drift_policy import DriftKind
 from delta_engine.aspects.aspect import Aspect, Change, Comparison, RenderContext, Sign
+from delta_engine.aspects.facet import Facet, Form
+from delta_engine.aspects.rights import takes_ownership
 from delta_engine.aspects.touched_places import lost_places, retyped_places
 from delta_engine.models import CheckConstraint, Part, Table
 from delta_engine.models.nested_types import Path
@@ -27,12 +29,7 @@ from delta_engine.state.states import TableState
 
 @dataclass(frozen=True, slots=True)
 class CheckAdd:
-    """Add a check; every row is looked at.
-
-    Args:
-        desired: the check.
-        replaced: the expression that the check of that name has, where one action has to tell both sides.
-    """
+    """Add a check, which reads every row; `replaced` is the expression of the check of that name that it replaces."""
 
     phase: ClassVar[Phase] = Phase.ADD_CHECKS
     hazards: ClassVar[tuple[Hazard, ...]] = (Hazard.SCANS_DATA, Hazard.LOCKS)
@@ -42,12 +39,12 @@ class CheckAdd:
 
 @dataclass(frozen=True, slots=True)
 class CheckDrop:
-    """Drop a check, by the name that the catalog has.
+    """Drop a check.
 
     Args:
-        observed: the check.
+        observed: the check as the catalog has it.
         is_remade: whether the plan adds one of that name again.
-        is_ours: whether this engine added it once.
+        is_ours: whether this engine added it.
     """
 
     phase: ClassVar[Phase] = Phase.DROP_CHECKS
@@ -57,12 +54,12 @@ class CheckDrop:
 
     @property
     def hazards(self) -> tuple[Hazard, ...]:
-        """Rows are not judged any more, and whoever reads them may rely on it."""
+        """Readers may rely on the check, unless the plan adds it again."""
         return SAFE if self.is_remade else (Hazard.BREAKS_READERS,)
 
 
 def diff(comparison: Comparison) -> Iterable[CheckAdd | CheckDrop]:
-    """Yield what has to go, what has to come, and what stands in the way of changed columns."""
+    """Yield the checks to drop and to add, and those that block changes of columns."""
     if not comparison.observed.checks and not comparison.desired.checks:
         return
     touched = (*lost_places(comparison), *retyped_places(comparison))
@@ -126,7 +123,7 @@ def accept(model: Table, observed: TableState, action: CheckAdd | CheckDrop) -> 
 
 
 def _pairs(comparison: Comparison) -> Iterator[tuple[CheckConstraint | None, CheckConstraint | None]]:
-    """Yield (observed, desired) checks of one name, sorted by it; what is somebody else's is left out."""
+    """Yield (observed, desired) checks of one name, sorted by it, without unmanaged ones."""
     observed = {check.name.lower(): check for check in comparison.observed.checks}
     desired = {check.name.lower(): check for check in comparison.desired.checks}
     for name in sorted({*observed, *desired}):
@@ -135,7 +132,7 @@ def _pairs(comparison: Comparison) -> Iterator[tuple[CheckConstraint | None, Che
 
 
 def _others_in_the_way(comparison: Comparison, touched: Iterable[Path]) -> Iterator[CheckAdd | CheckDrop]:
-    """Yield what becomes of others' checks that read what the plan changes or drops."""
+    """Yield the actions on unmanaged checks that read changed or dropped columns."""
     handled = {observed.name.lower() for observed, _ in _pairs(comparison) if observed}
     lost = tuple(lost_places(comparison))
     for check in comparison.observed.checks:
@@ -148,7 +145,7 @@ def _others_in_the_way(comparison: Comparison, touched: Iterable[Path]) -> Itera
 
 
 def _reads_any(check: CheckConstraint, places: Iterable[Path]) -> bool:
-    """Whether a check that is there reads one of some places; it has their names so far, as they have."""
+    """Whether an observed check reads one of some paths; both have the present names."""
     return any(reads(check.expression, place) for place in places)
 
 
@@ -162,10 +159,38 @@ def _differ(observed: CheckConstraint | None, desired: CheckConstraint | None) -
     return not is_same_expression(observed.expression, desired.expression)
 
 
+def _expressions(checks: Iterable[CheckConstraint]) -> dict[str, str]:
+    return {check.name: check.expression for check in checks}
+
+
+FACET: Facet[Table, TableState, tuple[CheckConstraint, ...]] = Facet(
+    key="checks",
+    declared=lambda table: table.checks,
+    absent=(),
+    form=Form(
+        recorded_type=dict[str, str],
+        encode=_expressions,
+        decode=lambda checks: tuple(CheckConstraint(*check) for check in checks.items()),
+        written_type=dict[str, str],
+        read=lambda _place, checks: tuple(CheckConstraint(*check) for check in checks.items()),
+        write=_expressions,
+        words="mapping",
+    ),
+    meaning="[conditions](#checks) that every row has to meet, by name",
+    entry="check",
+    constructor="CheckConstraint",
+    observed=lambda table: table.checks,
+    part=Part.CONSTRAINTS,
+    title="checks",
+)
+
 ASPECT: Aspect[CheckAdd | CheckDrop] = Aspect(
     name="check constraints",
     part=Part.CONSTRAINTS,
-    action_types=(CheckAdd, CheckDrop),
+    actions={
+        CheckAdd: takes_ownership("ADD CONSTRAINT … CHECK"),
+        CheckDrop: takes_ownership("DROP CONSTRAINT (a CHECK)"),
+    },
     diff=diff,
     differences=differences,
     render=render,

@@ -1,6 +1,6 @@
 """Liquid clustering: the columns by which the platform lays out the data. Changing them rewrites nothing.
 
-Clustering that somebody else chose, while no model ever named any, is left alone, but for columns that are dropped.
+Clustering that no model ever named is unmanaged, except for columns that are dropped.
 """
 
 from __future__ import annotations
@@ -19,7 +19,10 @@ from delta_engine.aspects.aspect import (
     RenderContext,
     Sign,
 )
-from delta_engine.models import Part, Table
+from delta_engine.aspects.facet import FLAG, NAMES, Facet, Place
+from delta_engine.aspects.rights import takes_ownership
+from delta_engine.backends.capabilities import Feature
+from delta_engine.models import AUTO, Part, Table
 from delta_engine.models.types import AtomicType, CharacterType, DataType, DecimalType
 from delta_engine.sql import sql_alter_clustering, sql_cluster_automatically
 from delta_engine.state.states import TableState
@@ -27,13 +30,11 @@ from delta_engine.state.states import TableState
 
 @dataclass(frozen=True, slots=True)
 class ChangeClustering:
-    """Cluster by other columns; none switches clustering off. Data that is there stays where it is.
+    """Cluster by other columns, or by none. Existing data stays where it is until it is optimized.
 
     Args:
-        desired: the columns wanted.
-        observed: the columns so far.
-        becomes_automatic: whether the platform shall choose the columns instead.
-        was_automatic: whether it did so far.
+        becomes_automatic: whether the platform chooses the columns from now on.
+        was_automatic: whether it chose them so far.
     """
 
     phase: ClassVar[Phase] = Phase.CHANGE_CLUSTERING
@@ -49,7 +50,7 @@ class ChangeClustering:
 
 
 def diff(comparison: Comparison) -> Iterable[ChangeClustering]:
-    """Yield an action when who chooses the columns differs, or else the columns or their order."""
+    """Yield an action when automatic clustering differs, or else the columns or their order."""
     desired, observed = comparison.desired, comparison.observed
     if desired.clusters_automatically and observed.clusters_automatically:
         return  # the columns are the platform's
@@ -101,7 +102,7 @@ def accept(model: Table, observed: TableState, _action: ChangeClustering) -> Tab
 
 
 def can_cluster(data_type: DataType) -> bool:
-    """Whether tables can be clustered by columns of a type: those for which Delta keeps minima and maxima.
+    """Whether columns of a type can cluster a table: Delta keeps minima and maxima of them.
 
     Databricks documentation, "Use liquid clustering for tables".
     """
@@ -118,7 +119,7 @@ def _names_any(model: Table) -> bool:
 
 
 def _without_dropped(comparison: Comparison) -> Iterable[ChangeClustering]:
-    """Yield what takes dropped columns out of others' clustering: Delta refuses to drop them before."""
+    """Yield the removal of dropped columns from unmanaged clustering: Delta refuses to drop them before."""
     observed, dropped = comparison.observed, {column.key for column in comparison.dropped}
     left = tuple(name for name in observed.cluster_by if dropped.isdisjoint(_places_of(name)))
     if not observed.clusters_automatically and left != observed.cluster_by:
@@ -134,14 +135,46 @@ def _listed(columns: tuple[str, ...]) -> str:
 
 
 def _places_of(name: str) -> tuple[str, str]:
-    """Return what a clustering column may be called: a field is named after its column."""
+    """Return the names that a clustering column may have: a field is named after its column."""
     return name.lower(), name.lower().partition(".")[0]
 
+
+def _read(place: Place, columns: list[str] | str) -> list[str] | str:
+    if isinstance(columns, str) and columns.upper() != AUTO:
+        raise place.error("cluster_by is a list of columns, or AUTO", f"Write [{columns}].")
+    return columns
+
+
+FACET: Facet[Table, TableState, tuple[str, ...]] = Facet(
+    key="cluster_by",
+    declared=lambda table: table.cluster_by,
+    absent=(),
+    form=replace(NAMES, written_type=list[str] | str, read=_read, words=f"list, or `{AUTO}`"),
+    meaning="the columns of [liquid clustering](#clustering)",
+    default="none",
+    written=lambda table: AUTO if table.clusters_automatically else list(table.cluster_by),
+    constants=(AUTO,),
+    observed=lambda table: table.cluster_by,
+    imported=lambda _name, table: () if table.clusters_automatically else table.cluster_by,
+    part=Part.CLUSTERING,
+    title="clustering",
+)
+
+AUTOMATIC_FACET: Facet[Table, TableState, bool] = Facet(
+    key="clusters_automatically",
+    declared=lambda table: table.clusters_automatically,
+    absent=False,
+    form=FLAG,
+    observed=lambda table: table.clusters_automatically,
+    part=Part.CLUSTERING,
+    title="clustering",
+    feature=Feature.AUTOMATIC_CLUSTERING,
+)
 
 ASPECT: Aspect[ChangeClustering] = Aspect(
     name="clustering",
     part=Part.CLUSTERING,
-    action_types=(ChangeClustering,),
+    actions={ChangeClustering: takes_ownership("CLUSTER BY")},
     diff=diff,
     render=render,
     explain=explain,

@@ -1,6 +1,6 @@
-"""Column comments: all of a table's are set in one statement.
+"""Column comments: one statement sets all of a table's.
 
-The empty string means no comment, and leaves alone one that somebody else wrote.
+The empty string means no comment; it does not clear a comment that no model ever named.
 """
 
 from __future__ import annotations
@@ -21,7 +21,9 @@ from delta_engine.aspects.aspect import (
     with_column,
     with_type,
 )
-from delta_engine.models import Part, Table
+from delta_engine.aspects.facet import TEXT, Facet
+from delta_engine.aspects.rights import takes_modify
+from delta_engine.models import Column, Part, Table
 from delta_engine.models.nested_types import Path, apart, type_at, with_field_at
 from delta_engine.models.types import StructType
 from delta_engine.sql import sql_set_column_comments
@@ -30,14 +32,7 @@ from delta_engine.state.states import TableState
 
 @dataclass(frozen=True, slots=True)
 class ColumnComment:
-    """The comment of one column or field, both sides.
-
-    Args:
-        name: the column.
-        desired: the comment wanted.
-        observed: the comment that is there.
-        path: the way into the column; empty for the column itself.
-    """
+    """The comment of a column or field, both sides; `path` leads into the column and is empty for the column itself."""
 
     name: str
     desired: str
@@ -50,13 +45,13 @@ class ColumnComment:
 
     @property
     def place(self) -> Path:
-        """The way to it, from the column on."""
+        """The path, from the column on."""
         return (self.name, *self.path)
 
 
 @dataclass(frozen=True, slots=True)
 class SetColumnComments:
-    """Set or clear the comments of existing columns and fields. New ones bring theirs along."""
+    """Set or clear the comments of existing columns and fields. New ones are created with theirs."""
 
     phase: ClassVar[Phase] = Phase.SET_COLUMN_COMMENTS
     hazards: ClassVar[tuple[Hazard, ...]] = SAFE
@@ -116,7 +111,7 @@ def _with_comment(model: Table, comment: ColumnComment, text: str) -> Table:
 
 
 def _differing(comparison: Comparison) -> Sequence[ColumnComment]:
-    """Return the comments that differ, but for those that no model ever named."""
+    """Return the comments that differ, without unmanaged ones."""
     return [
         comment
         for comment in _different(comparison)
@@ -125,7 +120,7 @@ def _differing(comparison: Comparison) -> Sequence[ColumnComment]:
 
 
 def _names(model: Table, place: Path) -> bool:
-    """Whether a model has a comment at a place."""
+    """Whether a model has a comment at a path."""
     column = next((one for one in model.columns if one.key == place[0].lower()), None)
     if column is None or len(place) == 1:
         return column is not None and bool(column.comment)
@@ -148,10 +143,22 @@ def _different(comparison: Comparison) -> Sequence[ColumnComment]:
     return [*columns, *fields]
 
 
+FACET: Facet[Column, Column, str] = Facet(
+    key="comment",
+    declared=lambda column: column.comment,
+    absent="",
+    form=TEXT,
+    meaning="the column's comment; empty means none",
+    observed=lambda column: column.comment,
+    is_always_recorded=True,
+    part=Part.COMMENTS,
+    title="comments",
+)
+
 ASPECT: Aspect[SetColumnComments] = Aspect(
     name="column comments",
     part=Part.COMMENTS,
-    action_types=(SetColumnComments,),
+    actions={SetColumnComments: takes_modify("ALTER COLUMN … COMMENT")},
     diff=diff,
     differences=differences,
     render=render,

@@ -1,6 +1,6 @@
-"""Defaults of columns: set and dropped in place. They hold for rows to come; the others keep what they have.
+"""Defaults of columns: set and dropped in place. They apply to new rows only.
 
-A default that somebody else set, while no model ever named one for the column, is left alone.
+A default that no model ever named is unmanaged.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from delta_engine.actions import SAFE, Hazard, Phase
 from delta_engine.actions.drift_policy import DriftKind
@@ -21,8 +21,10 @@ from delta_engine.aspects.aspect import (
     Sign,
     with_column,
 )
+from delta_engine.aspects.facet import OPTIONAL_TEXT, Facet, Place
+from delta_engine.aspects.rights import takes_modify
 from delta_engine.aspects.table_features import COLUMN_DEFAULTS, changed_defaults
-from delta_engine.models import Part, Table
+from delta_engine.models import Column, Part, Table
 from delta_engine.sql import sql_drop_defaults, sql_set_defaults
 from delta_engine.sql.expressions import is_same_expression
 from delta_engine.state.states import TableState
@@ -99,10 +101,33 @@ def _names(model: Table, key: str) -> bool:
     return any(column.key == key and column.default is not None for column in model.columns)
 
 
+def _read(place: Place, expression: object) -> str:
+    if expression is None:
+        raise place.error(
+            "default says nothing", 'Write "NULL" in quotes for that SQL expression, or leave the key out.'
+        )
+    return place.text(expression)
+
+
+FACET: Facet[Column, Column, str | None] = Facet(
+    key="default",
+    declared=lambda column: column.default,
+    absent=None,
+    form=replace(OPTIONAL_TEXT, written_type=Any, read=_read),
+    meaning='the SQL expression for rows without a value; `"NULL"` in quotes for that one, dates as '
+    "`DATE'2024-01-01'`",
+    observed=lambda column: column.default,
+    part=Part.COLUMNS,
+    title="defaults",
+)
+
 ASPECT: Aspect[SetColumnDefault | DropColumnDefault] = Aspect(
     name="column defaults",
     part=Part.COLUMNS,
-    action_types=(SetColumnDefault, DropColumnDefault),
+    actions={
+        SetColumnDefault: takes_modify("ALTER COLUMN … SET DEFAULT"),
+        DropColumnDefault: takes_modify("ALTER COLUMN … DROP DEFAULT"),
+    },
     diff=diff,
     render=render,
     explain=explain,

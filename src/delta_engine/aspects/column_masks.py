@@ -1,7 +1,7 @@
-"""Column masks: the functions through which everybody sees a column. A new column has its mask from the start.
+"""Column masks: the functions through which readers see a column. A new column has its mask from the start.
 
-A mask that somebody else set, and that no model ever named, is left alone. A column that is dropped takes its mask
-along: nobody shall see it unmasked before.
+A mask that no model ever named is unmanaged. A dropped column keeps its mask until it is gone, so that no reader sees
+it unmasked.
 """
 
 from __future__ import annotations
@@ -15,15 +15,19 @@ from typing_extensions import assert_never
 from delta_engine.actions import Hazard, Phase
 from delta_engine.actions.drift_policy import DriftKind
 from delta_engine.aspects.aspect import Aspect, Change, Comparison, RenderContext, Sign, with_column
-from delta_engine.aspects.functions import full_function_name, takes_dropped
+from delta_engine.aspects.facet import Facet, Form, written_part
+from delta_engine.aspects.functions import full_function_name
+from delta_engine.aspects.rights import WITH_FUNCTION, takes_manage
+from delta_engine.backends.capabilities import Feature
 from delta_engine.models import Column, ColumnMask, Part, QualifiedName, Table
+from delta_engine.models.open_struct import OpenStruct
 from delta_engine.sql import sql_drop_mask, sql_mask, sql_set_mask
 from delta_engine.state.states import TableState
 
 
 @dataclass(frozen=True, slots=True)
 class SetColumnMask:
-    """Mask a column, or mask it in another way: readers see other values than before."""
+    """Set or replace a column's mask: readers see other values than before."""
 
     phase: ClassVar[Phase] = Phase.CHANGE_COLUMN_MASKS
     hazards: ClassVar[tuple[Hazard, ...]] = (Hazard.BREAKS_READERS,)
@@ -38,7 +42,7 @@ class SetColumnMask:
 
 @dataclass(frozen=True, slots=True)
 class DropColumnMask:
-    """Let everybody see a column as it is; a rule wants consent."""
+    """Remove a column's mask, which needs consent: readers see the column's own values."""
 
     phase: ClassVar[Phase] = Phase.CHANGE_COLUMN_MASKS
     hazards: ClassVar[tuple[Hazard, ...]] = (Hazard.BREAKS_READERS,)
@@ -47,17 +51,17 @@ class DropColumnMask:
 
 
 def diff(comparison: Comparison) -> Iterable[SetColumnMask | DropColumnMask]:
-    """Yield an action per column whose mask differs, or takes a column that is dropped.
+    """Yield an action per column whose mask differs or takes a dropped column.
 
-    No platform drops a column that another one's mask takes, so that the mask goes before, whosesoever it is; a rule
-    wants consent to that.
+    No platform drops a column that another one's mask takes. So the mask is dropped first, even an unmanaged one; that
+    needs consent.
     """
     changes = tuple(differences(comparison))
     yield from changes
     changed = {change.column for change in changes}
     for _, present in comparison.shared if comparison.dropped else ():
         mask = _normal(present.mask, comparison.desired.qualified_name)
-        if mask and present.name not in changed and takes_dropped(mask.using_columns, comparison):
+        if mask and present.name not in changed and comparison.drops_any(mask.using_columns):
             yield DropColumnMask(present.name, mask)
     yield from _after_adding(comparison)
 
@@ -79,13 +83,10 @@ def differences(comparison: Comparison) -> Iterable[SetColumnMask | DropColumnMa
 
 
 def mask_clause(column: Column, table: QualifiedName, added: Collection[str] = ()) -> str:
-    """Return how a column's definition ends: with its mask, if it has one.
+    """Return the mask at the end of a column's definition; empty without one.
 
     Args:
-        column: the column.
-        table: its table.
-        added: the keys of columns that an existing table gets in the same statement; a mask that takes one of
-            them is set after it.
+        added: the keys of columns that the same statement adds; a mask that takes one of them is set after it.
     """
     if column.mask is None or _takes(column.mask, added):
         return ""
@@ -126,7 +127,7 @@ def accept(model: Table, observed: TableState, action: SetColumnMask | DropColum
 
 
 def describe(mask: ColumnMask) -> str:
-    """Return a mask for people."""
+    """Return a mask as a report shows it."""
     return f"{mask.function} ({', '.join(mask.using_columns)})" if mask.using_columns else mask.function
 
 
@@ -141,7 +142,7 @@ def _identity(mask: ColumnMask) -> tuple[str, tuple[str, ...]]:
 
 
 def _after_adding(comparison: Comparison) -> Iterable[SetColumnMask]:
-    """Yield the masks of new columns that take other new columns: those have to be there first."""
+    """Yield the masks of new columns that take other new columns: those have to exist first."""
     added = {column.key for column in comparison.added}
     for column in comparison.added:
         mask = _normal(column.mask, comparison.desired.qualified_name)
@@ -157,10 +158,47 @@ def _clause(mask: ColumnMask, table: QualifiedName) -> str:
     return sql_mask(full_function_name(mask.function, table), mask.using_columns)
 
 
+class MaskDefinition(OpenStruct, frozen=True, kw_only=True):
+    """A column mask."""
+
+    function: str
+    using_columns: tuple[str, ...] = ()
+
+
+def _as_mask(definition: MaskDefinition | None) -> ColumnMask | None:
+    return ColumnMask(definition.function, definition.using_columns) if definition else None
+
+
+FACET: Facet[Column, Column, ColumnMask | None] = Facet(
+    key="mask",
+    declared=lambda column: column.mask,
+    absent=None,
+    form=Form(
+        recorded_type=MaskDefinition | None,
+        encode=lambda one: one and MaskDefinition(function=one.function, using_columns=one.using_columns),
+        decode=_as_mask,
+        written_type=str | ColumnMask | None,
+        read=lambda _place, mask: ColumnMask(mask) if isinstance(mask, str) else mask,
+        write=lambda mask: written_part(mask, "function"),
+        with_texts=lambda one, names, _values: one and replace(one, function=names(one.function)),
+        words="text or mapping",
+    ),
+    meaning="the [function](#row-filters-and-column-masks) through which readers see the column",
+    constructor="ColumnMask",
+    short="function",
+    observed=lambda column: column.mask,
+    part=Part.ROW_FILTERS,
+    title="column masks",
+    feature=Feature.COLUMN_MASKS,
+)
+
 ASPECT: Aspect[SetColumnMask | DropColumnMask] = Aspect(
     name="column masks",
     part=Part.ROW_FILTERS,
-    action_types=(SetColumnMask, DropColumnMask),
+    actions={
+        SetColumnMask: takes_manage("ALTER COLUMN … SET MASK", "Column mask clause", WITH_FUNCTION),
+        DropColumnMask: takes_manage("ALTER COLUMN … DROP MASK", "Column mask clause"),
+    },
     diff=diff,
     differences=differences,
     render=render,

@@ -1,7 +1,6 @@
-"""The order of columns: changed only where the policy says so. Moving one touches no data and recreates nothing.
+"""The order of columns: changed only if the policy says so. Moving a column touches no data.
 
-Drift of the order is found in `drift.comparison`: it needs the order after the last apply, not the model's, and no
-policy that enforces one.
+Drift of the order is found in `drift.comparison`: it needs the order after the last apply instead of the model's.
 """
 
 from __future__ import annotations
@@ -15,19 +14,14 @@ from delta_engine.actions import SAFE, Hazard, Phase
 from delta_engine.actions.drift_policy import DriftKind
 from delta_engine.actions.policy import ColumnOrder
 from delta_engine.aspects.aspect import Aspect, Change, Comparison, RenderContext, Sign
-from delta_engine.models import Part, Table
+from delta_engine.aspects.rights import takes_modify
+from delta_engine.models import Part
 from delta_engine.sql import sql_move_column
 
 
 @dataclass(frozen=True, slots=True)
 class MoveColumn:
-    """Move a column.
-
-    Args:
-        name: the column.
-        after: the column behind which it goes; None for the front.
-        former: the column behind which it stands now; None for the front.
-    """
+    """Move a column behind another one (`after`), from behind the one it follows now (`former`); None is the front."""
 
     phase: ClassVar[Phase] = Phase.REORDER_COLUMNS
     hazards: ClassVar[tuple[Hazard, ...]] = SAFE
@@ -43,7 +37,7 @@ class MoveColumn:
 def diff(comparison: Comparison) -> Iterator[MoveColumn]:
     """Yield the fewest moves that bring the columns into the model's order, in the order of the model.
 
-    Every move counts on those before it. Columns that nobody knows, should there be any, stay last.
+    Every move builds on the ones before it. Columns that the model lacks stay last.
     """
     if comparison.policy.column_order is not ColumnOrder.ENFORCE:
         return
@@ -72,7 +66,7 @@ def diff(comparison: Comparison) -> Iterator[MoveColumn]:
 
 
 def longest_increasing(numbers: Sequence[int]) -> list[int]:
-    """Return the places of a longest increasing subsequence, in order."""
+    """Return the positions of a longest increasing subsequence, in order."""
     ends: list[int] = []  # the smallest last number of a subsequence of each length
     last: list[int] = []  # and its place
     before: list[int] = []
@@ -96,7 +90,7 @@ def render(actions: Sequence[MoveColumn], context: RenderContext) -> Iterable[st
 
 
 def explain(action: MoveColumn) -> Iterable[Change]:
-    """Yield both places."""
+    """Yield both positions."""
     yield Change(
         sign=Sign.CHANGED,
         subject=f"column {action.name} place",
@@ -108,7 +102,7 @@ def explain(action: MoveColumn) -> Iterable[Change]:
 def _is_in_order(
     key: str, identities: Sequence[str], wanted: Sequence[str], places: Mapping[str, int]
 ) -> bool:
-    """Whether a column stands on the right side of every identity column: those cannot be moved themselves.
+    """Whether a column is on the right side of every identity column; those cannot be moved themselves.
 
     Delta refuses every ALTER COLUMN on them (`DELTA_IDENTITY_COLUMNS_ALTER_COLUMN_NOT_SUPPORTED`).
     """
@@ -123,17 +117,12 @@ def _place(after: str | None) -> str:
     return "first" if after is None else f"after {after}"
 
 
-def _unchanged(model: Table, *_: object) -> Table:
-    return model
-
-
 ASPECT: Aspect[MoveColumn] = Aspect(
     name="column order",
     part=Part.COLUMNS,
-    action_types=(MoveColumn,),
+    actions={MoveColumn: takes_modify("ALTER COLUMN … FIRST or AFTER")},
     diff=diff,
     render=render,
     explain=explain,
-    accept=_unchanged,
     drift_kind=lambda _action: DriftKind.COLUMN_ORDER,
 )

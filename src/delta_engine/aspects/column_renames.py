@@ -1,4 +1,4 @@
-"""Columns and fields that get another name and keep their data. Clustering and partitions follow them by themselves."""
+"""Renamed columns and fields, which keep their data. The platform adjusts clustering and partitioning."""
 
 from __future__ import annotations
 
@@ -9,22 +9,19 @@ from typing import ClassVar
 from delta_engine.actions import AlignTable, Hazard, Phase
 from delta_engine.actions.drift_policy import DriftKind
 from delta_engine.aspects.aspect import Aspect, Change, Comparison, RenderContext, Sign, with_type
+from delta_engine.aspects.facet import EXACT_TEXTS, OPTIONAL_TEXT, Facet
 from delta_engine.aspects.renames import with_renames
-from delta_engine.models import Part, Table
+from delta_engine.aspects.rights import takes_ownership
+from delta_engine.models import Column, Part, Table
 from delta_engine.models.nested_types import FieldRename, Path, with_field_renamed
+from delta_engine.models.values import NOTHING
 from delta_engine.sql import sql_rename_column
 from delta_engine.state.states import TableState
 
 
 @dataclass(frozen=True, slots=True)
 class ColumnRename:
-    """Give a column, or a field inside one, another name.
-
-    Args:
-        observed: the name so far.
-        desired: the name wanted.
-        inside: the way to the struct that has the field, with the names wanted; empty for a column.
-    """
+    """Rename a column, or the field of the struct that `inside` leads to by the desired names."""
 
     phase: ClassVar[Phase] = Phase.RENAME_COLUMNS
     hazards: ClassVar[tuple[Hazard, ...]] = (Hazard.BREAKS_READERS,)
@@ -38,12 +35,12 @@ class ColumnRename:
 
 
 def renamed_columns(align: AlignTable) -> Mapping[str, str]:
-    """Return the new names of the columns that an alignment renames, by the names so far."""
+    """Return the new names of the columns that an alignment renames, by their present names."""
     return {one.observed: one.desired for one in align.of_type(ColumnRename) if not one.inside}
 
 
 def diff(comparison: Comparison) -> Iterable[ColumnRename]:
-    """Yield a rename per column, then per field, those outside first: the names inside count on them."""
+    """Yield a rename per column, then per field from the outside in: the paths inside use the new names."""
     for observed, desired in comparison.renames.columns:
         yield ColumnRename(observed, desired)
     for rename in comparison.renames.fields:
@@ -75,10 +72,31 @@ def accept(model: Table, _observed: TableState, action: ColumnRename) -> Table:
     return with_type(model, action.inside[0], lambda whole: with_field_renamed(whole, back))
 
 
+FACET: Facet[Column, Column, str | None] = Facet(
+    key="renamed_from",
+    declared=lambda column: column.renamed_from,
+    absent=None,
+    form=OPTIONAL_TEXT,
+    meaning="the column's former name; its data is kept",
+    part=Part.COLUMNS,
+    title="renamed_from",
+)
+
+FIELDS_FACET: Facet[Column, Column, Mapping[str, str]] = Facet(
+    key="renamed_fields",
+    declared=lambda column: column.renamed_fields,
+    absent=NOTHING,
+    form=EXACT_TEXTS,
+    meaning="former names of fields inside, by their present path: `address.postcode: zip`, with `element`, `key` and "
+    "`value` as steps",
+    entry="renamed field",
+    part=Part.COLUMNS,
+)
+
 ASPECT: Aspect[ColumnRename] = Aspect(
     name="column renames",
     part=Part.COLUMNS,
-    action_types=(ColumnRename,),
+    actions={ColumnRename: takes_ownership("RENAME COLUMN")},
     diff=diff,
     render=render,
     explain=explain,

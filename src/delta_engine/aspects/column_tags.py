@@ -1,14 +1,13 @@
-"""Tags of columns: one statement per column, and only for those that differ.
+"""Tags of columns: one statement per column that differs.
 
-A column that is dropped loses all its tags before, whoever set them and whoever manages tags: governed tags block the
-drop (`INVALID_PARAMETER_VALUE.CANNOT_DROP_TAGGED_COLUMN`, github.com/databricks/dbt-databricks/issues/1323), and none
-outlives its column.
+A dropped column loses all its tags first, unmanaged ones included: governed tags block the drop
+(`INVALID_PARAMETER_VALUE.CANNOT_DROP_TAGGED_COLUMN`, github.com/databricks/dbt-databricks/issues/1323).
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -17,6 +16,8 @@ from typing_extensions import assert_never
 from delta_engine.actions import SAFE, Hazard, Phase
 from delta_engine.actions.drift_policy import DriftKind
 from delta_engine.aspects.aspect import Aspect, Change, Comparison, RenderContext, with_column
+from delta_engine.aspects.facet import TEXTS, Facet
+from delta_engine.aspects.rights import takes_apply_tag
 from delta_engine.aspects.tags import (
     TagChange,
     changed_tags,
@@ -25,7 +26,9 @@ from delta_engine.aspects.tags import (
     unwanted_tags,
     with_observed,
 )
-from delta_engine.models import Part, Table
+from delta_engine.backends.capabilities import Feature
+from delta_engine.models import Column, Part, Table
+from delta_engine.models.values import NOTHING
 from delta_engine.sql import sql_set_tags, sql_unset_tags
 from delta_engine.state.states import TableState
 
@@ -46,13 +49,7 @@ class SetColumnTags:
 
 @dataclass(frozen=True, slots=True)
 class UnsetColumnTags:
-    """Take tags of one column away, as (key, observed value) pairs sorted by key.
-
-    Args:
-        column: the column.
-        tags: the tags.
-        before_drop: whether that is because the column itself goes.
-    """
+    """Unset tags of a column; `before_drop` says that the column itself is dropped after that."""
 
     phase: ClassVar[Phase] = Phase.UNSET_TAGS
     hazards: ClassVar[tuple[Hazard, ...]] = SAFE
@@ -77,7 +74,7 @@ def diff(comparison: Comparison) -> Iterable[SetColumnTags | UnsetColumnTags]:
 
 
 def differences(comparison: Comparison) -> Iterable[SetColumnTags | UnsetColumnTags]:
-    """Yield one action per tag of the columns that both sides have; the drop of a column says all of its own."""
+    """Yield one action per tag of the shared columns; the drop of a column covers its tags."""
     for name, changes in _changes(comparison):
         if name.lower() not in {column.key for column in comparison.added}:
             yield from (SetColumnTags(name, (change,)) for change in changes)
@@ -148,10 +145,26 @@ def _unwanted(comparison: Comparison) -> Iterable[tuple[str, tuple[tuple[str, st
             yield observed.name, unwanted
 
 
+FACET: Facet[Column, Column, Mapping[str, str]] = Facet(
+    key="tags",
+    declared=lambda column: column.tags,
+    absent=NOTHING,
+    form=TEXTS,
+    meaning="[tags](#tags-owner-and-grants) of Unity Catalog",
+    entry="tag",
+    observed=lambda column: column.tags,
+    part=Part.TAGS,
+    title="tags",
+    feature=Feature.TAGS,
+)
+
 ASPECT: Aspect[SetColumnTags | UnsetColumnTags] = Aspect(
     name="column tags",
     part=None,
-    action_types=(SetColumnTags, UnsetColumnTags),
+    actions={
+        SetColumnTags: takes_apply_tag("ALTER COLUMN … SET TAGS"),
+        UnsetColumnTags: takes_apply_tag("ALTER COLUMN … UNSET TAGS"),
+    },
     diff=diff,
     differences=differences,
     render=render,

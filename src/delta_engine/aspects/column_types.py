@@ -1,4 +1,4 @@
-"""The types of existing columns, compared in canonical form, never as text; changed in place where Delta widens."""
+"""The types of existing columns, compared in canonical form and changed in place where Delta widens them."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import ClassVar
 from delta_engine.actions import SAFE, Hazard, Phase
 from delta_engine.actions.drift_policy import DriftKind
 from delta_engine.aspects.aspect import Aspect, Change, Comparison, RenderContext, Sign, with_type
+from delta_engine.aspects.rights import takes_modify
 from delta_engine.models import Part, Reference, Table
 from delta_engine.models.nested_types import Path, with_type_at
 from delta_engine.models.type_widening import Widening, widening
@@ -22,10 +23,7 @@ class ColumnTypeChange:
     """Change a type in place: a column's, or that of a field inside it.
 
     Args:
-        name: the column.
-        desired: the type wanted.
-        observed: the type that is there.
-        path: the way into the column; empty for the column itself.
+        path: the path into the column; empty for the column itself.
         referenced_by: the foreign keys over this column, on either side, that the plan does not drop.
     """
 
@@ -42,12 +40,12 @@ class ColumnTypeChange:
 
     @property
     def hazards(self) -> tuple[Hazard, ...]:
-        """Readers need the table feature; a longer text breaks nobody."""
+        """Readers need the table feature, except for a longer text."""
         return SAFE if self.widening is Widening.NOTHING else (Hazard.BREAKS_READERS,)
 
     @property
     def widening(self) -> Widening:
-        """What it takes."""
+        """The kind of widening that the change needs."""
         return widening(self.observed, self.desired)
 
 
@@ -75,14 +73,14 @@ def explain(action: ColumnTypeChange) -> Iterable[Change]:
 
 
 def accept(model: Table, _observed: TableState, action: ColumnTypeChange) -> Table:
-    """Return the model with the type as it is at that place; other places keep theirs."""
+    """Return the model with the type as it is at that path; other paths keep theirs."""
     return with_type(model, action.name, lambda whole: with_type_at(whole, action.path, action.observed))
 
 
 ASPECT: Aspect[ColumnTypeChange] = Aspect(
     name="column types",
     part=Part.COLUMNS,
-    action_types=(ColumnTypeChange,),
+    actions={ColumnTypeChange: takes_modify("ALTER COLUMN … TYPE")},
     diff=diff,
     render=render,
     explain=explain,

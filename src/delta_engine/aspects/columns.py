@@ -1,4 +1,4 @@
-"""Columns, and the fields inside them: which there are. Adding is harmless, dropping loses data."""
+"""Columns, and the fields inside them: which ones exist. Adding is harmless, dropping loses data."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from delta_engine.aspects.aspect import (
     with_type,
 )
 from delta_engine.aspects.column_masks import mask_clause
+from delta_engine.aspects.rights import takes_modify
 from delta_engine.backends.capabilities import TighteningSupport
 from delta_engine.models import Column, Part, QualifiedName, Table
 from delta_engine.models.constraint_names import build_not_null_check_name
@@ -58,12 +59,7 @@ class ColumnDrop:
 
 @dataclass(frozen=True, slots=True)
 class FieldAdd:
-    """Add a field to a struct inside an existing column, comment included.
-
-    Args:
-        path: the way to the field, from its column on.
-        desired: the field.
-    """
+    """Add a field to a struct inside an existing column, comment included; `path` starts with the column."""
 
     phase: ClassVar[Phase] = Phase.ADD_COLUMNS
     hazards: ClassVar[tuple[Hazard, ...]] = SAFE
@@ -73,12 +69,7 @@ class FieldAdd:
 
 @dataclass(frozen=True, slots=True)
 class FieldDrop:
-    """Drop a field of a struct inside a column, and its data.
-
-    Args:
-        path: the way to the field, from its column on.
-        observed: the field.
-    """
+    """Drop a field of a struct inside a column, and its data; `path` starts with the column."""
 
     phase: ClassVar[Phase] = Phase.DROP_COLUMNS
     hazards: ClassVar[tuple[Hazard, ...]] = (Hazard.LOSES_DATA,)
@@ -101,15 +92,15 @@ def diff(comparison: Comparison) -> Iterable[ColumnAction]:
 
 
 def create(desired: Table, _context: RenderContext) -> CreateClauses:
-    """Return the column definitions: name, type, nullability, where values come from, comment and mask."""
+    """Return the column definitions: name, type, nullability, source of values, comment and mask."""
     name = desired.qualified_name
     return CreateClauses(columns=tuple(_definition(one) + mask_clause(one, name) for one in desired.columns))
 
 
 def render(actions: Sequence[ColumnAction], context: RenderContext) -> Iterable[str]:
-    """Yield one ADD COLUMNS or one DROP COLUMNS, and what stands in a drop's way.
+    """Yield one ADD COLUMNS or one DROP COLUMNS, and what has to go before a drop.
 
-    Columns that others read, which go as well, take a DROP COLUMNS of their own after those others.
+    Dropped columns that other dropped columns read take a DROP COLUMNS of their own after those.
     """
     names = {action.desired.key for action in actions if isinstance(action, ColumnAdd)}
     added = [definition for action in actions for definition in _added(action, context.name, names)]
@@ -141,7 +132,7 @@ def explain(action: ColumnAction) -> Iterable[Change]:
 
 
 def accept(model: Table, observed: TableState, action: ColumnAction) -> Table:
-    """Return the model without what is gone, or with what is there: a column after the same neighbour."""
+    """Return the model without the missing column, or with the observed one after the same neighbour."""
     match action:
         case ColumnAdd(column):
             return replace(model, columns=tuple(one for one in model.columns if one.key != column.key))
@@ -160,25 +151,20 @@ def accept(model: Table, observed: TableState, action: ColumnAction) -> Table:
 
 
 def drift_kind(action: ColumnAction) -> DriftKind:
-    """Return what somebody did: the opposite of what brings it back."""
+    """Return the kind of drift: the opposite of the action that reverts it."""
     is_add = isinstance(action, (ColumnAdd, FieldAdd))
     return DriftKind.COLUMN_DROPPED if is_add else DriftKind.COLUMN_ADDED
 
 
 def values_clause(column: Column) -> str:
-    """Return the clause that says where a column's values come from; empty for one that writers fill."""
+    """Return the clause for the source of a column's values; empty for a column that writers fill."""
     if column.default is not None:
         return sql_default(column.default)
     return sql_generation(column.generated_as, column.identity)
 
 
 def described(column: Column | StructField, values: str = "") -> str:
-    """Return a column or field for people, without its name.
-
-    Args:
-        column: the column or field.
-        values: where its values come from, if that shall stand there too.
-    """
+    """Return a column or field as a report shows it, without its name; `values` says where its values come from."""
     not_null = "" if column.is_nullable else " NOT NULL"
     comment = f" {column.comment!r}" if column.comment else ""
     return f"{sql_data_type(column.data_type)}{not_null}{values and f' {values}'}{comment}"
@@ -195,7 +181,7 @@ def _added(action: ColumnAction, table: QualifiedName, added: Collection[str]) -
 
 
 def _in_order_of_reading(actions: Sequence[ColumnAction]) -> Iterator[Sequence[ColumnAction]]:
-    """Yield actions such that a column that reads another one, by its mask or its generation, goes before it."""
+    """Yield the actions in groups: a column that reads another one, by its mask or its generation, is dropped first."""
     left = actions
     while left:
         read = {name for action in left for name in _read(action)}
@@ -237,7 +223,12 @@ def _definition(column: Column) -> str:
 ASPECT: Aspect[ColumnAction] = Aspect(
     name="columns",
     part=Part.COLUMNS,
-    action_types=(ColumnAdd, ColumnDrop, FieldAdd, FieldDrop),
+    actions={
+        ColumnAdd: takes_modify("ADD COLUMNS"),
+        ColumnDrop: takes_modify("DROP COLUMNS"),
+        FieldAdd: takes_modify("ADD COLUMNS (fields)"),
+        FieldDrop: takes_modify("DROP COLUMNS (fields)"),
+    },
     diff=diff,
     render=render,
     explain=explain,

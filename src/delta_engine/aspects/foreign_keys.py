@@ -1,10 +1,8 @@
-"""Foreign keys. Equal means: same name, columns, referenced table and referenced columns, in the same order.
+"""Foreign keys. Equal keys have the same name, columns, referenced table and referenced columns, in the same order.
 
-The models of a plan are resolved (`constraints.resolution`): every key has its name, the whole name of the
-table it references, and that table's columns.
-
-A key that somebody else made, and that no model ever named, is left alone, unless its columns are renamed or dropped;
-a rule wants consent to that.
+The models of a plan are resolved (`models.resolution`): every key has its name, the whole name of the table it
+references, and that table's columns. A key that no model ever named is unmanaged; it is dropped, with consent, if its
+columns are renamed or dropped.
 """
 
 from __future__ import annotations
@@ -26,10 +24,13 @@ from delta_engine.aspects.aspect import (
     RenderContext,
     Sign,
 )
+from delta_engine.aspects.facet import Facet, Form, written_part
+from delta_engine.aspects.rights import takes_ownership
 from delta_engine.backends.capabilities import PrimaryKeySupport
 from delta_engine.backends.stored_keys import PROPERTY_PREFIX, foreign_key_property
 from delta_engine.models import ForeignKey, Part, QualifiedName, Table
 from delta_engine.models.constraint_names import build_foreign_key_name
+from delta_engine.models.open_struct import OpenStruct
 from delta_engine.models.resolution import referenced_table, resolved_keys
 from delta_engine.sql import (
     sql_add_constraint,
@@ -41,17 +42,12 @@ from delta_engine.sql import (
 from delta_engine.state.states import TableState
 
 ARROW = " → "
-"""Between a key's columns and the table that it references, for people and in documents."""
+"""Separates a key's columns from the table that it references, in reports and documents."""
 
 
 @dataclass(frozen=True, slots=True)
 class ForeignKeyAdd:
-    """Add a foreign key.
-
-    Args:
-        desired: the key, with nothing left open.
-        replaced: the key of that name that is there instead, where one action has to tell both sides.
-    """
+    """Add a complete foreign key; `replaced` is the key of that name that it replaces."""
 
     phase: ClassVar[Phase] = Phase.ADD_FOREIGN_KEYS
     hazards: ClassVar[tuple[Hazard, ...]] = SAFE
@@ -61,12 +57,12 @@ class ForeignKeyAdd:
 
 @dataclass(frozen=True, slots=True)
 class ForeignKeyDrop:
-    """Drop a foreign key, by the name that the catalog has.
+    """Drop a foreign key.
 
     Args:
-        observed: the key.
+        observed: the key as the catalog has it.
         is_remade: whether the plan adds one of that name again.
-        is_ours: whether this engine added it once.
+        is_ours: whether this engine added it.
     """
 
     phase: ClassVar[Phase] = Phase.DROP_FOREIGN_KEYS
@@ -76,12 +72,12 @@ class ForeignKeyDrop:
 
     @property
     def hazards(self) -> tuple[Hazard, ...]:
-        """Who joins by it, or lets the optimizer trust it, does without."""
+        """Readers may join by the key, unless the plan adds it again."""
         return SAFE if self.is_remade else (Hazard.BREAKS_READERS,)
 
 
 def diff(comparison: Comparison) -> Iterable[ForeignKeyAdd | ForeignKeyDrop]:
-    """Yield a drop per key that is not wanted as it is, and an add per key that is not there as wanted."""
+    """Yield a drop per key that is unwanted or different, and an add per key that is missing or different."""
     if not comparison.desired.foreign_keys and not comparison.observed.foreign_keys:
         return
     pairs = tuple(_pairs(comparison))
@@ -125,7 +121,7 @@ def render(actions: Sequence[ForeignKeyAdd | ForeignKeyDrop], context: RenderCon
 
 
 def explain(action: ForeignKeyAdd | ForeignKeyDrop) -> Iterable[Change]:
-    """Yield the key's name, its columns and where they point."""
+    """Yield the key's name, its columns and the table it references."""
     match action:
         case ForeignKeyAdd(desired, ForeignKey() as replaced):
             yield Change(
@@ -143,13 +139,13 @@ def explain(action: ForeignKeyAdd | ForeignKeyDrop) -> Iterable[Change]:
 
 
 def describe(key: ForeignKey) -> str:
-    """Return a key's columns and where they point, for people."""
+    """Return a key's columns and the table it references, as a report shows them."""
     referenced = f"({', '.join(key.referenced_columns)})"
     return f"({', '.join(key.columns)}){ARROW}{key.references} {referenced}{' RELY' if key.rely else ''}"
 
 
 def accept(model: Table, observed: TableState, action: ForeignKeyAdd | ForeignKeyDrop) -> Table:
-    """Return the model with the key of that name as it is; a name that would be derived is not written out."""
+    """Return the model with the key of that name as it is, without a derived name."""
     name = (action.desired if isinstance(action, ForeignKeyAdd) else action.observed).name
     found = [key for key in observed.foreign_keys if _same_name(key, name)]
     kept = [key for key in model.foreign_keys if not _same_name(_named(model.qualified_name, key), name)]
@@ -159,27 +155,24 @@ def accept(model: Table, observed: TableState, action: ForeignKeyAdd | ForeignKe
 
 
 def is_same_key(one: ForeignKey, other: ForeignKey) -> bool:
-    """Whether two keys are one. RELY is left out: no platform lets it be read back."""
+    """Whether two keys are equal. RELY does not count: no platform reports it."""
     return _identity(one) == _identity(other)
 
 
 def as_declared(table: QualifiedName, key: ForeignKey) -> ForeignKey:
-    """Return a key of a table as people write it: the other table by its short name, and no name that is derived."""
+    """Return a key as a model declares it: the other table by its short name, and no derived name."""
     referenced = table.shortened(table.resolve(key.references))
     return replace(without_derived_name(table, key), references=referenced)
 
 
 def without_derived_name(table: QualifiedName, key: ForeignKey) -> ForeignKey:
-    """Return a key of a table as a model has it: without its name, if that is the derived one."""
+    """Return a key without its name, if that is the derived one."""
     derived = _named(table, replace(key, name=None)).name
     return replace(key, name=None if _same_name(key, derived) else key.name)
 
 
 def _pairs(comparison: Comparison) -> Iterator[tuple[ForeignKey | None, ForeignKey | None]]:
-    """Yield (observed, desired) keys of one name that are not the same.
-
-    A key that stays is left out, and so is what is somebody else's.
-    """
+    """Yield (observed, desired) keys of one name that differ, without unmanaged ones."""
     observed = {(key.name or "").lower(): key for key in comparison.observed.foreign_keys}
     model = comparison.desired
     wanted_keys = resolved_keys(model, {model.qualified_name.key: model})
@@ -195,7 +188,7 @@ def _pairs(comparison: Comparison) -> Iterator[tuple[ForeignKey | None, ForeignK
 
 
 def _others_in_the_way(comparison: Comparison) -> Iterator[tuple[ForeignKey, None]]:
-    """Yield others' keys whose columns are renamed or dropped; keys have their former names."""
+    """Yield unmanaged keys whose columns are renamed or dropped; keys have the present names."""
     gone = {old.lower() for old, _ in comparison.renames.columns}
     gone |= {column.key for column in comparison.dropped}
     for key in comparison.observed.foreign_keys:
@@ -217,7 +210,7 @@ def _names(model: Table, name: str) -> bool:
 
 
 def _applied(comparison: Comparison, key: ForeignKey) -> Iterator[ForeignKey]:
-    """Yield a key as this engine applied it, which alone knows of RELY; after a failed run it may be either."""
+    """Yield a key as this engine applied it, with its RELY; after a failed run there may be several versions."""
     for model in comparison.ours:
         yield from (one for one in model.foreign_keys if is_same_key(one, key))
 
@@ -265,10 +258,62 @@ def _property_statements(actions: Sequence[ForeignKeyAdd | ForeignKeyDrop], tabl
         yield sql_unset_table_properties(table, [PROPERTY_PREFIX + (key.name or "") for key in dropped])
 
 
+class ForeignKeyDefinition(OpenStruct, frozen=True, kw_only=True):
+    """A foreign key, by its full name; the table it references, by its whole name."""
+
+    name: str
+    columns: tuple[str, ...]
+    references: str
+    referenced_columns: tuple[str, ...]
+    rely: bool = False
+
+
+def _definition(key: ForeignKey) -> ForeignKeyDefinition:
+    return ForeignKeyDefinition(
+        name=key.name or "",
+        columns=key.columns,
+        references=key.references,
+        referenced_columns=key.referenced_columns,
+        rely=key.rely,
+    )
+
+
+def _as_foreign_key(one: ForeignKeyDefinition) -> ForeignKey:
+    return ForeignKey(one.columns, one.references, one.referenced_columns, one.name, one.rely)
+
+
+FACET: Facet[Table, TableState, tuple[ForeignKey, ...]] = Facet(
+    key="foreign_keys",
+    declared=lambda table: table.foreign_keys,
+    absent=(),
+    form=Form(
+        recorded_type=tuple[ForeignKeyDefinition, ...],
+        encode=lambda keys: tuple(map(_definition, keys)),
+        decode=lambda keys: tuple(map(_as_foreign_key, keys)),
+        written_type=list[ForeignKey],
+        write=lambda keys: [written_part(key) for key in keys],
+        with_texts=lambda keys, names, _values: tuple(
+            replace(key, references=names(key.references)) for key in keys
+        ),
+        words="list of mappings",
+    ),
+    meaning="the [keys](#foreign-keys) that reference other tables, or this one",
+    entry="foreign key",
+    constructor="ForeignKey",
+    observed=lambda table: table.foreign_keys,
+    recorded=lambda table: resolved_keys(table, {table.key: table}),
+    imported=lambda name, table: tuple(as_declared(name, key) for key in table.foreign_keys),
+    part=Part.CONSTRAINTS,
+    title="foreign keys",
+)
+
 ASPECT: Aspect[ForeignKeyAdd | ForeignKeyDrop] = Aspect(
     name="foreign keys",
     part=Part.CONSTRAINTS,
-    action_types=(ForeignKeyAdd, ForeignKeyDrop),
+    actions={
+        ForeignKeyAdd: takes_ownership("ADD CONSTRAINT … FOREIGN KEY"),
+        ForeignKeyDrop: takes_ownership("DROP CONSTRAINT (a foreign key)"),
+    },
     diff=diff,
     differences=differences,
     render=render,

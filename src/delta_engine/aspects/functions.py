@@ -1,25 +1,19 @@
-"""Functions that filter rows and mask columns: their names as Unity Catalog stores them, and what they block."""
+"""Functions that filter rows and mask columns: their names as Unity Catalog stores them."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 
-from delta_engine.aspects.aspect import Comparison
 from delta_engine.models import QualifiedName
 
 _PART = re.compile(r"(`(?:[^`]|``)*`)|([^`.]+)")
 
 
 def full_function_name(function: str, table: QualifiedName) -> QualifiedName:
-    """Return a function's three-part name in lower case; the parts it lacks are those of the table.
-
-    Args:
-        function: its name as people write it, with or without quotes, catalog and schema.
-        table: the table that it protects.
+    """Return a function's three-part name in lower case; missing parts are those of the table it protects.
 
     Raises:
-        ValueError: it has more than three parts, or an empty one.
+        ValueError: the name, with or without quotes, has more than three parts, or an empty one.
     """
     parts = [part.lower() for part in function_parts(function)]
     if not 1 <= len(parts) <= 3 or not all(parts):
@@ -28,19 +22,12 @@ def full_function_name(function: str, table: QualifiedName) -> QualifiedName:
 
 
 def function_parts(function: str) -> tuple[str, ...]:
-    """Return the parts of a function's name without their quotes; none for a text that is not parts and dots alone.
+    """Return the parts of a function's name without their quotes; none for a text that is no name.
 
-    Args:
-        function: its name as people write it: dots inside quotes belong to a part.
+    Dots inside quotes belong to a part.
     """
     parts = _PART.findall(function.strip())
     spelled = ".".join(quoted or plain for quoted, plain in parts)
     if spelled != function.strip():
         return ()
     return tuple(quoted[1:-1].replace("``", "`") if quoted else plain for quoted, plain in parts)
-
-
-def takes_dropped(columns: Iterable[str], comparison: Comparison) -> bool:
-    """Whether one of the columns that a function takes is to be dropped."""
-    dropped = {column.key for column in comparison.dropped}
-    return any(name.lower() in dropped for name in columns)

@@ -1,19 +1,22 @@
-"""Generated and identity columns: said in CREATE TABLE, and fixed from then on.
+"""Generated and identity columns: set by CREATE TABLE, and fixed from then on.
 
-Nothing here has a statement of its own: what would need one is in the plan, so that a rule can refuse it.
+No action here has a statement: it is in the plan so that a rule can refuse it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from delta_engine.actions import Hazard, Phase
 from delta_engine.actions.drift_policy import DriftKind
-from delta_engine.aspects.aspect import Aspect, Change, Comparison, RenderContext, Sign, with_column
+from delta_engine.aspects.aspect import Aspect, Change, Comparison, Sign, with_column
+from delta_engine.aspects.facet import OPTIONAL_TEXT, Facet, Form, Place, written_part
 from delta_engine.aspects.touched_places import lost_places, retyped_places
+from delta_engine.backends.capabilities import Feature
 from delta_engine.models import Column, Identity, Part, Table
+from delta_engine.models.open_struct import OpenStruct
 from delta_engine.models.type_widening import Widening, widening
 from delta_engine.sql import sql_generation
 from delta_engine.sql.expressions import is_same_expression, reads
@@ -22,7 +25,7 @@ from delta_engine.state.states import TableState
 
 @dataclass(frozen=True, slots=True)
 class ChangeGeneration:
-    """Change where the values of a column come from; no platform does. None stands for values that writers give."""
+    """Change the source of a column's values, which no platform does. None stands for values from writers."""
 
     phase: ClassVar[Phase] = Phase.CHANGE_DEFAULTS
     hazards: ClassVar[tuple[Hazard, ...]] = (Hazard.REWRITES_DATA,)
@@ -37,11 +40,11 @@ class ChangeGeneration:
 
 @dataclass(frozen=True, slots=True)
 class ChangeFixedColumn:
-    """Change a column that its own generation, or another column's, holds as it is; no platform does.
+    """Change a column that is fixed by its own generation or by another column's, which no platform does.
 
     Args:
-        name: the column, or the path of a field inside one, by the names so far.
-        used_by: the generated column that is computed from it, or that it is; None for an identity column.
+        name: the column, or the path of a field inside one, by the present names.
+        used_by: the generated column that reads it, or that it is; None for an identity column.
     """
 
     phase: ClassVar[Phase] = Phase.CHANGE_DEFAULTS
@@ -51,7 +54,7 @@ class ChangeFixedColumn:
 
 
 def differences(comparison: Comparison) -> Iterator[ChangeGeneration]:
-    """Yield the columns, new ones included, that get their values otherwise."""
+    """Yield the columns, new ones included, with another source of values."""
     if not comparison.desired.is_about(Part.COLUMNS):
         return
     for desired, observed in comparison.differing_or_new:
@@ -62,9 +65,9 @@ def differences(comparison: Comparison) -> Iterator[ChangeGeneration]:
 
 
 def diff(comparison: Comparison) -> Iterator[ChangeGeneration | ChangeFixedColumn]:
-    """Yield those, and the changes of columns that generation holds as they are.
+    """Yield those, and the changes of columns that generation fixes.
 
-    Also of a model that is about comments alone: ALTER COLUMN changes no identity column, in whatever respect.
+    This includes models that manage comments alone: ALTER COLUMN changes no identity column, in any respect.
     """
     yield from differences(comparison)
     model = comparison.desired
@@ -96,13 +99,6 @@ def diff(comparison: Comparison) -> Iterator[ChangeGeneration | ChangeFixedColum
                 yield ChangeFixedColumn(".".join(path), column.name)
 
 
-def render(
-    _actions: Sequence[ChangeGeneration | ChangeFixedColumn], _context: RenderContext
-) -> Iterable[str]:
-    """Yield nothing: there is no statement, and a rule refuses the plan."""
-    return ()
-
-
 def explain(action: ChangeGeneration | ChangeFixedColumn) -> Iterable[Change]:
     """Yield both sides."""
     match action:
@@ -119,7 +115,7 @@ def explain(action: ChangeGeneration | ChangeFixedColumn) -> Iterable[Change]:
 
 
 def accept(model: Table, _observed: TableState, action: ChangeGeneration | ChangeFixedColumn) -> Table:
-    """Return the model with the values coming from where they do."""
+    """Return the model with the observed source of values."""
     match action:
         case ChangeGeneration(name, _, observed):
             return with_column(model, name, lambda column: _with_generation(column, observed))
@@ -128,7 +124,7 @@ def accept(model: Table, _observed: TableState, action: ChangeGeneration | Chang
 
 
 def described(generation: str | Identity | None) -> str:
-    """Return where values come from, in SQL's words."""
+    """Return the source of values, as SQL spells it."""
     match generation:
         case str():
             return sql_generation(generation, None)
@@ -162,13 +158,67 @@ def _with_generation(column: Column, generation: str | Identity | None) -> Colum
             return replace(column, identity=None, generated_as=generation)
 
 
+class IdentityDefinition(OpenStruct, frozen=True, kw_only=True):
+    """How values are counted up."""
+
+    start: int
+    step: int
+    always: bool
+
+
+def _as_identity(definition: IdentityDefinition | None) -> Identity | None:
+    return Identity(definition.start, definition.step, definition.always) if definition else None
+
+
+def _read_identity(place: Place, identity: bool | str | Identity | None) -> Identity | None:
+    if isinstance(identity, str):
+        raise place.error(
+            f"identity is true, or a mapping with start, step and always, not {identity!r}", "Write true."
+        )
+    return Identity() if identity is True else identity or None
+
+
+GENERATED_FACET: Facet[Column, Column, str | None] = Facet(
+    key="generated_as",
+    declared=lambda column: column.generated_as,
+    absent=None,
+    form=OPTIONAL_TEXT,
+    meaning="the SQL expression that computes the values; at creation only",
+    observed=lambda column: column.generated_as,
+    part=Part.COLUMNS,
+    title="generated columns",
+    feature=Feature.GENERATED_COLUMNS,
+)
+
+IDENTITY_FACET: Facet[Column, Column, Identity | None] = Facet(
+    key="identity",
+    declared=lambda column: column.identity,
+    absent=None,
+    form=Form(
+        recorded_type=IdentityDefinition | None,
+        encode=lambda one: one and IdentityDefinition(start=one.start, step=one.step, always=one.always),
+        decode=_as_identity,
+        written_type=bool | str | Identity | None,
+        read=_read_identity,
+        write=lambda identity: None if identity is None else written_part(identity) or True,
+        words="`true` or mapping",
+    ),
+    meaning="the platform counts the values up: `start`, `step` (1 each), `always` (`true`); at creation only. It "
+    "disables [concurrent transactions](https://docs.databricks.com/aws/en/sql/language-manual/"
+    "sql-ref-syntax-ddl-create-table-using) on the table",
+    constructor="Identity",
+    observed=lambda column: column.identity,
+    part=Part.COLUMNS,
+    title="generated columns",
+    feature=Feature.IDENTITY_COLUMNS,
+)
+
 ASPECT: Aspect[ChangeGeneration | ChangeFixedColumn] = Aspect(
     name="generated columns",
     part=None,
-    action_types=(ChangeGeneration, ChangeFixedColumn),
+    actions={ChangeGeneration: None, ChangeFixedColumn: None},
     diff=diff,
     differences=differences,
-    render=render,
     explain=explain,
     accept=accept,
     drift_kind=lambda _action: DriftKind.COLUMN_GENERATION,

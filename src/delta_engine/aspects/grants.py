@@ -1,15 +1,22 @@
-"""Grants on a table or schema itself: one statement per principal, and only for privileges that differ."""
+"""Grants on tables and schemas: one statement per principal, and only for privileges that differ.
+
+The policy decides the ownership of privileges that no model names. Principals compare without case. `ALL PRIVILEGES`
+includes all others, except those that have to be granted one by one (Databricks documentation, "Unity Catalog
+privileges reference").
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import ClassVar
 
 from typing_extensions import assert_never
 
 from delta_engine.actions import SAFE, Hazard, Phase
 from delta_engine.actions.drift_policy import DriftKind
+from delta_engine.actions.policy import Ownership
 from delta_engine.aspects.aspect import (
     AnyComparison,
     AnyContext,
@@ -18,26 +25,22 @@ from delta_engine.aspects.aspect import (
     Securable,
     SecurableState,
     SharedAspect,
+    Sign,
 )
-from delta_engine.aspects.privileges import (
-    PrivilegeChange,
-    explain_granted,
-    explain_revoked,
-    privilege_changes,
-    with_observed_privileges,
-)
-from delta_engine.models import Part
+from delta_engine.aspects.facet import GRANTS, Facet
+from delta_engine.aspects.rights import takes_grant_option
+from delta_engine.backends.capabilities import Feature
+from delta_engine.models import Grants, Part, Schema, Table
+from delta_engine.models.parts import by_principal, without_implied
 from delta_engine.sql import sql_grant, sql_revoke
+from delta_engine.state.states import SchemaState, TableState
+
+_NONE: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
 class GrantPrivileges:
-    """Grant privileges to a principal.
-
-    Args:
-        privileges: what to grant, sorted.
-        observed: what the principal has already, sorted.
-    """
+    """Grant privileges to a principal; `observed` are those it has already. Both are sorted."""
 
     phase: ClassVar[Phase] = Phase.CHANGE_GRANTS
     hazards: ClassVar[tuple[Hazard, ...]] = SAFE
@@ -62,6 +65,25 @@ class RevokePrivileges:
     def __post_init__(self) -> None:
         if not self.privileges:
             raise ValueError(f"revoking privileges of {self.principal} needs at least one")
+
+
+@dataclass(frozen=True, slots=True)
+class _PrivilegeChange:
+    """The privileges of one principal that differ, each sorted.
+
+    Args:
+        principal: as the catalog spells it, if it has it.
+        observed: the privileges that it has.
+    """
+
+    principal: str
+    granted: tuple[str, ...]
+    revoked: tuple[str, ...]
+    observed: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        if not self.granted and not self.revoked:
+            raise ValueError(f"{self.principal} has these privileges already")
 
 
 def diff(comparison: AnyComparison) -> Iterable[GrantPrivileges | RevokePrivileges]:
@@ -100,9 +122,13 @@ def explain(action: GrantPrivileges | RevokePrivileges) -> Iterable[Change]:
     """Yield a line per privilege."""
     match action:
         case GrantPrivileges(principal, privileges):
-            yield from explain_granted(principal, privileges)
+            for privilege in privileges:
+                yield Change(sign=Sign.ADDED, subject=f"grant {privilege} to {principal}", desired="granted")
         case RevokePrivileges(principal, privileges):
-            yield from explain_revoked(principal, privileges)
+            for privilege in privileges:
+                yield Change(
+                    sign=Sign.REMOVED, subject=f"grant {privilege} to {principal}", observed="granted"
+                )
         case other:
             assert_never(other)
 
@@ -111,13 +137,13 @@ def accept(
     model: Securable, observed: SecurableState, action: GrantPrivileges | RevokePrivileges
 ) -> Securable:
     """Return the model with the observed privileges."""
-    grants = with_observed_privileges(model.grants, observed.grants, action.principal, action.privileges)
+    grants = _with_observed_privileges(model.grants, observed.grants, action.principal, action.privileges)
     return replace(model, grants=grants)
 
 
-def _changes(comparison: AnyComparison) -> Iterator[PrivilegeChange]:
+def _changes(comparison: AnyComparison) -> Iterator[_PrivilegeChange]:
     desired, observed = comparison.desired, comparison.observed
-    return privilege_changes(
+    return _privilege_changes(
         desired.grants,
         observed.grants,
         [model.grants for model in comparison.ours],
@@ -126,15 +152,74 @@ def _changes(comparison: AnyComparison) -> Iterator[PrivilegeChange]:
     )
 
 
+def _privilege_changes(
+    desired: Grants,
+    observed: Grants,
+    ours: Iterable[Grants],
+    ownership: Ownership,
+    owner: str | None,
+) -> Iterator[_PrivilegeChange]:
+    """Yield a change per principal whose privileges differ, sorted by principal.
+
+    Args:
+        ours: the grants of models that this engine applied.
+        ownership: decides about grants that no model names.
+        owner: the owner in the end; its rights are not revoked.
+    """
+    if not desired and not observed:
+        return
+    wanted, found, granted = (
+        by_principal(desired),
+        by_principal(observed),
+        [by_principal(grants) for grants in ours],
+    )
+    names = {name.lower(): name for name in (*desired, *observed)}
+    for key in sorted(names):
+        asked, held = without_implied(wanted.get(key, _NONE)), found.get(key, _NONE)
+        is_ours = ownership is Ownership.FULL and key != (owner or "").lower()
+        known = _NONE.union(*(without_implied(grants.get(key, _NONE)) for grants in granted))
+        revoked = (held if is_ours else held & known) - asked
+        if asked - held or revoked:
+            yield _PrivilegeChange(
+                names[key], tuple(sorted(asked - held)), tuple(sorted(revoked)), tuple(sorted(held))
+            )
+
+
+def _with_observed_privileges(
+    grants: Grants, observed: Grants, principal: str, privileges: Iterable[str]
+) -> dict[str, tuple[str, ...]]:
+    """Return a model's grants with the observed side of some privileges of a principal."""
+    key, taken = principal.lower(), frozenset(privileges)
+    mine = without_implied(by_principal(grants).get(key, _NONE))
+    kept = (mine - taken) | (by_principal(observed).get(key, _NONE) & taken)
+    spelling = next((name for name in grants if name.lower() == key), principal)
+    others = {name: found for name, found in grants.items() if name.lower() != key}
+    return {**others, spelling: tuple(sorted(kept))} if kept else others
+
+
 def _drift_kind(action: GrantPrivileges | RevokePrivileges) -> DriftKind:
     """Return the drift that an action reverts; added grants are drift only under full ownership."""
     return DriftKind.GRANT if isinstance(action, GrantPrivileges) else DriftKind.GRANT_ADDED
 
 
+FACET: Facet[Table | Schema, TableState | SchemaState, Grants] = Facet(
+    key="grants",
+    declared=lambda model: model.grants,
+    absent=MappingProxyType({}),
+    form=GRANTS,
+    meaning="lists of [privileges](#tags-owner-and-grants) by principal",
+    entry="grant",
+    observed=lambda state: state.grants,
+    is_imported=False,
+    part=Part.GRANTS,
+    title="grants",
+    feature=Feature.GRANTS,
+)
+
 ASPECT: SharedAspect[GrantPrivileges | RevokePrivileges] = Aspect(
     name="grants",
     part=Part.GRANTS,
-    action_types=(GrantPrivileges, RevokePrivileges),
+    actions={GrantPrivileges: takes_grant_option("GRANT"), RevokePrivileges: takes_grant_option("REVOKE")},
     diff=diff,
     differences=differences,
     render=render,

@@ -1,14 +1,16 @@
-"""Where an external table keeps its files: said in CREATE TABLE, and fixed. A rule refuses what would change it."""
+"""The folder of an external table's files: set by CREATE TABLE, and fixed. A rule refuses a change."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from delta_engine.actions import Hazard, Phase
 from delta_engine.actions.drift_policy import DriftKind
 from delta_engine.aspects.aspect import Aspect, Change, Comparison, CreateClauses, RenderContext, Sign
+from delta_engine.aspects.facet import FILLED_TEXT, Facet
+from delta_engine.backends.capabilities import Feature
 from delta_engine.models import Part, Table
 from delta_engine.sql import sql_location
 from delta_engine.state.states import TableState
@@ -19,7 +21,7 @@ _OTHER_NAMES = {"s3a": "s3", "s3n": "s3", "dbfs": "", "file": ""}
 
 @dataclass(frozen=True, slots=True)
 class ChangeLocation:
-    """Move a table's files, into the platform's hands or out of them; no platform does. None is a managed table."""
+    """Move a table's files, which no platform does. None is a managed table."""
 
     phase: ClassVar[Phase] = Phase.CHANGE_CLUSTERING
     hazards: ClassVar[tuple[Hazard, ...]] = (Hazard.REWRITES_DATA,)
@@ -32,7 +34,7 @@ class ChangeLocation:
 
 
 def diff(comparison: Comparison) -> Iterable[ChangeLocation]:
-    """Yield an action when the places differ, or when one side is managed."""
+    """Yield an action when the locations differ, or when one side is managed."""
     desired, observed = comparison.desired.location, comparison.observed.location
     if not is_same_location(desired, observed):
         yield ChangeLocation(desired, observed)
@@ -44,13 +46,8 @@ def create(desired: Table, _context: RenderContext) -> CreateClauses:
     return CreateClauses(clauses=() if location is None else (sql_location(location),))
 
 
-def render(_actions: Sequence[ChangeLocation], _context: RenderContext) -> Iterable[str]:
-    """Yield nothing: there is no statement, and a rule refuses the plan."""
-    return ()
-
-
 def explain(action: ChangeLocation) -> Iterable[Change]:
-    """Yield both places."""
+    """Yield both locations."""
     yield Change(
         sign=Sign.CHANGED,
         subject="location",
@@ -60,17 +57,17 @@ def explain(action: ChangeLocation) -> Iterable[Change]:
 
 
 def accept(model: Table, observed: TableState, _action: ChangeLocation) -> Table:
-    """Return the model with the table's place."""
+    """Return the model with the table's location."""
     return replace(model, location=observed.location)
 
 
 def described(location: str | None) -> str:
-    """Return a place for people."""
+    """Return a location as a report shows it."""
     return "managed by the catalog" if location is None else location
 
 
 def is_same_location(one: str | None, other: str | None) -> bool:
-    """Whether two places are one: case and other names of the scheme do not count, nor slashes at the end."""
+    """Whether two locations are equal, apart from case and aliases of the scheme, and from trailing slashes."""
     if one is None or other is None:
         return one is other
     return _normal_form(one) == _normal_form(other)
@@ -84,12 +81,23 @@ def _normal_form(location: str) -> tuple[str, str]:
     return scheme, path.rstrip("/") if scheme else "/" + path.strip("/")
 
 
+FACET: Facet[Table, TableState, str | None] = Facet(
+    key="location",
+    declared=lambda table: table.location,
+    absent=None,
+    form=FILLED_TEXT,
+    meaning="the folder of an external table's files; at creation only",
+    observed=lambda table: table.location,
+    part=Part.COLUMNS,
+    title="a location",
+    feature=Feature.EXTERNAL_TABLES,
+)
+
 ASPECT: Aspect[ChangeLocation] = Aspect(
     name="location",
     part=Part.COLUMNS,
-    action_types=(ChangeLocation,),
+    actions={ChangeLocation: None},
     diff=diff,
-    render=render,
     explain=explain,
     accept=accept,
     drift_kind=lambda _action: DriftKind.LOCATION,

@@ -1,7 +1,7 @@
-"""The checks that stand for NOT NULL where a column could not be tightened: out of the way of other changes.
+"""The checks that enforce NOT NULL on columns that could not be tightened: dropped and added around other changes.
 
-Delta changes no column that a check names (`DELTA_CONSTRAINT_DEPENDENT_COLUMN_CHANGE`): the check goes first, and
-comes back last. Which columns are NOT NULL is the business of `nullability`.
+Delta changes no column that a check names (`DELTA_CONSTRAINT_DEPENDENT_COLUMN_CHANGE`). Which columns are NOT NULL
+belongs to `nullability`.
 """
 
 from __future__ import annotations
@@ -13,14 +13,15 @@ from typing import ClassVar
 from delta_engine.actions import SAFE, Hazard, Phase
 from delta_engine.actions.drift_policy import DriftKind
 from delta_engine.aspects.aspect import Aspect, Change, Comparison, RenderContext, Sign
-from delta_engine.models import Part, Table
+from delta_engine.aspects.rights import takes_ownership
+from delta_engine.models import Part
 from delta_engine.models.constraint_names import build_not_null_check_name
 from delta_engine.sql import sql_add_not_null_check, sql_drop_constraint
 
 
 @dataclass(frozen=True, slots=True)
 class DropNotNullCheck:
-    """Drop the check that stands for a column's NOT NULL, by the column's name so far."""
+    """Drop the check that enforces NOT NULL, by the column's present name."""
 
     phase: ClassVar[Phase] = Phase.DROP_CHECKS
     hazards: ClassVar[tuple[Hazard, ...]] = SAFE
@@ -29,7 +30,7 @@ class DropNotNullCheck:
 
 @dataclass(frozen=True, slots=True)
 class AddNotNullCheck:
-    """Add it again, under the column's name now."""
+    """Add the check again, under the column's new name."""
 
     phase: ClassVar[Phase] = Phase.ADD_CHECKS
     hazards: ClassVar[tuple[Hazard, ...]] = (Hazard.SCANS_DATA, Hazard.LOCKS)
@@ -78,19 +79,17 @@ def changed_columns(comparison: Comparison) -> Iterable[str]:
     yield from (pair.path[0].lower() for pair in comparison.types)
 
 
-def _unchanged(model: Table, *_: object) -> Table:
-    return model
-
-
 ASPECT: Aspect[DropNotNullCheck | AddNotNullCheck] = Aspect(
     name="not null checks",
     part=Part.COLUMNS,
-    action_types=(DropNotNullCheck, AddNotNullCheck),
+    actions={
+        DropNotNullCheck: takes_ownership("DROP CONSTRAINT (NOT NULL on oss)"),
+        AddNotNullCheck: takes_ownership("ADD CONSTRAINT … CHECK (NOT NULL on oss)"),
+    },
     diff=diff,
     differences=lambda _comparison: (),
     render=render,
     explain=explain,
-    accept=_unchanged,
     drift_kind=lambda _action: DriftKind.COLUMN_NULLABILITY,
     is_of_columns=True,
 )

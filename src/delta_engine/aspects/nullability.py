@@ -19,8 +19,10 @@ from delta_engine.aspects.aspect import (
     with_column,
     with_type,
 )
+from delta_engine.aspects.facet import FLAG, Facet
+from delta_engine.aspects.rights import takes_modify
 from delta_engine.backends.capabilities import TighteningSupport
-from delta_engine.models import Part, Table
+from delta_engine.models import Column, Part, Table
 from delta_engine.models.constraint_names import build_not_null_check_name
 from delta_engine.models.nested_types import Path, apart, with_field_at
 from delta_engine.sql import (
@@ -34,13 +36,7 @@ from delta_engine.state.states import TableState
 
 @dataclass(frozen=True, slots=True)
 class ColumnNullabilityChange:
-    """Make a column, or a field inside it, nullable or NOT NULL.
-
-    Args:
-        name: the column.
-        make_nullable: which of the two.
-        path: the way into the column; empty for the column itself.
-    """
+    """Make a column, or the field inside it that `path` leads to, nullable or NOT NULL."""
 
     phase: ClassVar[Phase] = Phase.CHANGE_NULLABILITY
     name: str
@@ -64,7 +60,7 @@ def diff(comparison: Comparison) -> Iterable[ColumnNullabilityChange]:
 
 
 def render(actions: Sequence[ColumnNullabilityChange], context: RenderContext) -> Iterable[str]:
-    """Yield one ALTER COLUMN per direction, where columns can share one; checks, where they are needed, one by one."""
+    """Yield one ALTER COLUMN per direction, if columns can share one, and one statement per check."""
     loosened = [(action.name, *action.path) for action in actions if action.make_nullable]
     tightened = [(action.name, *action.path) for action in actions if not action.make_nullable]
     match context.capabilities.tightening:
@@ -92,7 +88,7 @@ def render(actions: Sequence[ColumnNullabilityChange], context: RenderContext) -
 
 
 def explain(action: ColumnNullabilityChange) -> Iterable[Change]:
-    """Yield both sides in SQL's words."""
+    """Yield both sides, as SQL spells them."""
     observed, desired = ("NOT NULL", "NULL") if action.make_nullable else ("NULL", "NOT NULL")
     yield Change(
         sign=Sign.CHANGED,
@@ -116,10 +112,22 @@ def accept(model: Table, _observed: TableState, action: ColumnNullabilityChange)
     return with_column(model, action.name, lambda column: replace(column, is_nullable=is_nullable))
 
 
+FACET: Facet[Column, Column, bool] = Facet(
+    key="nullable",
+    argument="is_nullable",
+    declared=lambda column: column.is_nullable,
+    absent=True,
+    form=FLAG,
+    meaning="`false` makes the column NOT NULL",
+    observed=lambda column: column.is_nullable,
+    is_always_recorded=True,
+    part=Part.COLUMNS,
+)
+
 ASPECT: Aspect[ColumnNullabilityChange] = Aspect(
     name="nullability",
     part=Part.COLUMNS,
-    action_types=(ColumnNullabilityChange,),
+    actions={ColumnNullabilityChange: takes_modify("ALTER COLUMN … SET or DROP NOT NULL")},
     diff=diff,
     render=render,
     explain=explain,

@@ -18,8 +18,12 @@ from delta_engine.aspects.aspect import (
     SharedAspect,
     Sign,
 )
-from delta_engine.models import Part
+from delta_engine.aspects.facet import FILLED_TEXT, Facet
+from delta_engine.aspects.rights import ALTER_TABLE, takes_manage
+from delta_engine.backends.capabilities import Feature
+from delta_engine.models import Part, Schema, Table
 from delta_engine.sql import sql_set_owner
+from delta_engine.state.states import SchemaState, TableState
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,10 +69,24 @@ def accept(model: Securable, observed: SecurableState, _action: ChangeOwner) -> 
     return replace(model, owner=observed.owner)
 
 
+FACET: Facet[Table | Schema, TableState | SchemaState, str | None] = Facet(
+    key="owner",
+    declared=lambda model: model.owner,
+    absent=None,
+    form=FILLED_TEXT,
+    meaning="the principal that [owns](#tags-owner-and-grants) the table",
+    default="unmanaged",
+    observed=lambda state: state.owner,
+    is_imported=False,
+    part=Part.OWNER,
+    title="an owner",
+    feature=Feature.OWNERS,
+)
+
 ASPECT: SharedAspect[ChangeOwner] = Aspect(
     name="owner",
     part=Part.OWNER,
-    action_types=(ChangeOwner,),
+    actions={ChangeOwner: takes_manage("OWNER TO", ALTER_TABLE)},
     diff=diff,
     render=render,
     explain=explain,

@@ -1,14 +1,15 @@
-"""Hive-style partitioning: said in CREATE TABLE, and fixed from then on. A rule refuses what would change it."""
+"""Hive-style partitioning: set by CREATE TABLE, and fixed from then on. A rule refuses a change."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from delta_engine.actions import Hazard, Phase
 from delta_engine.actions.drift_policy import DriftKind
 from delta_engine.aspects.aspect import Aspect, Change, Comparison, CreateClauses, RenderContext, Sign
+from delta_engine.aspects.facet import NAMES, Facet
 from delta_engine.models import Part, Table
 from delta_engine.sql import sql_partitioned_by
 from delta_engine.state.states import TableState
@@ -16,7 +17,7 @@ from delta_engine.state.states import TableState
 
 @dataclass(frozen=True, slots=True)
 class ChangePartitioning:
-    """Partition by other columns; no platform does."""
+    """Partition by other columns, which no platform does."""
 
     phase: ClassVar[Phase] = Phase.CHANGE_CLUSTERING
     hazards: ClassVar[tuple[Hazard, ...]] = (Hazard.REWRITES_DATA,)
@@ -41,11 +42,6 @@ def create(desired: Table, _context: RenderContext) -> CreateClauses:
     return CreateClauses(clauses=(sql_partitioned_by(columns),) if columns else ())
 
 
-def render(_actions: Sequence[ChangePartitioning], _context: RenderContext) -> Iterable[str]:
-    """Yield nothing: there is no statement, and a rule refuses the plan."""
-    return ()
-
-
 def explain(action: ChangePartitioning) -> Iterable[Change]:
     """Yield both lists of columns."""
     yield Change(
@@ -62,7 +58,7 @@ def accept(model: Table, observed: TableState, _action: ChangePartitioning) -> T
 
 
 def described(columns: tuple[str, ...]) -> str:
-    """Return columns for people."""
+    """Return columns as a report shows them."""
     return f"({', '.join(columns)})" if columns else "none"
 
 
@@ -70,12 +66,22 @@ def _keys(columns: tuple[str, ...]) -> list[str]:
     return [name.lower() for name in columns]
 
 
+FACET: Facet[Table, TableState, tuple[str, ...]] = Facet(
+    key="partitioned_by",
+    declared=lambda table: table.partitioned_by,
+    absent=(),
+    form=NAMES,
+    meaning="the columns of Hive-style partitioning; at creation only",
+    observed=lambda table: table.partitioned_by,
+    part=Part.COLUMNS,
+    title="partitioned_by",
+)
+
 ASPECT: Aspect[ChangePartitioning] = Aspect(
     name="partitioning",
     part=Part.COLUMNS,
-    action_types=(ChangePartitioning,),
+    actions={ChangePartitioning: None},
     diff=diff,
-    render=render,
     explain=explain,
     accept=accept,
     drift_kind=lambda _action: DriftKind.PARTITIONING,

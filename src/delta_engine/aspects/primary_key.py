@@ -1,7 +1,7 @@
-"""The primary key. Equal means: same name and same columns in the same order.
+"""The primary key. Equal keys have the same name and the same columns in the same order.
 
-A key that somebody else made, while no model ever named one, is left alone, unless its columns change under it. A
-declared key takes its place, for a table has just one; a rule wants consent to either.
+A key that no model ever named is unmanaged. It is dropped, with consent, if its columns change or if a model declares
+another key, because a table has one at most.
 """
 
 from __future__ import annotations
@@ -22,10 +22,13 @@ from delta_engine.aspects.aspect import (
     RenderContext,
     Sign,
 )
+from delta_engine.aspects.facet import Facet, Form, written_part
+from delta_engine.aspects.rights import takes_ownership
 from delta_engine.backends.capabilities import PrimaryKeySupport
 from delta_engine.backends.stored_keys import PROPERTY_PREFIX, primary_key_property
-from delta_engine.models import Part, PrimaryKey, Reference, Table
+from delta_engine.models import Part, PrimaryKey, QualifiedName, Reference, Table
 from delta_engine.models.constraint_names import build_primary_key_name
+from delta_engine.models.open_struct import OpenStruct
 from delta_engine.sql import (
     sql_add_primary_key,
     sql_drop_constraint,
@@ -41,11 +44,8 @@ class PrimaryKeyAdd:
     """Add a primary key to an existing table.
 
     Args:
-        name: the constraint's name.
-        columns: the columns, in key order.
-        rely: whether the optimizer may trust it.
-        already_not_null: those of its columns that were NOT NULL before this plan.
-        replaced: the key that is there instead, where one action has to tell both sides.
+        already_not_null: the columns of the key that were NOT NULL before this plan.
+        replaced: the key that it replaces, where one action shows both sides.
     """
 
     phase: ClassVar[Phase] = Phase.ADD_PRIMARY_KEY
@@ -62,11 +62,10 @@ class PrimaryKeyDrop:
     """Drop the primary key.
 
     Args:
-        name: as the catalog has it.
-        columns: the columns, in key order.
-        referenced_by: the foreign keys that point here and that this plan does not drop.
+        name: the constraint's name in the catalog.
+        referenced_by: the foreign keys that reference it and that this plan does not drop.
         is_remade: whether the plan adds one of that name again.
-        is_ours: whether this engine added one once.
+        is_ours: whether this engine added it.
     """
 
     phase: ClassVar[Phase] = Phase.DROP_PRIMARY_KEY
@@ -78,7 +77,7 @@ class PrimaryKeyDrop:
 
     @property
     def hazards(self) -> tuple[Hazard, ...]:
-        """Who joins by it, or lets the optimizer trust it, does without."""
+        """Readers may join by the key, unless the plan adds it again."""
         return SAFE if self.is_remade else (Hazard.BREAKS_READERS,)
 
 
@@ -122,7 +121,7 @@ def differences(comparison: Comparison) -> Iterable[PrimaryKeyAdd | PrimaryKeyDr
 
 
 def named_primary_key(table: Table) -> PrimaryKey | None:
-    """Return a model's key with its name: the declared one, or the derived one."""
+    """Return a model's key with its name: the declared one or the derived one."""
     key = table.primary_key
     if key is None or key.name:
         return key
@@ -157,7 +156,7 @@ def render(actions: Sequence[PrimaryKeyAdd | PrimaryKeyDrop], context: RenderCon
 
 
 def explain(action: PrimaryKeyAdd | PrimaryKeyDrop) -> Iterable[Change]:
-    """Yield the key's name and columns, and whether it may be trusted."""
+    """Yield the key's name and columns, and RELY."""
     match action:
         case PrimaryKeyAdd(name, columns, rely, replaced=PrimaryKey() as replaced):
             yield Change(
@@ -173,7 +172,7 @@ def explain(action: PrimaryKeyAdd | PrimaryKeyDrop) -> Iterable[Change]:
 
 
 def accept(model: Table, observed: TableState, _action: PrimaryKeyAdd | PrimaryKeyDrop) -> Table:
-    """Return the model with the key as it is; a name that would be derived is not written out."""
+    """Return the model with the key as it is, without a derived name."""
     key = observed.primary_key
     if key is not None and key.name == build_primary_key_name(model.qualified_name, key.columns):
         key = PrimaryKey(key.columns)
@@ -181,7 +180,7 @@ def accept(model: Table, observed: TableState, _action: PrimaryKeyAdd | PrimaryK
 
 
 def _is_same(model: Table, observed: PrimaryKey | None) -> bool:
-    """Whether a key is that of a model, as far as platforms let that be read back: all but RELY."""
+    """Whether a key equals that of a model in everything that platforms report: all but RELY."""
     desired = model.primary_key
     if desired is None or observed is None:
         return desired is observed
@@ -203,10 +202,10 @@ def _name(key: PrimaryKey) -> str:
 
 
 def _remembered(comparison: Comparison) -> PrimaryKey | None:
-    """Return the key that is there, with the RELY that this engine gave it.
+    """Return the observed key with the RELY that this engine gave it.
 
-    Of a key that somebody else made nobody knows it: it passes for what is wanted. After a failed run it may be
-    either: then it passes for what is not wanted, and the key is made anew.
+    The RELY of an unmanaged key is unknown and counts as the desired one. After a failed run it may be either: it
+    counts as the other one, so that the key is made anew.
     """
     observed = comparison.observed.primary_key
     if observed is None:
@@ -227,7 +226,7 @@ def _names_one(model: Table) -> bool:
 
 
 def _is_in_the_way(key: PrimaryKey, comparison: Comparison) -> bool:
-    """Whether a key's columns are renamed, dropped or become nullable; keys have their former names."""
+    """Whether a key's columns are renamed, dropped or become nullable; keys have the present names."""
     changed = {old.lower() for old, _ in comparison.renames.columns}
     changed |= {column.key for column in comparison.dropped}
     changed |= {
@@ -264,10 +263,58 @@ def _property_statement(action: PrimaryKeyAdd | PrimaryKeyDrop, table: str) -> s
     assert_never(action)
 
 
+def _imported(name: QualifiedName, key: PrimaryKey | None) -> PrimaryKey | None:
+    """Return a key as a model declares it: without a derived name, and without RELY, which cannot be read back."""
+    if key is None:
+        return None
+    is_derived = (key.name or "").lower() == build_primary_key_name(name, key.columns)
+    return PrimaryKey(key.columns, None if is_derived else key.name)
+
+
+class PrimaryKeyDefinition(OpenStruct, frozen=True, kw_only=True):
+    """A primary key, by its full name."""
+
+    name: str
+    columns: tuple[str, ...]
+    rely: bool
+
+
+def _as_primary_key(definition: PrimaryKeyDefinition | None) -> PrimaryKey | None:
+    return PrimaryKey(definition.columns, definition.name, definition.rely) if definition else None
+
+
+FACET: Facet[Table, TableState, PrimaryKey | None] = Facet(
+    key="primary_key",
+    declared=lambda table: table.primary_key,
+    absent=None,
+    form=Form(
+        recorded_type=PrimaryKeyDefinition | None,
+        encode=lambda key: (
+            key and PrimaryKeyDefinition(name=key.name or "", columns=key.columns, rely=key.rely)
+        ),
+        decode=_as_primary_key,
+        written_type=list[str] | PrimaryKey | None,
+        write=lambda key: written_part(key, "columns"),
+        words="list or mapping",
+    ),
+    meaning="the [primary key](#primary-key)",
+    constructor="PrimaryKey",
+    short="columns",
+    observed=lambda table: table.primary_key,
+    recorded=named_primary_key,
+    is_always_recorded=True,
+    imported=lambda name, table: _imported(name, table.primary_key),
+    part=Part.CONSTRAINTS,
+    title="a primary key",
+)
+
 ASPECT: Aspect[PrimaryKeyAdd | PrimaryKeyDrop] = Aspect(
     name="primary key",
     part=Part.CONSTRAINTS,
-    action_types=(PrimaryKeyAdd, PrimaryKeyDrop),
+    actions={
+        PrimaryKeyAdd: takes_ownership("ADD CONSTRAINT … PRIMARY KEY"),
+        PrimaryKeyDrop: takes_ownership("DROP CONSTRAINT (a primary key)"),
+    },
     diff=diff,
     differences=differences,
     render=render,

@@ -1,4 +1,4 @@
-"""Which columns and fields get another name, and both sides of a comparison with the new names. Pure."""
+"""Renamed columns and fields: which ones, and both sides of a comparison with the new names. Pure."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ _FORMER_FIELD_NAMES = attrgetter("renamed_fields")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Renames:
-    """The declared renames that are not done yet.
+    """The declared renames that are pending.
 
     Args:
-        columns: the columns' names so far, and as the model has them.
+        columns: pairs of the columns' present names and their names in the model.
         fields: the fields inside columns; their paths start with the column's new name.
-        clashes: columns whose former and new names both exist, as pairs: one of them would be lost.
+        clashes: pairs of former and new names that both exist: the data of one would be lost.
     """
 
     columns: tuple[tuple[str, str], ...] = ()
@@ -30,7 +30,7 @@ class Renames:
 
     @classmethod
     def of(cls, desired: Table, observed: TableState) -> Renames:
-        """Find what a table still has by its former name; nothing for a model that is not about columns."""
+        """Find the former names that a table still has; none for a model that does not manage columns."""
         if not desired.is_about(Part.COLUMNS) or not declares_renames(desired):
             return NO_RENAMES
         present = {column.key: column for column in observed.columns}
@@ -64,7 +64,7 @@ class Renames:
         return frozenset(former.lower() for former, _ in self.clashes)
 
     def applied_to(self, observed: TableState) -> TableState:
-        """Return a table's state with the new names, but for keys and checks."""
+        """Return a table's state with the new names, except in keys and checks."""
         names = {former.lower(): name for former, name in self.columns}
         if not names and not self.fields:
             return observed
@@ -88,17 +88,12 @@ NO_RENAMES = Renames()
 
 
 def declares_renames(model: Table) -> bool:
-    """Whether a model says the former name of a column or field, be the rename done or not."""
+    """Whether a model names the former name of a column or field, pending or not."""
     return any(map(_FORMER_NAME, model.columns)) or any(map(_FORMER_FIELD_NAMES, model.columns))
 
 
 def with_renames(model: Table, renames: Mapping[str, str]) -> Table:
-    """Return a model with columns renamed, wherever it names them.
-
-    Args:
-        model: the model.
-        renames: new names by old ones; what the model does not have is left out.
-    """
+    """Return a model with columns renamed wherever it names them; `renames` are new names by old ones."""
     if not renames:
         return model
     new_names = {old.lower(): new for old, new in renames.items()}
@@ -125,12 +120,10 @@ def with_renames(model: Table, renames: Mapping[str, str]) -> Table:
 
 
 def with_all_renames(applied: Table, desired: Table, pending: Renames) -> Table:
-    """Return what was applied once, with the names that a model has for its columns.
+    """Return what was applied, with the names that a model has for its columns.
 
     Args:
-        applied: what was applied.
-        desired: the model, which says former names also after the renames are done: by a run that could not record
-            it, or by hand.
+        desired: the model, which names former names also after their rename was done by hand or by an unrecorded run.
         pending: the renames that are not done yet.
     """
     known, wanted = {column.key for column in applied.columns}, {column.key for column in desired.columns}

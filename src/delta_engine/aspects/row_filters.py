@@ -1,6 +1,6 @@
 """The row filter: the function that decides who sees which rows. A new table has it from its first moment on.
 
-A filter that somebody else set, and that no model ever named, is left alone.
+A filter that no model ever named is unmanaged.
 """
 
 from __future__ import annotations
@@ -14,15 +14,19 @@ from typing_extensions import assert_never
 from delta_engine.actions import Hazard, Phase
 from delta_engine.actions.drift_policy import DriftKind
 from delta_engine.aspects.aspect import Aspect, Change, Comparison, CreateClauses, RenderContext, Sign
-from delta_engine.aspects.functions import full_function_name, takes_dropped
+from delta_engine.aspects.facet import Facet, Form, written_part
+from delta_engine.aspects.functions import full_function_name
+from delta_engine.aspects.rights import WITH_FUNCTION, takes_manage
+from delta_engine.backends.capabilities import Feature
 from delta_engine.models import Part, QualifiedName, RowFilter, Table
+from delta_engine.models.open_struct import OpenStruct
 from delta_engine.sql import sql_drop_row_filter, sql_row_filter, sql_set_row_filter
 from delta_engine.state.states import TableState
 
 
 @dataclass(frozen=True, slots=True)
 class SetRowFilter:
-    """Filter the rows, or filter them in another way: readers see others than before."""
+    """Set or replace the row filter: readers see other rows than before."""
 
     phase: ClassVar[Phase] = Phase.CHANGE_ROW_FILTERS
     hazards: ClassVar[tuple[Hazard, ...]] = (Hazard.BREAKS_READERS,)
@@ -36,7 +40,7 @@ class SetRowFilter:
 
 @dataclass(frozen=True, slots=True)
 class DropRowFilter:
-    """Let everybody see all rows; a rule wants consent."""
+    """Remove the row filter, which needs consent: readers see all rows."""
 
     phase: ClassVar[Phase] = Phase.CHANGE_ROW_FILTERS
     hazards: ClassVar[tuple[Hazard, ...]] = (Hazard.BREAKS_READERS,)
@@ -44,17 +48,17 @@ class DropRowFilter:
 
 
 def diff(comparison: Comparison) -> Iterable[SetRowFilter | DropRowFilter]:
-    """Yield an action when function or columns differ, or when a filter takes a column that is dropped.
+    """Yield an action when function or columns differ, or when a filter takes a dropped column.
 
-    No platform drops a column that a filter takes, so that the filter goes before, whosesoever it is; a rule wants
-    consent to that.
+    No platform drops a column that a filter takes. So the filter is dropped first, even an unmanaged one; that needs
+    consent.
     """
     if comparison.desired.row_filter is None and comparison.observed.row_filter is None:
         return
     changes = tuple(differences(comparison))
     yield from changes
     observed = _normal(comparison.observed.row_filter, comparison.desired.qualified_name)
-    if not changes and observed is not None and takes_dropped(observed.columns, comparison):
+    if not changes and observed is not None and comparison.drops_any(observed.columns):
         yield DropRowFilter(observed)
 
 
@@ -111,7 +115,7 @@ def accept(model: Table, observed: TableState, _action: SetRowFilter | DropRowFi
 
 
 def describe(row_filter: RowFilter) -> str:
-    """Return a filter for people."""
+    """Return a filter as a report shows it."""
     return f"{row_filter.function} ({', '.join(row_filter.columns)})"
 
 
@@ -129,10 +133,45 @@ def _clause(row_filter: RowFilter, table: QualifiedName) -> str:
     return sql_row_filter(full_function_name(row_filter.function, table), row_filter.columns)
 
 
+class RowFilterDefinition(OpenStruct, frozen=True, kw_only=True):
+    """A row filter."""
+
+    function: str
+    columns: tuple[str, ...] = ()
+
+
+def _as_row_filter(definition: RowFilterDefinition | None) -> RowFilter | None:
+    return RowFilter(definition.function, definition.columns) if definition else None
+
+
+FACET: Facet[Table, TableState, RowFilter | None] = Facet(
+    key="row_filter",
+    declared=lambda table: table.row_filter,
+    absent=None,
+    form=Form(
+        recorded_type=RowFilterDefinition | None,
+        encode=lambda one: one and RowFilterDefinition(function=one.function, columns=one.columns),
+        decode=_as_row_filter,
+        written_type=RowFilter | None,
+        write=written_part,
+        with_texts=lambda one, names, _values: one and replace(one, function=names(one.function)),
+        words="mapping",
+    ),
+    meaning="the [function](#row-filters-and-column-masks) that decides who sees which rows",
+    constructor="RowFilter",
+    observed=lambda table: table.row_filter,
+    part=Part.ROW_FILTERS,
+    title="a row filter",
+    feature=Feature.ROW_FILTERS,
+)
+
 ASPECT: Aspect[SetRowFilter | DropRowFilter] = Aspect(
     name="row filter",
     part=Part.ROW_FILTERS,
-    action_types=(SetRowFilter, DropRowFilter),
+    actions={
+        SetRowFilter: takes_manage("SET ROW FILTER", "ROW FILTER clause", WITH_FUNCTION),
+        DropRowFilter: takes_manage("DROP ROW FILTER", "ROW FILTER clause"),
+    },
     diff=diff,
     differences=differences,
     render=render,

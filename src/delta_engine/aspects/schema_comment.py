@@ -9,6 +9,7 @@ from typing import ClassVar
 from delta_engine.actions import SAFE, Hazard, Phase
 from delta_engine.actions.drift_policy import DriftKind
 from delta_engine.aspects.aspect import Aspect, Change, Comparison, SchemaAspect, SchemaContext, Sign
+from delta_engine.aspects.rights import takes_manage
 from delta_engine.models import Part, Schema
 from delta_engine.sql import sql_set_schema_comment
 from delta_engine.state.states import SchemaState
@@ -59,7 +60,7 @@ def accept(model: Schema, _observed: SchemaState, action: SetSchemaComment) -> S
 ASPECT: SchemaAspect[SetSchemaComment] = Aspect(
     name="schema comment",
     part=Part.COMMENTS,
-    action_types=(SetSchemaComment,),
+    actions={SetSchemaComment: takes_manage("COMMENT ON SCHEMA", "COMMENT ON")},
     diff=diff,
     render=render,
     explain=explain,

@@ -1,4 +1,4 @@
-"""The table's comment. The empty string means no comment, and leaves alone one that somebody else wrote."""
+"""The comments of tables and schemas. The empty string means no comment; on a table it clears managed comments only."""
 
 from __future__ import annotations
 
@@ -16,9 +16,11 @@ from delta_engine.aspects.aspect import (
     RenderContext,
     Sign,
 )
-from delta_engine.models import Part, Table
+from delta_engine.aspects.facet import OPTIONAL_TEXT, TEXT, Facet
+from delta_engine.aspects.rights import takes_modify
+from delta_engine.models import Part, Schema, Table
 from delta_engine.sql import sql_set_table_comment
-from delta_engine.state.states import TableState
+from delta_engine.state.states import SchemaState, TableState
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,10 +70,33 @@ def accept(model: Table, _observed: TableState, action: SetTableComment) -> Tabl
     return replace(model, comment=action.observed)
 
 
+FACET: Facet[Table, TableState, str] = Facet(
+    key="comment",
+    declared=lambda table: table.comment,
+    absent="",
+    form=TEXT,
+    meaning="the table's comment; empty means none",
+    observed=lambda table: table.table_comment,
+    is_always_recorded=True,
+    part=Part.COMMENTS,
+    title="comments",
+)
+
+SCHEMA_FACET: Facet[Schema, SchemaState, str | None] = Facet(
+    key="comment",
+    declared=lambda schema: schema.comment,
+    absent=None,
+    form=OPTIONAL_TEXT,
+    meaning="the schema's comment; empty clears it",
+    default="unmanaged",
+    observed=lambda schema: schema.comment,
+    imported=lambda _name, schema: schema.comment or None,
+)
+
 ASPECT: Aspect[SetTableComment] = Aspect(
     name="table comment",
     part=Part.COMMENTS,
-    action_types=(SetTableComment,),
+    actions={SetTableComment: takes_modify("COMMENT ON TABLE", "COMMENT ON")},
     diff=diff,
     render=render,
     explain=explain,

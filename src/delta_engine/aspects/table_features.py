@@ -1,7 +1,7 @@
-"""Table features: properties that upgrade the table's protocol, which only DROP FEATURE by hand may lower.
+"""Table features: properties that upgrade the table's protocol. Only DROP FEATURE, by hand, lowers it.
 
-They are apart from other properties because they come first (dropping a column needs column mapping),
-and because nobody should switch one on unseen: older readers can no longer read the table.
+They are apart from other properties because they come first (dropping a column needs column mapping), and because a
+plan has to show them: older readers can no longer read the table.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import ClassVar
 from delta_engine.actions import SAFE, Hazard, Phase
 from delta_engine.actions.drift_policy import DriftKind
 from delta_engine.aspects.aspect import Aspect, Change, Comparison, RenderContext, Sign, with_property
+from delta_engine.aspects.rights import takes_modify
 from delta_engine.models import Column, Part, Table
 from delta_engine.models.type_widening import Widening, widening
 from delta_engine.models.types import DataType, uses_type
@@ -69,13 +70,12 @@ class EnableTableFeature:
 
 @dataclass(frozen=True, slots=True)
 class ContradictFeature:
-    """Say no to a property that the plan's own changes need; a rule refuses it, for the next plan would set it back.
+    """A declared property contradicts what the plan's own changes need. A rule refuses it.
 
     Args:
-        key: the property.
-        declared: what the model, or a default of the environment, says.
-        needed: what the changes need.
-        reason: which changes those are.
+        declared: the value in the model or in the environment's defaults.
+        needed: the value that the changes need.
+        reason: those changes.
     """
 
     phase: ClassVar[Phase] = Phase.ENABLE_TABLE_FEATURES
@@ -104,7 +104,7 @@ def is_upgrade(key: str, value: str) -> bool:
 
 
 def allowed_values(key: str) -> tuple[str, ...]:
-    """Return what Delta takes as the value of a property, in lower case; nothing for one that is not looked at here."""
+    """Return the values that Delta takes for a property, in lower case; none for a property that is not checked."""
     if key.lower().startswith(_FEATURE_PREFIX):
         return ("supported", "enabled")
     return {COLUMN_MAPPING_MODE: ("name", "id", "none"), TYPE_WIDENING: ("true", "false")}.get(
@@ -113,7 +113,7 @@ def allowed_values(key: str) -> tuple[str, ...]:
 
 
 def diff(comparison: Comparison) -> Iterable[EnableTableFeature | ContradictFeature]:
-    """Yield what the model asks for, and what the changes of its columns need."""
+    """Yield the features that the model declares, and those that the changes of its columns need."""
     wanted = _declared(comparison)
     if not wanted and comparison.has_equal_columns:
         return
@@ -128,7 +128,7 @@ def diff(comparison: Comparison) -> Iterable[EnableTableFeature | ContradictFeat
 
 
 def differences(comparison: Comparison) -> Iterable[EnableTableFeature]:
-    """Yield what the model asks for alone: what a repair would need is not what somebody changed."""
+    """Yield the features that the model declares; what a revert would need is not drift."""
     yield from _missing(_declared(comparison), _observed(comparison))
 
 
@@ -143,7 +143,7 @@ def changed_defaults(comparison: Comparison) -> Iterator[tuple[Column, Column]]:
 def render(
     actions: Sequence[EnableTableFeature | ContradictFeature], context: RenderContext
 ) -> Iterable[str]:
-    """Yield one SET TBLPROPERTIES for all of them; nothing for what a rule refuses."""
+    """Yield one SET TBLPROPERTIES for all of them; nothing for an action that a rule refuses."""
     properties = {action.key: action.desired for action in actions if isinstance(action, EnableTableFeature)}
     if properties:
         yield sql_set_table_properties(context.table, properties)
@@ -178,7 +178,7 @@ def accept(model: Table, _observed: TableState, action: EnableTableFeature | Con
 
 
 def _spelled(key: str) -> str:
-    """Return a key as Delta spells it, if it is one of those that matter here."""
+    """Return a known key as Delta spells it."""
     return _SPELLING.get(key.lower(), key)
 
 
@@ -197,7 +197,7 @@ def _observed(comparison: Comparison) -> dict[str, str]:
 def _needed(
     comparison: Comparison, observed: Mapping[str, str], declared: Mapping[str, str]
 ) -> Iterator[tuple[str, str, str]]:
-    """Yield what the changes of columns need before they can be made: keys, values and which changes those are."""
+    """Yield the key, value and reason of each feature that the changes of columns need."""
     if not comparison.desired.is_about(Part.COLUMNS):
         return
     if _needs_column_mapping(comparison) and observed[COLUMN_MAPPING_MODE].lower() == "none":
@@ -217,7 +217,7 @@ def _needed(
 
 
 def _is_satisfied(key: str, desired: str, observed: str | None) -> bool:
-    """Whether the table already has it: for the engine protocol versions only rise, and a feature never goes."""
+    """Whether the table already has it: protocol versions only rise, and features stay."""
     if observed is None or desired == observed:
         return desired == observed
     if key in _PROTOCOL_VERSIONS and desired.isdecimal() and observed.isdecimal():
@@ -234,7 +234,7 @@ def _missing(wanted: Mapping[str, str], observed: Mapping[str, str]) -> Iterable
 
 
 def _needs_column_mapping(comparison: Comparison) -> bool:
-    """Whether columns or fields get another name, or go."""
+    """Whether columns or fields are renamed or dropped."""
     return bool(
         comparison.dropped
         or comparison.renames.columns
@@ -252,7 +252,7 @@ def _added_types(comparison: Comparison) -> list[DataType]:
 ASPECT: Aspect[EnableTableFeature | ContradictFeature] = Aspect(
     name="table features",
     part=None,
-    action_types=(EnableTableFeature, ContradictFeature),
+    actions={EnableTableFeature: takes_modify("SET TBLPROPERTIES (table features)"), ContradictFeature: None},
     diff=diff,
     differences=differences,
     render=render,

@@ -1,4 +1,4 @@
-"""The table's name: changed where its model says what it was before. The data stays where it is."""
+"""The table's name: changed if its model names the former one. The data stays where it is."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ from typing import ClassVar
 from delta_engine.actions import Hazard, Phase
 from delta_engine.actions.drift_policy import DriftKind
 from delta_engine.aspects.aspect import Aspect, Change, Comparison, RenderContext, Sign
-from delta_engine.backends.capabilities import RenameTarget
+from delta_engine.aspects.facet import NAME, Facet
+from delta_engine.aspects.rights import takes_ownership
+from delta_engine.backends.capabilities import Feature, RenameTarget
 from delta_engine.models import Part, QualifiedName, Table
 from delta_engine.sql import quote_ident, sql_rename_table
 from delta_engine.state.states import TableState
@@ -17,7 +19,7 @@ from delta_engine.state.states import TableState
 
 @dataclass(frozen=True, slots=True)
 class RenameTable:
-    """Give a table another name in its schema. Whoever reads it by the former one fails from then on."""
+    """Rename a table within its schema: readers of the former name fail from then on."""
 
     phase: ClassVar[Phase] = Phase.RENAME_TABLE
     hazards: ClassVar[tuple[Hazard, ...]] = (Hazard.BREAKS_READERS,)
@@ -54,19 +56,24 @@ def explain(action: RenameTable) -> Iterable[Change]:
     )
 
 
-def accept(model: Table, _observed: TableState, _action: RenameTable) -> Table:
-    """Return the model as it is: a rename that is not done yet is nobody's drift."""
-    return model
-
+FACET: Facet[Table, TableState, str | None] = Facet(
+    key="renamed_from",
+    declared=lambda table: table.renamed_from,
+    absent=None,
+    form=NAME,
+    meaning="the table's former name, in the same schema; its data is kept",
+    part=Part.COLUMNS,
+    title="renamed_from",
+    feature=Feature.TABLE_RENAMES,
+)
 
 ASPECT: Aspect[RenameTable] = Aspect(
     name="table name",
     part=Part.COLUMNS,
-    action_types=(RenameTable,),
+    actions={RenameTable: takes_ownership("RENAME TO")},
     diff=diff,
     render=render,
     explain=explain,
-    accept=accept,
     drift_kind=lambda _action: DriftKind.TABLE_REPLACED,
     differences=lambda _comparison: (),
 )

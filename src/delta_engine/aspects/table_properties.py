@@ -1,7 +1,7 @@
-"""Table properties: keys that the model names are set; keys that we once set and it no longer names are unset.
+"""Table properties: set if the model names them, unset if it no longer names what this engine applied.
 
-Databricks sets properties by itself, and other teams set theirs: a key that no model ever named is not ours.
-Keys that switch on a table feature are the business of `table_features`.
+Databricks and other tools set properties of their own: a key that no model ever named is unmanaged. Keys that enable a
+table feature belong to `table_features`.
 """
 
 from __future__ import annotations
@@ -23,10 +23,13 @@ from delta_engine.aspects.aspect import (
     Sign,
     with_property,
 )
+from delta_engine.aspects.facet import TEXTS, Facet
+from delta_engine.aspects.rights import takes_modify
 from delta_engine.aspects.table_features import is_feature_key, is_upgrade
 from delta_engine.models import Part, Table
+from delta_engine.models.values import NOTHING
 from delta_engine.sql import sql_set_table_properties, sql_unset_table_properties
-from delta_engine.state.states import TableState
+from delta_engine.state.states import REDACTED, TableState
 
 _SET_BY_PLATFORM = (
     "delta.feature.",
@@ -166,7 +169,7 @@ def accept(model: Table, observed: TableState, action: SetTableProperties | Unse
 
 
 def is_set_by_platform(key: str) -> bool:
-    """Whether a property is one that platforms set by themselves, without anybody's wish."""
+    """Whether platforms set a property by themselves."""
     return key.startswith(_SET_BY_PLATFORM)
 
 
@@ -181,16 +184,16 @@ def _differing(comparison: Comparison) -> Iterable[PropertyChange]:
 
 
 def _value(properties: Mapping[str, str], key: str) -> str | None:
-    """Return a property's value; Delta spells its own keys its own way, whatever somebody wrote."""
+    """Return a property's value; Delta spells its own keys in its own way."""
     if key in properties or not key.lower().startswith("delta."):
         return properties.get(key)
     return next((value for name, value in properties.items() if name.lower() == key.lower()), None)
 
 
 def _no_longer_wanted(comparison: Comparison) -> Iterable[tuple[str, str]]:
-    """Yield what was applied last, is still there, and no model names any more.
+    """Yield the properties that were applied last, still exist, and are not in the model.
 
-    Table features stay: they cannot be taken back by unsetting a property.
+    Table features stay: unsetting a property does not remove them.
     """
     wanted = comparison.desired.effective_table_properties
     unwanted = {
@@ -216,10 +219,36 @@ def _is_same_value(key: str, desired: str, observed: str | None) -> bool:
     )
 
 
+def _declarable(properties: Mapping[str, str]) -> Mapping[str, str]:
+    """Return the properties that a model can declare: neither set by the platform nor redacted."""
+    return {
+        key: value for key, value in properties.items() if not is_set_by_platform(key) and value != REDACTED
+    }
+
+
+FACET: Facet[Table, TableState, Mapping[str, str]] = Facet(
+    key="properties",
+    argument="table_properties",
+    declared=lambda table: table.table_properties,
+    absent=NOTHING,
+    form=TEXTS,
+    meaning="[table properties](#properties)",
+    entry="property",
+    observed=lambda table: table.table_properties,
+    recorded=lambda table: table.effective_table_properties,
+    is_always_recorded=True,
+    imported=lambda _name, table: _declarable(table.table_properties),
+    part=Part.PROPERTIES,
+    title="properties",
+)
+
 ASPECT: Aspect[SetTableProperties | UnsetTableProperties] = Aspect(
     name="table properties",
     part=Part.PROPERTIES,
-    action_types=(SetTableProperties, UnsetTableProperties),
+    actions={
+        SetTableProperties: takes_modify("SET TBLPROPERTIES"),
+        UnsetTableProperties: takes_modify("UNSET TBLPROPERTIES"),
+    },
     diff=diff,
     differences=differences,
     render=render,

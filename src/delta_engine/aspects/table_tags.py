@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -19,6 +19,8 @@ from delta_engine.aspects.aspect import (
     SecurableState,
     SharedAspect,
 )
+from delta_engine.aspects.facet import TEXTS, Facet
+from delta_engine.aspects.rights import takes_apply_tag
 from delta_engine.aspects.tags import (
     TagChange,
     changed_tags,
@@ -27,8 +29,11 @@ from delta_engine.aspects.tags import (
     unwanted_tags,
     with_observed,
 )
-from delta_engine.models import Part
+from delta_engine.backends.capabilities import Feature
+from delta_engine.models import Part, Schema, Table
+from delta_engine.models.values import NOTHING
 from delta_engine.sql import sql_set_tags, sql_unset_tags
+from delta_engine.state.states import SchemaState, TableState
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,10 +130,23 @@ def _unwanted(comparison: AnyComparison) -> tuple[tuple[str, str], ...]:
     )
 
 
+FACET: Facet[Table | Schema, TableState | SchemaState, Mapping[str, str]] = Facet(
+    key="tags",
+    declared=lambda model: model.tags,
+    absent=NOTHING,
+    form=TEXTS,
+    meaning="[tags](#tags-owner-and-grants) of Unity Catalog",
+    entry="tag",
+    observed=lambda state: state.tags,
+    part=Part.TAGS,
+    title="tags",
+    feature=Feature.TAGS,
+)
+
 ASPECT: SharedAspect[SetTableTags | UnsetTableTags] = Aspect(
     name="table tags",
     part=Part.TAGS,
-    action_types=(SetTableTags, UnsetTableTags),
+    actions={SetTableTags: takes_apply_tag("SET TAGS"), UnsetTableTags: takes_apply_tag("UNSET TAGS")},
     diff=diff,
     differences=differences,
     render=render,

@@ -1,6 +1,6 @@
-"""Tags, wherever they are put: keys that a model names are set; whose the others are is the policy's to say.
+"""Tags, on whatever object: the keys that a model names are set. The policy decides the ownership of all others.
 
-Keys and values compare exactly: Unity Catalog tells `Sales` from `sales` (Databricks documentation, "Apply tags
+Keys and values compare exactly: Unity Catalog distinguishes `Sales` from `sales` (Databricks documentation, "Apply tags
 to Unity Catalog securable objects").
 """
 
@@ -30,7 +30,7 @@ class TagChange:
 
 
 def changed_tags(desired: Tags, observed: Tags) -> tuple[TagChange, ...]:
-    """Return the tags that a model names and that are missing or have another value, sorted by key."""
+    """Return the model's tags that are missing or have another value, sorted by key."""
     if desired == observed:
         return ()
     return tuple(
@@ -43,13 +43,11 @@ def changed_tags(desired: Tags, observed: Tags) -> tuple[TagChange, ...]:
 def unwanted_tags(
     desired: Tags, observed: Tags, ours: Container[str], ownership: Ownership
 ) -> tuple[tuple[str, str], ...]:
-    """Return the (key, value) pairs that the model does not name and that are ours to take away, sorted.
+    """Return the (key, value) pairs that the model does not name and that are ours to unset, sorted.
 
     Args:
-        desired: the model's.
-        observed: those that are there.
-        ours: the keys that this engine put there.
-        ownership: whose the others are.
+        ours: the keys that this engine set.
+        ownership: decides about all other keys.
     """
     return tuple(
         (key, value)
@@ -59,12 +57,7 @@ def unwanted_tags(
 
 
 def explain_set(changes: Iterable[TagChange], subject: str = "") -> Iterator[Change]:
-    """Yield a line per tag.
-
-    Args:
-        changes: the tags.
-        subject: what they are put on, with a space after it; empty for the thing itself.
-    """
+    """Yield a line per tag; `subject` names the tagged column, with a space after it, and is empty for a table."""
     for change in changes:
         yield Change(
             sign=Sign.ADDED if change.observed is None else Sign.CHANGED,
@@ -75,7 +68,7 @@ def explain_set(changes: Iterable[TagChange], subject: str = "") -> Iterator[Cha
 
 
 def explain_unset(tags: Iterable[tuple[str, str]], subject: str = "") -> Iterator[Change]:
-    """Yield a line per tag; the arguments are those of `explain_set`."""
+    """Yield a line per tag; `subject` is that of `explain_set`."""
     for key, value in tags:
         yield Change(sign=Sign.REMOVED, subject=f"{subject}tag {key}", observed=repr(value))
 

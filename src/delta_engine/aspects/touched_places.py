@@ -1,6 +1,6 @@
-"""What a plan does to columns and fields that expressions may read: where the platform looks at checks and generation.
+"""The changes of columns and fields that expressions may read: checks and generation depend on them.
 
-Places have the names so far, and end where SQL does not say the way with dots.
+Paths have the present names, and end where SQL has no dotted notation for them.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from delta_engine.models.nested_types import Path, within_structs
 
 
 def lost_places(comparison: Comparison) -> Iterator[Path]:
-    """Yield what is dropped or gets another name: nothing can read it any more."""
+    """Yield what is dropped or renamed: expressions can no longer read it."""
     yield from ((former,) for former, _ in comparison.renames.columns)
     yield from ((column.name,) for column in comparison.dropped)
     yield from _said_with_dots(

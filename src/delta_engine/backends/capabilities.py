@@ -48,7 +48,7 @@ class InlineClustering(Enum):
 
 @unique
 class Feature(Enum):
-    """What can be declared about a table or a schema; the values are for messages."""
+    """What can be declared about a table or a schema; the values are their names in messages."""
 
     COLUMNS = "columns"
     TYPE_WIDENING = "type widening"
@@ -78,6 +78,46 @@ class Feature(Enum):
     TABLE_REMOVAL = "dropping tables"
     MANAGED_PARTS = "managing a part of a table"
     STREAMING_TABLES = "parts of streaming tables"
+
+
+HOW_FEATURES_CHANGE: Mapping[Feature, str] = {
+    Feature.COLUMNS: "added in place; dropped with consent (`drop_column`)",
+    Feature.TYPE_WIDENING: (
+        "in place where Delta's matrix allows, its table feature in the same run; any other change of type is refused"
+    ),
+    Feature.NESTED_FIELDS: (
+        "fields of structs, also inside arrays and maps: added, dropped, renamed, commented, loosened, widened"
+    ),
+    Feature.COLUMN_ORDER: "reported; changed with `policy.column_order: enforce`",
+    Feature.COLUMN_RENAMES: "`renamed_from`: the data is kept; keys, checks and clustering follow",
+    Feature.TABLE_RENAMES: "`renamed_from`: the data is kept",
+    Feature.PROPERTIES: (
+        "set, and unset if they were applied once; what the platform sets by itself is unmanaged; table features are "
+        "permanent and shown as such; `name → none` column mapping is refused"
+    ),
+    Feature.PRIMARY_KEYS: "name, columns in order, RELY; made anew when they change",
+    Feature.FOREIGN_KEYS: "parents first, cycles broken; checked against the declared parent, or the one that is there",
+    Feature.CHECKS: "by name, expressions compared in a normal form; `--preflight` counts violating rows",
+    Feature.NOT_NULL: "loosened freely; tightened when no row has a NULL, refused with the count otherwise",
+    Feature.DEFAULTS: "set and dropped in place",
+    Feature.GENERATED_COLUMNS: "at creation only; a later change is refused",
+    Feature.IDENTITY_COLUMNS: "at creation only; a later change is refused",
+    Feature.CLUSTERING: "changed in place",
+    Feature.AUTOMATIC_CLUSTERING: "`cluster_by: AUTO`, switched in place",
+    Feature.PARTITIONING: "at creation only; a later change is refused",
+    Feature.TAGS: "of tables and columns: key by key, additive or in full (`policy.tags`)",
+    Feature.ROW_FILTERS: "part of CREATE TABLE; set, replaced and dropped in place",
+    Feature.COLUMN_MASKS: "part of CREATE TABLE; set, replaced and dropped in place",
+    Feature.COMMENTS: "of tables, columns and nested fields: set and cleared in place",
+    Feature.OWNERS: "changed in place; unmanaged if no model names one",
+    Feature.GRANTS: "on tables: additive, or in full (`policy.grants`)",
+    Feature.SCHEMA_METADATA: "`schemas:` in a model file, or `Schema`",
+    Feature.EXTERNAL_TABLES: "`location`, at creation only; a later change is refused",
+    Feature.TABLE_REMOVAL: "`policy.removed_tables: drop`, with consent (`drop_table`)",
+    Feature.MANAGED_PARTS: "`manages`: another owner manages the rest of the table",
+    Feature.STREAMING_TABLES: "comments and tags, with `manages`",
+}
+"""How each feature changes, for docs/capabilities.md."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -23,11 +23,11 @@ from delta_engine.deployment.document import VERSION, DeploymentState, Resource,
 from delta_engine.deployment.editing import with_renamed_table, without_resources
 from delta_engine.deployment.errors import StateMismatchError
 from delta_engine.deployment.lock_record import UnreadableLockError
-from delta_engine.deployment.open_struct import encode_open
 from delta_engine.deployment.repository import LoadedState
 from delta_engine.drift.state_changes import compare_states
 from delta_engine.errors import ConfigError
 from delta_engine.models import QualifiedName
+from delta_engine.models.open_struct import encode_open
 from delta_engine.orchestrate.deployments import open_deployment, state_needs_backend
 from delta_engine.orchestrate.project import open_backend
 from delta_engine.report.json_documents import diff_document, resources_document, versions_document

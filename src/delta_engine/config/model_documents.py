@@ -1,98 +1,68 @@
-"""What a YAML model file may say, and the models that it makes."""
+"""Reads models from YAML: what a model file may say follows from the facets in `delta_engine.aspects`."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import msgspec
+from msgspec.structs import asdict
 
+from delta_engine.aspects import COLUMN_FACETS, SCHEMA_FACETS, TABLE_FACETS
+from delta_engine.aspects.facet import Facet
 from delta_engine.config.documents import Document, DocumentPath, unknown
-from delta_engine.models import (
-    CheckConstraint,
-    Column,
-    ColumnMask,
-    ForeignKey,
-    Identity,
-    Part,
-    PrimaryKey,
-    RowFilter,
-    Schema,
-    Table,
+from delta_engine.errors import ConfigError
+from delta_engine.models import Column, Part, Schema, Table
+
+_Facets = tuple[Facet[Any, Any, Any], ...]
+
+
+def _shape(name: str, keys: Iterable[tuple[str, Any] | tuple[str, Any, Any]], facets: _Facets) -> Any:
+    """Return a struct for msgspec: keys of its own, and a key for each facet; keys left out are UNSET."""
+    optional = [(facet.key, facet.form.written_type, msgspec.UNSET) for facet in facets]
+    return msgspec.defstruct(name, [*keys, *optional])
+
+
+def _written(facets: Iterable[Facet[Any, Any, Any]]) -> _Facets:
+    return tuple(facet for facet in facets if facet.meaning is not None)
+
+
+_COLUMN_FACETS = _written(COLUMN_FACETS)
+_TABLE_FACETS = _written(TABLE_FACETS)
+_SCHEMA_FACETS = _written(SCHEMA_FACETS)
+
+_Column: Any = _shape("_Column", [("name", str), ("type", str | None, None)], _COLUMN_FACETS)
+_Table = _shape(
+    "_Table",
+    [
+        ("catalog", str),
+        ("schema", str),
+        ("name", str),
+        ("columns", list[_Column], msgspec.field(default_factory=list)),
+        ("manages", list[str] | None, None),
+    ],
+    _TABLE_FACETS,
 )
+_Schema = _shape("_Schema", [("catalog", str), ("name", str)], _SCHEMA_FACETS)
 
 
-class _Identity(msgspec.Struct):
-    start: int = 1
-    step: int = 1
-    always: bool = True
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """A place in a document, for the facets that read it."""
 
+    document: Document
+    path: DocumentPath
 
-class _Mask(msgspec.Struct):
-    function: str
-    using_columns: list[str] = msgspec.field(default_factory=list)
+    def text(self, value: object) -> str:
+        key = str(self.path[-1])
+        return self.document.texts(self.path[:-1], {key: value})[key]
 
+    def texts(self, values: Mapping[str, object]) -> dict[str, str]:
+        return self.document.texts(self.path, values)
 
-class _Column(msgspec.Struct):
-    name: str
-    type: str | None = None
-    nullable: bool = True
-    comment: str = ""
-    default: Any = msgspec.UNSET
-    generated_as: str | None = None
-    identity: bool | str | _Identity | None = None
-    tags: dict[str, Any] = msgspec.field(default_factory=dict)
-    mask: str | _Mask | None = None
-    renamed_from: str | None = None
-    renamed_fields: dict[str, str] = msgspec.field(default_factory=dict)
-
-
-class _PrimaryKey(msgspec.Struct):
-    columns: list[str]
-    name: str | None = None
-    rely: bool = False
-
-
-class _ForeignKey(msgspec.Struct):
-    columns: list[str]
-    references: str
-    referenced_columns: list[str] = msgspec.field(default_factory=list)
-    name: str | None = None
-    rely: bool = False
-
-
-class _RowFilter(msgspec.Struct):
-    function: str
-    columns: list[str] = msgspec.field(default_factory=list)
-
-
-class _Table(msgspec.Struct):
-    catalog: str
-    schema: str
-    name: str
-    columns: list[_Column] = msgspec.field(default_factory=list)
-    comment: str = ""
-    properties: dict[str, Any] = msgspec.field(default_factory=dict)
-    primary_key: list[str] | _PrimaryKey | None = None
-    foreign_keys: list[_ForeignKey] = msgspec.field(default_factory=list)
-    checks: dict[str, str] = msgspec.field(default_factory=dict)
-    cluster_by: list[str] | str = msgspec.field(default_factory=list)
-    partitioned_by: list[str] = msgspec.field(default_factory=list)
-    tags: dict[str, Any] = msgspec.field(default_factory=dict)
-    row_filter: _RowFilter | None = None
-    owner: str | None = None
-    grants: dict[str, list[str] | str] = msgspec.field(default_factory=dict)
-    location: str | None = None
-    renamed_from: str | None = None
-    manages: list[str] | None = None
-
-
-class _Schema(msgspec.Struct):
-    catalog: str
-    name: str
-    comment: str | None = None
-    tags: dict[str, Any] = msgspec.field(default_factory=dict)
-    owner: str | None = None
-    grants: dict[str, list[str]] = msgspec.field(default_factory=dict)
+    def error(self, reason: str, way_out: str = "", *steps: str | int) -> ConfigError:
+        return self.document.error((*self.path, *steps), reason, way_out)
 
 
 def schema_of(document: Document, path: DocumentPath, value: object) -> Schema:
@@ -101,15 +71,12 @@ def schema_of(document: Document, path: DocumentPath, value: object) -> Schema:
     Raises:
         ConfigError: it is not of the form of a schema.
     """
-    schema = document.convert(path, value, _Schema)
+    schema = asdict(document.convert(path, value, _Schema))
     return Schema(
-        schema.catalog,
-        schema.name,
-        schema.comment,
-        tags=document.texts((*path, "tags"), schema.tags),
-        owner=schema.owner,
-        grants=schema.grants,
+        schema["catalog"],
+        schema["name"],
         declared_at=document.location(path),
+        **_arguments(document, path, schema, _SCHEMA_FACETS),
     )
 
 
@@ -118,111 +85,53 @@ def table_of(document: Document, path: DocumentPath, value: object) -> Table:
 
     Args:
         document: the model file.
-        path: where the table stands in it.
-        value: what stands there.
+        path: the table's place in it.
+        value: the data at that place.
 
     Raises:
         ConfigError: it is not of the form of a table.
         InvalidModelError: a column has a type that Delta cannot store.
     """
-    table = document.convert(path, value, _Table)
-    key, row_filter = table.primary_key, table.row_filter
+    table = asdict(document.convert(path, value, _Table))
+    managed = _parts(document, (*path, "manages"), table["manages"])
     return Table(
-        table.catalog,
-        table.schema,
-        table.name,
+        table["catalog"],
+        table["schema"],
+        table["name"],
         [
-            _column(document, (*path, "columns", position), column, table)
-            for position, column in enumerate(table.columns)
+            _column(document, (*path, "columns", position), asdict(column), managed)
+            for position, column in enumerate(table["columns"])
         ],
-        table.comment,
-        document.texts((*path, "properties"), table.properties),
-        PrimaryKey(key.columns, key.name, key.rely) if isinstance(key, _PrimaryKey) else key,
-        foreign_keys=[
-            ForeignKey(one.columns, one.references, one.referenced_columns, one.name, one.rely)
-            for one in table.foreign_keys
-        ],
-        checks=[CheckConstraint(name, expression) for name, expression in table.checks.items()],
-        cluster_by=_clustering(document, path, table),
-        partitioned_by=table.partitioned_by,
-        tags=document.texts((*path, "tags"), table.tags),
-        row_filter=RowFilter(row_filter.function, row_filter.columns) if row_filter else None,
-        owner=table.owner,
-        grants=_grants(document, (*path, "grants"), table.grants),
-        location=table.location,
-        renamed_from=table.renamed_from,
-        manages=_parts(document, (*path, "manages"), table.manages),
+        manages=managed,
         declared_at=document.location(path),
+        **_arguments(document, path, table, _TABLE_FACETS),
     )
 
 
-def _column(document: Document, path: DocumentPath, column: _Column, table: _Table) -> Column:
-    if column.type is None and (table.manages is None or Part.COLUMNS.value in table.manages):
-        raise document.error(path, f"column {column.name!r} has no type", "Write one, such as type: bigint.")
-    identity = _identity(document, path, column.identity)
-    return Column(
-        column.name,
-        column.type or "void",
-        column.nullable,
-        column.comment,
-        default=_default(document, path, column),
-        generated_as=column.generated_as,
-        identity=identity,
-        tags=document.texts((*path, "tags"), column.tags),
-        mask=_mask(column.mask),
-        renamed_from=column.renamed_from,
-        renamed_fields=column.renamed_fields,
-        declared_at=document.location(path),
-    )
-
-
-def _default(document: Document, path: DocumentPath, column: _Column) -> str | None:
-    if column.default is msgspec.UNSET:
-        return None
-    if column.default is None:
+def _column(
+    document: Document, path: DocumentPath, column: dict[str, Any], managed: list[str] | None
+) -> Column:
+    if column["type"] is None and (managed is None or Part.COLUMNS.value in managed):
         raise document.error(
-            (*path, "default"),
-            "default says nothing",
-            'Write "NULL" in quotes for that SQL expression, or leave the key out.',
+            path, f"column {column['name']!r} has no type", "Write one, such as type: bigint."
         )
-    return document.texts(path, {"default": column.default})["default"]
+    return Column(
+        column["name"],
+        column["type"] or "void",
+        declared_at=document.location(path),
+        **_arguments(document, path, column, _COLUMN_FACETS),
+    )
 
 
-def _identity(
-    document: Document, path: DocumentPath, identity: bool | str | _Identity | None
-) -> Identity | None:
-    match identity:
-        case _Identity(start, step, always):
-            return Identity(start, step, always)
-        case str():
-            raise document.error(
-                (*path, "identity"),
-                f"identity is true, or a mapping with start, step and always, not {identity!r}",
-                "Write true.",
-            )
-    return Identity() if identity else None
-
-
-def _mask(mask: str | _Mask | None) -> ColumnMask | None:
-    match mask:
-        case _Mask(function, using_columns):
-            return ColumnMask(function, using_columns)
-        case str():
-            return ColumnMask(mask)
-    return None
-
-
-def _grants(
-    document: Document, path: DocumentPath, grants: dict[str, list[str] | str]
-) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {}
-    for principal, privileges in grants.items():
-        if isinstance(privileges, str):
-            raise document.error(
-                (*path, principal), f"the grants of {principal!r} are a list", f"Write [{privileges}]."
-            )
-        found[principal] = privileges
-    return found
+def _arguments(
+    document: Document, path: DocumentPath, values: dict[str, Any], facets: _Facets
+) -> dict[str, Any]:
+    """Return the arguments of a model from what a document says; defaults are the model's own."""
+    return {
+        facet.attribute: facet.form.read(_Place(document, (*path, facet.key)), values[facet.key])
+        for facet in facets
+        if values[facet.key] is not msgspec.UNSET
+    }
 
 
 def _parts(document: Document, path: DocumentPath, names: list[str] | None) -> list[str] | None:
@@ -231,11 +140,3 @@ def _parts(document: Document, path: DocumentPath, names: list[str] | None) -> l
         if name not in known:
             raise document.error((*path, position), *unknown("part", name, known))
     return names
-
-
-def _clustering(document: Document, path: DocumentPath, table: _Table) -> list[str] | str:
-    if isinstance(table.cluster_by, str) and table.cluster_by.upper() != "AUTO":
-        raise document.error(
-            (*path, "cluster_by"), "cluster_by is a list of columns, or AUTO", f"Write [{table.cluster_by}]."
-        )
-    return table.cluster_by

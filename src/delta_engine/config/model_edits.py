@@ -17,7 +17,7 @@ from delta_engine.config.file_replacement import replace_files
 from delta_engine.config.model_fields import SCHEMA_FIELDS, TABLE_FIELDS, said
 from delta_engine.config.model_files import models_of_text
 from delta_engine.config.settings import Settings
-from delta_engine.config.variables import escaped, spelled, spelled_schema
+from delta_engine.config.variables import escaped, spelled
 from delta_engine.config.yaml_edits import EntryEditor, Values, rearranged
 from delta_engine.config.yaml_source import (
     Node,
@@ -198,7 +198,7 @@ def _splices(text: str, node: Node, edit: ModelEdit, after: Table | Schema) -> I
 
 def _values(model: Table | Schema, catalog: str) -> Values:
     if isinstance(model, Schema):
-        return said(SCHEMA_FIELDS, spelled_schema(model, catalog))
+        return said(SCHEMA_FIELDS, spelled(model, catalog))
     return said(TABLE_FIELDS, spelled(model, catalog))
 
 

@@ -1,30 +1,17 @@
-"""The keys of a model file, one by one: what stands there for a model, and how Python says the same.
-
-The one description by which models are written, edited in place, and edits described; a field of a model is a
-line here. `model_documents` reads what is written.
-"""
+"""The keys of a model file, as models are written and edited: they follow from the facets in `delta_engine.aspects`."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import partial
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
+from delta_engine.aspects import COLUMN_FACETS, SCHEMA_FACETS, TABLE_FACETS
+from delta_engine.aspects.facet import Facet
 from delta_engine.config.python_text import Call, Code, literal
 from delta_engine.config.yaml_emitter import Value
-from delta_engine.models import (
-    AUTO,
-    Column,
-    ColumnMask,
-    ForeignKey,
-    Identity,
-    Part,
-    PrimaryKey,
-    RowFilter,
-    Schema,
-    Table,
-)
+from delta_engine.models import Column, Part, Schema, Table
 from delta_engine.sql import sql_data_type
 
 Declared = TypeVar("Declared", Column, Table, Schema)
@@ -52,7 +39,7 @@ class ModelField(Generic[Declared]):
         default: what holds where the key is left out.
         argument: the Python argument of the same meaning; None for the key's own name.
         code: how Python says the value.
-        entry: what one entry of a mapping or list is called, for people.
+        entry: the word of messages for one entry of a mapping or list.
     """
 
     key: str
@@ -104,48 +91,38 @@ def _call(function: str, value: Value) -> Code:
     return [_call(function, item) if isinstance(item, Mapping) else as_code(item) for item in value]
 
 
-def _checks_code(checks: Value) -> Code:
-    assert isinstance(checks, Mapping)
-    return [
-        Call("CheckConstraint", [as_code(name), as_code(expression)]) for name, expression in checks.items()
-    ]
+def _entries_code(function: str, entries: Value) -> Code:
+    """Return a list of calls for a mapping, such as that of checks: its keys and values are their arguments."""
+    assert isinstance(entries, Mapping)
+    return [Call(function, [as_code(name), as_code(value)]) for name, value in entries.items()]
 
 
-def _clustering_code(columns: Value) -> Code:
-    return AUTO if columns == AUTO else as_code(columns)
+def _constants_code(constants: tuple[str, ...], value: Value) -> Code:
+    return value if isinstance(value, str) and value in constants else as_code(value)
 
 
-def _parts(part: PrimaryKey | ForeignKey | Identity | ColumnMask | RowFilter) -> dict[str, Value]:
-    """Return a part of a model as a mapping: a name of its own first, defaults left out."""
-    found = ((field.name, getattr(part, field.name), field.default) for field in fields(part))
-    values = {
-        name: list(value) if isinstance(value, tuple) else value
-        for name, value, default in found
-        if value != default
-    }
-    return {**({"name": values["name"]} if "name" in values else {}), **values}
+def _code(facet: Facet[Any, Any, Any]) -> Callable[[Value], Code]:
+    if facet.constants:
+        return partial(_constants_code, facet.constants)
+    if facet.constructor is None:
+        return as_code
+    is_mapping = facet.entry is not None and isinstance(facet.form.write(facet.absent), Mapping)
+    return partial(_entries_code if is_mapping else _call, facet.constructor)
 
 
-def _primary_key(table: Table) -> Value | None:
-    if table.primary_key is None:
-        return None
-    values = _parts(table.primary_key)
-    return values["columns"] if list(values) == ["columns"] and values["columns"] else values
-
-
-def _clustering(table: Table) -> Value:
-    return AUTO if table.clusters_automatically else list(table.cluster_by)
-
-
-def _identity(column: Column) -> Value | None:
-    return None if column.identity is None else _parts(column.identity) or True
-
-
-def _mask(column: Column) -> Value | None:
-    if column.mask is None:
-        return None
-    values = _parts(column.mask)
-    return values["function"] if list(values) == ["function"] else values
+def _fields(facets: tuple[Facet[Declared, Any, Any], ...]) -> tuple[ModelField[Declared], ...]:
+    return tuple(
+        ModelField(
+            facet.key,
+            facet.written_value,
+            facet.form.write(facet.absent),
+            facet.argument,
+            _code(facet),
+            facet.entry,
+        )
+        for facet in facets
+        if facet.meaning is not None
+    )
 
 
 def _managed(table: Table) -> Value | None:
@@ -153,77 +130,41 @@ def _managed(table: Table) -> Value | None:
     return None if managed is None else [part.value for part in Part if part in managed]
 
 
-def _grants(model: Table | Schema) -> Value:
-    return {principal: list(granted) for principal, granted in model.grants.items()}
-
-
 COLUMN_FIELDS: tuple[ModelField[Column], ...] = (
     ModelField("name", lambda column: column.name),
     ModelField("type", lambda column: sql_data_type(column.data_type)),
-    ModelField("nullable", lambda column: column.is_nullable, True, "is_nullable"),
-    ModelField("comment", lambda column: column.comment, ""),
-    ModelField("default", lambda column: column.default),
-    ModelField("generated_as", lambda column: column.generated_as),
-    ModelField("identity", _identity, code=partial(_call, "Identity")),
-    ModelField("tags", lambda column: dict(column.tags), {}, entry="tag"),
-    ModelField("mask", _mask, code=partial(_call, "ColumnMask")),
-    ModelField("renamed_from", lambda column: column.renamed_from),
-    ModelField("renamed_fields", lambda column: dict(column.renamed_fields), {}, entry="renamed field"),
+    *_fields(COLUMN_FACETS),
 )
 
+_renamed_from, _comment, *_others = _fields(TABLE_FACETS)
 TABLE_FIELDS: tuple[ModelField[Table], ...] = (
     ModelField("catalog", lambda table: table.catalog_name, None, "catalog_name"),
     ModelField("schema", lambda table: table.schema_name, None, "schema_name"),
     ModelField("name", lambda table: table.table_name, None, "table_name"),
-    ModelField("renamed_from", lambda table: table.renamed_from),
+    _renamed_from,
     ModelField("manages", _managed),
-    ModelField("comment", lambda table: table.comment, ""),
+    _comment,
     ModelField("columns", lambda table: [said(COLUMN_FIELDS, column) for column in table.columns]),
-    ModelField(
-        "properties", lambda table: dict(table.table_properties), {}, "table_properties", entry="property"
-    ),
-    ModelField("primary_key", _primary_key, code=partial(_call, "PrimaryKey")),
-    ModelField(
-        "foreign_keys",
-        lambda table: [_parts(key) for key in table.foreign_keys],
-        [],
-        code=partial(_call, "ForeignKey"),
-        entry="foreign key",
-    ),
-    ModelField(
-        "checks",
-        lambda table: {check.name: check.expression for check in table.checks},
-        {},
-        code=_checks_code,
-        entry="check",
-    ),
-    ModelField("cluster_by", _clustering, [], code=_clustering_code),
-    ModelField("partitioned_by", lambda table: list(table.partitioned_by), []),
-    ModelField("location", lambda table: table.location),
-    ModelField("tags", lambda table: dict(table.tags), {}, entry="tag"),
-    ModelField(
-        "row_filter",
-        lambda table: _parts(table.row_filter) if table.row_filter else None,
-        code=partial(_call, "RowFilter"),
-    ),
-    ModelField("owner", lambda table: table.owner),
-    ModelField("grants", _grants, {}, entry="grant"),
+    *_others,
 )
 
 SCHEMA_FIELDS: tuple[ModelField[Schema], ...] = (
     ModelField("catalog", lambda schema: schema.catalog_name, None, "catalog_name"),
     ModelField("name", lambda schema: schema.schema_name, None, "schema_name"),
-    ModelField("comment", lambda schema: schema.comment),
-    ModelField("tags", lambda schema: dict(schema.tags), {}, entry="tag"),
-    ModelField("owner", lambda schema: schema.owner),
-    ModelField("grants", _grants, {}, entry="grant"),
+    *_fields(SCHEMA_FACETS),
 )
 
-ITEM_LISTS = ("columns", "foreign_keys")
+_BLOCK_FACETS = [facet for facet in TABLE_FACETS if facet.entry is not None]
+
+ITEM_LISTS = (
+    "columns",
+    *(facet.key for facet in _BLOCK_FACETS if isinstance(facet.form.write(facet.absent), list)),
+)
 """The keys under which lists of mappings stand."""
 
-BLOCKS = frozenset((*ITEM_LISTS, "properties", "checks", "tags", "grants"))
+BLOCKS = frozenset(("columns", *(facet.key for facet in _BLOCK_FACETS)))
 """The keys whose values take a line per entry."""
 
-LONG_FORMS = {"primary_key": "columns", "mask": "function"}
+_FACETS: tuple[Facet[Any, Any, Any], ...] = (*TABLE_FACETS, *COLUMN_FACETS)
+LONG_FORMS = {facet.key: facet.short for facet in _FACETS if facet.short is not None}
 """The keys of the mappings that may be written as one value: which of theirs that is."""

@@ -11,7 +11,7 @@ from delta_engine.config.documents import Document, parse_document, read_documen
 from delta_engine.config.model_documents import schema_of, table_of
 from delta_engine.config.python_references import load_reference
 from delta_engine.config.settings import Settings
-from delta_engine.config.variables import fill_in, fill_in_schema
+from delta_engine.config.variables import fill_in
 from delta_engine.errors import ConfigError, RefusalGroup, RefusedError, SourceLocation, raise_all
 from delta_engine.models import Schema, Table
 
@@ -82,7 +82,7 @@ def _filled_in(
     for model in models:
         try:
             if isinstance(model, Schema):
-                yield fill_in_schema(model, settings.variables)
+                yield fill_in(model, settings.variables)
             else:
                 yield fill_in(
                     replace(model, default_table_properties=settings.default_table_properties),

@@ -1,7 +1,7 @@
-"""Writes models as text: a YAML model file, or a Python module, that loads as exactly these tables and schemas.
+"""Writes models as text: a YAML model file or a Python module that loads as exactly these tables and schemas.
 
-What stands in comments and SQL expressions is written as it is; in names and values, where the loader fills in
-variables, `${` becomes `$${`.
+Comments and SQL expressions are written as they are. In names and values, where the loader fills in variables, `${`
+becomes `$${`.
 """
 
 from __future__ import annotations
@@ -18,22 +18,18 @@ from delta_engine.config.model_fields import (
     said,
 )
 from delta_engine.config.python_text import MAX_LINE_LENGTH, Call, Code, literal, python_text
-from delta_engine.config.variables import escaped, spelled, spelled_schema
+from delta_engine.config.variables import escaped, spelled
 from delta_engine.config.yaml_emitter import Value, emit_block, flow
 from delta_engine.models import Schema, Table
 
 
 def yaml_models(tables: Sequence[Table], variables: Mapping[str, str], schemas: Sequence[Schema] = ()) -> str:
-    """Return a model file.
+    """Return a model file that gives these tables and schemas when loaded with these variables.
 
     Args:
-        tables: the tables, names filled in; derived names of keys are left None.
-        variables: the environment's variables. A catalog that is one's value is written as that variable,
-            `catalog` before all others; a schema only as one named `schema`.
-        schemas: the schemas, names filled in.
-
-    Returns:
-        Text that gives these tables and schemas when loaded with these variables.
+        tables: the tables, names filled in; derived names of keys are None.
+        variables: the environment's variables. A catalog that is the value of one is written as that variable,
+            preferably `catalog`; a schema only as one named `schema`.
     """
     lists = (
         [_yaml_list("schemas", [_yaml_schema(schema, variables) for schema in schemas])] if schemas else []
@@ -47,13 +43,7 @@ def python_models(
 ) -> str:
     """Return a Python module whose function `tables` takes the environment's variables.
 
-    Args:
-        tables: the tables, names filled in; derived names of keys are left None.
-        variables: the environment's variables, used as in `yaml_models`.
-        schemas: the schemas, names filled in.
-
-    Returns:
-        Text that gives these tables and schemas when loaded as `module:tables` with these variables.
+    It gives these tables and schemas when loaded as `module:tables`; the arguments are those of `yaml_models`.
     """
     calls = [
         *(_python_schema(schema, variables) for schema in schemas),
@@ -80,7 +70,7 @@ def _yaml_list(key: str, items: Sequence[Mapping[str, object]]) -> str:
 
 
 def _yaml_schema(schema: Schema, variables: Mapping[str, str]) -> dict[str, object]:
-    values = said(SCHEMA_FIELDS, spelled_schema(schema, _catalog_text(schema.catalog_name, variables)))
+    values = said(SCHEMA_FIELDS, spelled(schema, _catalog_text(schema.catalog_name, variables)))
     if _stands_for("schema", schema.schema_name, variables):
         values["name"] = "${schema}"
     return _in_lines(values)
@@ -112,7 +102,7 @@ def _python_table(table: Table, variables: Mapping[str, str]) -> Call:
 
 
 def _python_schema(schema: Schema, variables: Mapping[str, str]) -> Call:
-    written = spelled_schema(schema, _catalog_text(schema.catalog_name, variables))
+    written = spelled(schema, _catalog_text(schema.catalog_name, variables))
     return _call("Schema", dict(arguments(SCHEMA_FIELDS, written)), schema, variables)
 
 

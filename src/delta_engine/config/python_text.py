@@ -17,9 +17,8 @@ class Call:
     """A call.
 
     Args:
-        function: the function's name.
         arguments: in order; (name, value) for keyword arguments.
-        is_spread: puts every argument on a line of its own, also where one line would do.
+        is_spread: puts every argument on a line of its own, even if one line would do.
     """
 
     function: str
@@ -38,9 +37,8 @@ def python_text(code: Code, *, indent: int = 0, reserved: int = 0) -> str:
     """Return an expression's text: on one line if it fits, else an item per line.
 
     Args:
-        code: the expression.
-        indent: how far its first line is indented, in spaces.
-        reserved: how many characters stand around it on that line.
+        indent: the indentation of its first line, in spaces.
+        reserved: the number of other characters on that line.
     """
     if isinstance(code, str):
         return code

@@ -7,15 +7,20 @@ into comments, which are text, nor into SQL expressions.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from typing import Any, TypeVar
 
+from delta_engine.aspects import COLUMN_FACETS, SCHEMA_FACETS, TABLE_FACETS
+from delta_engine.aspects.facet import Facet, TextChange
+from delta_engine.backends.environment_secrets import OF_ENVIRONMENT
 from delta_engine.config.documents import unknown
 from delta_engine.errors import ConfigError, SourceLocation
 from delta_engine.models import Column, Schema, Table
 
+SomeModel = TypeVar("SomeModel", Table, Schema)
+
 _REFERENCE = re.compile(r"\$\$\{|\$\{([^}]*)\}")
-_OF_ENVIRONMENT = re.compile(r"\$\{env:(\w+)\}")
 
 
 def substitute(
@@ -45,76 +50,37 @@ def substitute_but_secrets(text: str, variables: Mapping[str, str], location: So
     Raises:
         ConfigError: a variable is not defined.
     """
-    kept = {f"env:{name}": f"${{env:{name}}}" for name in _OF_ENVIRONMENT.findall(text)}
+    kept = {f"env:{name}": f"${{env:{name}}}" for name in OF_ENVIRONMENT.findall(text)}
     return substitute(text, {**variables, **kept}, location)
 
 
-def is_secret(text: str) -> bool:
-    """Whether a text takes something from the environment."""
-    return _OF_ENVIRONMENT.search(text) is not None
-
-
-def from_environment(text: str, environ: Mapping[str, str]) -> str:
-    """Return a text with `${env:NAME}` filled in from environment variables.
-
-    Raises:
-        ConfigError: one of them is not set.
-    """
-
-    def value(reference: re.Match[str]) -> str:
-        name = reference[1]
-        if not environ.get(name):
-            raise ConfigError(
-                f"backend.spark takes ${{env:{name}}}, and the environment variable {name} is not set",
-                way_out="Set it for this command, from where your secrets are kept.",
-            )
-        return environ[name]
-
-    return _OF_ENVIRONMENT.sub(value, text)
-
-
-def fill_in(table: Table, variables: Mapping[str, str]) -> Table:
-    """Return a model with its variables filled in.
+def fill_in(model: SomeModel, variables: Mapping[str, str]) -> SomeModel:
+    """Return a table or schema with its variables filled in.
 
     Raises:
         ConfigError: a variable is not defined.
     """
-    name = str(table.qualified_name)
+    table = str(model.qualified_name) if isinstance(model, Table) else None
 
     def fill(text: str) -> str:
-        return substitute(text, variables, table.declared_at, name)
+        return substitute(text, variables, model.declared_at, table)
 
-    return with_texts(table, names=fill, values=fill)
-
-
-def fill_in_schema(schema: Schema, variables: Mapping[str, str]) -> Schema:
-    """Return a schema with its variables filled in; raises as `fill_in` does."""
-
-    def fill(text: str) -> str:
-        return substitute(text, variables, schema.declared_at)
-
-    return _with_schema_texts(schema, fill)
+    return with_texts(model, names=fill, values=fill)
 
 
-def spelled(table: Table, catalog: str) -> Table:
-    """Return a model as a file spells it: `fill_in`, with the right variables, gives the model back.
+def spelled(model: SomeModel, catalog: str) -> SomeModel:
+    """Return a table or schema as a file spells it: `fill_in`, with the right variables, gives it back.
 
     Args:
-        table: the model, variables filled in.
-        catalog: how the file spells the table's catalog, in names that begin with it as well.
+        catalog: the spelling of its catalog in the file, also in names that begin with it.
     """
-    prefix = f"{table.catalog_name}."
+    prefix = f"{model.catalog_name}."
 
     def name(text: str) -> str:
-        is_within = bool(table.catalog_name) and text.startswith(prefix)
+        is_within = bool(model.catalog_name) and text.startswith(prefix)
         return f"{catalog}.{escaped(text.removeprefix(prefix))}" if is_within else escaped(text)
 
-    return replace(with_texts(table, names=name, values=escaped), catalog_name=catalog)
-
-
-def spelled_schema(schema: Schema, catalog: str) -> Schema:
-    """Return a schema as a file spells it; the arguments are those of `spelled`."""
-    return replace(_with_schema_texts(schema, escaped), catalog_name=catalog)
+    return replace(with_texts(model, names=name, values=escaped), catalog_name=catalog)
 
 
 def escaped(text: str) -> str:
@@ -122,48 +88,41 @@ def escaped(text: str) -> str:
     return text.replace("${", "$${")
 
 
-def with_texts(table: Table, *, names: Callable[[str], str], values: Callable[[str], str]) -> Table:
-    """Return a model with the texts changed into which variables are filled.
+def with_texts(model: SomeModel, *, names: TextChange, values: TextChange) -> SomeModel:
+    """Return a table or schema with the texts changed into which variables are filled.
 
     Args:
-        table: the model.
         names: changes the names of catalogs, schemas, tables and functions.
         values: changes the values of properties and tags, principals and paths.
     """
-    return replace(
-        table,
-        catalog_name=names(table.catalog_name),
-        schema_name=names(table.schema_name),
-        table_name=names(table.table_name),
-        columns=tuple(_with_column_texts(column, names, values) for column in table.columns),
-        table_properties=_changed(table.table_properties, values),
-        foreign_keys=tuple(replace(key, references=names(key.references)) for key in table.foreign_keys),
-        tags=_changed(table.tags, values),
-        row_filter=table.row_filter and replace(table.row_filter, function=names(table.row_filter.function)),
-        owner=None if table.owner is None else values(table.owner),
-        grants={values(principal): privileges for principal, privileges in table.grants.items()},
-        location=None if table.location is None else values(table.location),
-        renamed_from=None if table.renamed_from is None else names(table.renamed_from),
-    )
+    changed: dict[str, Any] = {
+        "catalog_name": names(model.catalog_name),
+        "schema_name": names(model.schema_name),
+    }
+    if isinstance(model, Table):
+        columns = tuple(_with_column_texts(column, names, values) for column in model.columns)
+        changed |= {"table_name": names(model.table_name), "columns": columns}
+        changed |= _changed(TABLE_FACETS, model, names, values)
+    else:
+        changed |= _changed(SCHEMA_FACETS, model, names, values)
+    return replace(model, **changed)
 
 
-def _with_schema_texts(schema: Schema, change: Callable[[str], str]) -> Schema:
-    return replace(
-        schema,
-        catalog_name=change(schema.catalog_name),
-        schema_name=change(schema.schema_name),
-        tags=_changed(schema.tags, change),
-        owner=None if schema.owner is None else change(schema.owner),
-        grants={change(principal): privileges for principal, privileges in schema.grants.items()},
-    )
+def _with_column_texts(column: Column, names: TextChange, values: TextChange) -> Column:
+    changed = _changed(_FACETS_WITH_TEXTS, column, names, values)
+    return replace(column, **changed) if changed else column
 
 
-def _with_column_texts(column: Column, names: Callable[[str], str], values: Callable[[str], str]) -> Column:
-    if not column.tags and column.mask is None:
-        return column
-    mask = column.mask and replace(column.mask, function=names(column.mask.function))
-    return replace(column, tags=_changed(column.tags, values), mask=mask)
+def _changed(
+    facets: Iterable[Facet[Any, Any, Any]], model: object, names: TextChange, values: TextChange
+) -> dict[str, Any]:
+    """Return the declared values of facets, their texts changed."""
+    declared = ((facet, facet.declared(model)) for facet in facets)
+    return {
+        facet.attribute: facet.form.with_texts(value, names, values)
+        for facet, value in declared
+        if value != facet.absent
+    }
 
 
-def _changed(texts: Mapping[str, str], change: Callable[[str], str]) -> dict[str, str]:
-    return {key: change(value) for key, value in texts.items()}
+_FACETS_WITH_TEXTS = tuple(facet for facet in COLUMN_FACETS if facet.form.has_texts)

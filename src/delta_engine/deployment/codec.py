@@ -14,7 +14,7 @@ from delta_engine.deployment.definitions import definition_checksum
 from delta_engine.deployment.document import SCHEMA_URI, VERSION, DeploymentState
 from delta_engine.deployment.errors import CorruptStateError, NewerStateError
 from delta_engine.deployment.migrations import migrate
-from delta_engine.deployment.open_struct import UNKNOWN_KEY, decode_open, encode_open
+from delta_engine.models.open_struct import UNKNOWN_KEY, decode_open, encode_open
 from delta_engine.telemetry.context import command
 from delta_engine.telemetry.garbage import no_garbage_collection
 

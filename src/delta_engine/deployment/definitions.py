@@ -1,115 +1,103 @@
-"""The full definition of a table, as a document keeps it, and its checksums."""
+"""The full definition of a table or schema, as documents record it, and its checksums.
+
+The keys of a definition follow from the facets in `delta_engine.aspects`.
+"""
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from delta_engine.aspects.primary_key import named_primary_key
-from delta_engine.deployment.open_struct import OpenStruct, encode_open
-from delta_engine.models import (
-    CheckConstraint,
-    Column,
-    ColumnMask,
-    ForeignKey,
-    Identity,
-    PrimaryKey,
-    RowFilter,
-    Schema,
-    Table,
-)
-from delta_engine.models.resolution import resolved_keys
+from delta_engine.aspects import COLUMN_FACETS, SCHEMA_FACETS, TABLE_FACETS, location
+from delta_engine.aspects.facet import Facet
+from delta_engine.models import Column, Schema, Table
+from delta_engine.models.open_struct import OpenStruct, encode_open
 from delta_engine.sql import sql_data_type
 
 
-class IdentityDefinition(OpenStruct, frozen=True, kw_only=True):
-    """How values are counted up."""
-
-    start: int
-    step: int
-    always: bool
+def _recorded(facets: Iterable[Facet[Any, Any, Any]]) -> tuple[Facet[Any, Any, Any], ...]:
+    return tuple(facet for facet in facets if facet.observed is not None)
 
 
-class MaskDefinition(OpenStruct, frozen=True, kw_only=True):
-    """A column mask."""
+_COLUMN_FACETS = _recorded(COLUMN_FACETS)
+_SCHEMA_FACETS = _recorded(SCHEMA_FACETS)
+# Format 1 got its keys in this order, and the same model has to give the same bytes.
+_TABLE_FACETS = tuple(sorted(_recorded(TABLE_FACETS), key=lambda facet: facet is location.FACET))
 
-    function: str
-    using_columns: tuple[str, ...] = ()
+
+def _key(facet: Facet[Any, Any, Any]) -> tuple[str, Any] | tuple[str, Any, Any]:
+    """Return a facet as a field of a struct; documents leave out what has its default."""
+    if facet.is_always_recorded:
+        return facet.key, facet.form.recorded_type
+    default = facet.form.encode(facet.absent)
+    if isinstance(default, dict):
+        default = msgspec.field(default_factory=dict)
+    return facet.key, facet.form.recorded_type, default
 
 
-class ColumnDefinition(OpenStruct, frozen=True, kw_only=True, gc=False):
+def _keys(
+    name: str, keys: Iterable[tuple[str, Any] | tuple[str, Any, Any]], *, has_cycles: bool = True
+) -> Any:
+    """Return a struct with keys in their order; the class that inherits it gives type checkers those it uses."""
+    return msgspec.defstruct(
+        name, keys, bases=(OpenStruct,), module=__name__, frozen=True, kw_only=True, gc=has_cycles
+    )
+
+
+_ColumnKeys: Any = _keys(
+    "_ColumnKeys", [("name", str), ("type", str), *map(_key, _COLUMN_FACETS)], has_cycles=False
+)
+
+
+class ColumnDefinition(_ColumnKeys):  # type: ignore[misc]  # its keys follow from the facets
     """A column; the type as SQL."""
 
-    name: str
-    type: str
-    nullable: bool
-    comment: str
-    default: str | None = None
-    generated_as: str | None = None
-    identity: IdentityDefinition | None = None
-    tags: dict[str, str] = msgspec.field(default_factory=dict)
-    mask: MaskDefinition | None = None
+    if TYPE_CHECKING:
+        name: str
+        type: str
+        nullable: bool
+        comment: str
 
 
-class PrimaryKeyDefinition(OpenStruct, frozen=True, kw_only=True):
-    """A primary key, by its full name."""
-
-    name: str
-    columns: tuple[str, ...]
-    rely: bool
-
-
-class ForeignKeyDefinition(OpenStruct, frozen=True, kw_only=True):
-    """A foreign key, by its full name; the table it references, by its whole name."""
-
-    name: str
-    columns: tuple[str, ...]
-    references: str
-    referenced_columns: tuple[str, ...]
-    rely: bool = False
+_comment, *_others = map(_key, _TABLE_FACETS)
+_TableKeys: Any = _keys(
+    "_TableKeys",
+    [
+        ("catalog", str),
+        ("schema", str),
+        ("name", str),
+        _comment,
+        ("columns", tuple[ColumnDefinition, ...]),
+        *_others,
+        ("manages", tuple[str, ...] | None, None),
+    ],
+)
 
 
-class RowFilterDefinition(OpenStruct, frozen=True, kw_only=True):
-    """A row filter."""
+class TableDefinition(_TableKeys):  # type: ignore[misc]  # its keys follow from the facets
+    """A table, with everything that a model declares."""
 
-    function: str
-    columns: tuple[str, ...] = ()
-
-
-class TableDefinition(OpenStruct, frozen=True, kw_only=True):
-    """A table, with everything that a model says about it."""
-
-    catalog: str
-    schema: str
-    name: str
-    comment: str
-    columns: tuple[ColumnDefinition, ...]
-    properties: dict[str, str]
-    primary_key: PrimaryKeyDefinition | None
-    foreign_keys: tuple[ForeignKeyDefinition, ...] = ()
-    checks: dict[str, str] = msgspec.field(default_factory=dict)
-    cluster_by: tuple[str, ...] = ()
-    clusters_automatically: bool = False
-    partitioned_by: tuple[str, ...] = ()
-    tags: dict[str, str] = msgspec.field(default_factory=dict)
-    row_filter: RowFilterDefinition | None = None
-    owner: str | None = None
-    grants: dict[str, tuple[str, ...]] = msgspec.field(default_factory=dict)
-    location: str | None = None
-    manages: tuple[str, ...] | None = None
+    if TYPE_CHECKING:
+        catalog: str
+        schema: str
+        name: str
+        columns: tuple[ColumnDefinition, ...]
+        manages: tuple[str, ...] | None = None
 
 
-class SchemaDefinition(OpenStruct, frozen=True, kw_only=True):
-    """A schema, with everything that is said about it; a comment of None is left alone."""
+_SchemaKeys: Any = _keys("_SchemaKeys", [("catalog", str), ("schema", str), *map(_key, _SCHEMA_FACETS)])
 
-    catalog: str
-    schema: str
-    comment: str | None = None
-    tags: dict[str, str] = msgspec.field(default_factory=dict)
-    owner: str | None = None
-    grants: dict[str, tuple[str, ...]] = msgspec.field(default_factory=dict)
+
+class SchemaDefinition(_SchemaKeys):  # type: ignore[misc]  # its keys follow from the facets
+    """A schema, with everything that a model declares; a comment of None is unmanaged."""
+
+    if TYPE_CHECKING:
+        catalog: str
+        schema: str
 
 
 def define_schema(schema: Schema) -> SchemaDefinition:
@@ -117,101 +105,46 @@ def define_schema(schema: Schema) -> SchemaDefinition:
     return SchemaDefinition(
         catalog=schema.catalog_name,
         schema=schema.schema_name,
-        comment=schema.comment,
-        tags=dict(schema.tags),
-        owner=schema.owner,
-        grants=dict(schema.grants),
+        **{facet.key: facet.recorded_value(schema) for facet in _SCHEMA_FACETS},
     )
 
 
 def as_schema(definition: SchemaDefinition) -> Schema:
     """Return a definition as a plain model, for the planner."""
-    return Schema(
-        definition.catalog,
-        definition.schema,
-        definition.comment,
-        tags=definition.tags,
-        owner=definition.owner,
-        grants=definition.grants,
-    )
+    return Schema(definition.catalog, definition.schema, **_arguments(definition, _SCHEMA_FACETS))
 
 
 def define(model: Table) -> TableDefinition:
     """Return a model's definition: names and defaults filled in, nothing left to derive."""
-    key = named_primary_key(model)
-    row_filter = model.row_filter
     return TableDefinition(
         catalog=model.catalog_name,
         schema=model.schema_name,
         name=model.table_name,
-        comment=model.comment,
         columns=define_columns(model.columns),
-        properties=dict(model.effective_table_properties),
-        primary_key=(
-            PrimaryKeyDefinition(name=key.name or "", columns=key.columns, rely=key.rely) if key else None
-        ),
-        foreign_keys=tuple(
-            ForeignKeyDefinition(
-                name=foreign_key.name or "",
-                columns=foreign_key.columns,
-                references=foreign_key.references,
-                referenced_columns=foreign_key.referenced_columns,
-                rely=foreign_key.rely,
-            )
-            for foreign_key in resolved_keys(model, {model.qualified_name.key: model})
-        ),
-        checks={check.name: check.expression for check in model.checks},
-        cluster_by=model.cluster_by,
-        clusters_automatically=model.clusters_automatically,
-        partitioned_by=model.partitioned_by,
-        tags=dict(model.tags),
-        row_filter=(
-            RowFilterDefinition(function=row_filter.function, columns=row_filter.columns)
-            if row_filter
-            else None
-        ),
-        owner=model.owner,
-        grants=dict(model.grants),
-        location=model.location,
         manages=define_parts(model),
+        **{facet.key: facet.recorded_value(model) for facet in _TABLE_FACETS},
     )
 
 
 def define_parts(model: Table) -> tuple[str, ...] | None:
-    """Return the parts that a model is about as documents keep them."""
+    """Return the parts that a model manages, as documents record them."""
     return None if model.manages is None else tuple(sorted(part.value for part in model.manages))
 
 
 def define_columns(columns: Iterable[Column]) -> tuple[ColumnDefinition, ...]:
-    """Return columns as documents keep them."""
+    """Return columns as documents record them."""
     return tuple(map(_define_column, columns))
 
 
 def as_table(definition: TableDefinition) -> Table:
     """Return a definition as a plain model, for the planner."""
-    key, row_filter = definition.primary_key, definition.row_filter
     return Table(
         definition.catalog,
         definition.schema,
         definition.name,
         [_as_column(column) for column in definition.columns],
-        definition.comment,
-        definition.properties,
-        PrimaryKey(key.columns, key.name, key.rely) if key else None,
-        foreign_keys=[
-            ForeignKey(one.columns, one.references, one.referenced_columns, one.name, one.rely)
-            for one in definition.foreign_keys
-        ],
-        checks=[CheckConstraint(name, expression) for name, expression in definition.checks.items()],
-        cluster_by=definition.cluster_by,
-        clusters_automatically=definition.clusters_automatically,
-        partitioned_by=definition.partitioned_by,
-        tags=definition.tags,
-        row_filter=RowFilter(row_filter.function, row_filter.columns) if row_filter else None,
-        owner=definition.owner,
-        grants=definition.grants,
-        location=definition.location,
         manages=definition.manages,
+        **_arguments(definition, _TABLE_FACETS),
     )
 
 
@@ -232,35 +165,38 @@ def checksum_of(data: bytes) -> str:
     return f"sha256:{hashlib.sha256(data).hexdigest()}"
 
 
+def _arguments(
+    definition: TableDefinition | SchemaDefinition, facets: Iterable[Facet[Any, Any, Any]]
+) -> dict[str, Any]:
+    """Return the arguments of a model that a definition records."""
+    return {facet.attribute: facet.form.decode(getattr(definition, facet.key)) for facet in facets}
+
+
+# A large document has half a million columns, most of them with none of these: one comparison tells.
+_RARE = tuple(facet for facet in _COLUMN_FACETS if not facet.is_always_recorded)
+_DECLARED_VALUES = attrgetter(*(facet.attribute for facet in _RARE))
+_RECORDED_VALUES = attrgetter(*(facet.key for facet in _RARE))
+_NONE_DECLARED = tuple(facet.absent for facet in _RARE)
+_NONE_RECORDED = tuple(facet.form.encode(facet.absent) for facet in _RARE)
+_ENCODINGS = [(facet.key, facet.form.encode, facet.absent) for facet in _RARE]
+_DECODINGS = [(facet.attribute, facet.form.decode, facet.form.encode(facet.absent)) for facet in _RARE]
+
+
 def _define_column(column: Column) -> ColumnDefinition:
-    identity, mask = column.identity, column.mask
-    return ColumnDefinition(
-        name=column.name,
-        type=sql_data_type(column.data_type),
-        nullable=column.is_nullable,
-        comment=column.comment,
-        default=column.default,
-        generated_as=column.generated_as,
-        identity=(
-            IdentityDefinition(start=identity.start, step=identity.step, always=identity.always)
-            if identity
-            else None
-        ),
-        tags=dict(column.tags) if column.tags else {},
-        mask=MaskDefinition(function=mask.function, using_columns=mask.using_columns) if mask else None,
-    )
+    name, data_type = column.name, sql_data_type(column.data_type)
+    nullable, comment = column.is_nullable, column.comment
+    values = _DECLARED_VALUES(column)
+    if values == _NONE_DECLARED:
+        return ColumnDefinition(name=name, type=data_type, nullable=nullable, comment=comment)
+    pairs = zip(_ENCODINGS, values, strict=True)
+    rare = {key: encode(value) for (key, encode, absent), value in pairs if value is not absent}
+    return ColumnDefinition(name=name, type=data_type, nullable=nullable, comment=comment, **rare)
 
 
 def _as_column(column: ColumnDefinition) -> Column:
-    identity, mask = column.identity, column.mask
-    return Column(
-        column.name,
-        column.type,
-        column.nullable,
-        column.comment,
-        default=column.default,
-        generated_as=column.generated_as,
-        identity=Identity(identity.start, identity.step, identity.always) if identity else None,
-        tags=column.tags,
-        mask=ColumnMask(mask.function, mask.using_columns) if mask else None,
-    )
+    values = _RECORDED_VALUES(column)
+    if values == _NONE_RECORDED:
+        return Column(column.name, column.type, column.nullable, column.comment)
+    pairs = zip(_DECODINGS, values, strict=True)
+    rare = {attribute: decode(value) for (attribute, decode, absent), value in pairs if value != absent}
+    return Column(column.name, column.type, column.nullable, column.comment, **rare)

@@ -12,7 +12,7 @@ import msgspec
 
 from delta_engine.deployment.definitions import SchemaDefinition, TableDefinition
 from delta_engine.deployment.lock_record import Moment
-from delta_engine.deployment.open_struct import OpenStruct
+from delta_engine.models.open_struct import OpenStruct
 
 VERSION: Final = 1
 SCHEMA_URI: Final = "urn:delta-engine:deployment-state:v1"

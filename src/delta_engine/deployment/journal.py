@@ -22,10 +22,10 @@ from delta_engine.deployment.document import (
     Status,
 )
 from delta_engine.deployment.lock_record import Moment
-from delta_engine.deployment.open_struct import OpenStruct, decode_open, encode_open
 from delta_engine.deployment.ports import JournalStore
 from delta_engine.deployment.resources import unfinished
 from delta_engine.models import QualifiedName, SchemaName
+from delta_engine.models.open_struct import OpenStruct, decode_open, encode_open
 
 
 class JournalStart(OpenStruct, frozen=True, kw_only=True):

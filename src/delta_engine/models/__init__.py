@@ -1,9 +1,8 @@
 """Models: the tables and schemas that a team declares.
 
-A model says what a table should look like. It is written by people, as Python or YAML, and takes
-whatever is natural there: lists or tuples, SQL type strings or pyspark types. Names stay raw: quoting
-belongs to `sql`. What may be declared is the business of `validation.rules`; refused right here is only
-what has no canonical form, such as an unknown type.
+A model says what a table should look like. Python and YAML give the same model: it takes lists or tuples, SQL type
+strings or pyspark types. Names stay raw, because quoting belongs to `sql`. The rules in `validation` decide what may
+be declared; a model refuses only what has no canonical form, such as an unknown type.
 """
 
 from __future__ import annotations
@@ -29,6 +28,7 @@ from delta_engine.models.parts import (
 )
 from delta_engine.models.types import DataType, TypeLike, first_unsupported, to_data_type
 from delta_engine.models.values import (
+    NOTHING,
     read_only,
     set_fields,
     to_flag,
@@ -62,13 +62,10 @@ __all__ = [
 ]
 
 DEFAULT_TABLE_PROPERTIES: Mapping[str, str] = MappingProxyType({})
-"""What every table gets when nobody says otherwise: nothing. Teams set their own defaults per
-environment (`defaults.table_properties` in the configuration)."""
+"""The default properties of every table: none. An environment sets its own (`defaults.table_properties`)."""
 
 AUTO = "AUTO"
 """`Table(cluster_by=AUTO)`: the platform chooses the columns by which a table is clustered."""
-
-_NOTHING: Mapping[str, str] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -79,16 +76,15 @@ class Column:
         name: the raw name; keeps its case, compares without it.
         data_type: a SQL type string, a pyspark `DataType`, or a canonical type.
         is_nullable: False makes the column NOT NULL.
-        comment: free text; the empty string means no comment.
-        default: the SQL expression for rows that say nothing; None for no default.
+        comment: the empty string means no comment.
+        default: the SQL expression for rows without a value.
         generated_as: the SQL expression from which the platform computes the values; at creation only.
         identity: how the platform counts the values up; at creation only.
-        tags: Unity Catalog's tags.
-        mask: the function through which everybody sees the column.
-        renamed_from: the name that the column had before; its data is kept. Says nothing once it is done.
-        renamed_fields: former names of fields inside, by their path now: `{"address.postcode": "zip"}`, with
+        mask: the function through which readers see the column.
+        renamed_from: the column's former name; its data is kept. It has no effect after the rename.
+        renamed_fields: former names of fields inside, by their present path: `{"address.postcode": "zip"}`, with
             `element`, `key` and `value` as steps into arrays and maps.
-        declared_at: where it was declared, for messages.
+        declared_at: the place of the declaration, for messages.
     """
 
     name: str
@@ -114,10 +110,10 @@ class Column:
         default: str | None = None,
         generated_as: str | None = None,
         identity: Identity | None = None,
-        tags: Mapping[str, str] = _NOTHING,
+        tags: Mapping[str, str] = NOTHING,
         mask: ColumnMask | None = None,
         renamed_from: str | None = None,
-        renamed_fields: Mapping[str, str] = _NOTHING,
+        renamed_fields: Mapping[str, str] = NOTHING,
         declared_at: SourceLocation | None = None,
     ) -> None:
         put = object.__setattr__  # there are half a million columns: `set_fields` takes twice as long
@@ -128,12 +124,10 @@ class Column:
         put(self, "default", to_optional_text(default, "default", name))
         put(self, "generated_as", to_optional_text(generated_as, "generated_as", name))
         put(self, "identity", to_optional(identity, Identity, "identity", name))
-        put(self, "tags", to_texts("tags", tags) if tags else _NOTHING)
+        put(self, "tags", to_texts("tags", tags) if tags else NOTHING)
         put(self, "mask", to_optional(mask, ColumnMask, "mask", name))
         put(self, "renamed_from", to_optional_text(renamed_from, "renamed_from", name))
-        put(
-            self, "renamed_fields", to_texts("renamed_fields", renamed_fields) if renamed_fields else _NOTHING
-        )
+        put(self, "renamed_fields", to_texts("renamed_fields", renamed_fields) if renamed_fields else NOTHING)
         put(self, "declared_at", declared_at)
 
     @property
@@ -147,31 +141,25 @@ class Table:
     """A declared table.
 
     Args:
-        catalog_name: the raw catalog name; may hold `${variables}` until the configuration fills them in.
-        schema_name: the raw schema name.
-        table_name: the raw table name.
-        columns: the columns, in order.
-        comment: free text; the empty string means no comment.
-        table_properties: properties to set; those it does not name are left alone.
+        catalog_name: the raw name; may hold `${variables}` until the configuration fills them in.
+        comment: the empty string means no comment.
+        table_properties: properties to set; other properties are unmanaged.
         primary_key: column names, or a `PrimaryKey` for a name of its own or RELY.
-        foreign_keys: the keys that point at other tables, or at this one.
-        checks: conditions that every row has to meet, by name.
-        cluster_by: the columns of liquid clustering, in order; empty for none, `AUTO` to let the platform choose.
+        cluster_by: the columns of liquid clustering, in order; `AUTO` lets the platform choose.
         partitioned_by: the columns of Hive-style partitioning, in order; at creation only.
-        tags: Unity Catalog's tags.
         row_filter: the function that decides who sees which rows.
-        owner: who owns the table; None leaves that alone.
-        grants: privileges by principal; those it does not name are left alone, unless the policy says otherwise.
-        location: where the files of an external table are; None for a managed one. At creation only.
-        renamed_from: the name that the table had before; its data is kept. Says nothing once it is done.
-        manages: the parts that the model is about, where somebody else owns the rest; None for all of it.
-        default_table_properties: what `table_properties` overrides.
-        declared_at: where it was declared; found by itself for tables made in Python.
+        owner: None leaves the owner unmanaged.
+        grants: privileges by principal; other principals are unmanaged, unless the policy says otherwise.
+        location: the folder of an external table's files; None for a managed table. At creation only.
+        renamed_from: the table's former name; its data is kept. It has no effect after the rename.
+        manages: the parts that the model manages; None for all of them.
+        default_table_properties: the defaults that `table_properties` overrides.
+        declared_at: the place of the declaration; a table made in Python finds its own.
 
     Raises:
         InvalidModelError: a column has a type that Delta cannot store.
         TypeError: a value is not of the type that its argument takes.
-        ValueError: `manages` names what is no `Part`, or a text has half a character.
+        ValueError: `manages` names something that is no `Part`, or a text has half a character.
     """
 
     catalog_name: str
@@ -211,7 +199,7 @@ class Table:
         cluster_by: Sequence[str] = (),
         clusters_automatically: bool = False,
         partitioned_by: Sequence[str] = (),
-        tags: Mapping[str, str] = _NOTHING,
+        tags: Mapping[str, str] = NOTHING,
         row_filter: RowFilter | None = None,
         owner: str | None = None,
         grants: Mapping[str, Iterable[str]] = MappingProxyType({}),
@@ -257,7 +245,7 @@ class Table:
 
     @property
     def key(self) -> str:
-        """The name by which two spellings of the same table meet: `QualifiedName.key`, without making one."""
+        """The name by which two spellings of one table compare: `QualifiedName.key`, without creating one."""
         return f"{self.catalog_name}.{self.schema_name}.{self.table_name}".lower()
 
     @property
@@ -268,7 +256,7 @@ class Table:
         return read_only({**self.default_table_properties, **self.table_properties})
 
     def is_about(self, part: Part) -> bool:
-        """Whether the model has a say in a part of its table."""
+        """Whether the model manages a part of its table."""
         return self.manages is None or part in self.manages
 
     def _refuse_unsupported_types(self) -> None:
@@ -286,16 +274,13 @@ class Table:
 
 @dataclass(frozen=True, slots=True, init=False)
 class Schema:
-    """A declared schema: what is said of it, beyond that its tables need it.
+    """A declared schema.
 
     Args:
-        catalog_name: the raw catalog name.
-        schema_name: the raw schema name.
-        comment: free text; None leaves the comment alone, the empty string clears it.
-        tags: Unity Catalog's tags.
-        owner: who owns the schema; None leaves that alone.
-        grants: privileges by principal; those it does not name are left alone, unless the policy says otherwise.
-        declared_at: where it was declared; found by itself for schemas made in Python.
+        comment: None leaves the comment unmanaged; the empty string clears it.
+        owner: None leaves the owner unmanaged.
+        grants: privileges by principal; other principals are unmanaged, unless the policy says otherwise.
+        declared_at: the place of the declaration; a schema made in Python finds its own.
     """
 
     catalog_name: str
@@ -312,7 +297,7 @@ class Schema:
         schema_name: str,
         comment: str | None = None,
         *,
-        tags: Mapping[str, str] = _NOTHING,
+        tags: Mapping[str, str] = NOTHING,
         owner: str | None = None,
         grants: Mapping[str, Iterable[str]] = MappingProxyType({}),
         declared_at: SourceLocation | None = None,
@@ -335,7 +320,7 @@ class Schema:
 
     @property
     def key(self) -> str:
-        """The name by which two spellings of the same schema meet: dotted, in lower case."""
+        """The name by which two spellings of one schema compare: dotted, in lower case."""
         return self.qualified_name.key
 
 
@@ -360,6 +345,6 @@ def _to_parts(names: Iterable[str | Part] | None) -> frozenset[Part] | None:
 
 
 def _calling_line() -> SourceLocation | None:
-    """Return the line of Python outside this module that is making a table or a schema."""
+    """Return the line of Python outside this module that makes a table or a schema."""
     frame = sys._getframe(2)
     return SourceLocation(frame.f_code.co_filename, frame.f_lineno)

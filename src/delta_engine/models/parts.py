@@ -1,6 +1,6 @@
-"""The parts that models are made of: names, keys, checks, filters, and which parts of a table are managed.
+"""The parts of models: names, keys, checks, filters, and the parts of a table that a model may manage.
 
-Like the models they are written by people: they take lists or tuples, and keep names raw.
+Like models, they take lists or tuples and keep names raw.
 """
 
 from __future__ import annotations
@@ -30,16 +30,12 @@ class QualifiedName:
 
     @property
     def key(self) -> str:
-        """The name by which two spellings of the same table meet: dotted, in lower case."""
+        """The name by which two spellings of one table compare: dotted, in lower case."""
         return str(self).lower()
 
     @classmethod
     def of_key(cls, key: str) -> QualifiedName:
-        """Return the table that a key is about.
-
-        Raises:
-            ValueError: it is no key.
-        """
+        """Return the table of a key; raises ValueError for a text that is no key."""
         parts = key.split(".")
         if len(parts) != 3 or not all(parts) or key != key.lower():
             raise ValueError(f"{key!r} is not catalog.schema.table in lower case")
@@ -49,7 +45,7 @@ class QualifiedName:
         return f"{self.catalog}.{self.schema}.{self.table}"
 
     def resolve(self, text: str) -> QualifiedName:
-        """Return the table that a text means beside this one: `table`, `schema.table` or the whole name.
+        """Return the table that a text names beside this one: `table`, `schema.table` or the whole name.
 
         Raises:
             ValueError: it has more than three parts, or an empty one.
@@ -75,7 +71,7 @@ class SchemaName:
 
     @property
     def key(self) -> str:
-        """The name by which two spellings of the same schema meet: dotted, in lower case."""
+        """The name by which two spellings of one schema compare: dotted, in lower case."""
         return str(self).lower()
 
     def __str__(self) -> str:
@@ -84,12 +80,7 @@ class SchemaName:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reference:
-    """A foreign key, seen from the table that it points at.
-
-    Args:
-        table: the table that has it.
-        name: the constraint's name as the catalog spells it.
-    """
+    """A foreign key, seen from the table that it references: `table` has it, under `name` as the catalog spells it."""
 
     table: QualifiedName
     name: str
@@ -97,7 +88,7 @@ class Reference:
 
 @unique
 class Part(Enum):
-    """What of a table a model may be about, where somebody else owns the rest (`Table(manages=…)`)."""
+    """A part of a table that a model may manage (`Table(manages=…)`)."""
 
     COLUMNS = "columns"  # which there are, types, NOT NULL, defaults
     COMMENTS = "comments"
@@ -112,12 +103,12 @@ class Part(Enum):
 
 @dataclass(frozen=True, slots=True, init=False)
 class PrimaryKey:
-    """A primary key: its columns in order, and its name where one is wanted other than the derived one.
+    """A primary key.
 
     Args:
         columns: the raw column names, in key order.
-        name: the constraint's name; None derives one from table and columns.
-        rely: lets the optimizer trust the key (Databricks); it cannot be read back.
+        name: None derives the constraint's name from table and columns.
+        rely: lets the optimizer trust the key (Databricks); the platform does not report it.
     """
 
     columns: tuple[str, ...]
@@ -139,10 +130,10 @@ class ForeignKey:
 
     Args:
         columns: the raw column names, in key order.
-        references: the table that they point at: `table`, `schema.table` or the whole name.
+        references: the referenced table: `table`, `schema.table` or the whole name.
         referenced_columns: its columns, in key order; empty for its primary key.
-        name: the constraint's name; None derives one from table and columns.
-        rely: lets the optimizer trust the key (Databricks); it cannot be read back.
+        name: None derives the constraint's name from table and columns.
+        rely: lets the optimizer trust the key (Databricks); the platform does not report it.
     """
 
     columns: tuple[str, ...]
@@ -175,12 +166,7 @@ class ForeignKey:
 
 @dataclass(frozen=True, slots=True)
 class CheckConstraint:
-    """A condition that every row has to meet; the platform enforces it.
-
-    Args:
-        name: the constraint's name.
-        expression: a SQL condition over the table's columns.
-    """
+    """A named SQL condition that every row has to meet; the platform enforces it."""
 
     name: str
     expression: str
@@ -199,8 +185,8 @@ class Identity:
 
     Args:
         start: the first value.
-        step: what is added for the next; not zero.
-        always: whether nobody else may write values (ALWAYS), or may (BY DEFAULT).
+        step: the distance to the next value; not zero.
+        always: True refuses values from writers (ALWAYS); False accepts them (BY DEFAULT).
     """
 
     start: int = 1
@@ -218,11 +204,10 @@ class Identity:
 
 @dataclass(frozen=True, slots=True, init=False)
 class ColumnMask:
-    """A function through which everybody sees a column.
+    """A function (`catalog.schema.function`) through which readers see a column.
 
     Args:
-        function: its name: `catalog.schema.function`.
-        using_columns: other columns of the table that it takes after the masked one.
+        using_columns: the columns that the function takes after the masked one.
     """
 
     function: str
@@ -238,12 +223,7 @@ class ColumnMask:
 
 @dataclass(frozen=True, slots=True, init=False)
 class RowFilter:
-    """A function that decides who sees which rows.
-
-    Args:
-        function: its name: `catalog.schema.function`.
-        columns: the columns of the table that it takes.
-    """
+    """A function (`catalog.schema.function`) that decides who sees which rows; it takes `columns` of the table."""
 
     function: str
     columns: tuple[str, ...] = ()
@@ -271,5 +251,5 @@ def by_principal(grants: Grants) -> Mapping[str, frozenset[str]]:
 
 
 def without_implied(privileges: frozenset[str]) -> frozenset[str]:
-    """Return privileges without those that `ALL PRIVILEGES` holds, where it is one of them."""
+    """Return privileges without those that `ALL PRIVILEGES` includes, if it is one of them."""
     return privileges & {ALL_PRIVILEGES, *_NEVER_IMPLIED} if ALL_PRIVILEGES in privileges else privileges

@@ -1,4 +1,4 @@
-"""Fills in what foreign keys leave open: whole table names, referenced columns, names. Pure."""
+"""Completes foreign keys: whole table names, referenced columns, names. Pure."""
 
 from __future__ import annotations
 
@@ -10,11 +10,7 @@ from delta_engine.models.constraint_names import build_foreign_key_name
 
 
 def resolved(models: Sequence[Table]) -> tuple[Table, ...]:
-    """Return models whose foreign keys leave nothing open; what cannot be filled in stays as it is.
-
-    Args:
-        models: all that are declared. Those that are resolved already stay as they are.
-    """
+    """Return models with complete foreign keys; `models` are all that are declared."""
     if not any(model.foreign_keys for model in models):
         return tuple(models)
     parents = {model.key: model for model in models}
@@ -27,17 +23,12 @@ def resolved(models: Sequence[Table]) -> tuple[Table, ...]:
 
 
 def resolved_keys(model: Table, parents: Mapping[str, Table]) -> tuple[ForeignKey, ...]:
-    """Return a model's foreign keys with nothing left open, as far as the declared tables tell.
-
-    Args:
-        model: the model.
-        parents: the declared tables, by `QualifiedName.key`.
-    """
+    """Return a model's foreign keys, completed from the declared tables (`parents`, by `QualifiedName.key`)."""
     return tuple(_resolved(model.qualified_name, key, parents) for key in model.foreign_keys)
 
 
 def referenced_table(table: QualifiedName, key: ForeignKey) -> QualifiedName | None:
-    """Return the table that a foreign key points at; None if it names none."""
+    """Return the table that a foreign key references; None if it names none."""
     try:
         return table.resolve(key.references)
     except ValueError:
@@ -45,7 +36,7 @@ def referenced_table(table: QualifiedName, key: ForeignKey) -> QualifiedName | N
 
 
 def referenced_tables(model: Table) -> Iterator[QualifiedName]:
-    """Yield the tables that a model's foreign keys point at."""
+    """Yield the tables that a model's foreign keys reference."""
     for key in model.foreign_keys:
         referenced = referenced_table(model.qualified_name, key)
         if referenced is not None:

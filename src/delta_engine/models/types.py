@@ -1,8 +1,7 @@
 """Data types in one canonical form that needs no pyspark.
 
-A type comes in as a SQL string, as a pyspark `DataType`, or as the JSON form that Spark writes into
-schemas, and is the same value afterwards. What Delta cannot store becomes an `UnsupportedType`, which
-whoever knows the table refuses by name. Spelling a type as SQL is the business of `sql`.
+A SQL string, a pyspark `DataType` and the JSON form in Spark's schemas give the same value. A type that Delta cannot
+store becomes an `UnsupportedType`, which the table refuses with its name. `sql` spells types as SQL.
 """
 
 from __future__ import annotations
@@ -51,7 +50,7 @@ class CharacterType:
 
 @dataclass(frozen=True, slots=True)
 class ArrayType:
-    """`array<element>`. SQL cannot say that elements are never null, so neither does this."""
+    """`array<element>`. SQL cannot declare elements as never null, so neither does this."""
 
     element: DataType
 
@@ -95,7 +94,7 @@ DataType: TypeAlias = (
 
 
 class SparkDataType(Protocol):
-    """What is needed of a pyspark `DataType`, in pyspark's spelling, so that pyspark need not be imported."""
+    """The methods of a pyspark `DataType` that the engine calls; pyspark need not be imported."""
 
     def jsonValue(self) -> str | dict[str, object]:  # noqa: N802 - pyspark's name
         """Return the type in Spark's schema JSON."""
@@ -110,13 +109,7 @@ TypeLike: TypeAlias = DataType | str | SparkDataType
 
 
 def to_data_type(value: TypeLike) -> DataType:
-    """Return the canonical form of whatever a model may give as a type.
-
-    Args:
-        value: a SQL type string, a pyspark `DataType`, or a canonical type.
-
-    Returns:
-        The canonical type; an `UnsupportedType` where Delta cannot store it.
+    """Return the canonical form of a SQL type string, a pyspark `DataType` or a canonical type.
 
     Raises:
         TypeError: the value is none of these.
@@ -164,8 +157,8 @@ def data_type_from_spark_json(value: object, metadata: Mapping[str, object] | No
     """Return the canonical form of a type in Spark's schema JSON.
 
     Args:
-        value: the JSON value: a string, or an object for arrays, maps and structs.
-        metadata: the metadata of the field that has the type, where Spark keeps CHAR and VARCHAR.
+        value: a string, or an object for arrays, maps and structs.
+        metadata: the metadata of the field that has the type; Spark keeps CHAR and VARCHAR there.
     """
     metadata = metadata or {}
     if _COLLATIONS_KEY in metadata:
@@ -208,53 +201,13 @@ def first_unsupported(data_type: DataType) -> UnsupportedType | None:
 
 
 def uses_type(data_type: DataType, name: str) -> bool:
-    """Whether a type without parameters stands anywhere in a type."""
+    """Whether a type without parameters occurs anywhere in a type."""
     return any(part == AtomicType(name) for part in parts(data_type))
-
-
-def has_not_null_field(data_type: DataType) -> bool:
-    """Whether a field anywhere inside a type is NOT NULL."""
-    return any(
-        not field.is_nullable
-        for part in parts(data_type)
-        if isinstance(part, StructType)
-        for field in part.fields
-    )
-
-
-def forgotten_clause(data_type: DataType) -> tuple[str, str] | None:
-    """Return the (field, clause) of a nested NOT NULL or COMMENT that would not be kept, or None.
-
-    Delta refuses NOT NULL within arrays and maps (`DELTA_NESTED_NOT_NULL_CONSTRAINT`). Spark forgets NOT
-    NULL and comments of nested fields in a column that has CHAR or VARCHAR inside (measured on 4.1.1).
-    """
-    has_lengths = any(isinstance(part, CharacterType) for part in parts(data_type))
-    return _forgotten(data_type, not_null=has_lengths, comments=has_lengths)
 
 
 def is_same_type(one: DataType, other: DataType) -> bool:
     """Whether two types are equal; the names of struct fields compare without case, as in Spark."""
     return one == other or _folded(one) == _folded(other)
-
-
-def _forgotten(data_type: DataType, *, not_null: bool, comments: bool) -> tuple[str, str] | None:
-    match data_type:
-        case ArrayType(element):
-            return _forgotten(element, not_null=True, comments=comments)
-        case MapType(key, value):
-            return _forgotten(key, not_null=True, comments=comments) or _forgotten(
-                value, not_null=True, comments=comments
-            )
-        case StructType(fields):
-            for field in fields:
-                if not_null and not field.is_nullable:
-                    return field.name, "NOT NULL"
-                if comments and field.comment:
-                    return field.name, "COMMENT"
-                inner = _forgotten(field.data_type, not_null=not_null, comments=comments)
-                if inner:
-                    return inner
-    return None
 
 
 def _folded(data_type: DataType) -> DataType:
@@ -385,7 +338,7 @@ def _decimal(parameters: Sequence[int], text: str) -> DataType:
 
 
 def _with_lengths(found: DataType, declared: DataType) -> DataType:
-    """Put CHAR and VARCHAR back where the schema says string; all else stays as the schema has it."""
+    """Restore CHAR and VARCHAR where the schema says string; keep all else as the schema has it."""
     match found, declared:
         case AtomicType("string"), CharacterType() | UnsupportedType():
             return declared

@@ -1,8 +1,7 @@
-"""The values that people give to models in Python: taken as they are natural, and wrong ones refused where they stand.
+"""Converts the values of models made in Python, and refuses wrong ones at the line that gives them.
 
-A value of a wrong type has no canonical form, and would be found out by whatever meets it first, perhaps between two
-statements. So it is a `TypeError` at the line that gives it, and a text that no file can hold is a `ValueError`. What
-may be declared is the business of `validation`.
+A value of a wrong type has no canonical form and is a `TypeError`. A text that no file can hold is a `ValueError`. The
+rules in `validation` decide what may be declared.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ _LISTS = (tuple, list)
 _NO_LISTS = (str, bytes, dict, set, frozenset)
 """What can be gone through, and is no list: a text, or things without an order."""
 
-_NOTHING: Mapping[str, str] = MappingProxyType({})
+NOTHING: Mapping[str, str] = MappingProxyType({})
 
 _HALF_CHARACTER = re.compile("[\ud800-\udfff]")
 """JSON and Java write a character beyond U+FFFF as a pair of these; to Python each is a character of its own."""
@@ -30,15 +29,14 @@ def has_half_a_character(text: str) -> bool:
 
 
 def to_text(value: object, what: str, of: str = "") -> str:
-    """Return a text, and nothing but a text of those that are more, such as members of enums.
+    """Return a text; members of text enums become plain texts.
 
     Args:
-        value: what was given.
         what: the argument, for the message.
-        of: the name of what it belongs to, for the message.
+        of: the object it belongs to, for the message.
 
     Raises:
-        TypeError: it is none.
+        TypeError: it is not a text.
         ValueError: it has half a character.
     """
     if type(value) is str and value.isascii():  # most
@@ -91,14 +89,10 @@ def to_items(values: Iterable[Item], kind: type[Item], what: str, of: str = "") 
 
 
 def to_names(what: str, value: Iterable[str]) -> tuple[str, ...]:
-    """Return names as a tuple.
-
-    Args:
-        what: the argument, for the message.
-        value: a tuple or list.
+    """Return names as a tuple; `what` is the argument, for the message.
 
     Raises:
-        TypeError: it is a text: `("id")` without the comma. Or it has no order, or what it holds are no texts.
+        TypeError: it is a text, such as `("id")` without the comma; or it has no order; or its items are not texts.
     """
     if isinstance(value, str):
         raise TypeError(f"{what} takes a tuple or list of names, not the string {value!r}")
@@ -108,17 +102,13 @@ def to_names(what: str, value: Iterable[str]) -> tuple[str, ...]:
 
 
 def to_texts(what: str, values: Mapping[str, object]) -> Mapping[str, str]:
-    """Return texts by name, read-only.
-
-    Args:
-        what: the argument, for the message.
-        values: texts by name.
+    """Return texts by name, read-only; `what` is the argument, for the message.
 
     Raises:
-        TypeError: it is no mapping, or holds something else; the message says how to write that as a text.
+        TypeError: it is not a mapping, or a value is not a text; the message says how to write that value as text.
     """
     if values == {}:
-        return _NOTHING
+        return NOTHING
     if not isinstance(values, Mapping):
         raise _wrong(values, what, "", "a mapping of texts")
     found = {}
@@ -144,12 +134,12 @@ def to_grants(grants: Mapping[str, Iterable[str]]) -> Mapping[str, tuple[str, ..
 
 
 def read_only(mapping: Mapping[str, str]) -> Mapping[str, str]:
-    """Return a read-only copy, sorted by key so that it reads the same whatever the order of input."""
+    """Return a read-only copy, sorted by key: the same whatever the order of the input."""
     return MappingProxyType({key: mapping[key] for key in sorted(mapping)})
 
 
 def set_fields(target: object, **values: object) -> None:
-    """Set the fields of a frozen object that is being made."""
+    """Set the fields of a frozen object during its construction."""
     for name, value in values.items():
         object.__setattr__(target, name, value)
 

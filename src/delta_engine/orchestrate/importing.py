@@ -2,29 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
 
-from delta_engine.aspects.foreign_keys import as_declared
-from delta_engine.aspects.primary_key import named_primary_key
-from delta_engine.aspects.table_properties import is_set_by_platform
+from delta_engine.aspects import COLUMN_FACETS, SCHEMA_FACETS, TABLE_FACETS
+from delta_engine.aspects.facet import Facet
 from delta_engine.errors import ConfigError, RefusedError
-from delta_engine.models import AUTO, Column, PrimaryKey, QualifiedName, Schema, SchemaName, Table
+from delta_engine.models import Column, QualifiedName, Schema, SchemaName, Table
 from delta_engine.orchestrate.backend import Backend
 from delta_engine.state.catalog_reader import bare_model, readable_snapshot
-from delta_engine.state.states import ABSENT, REDACTED, CatalogState, RelationKind, SchemaState, TableState
+from delta_engine.state.states import ABSENT, CatalogState, RelationKind, SchemaState, TableState
 from delta_engine.validation.unsupported_relations import PARTS_OF_STREAMING_TABLES
 from delta_engine.validation.validator import PlanValidator
+
+State = TypeVar("State", TableState, SchemaState, Column)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Imported:
-    """What was read.
+    """The models that were read.
 
     Args:
-        tables: the models, sorted by name.
-        schemas: the schema of a whole schema's tables, if there is anything to say of it.
-        refusals: why others could not be taken.
+        schemas: the schema, if a whole schema was read and has a comment or tags.
+        refusals: the reasons why others could not be imported.
     """
 
     tables: tuple[Table, ...]
@@ -36,11 +37,10 @@ def import_tables(backend: Backend, target: str) -> Imported:
     """Return models for a table, or for a whole schema and its tables, with one snapshot.
 
     Args:
-        backend: what to read from.
         target: `catalog.schema.table` or `catalog.schema`, without quotes.
 
     Raises:
-        ConfigError: the target is neither, or there is nothing of that name.
+        ConfigError: the target is neither, or nothing of that name exists.
         CatalogReadError, StatementError: the catalog cannot be read.
     """
     names = _names(backend, target)
@@ -58,46 +58,22 @@ def import_tables(backend: Backend, target: str) -> Imported:
 def as_model(name: QualifiedName, state: TableState) -> Table:
     """Return a model that an existing table matches.
 
-    What platforms set by themselves is left out, and so are owner and grants: they are others' business until a
-    model says otherwise.
+    It leaves out what platforms set by themselves. Owner and grants stay unmanaged until a model declares them.
     """
     if state.relation is RelationKind.STREAMING_TABLE:
         return _as_model_of_parts(name, state)
-    properties = {
-        key: value
-        for key, value in state.table_properties.items()
-        if not is_set_by_platform(key) and value != REDACTED
-    }
-    model = Table(
-        name.catalog,
-        name.schema,
-        name.table,
-        state.columns,
-        state.table_comment,
-        properties,
-        state.primary_key.columns if state.primary_key else None,
-        foreign_keys=[as_declared(name, key) for key in state.foreign_keys],
-        checks=state.checks,
-        cluster_by=AUTO if state.clusters_automatically else state.cluster_by,
-        partitioned_by=state.partitioned_by,
-        tags=state.tags,
-        row_filter=state.row_filter,
-        location=state.location,
+    return Table(
+        name.catalog, name.schema, name.table, state.columns, **_arguments(TABLE_FACETS, name, state)
     )
-    derived, observed = named_primary_key(model), state.primary_key
-    if observed is None or derived is None or (observed.name or "").lower() == derived.name:
-        return model
-    return replace(model, primary_key=PrimaryKey(observed.columns, observed.name))
 
 
 def as_schema_model(name: SchemaName, state: SchemaState) -> Schema | None:
-    """Return a model that an existing schema matches; None if there is nothing to say of it.
+    """Return a model that an existing schema matches, or None if it has no comment and no tags.
 
     Owner and grants are left out, as for tables.
     """
-    if not state.comment and not state.tags:
-        return None
-    return Schema(name.catalog, name.schema, state.comment or None, tags=state.tags)
+    model = Schema(name.catalog, name.schema, **_arguments(SCHEMA_FACETS, name, state))
+    return model if any(facet.is_declared(model) for facet in SCHEMA_FACETS) else None
 
 
 def _as_model_of_parts(name: QualifiedName, state: TableState) -> Table:
@@ -106,11 +82,28 @@ def _as_model_of_parts(name: QualifiedName, state: TableState) -> Table:
         name.catalog,
         name.schema,
         name.table,
-        [Column(one.name, one.data_type, comment=one.comment, tags=one.tags) for one in state.columns],
-        state.table_comment,
-        tags=state.tags,
+        [
+            Column(one.name, one.data_type, **_arguments(_streaming(COLUMN_FACETS), name, one))
+            for one in state.columns
+        ],
         manages=PARTS_OF_STREAMING_TABLES,
+        **_arguments(_streaming(TABLE_FACETS), name, state),
     )
+
+
+def _streaming(facets: Iterable[Facet[Any, State, Any]]) -> Iterator[Facet[Any, State, Any]]:
+    return (facet for facet in facets if facet.part in PARTS_OF_STREAMING_TABLES)
+
+
+def _arguments(
+    facets: Iterable[Facet[Any, State, Any]], name: QualifiedName | SchemaName, state: State
+) -> dict[str, Any]:
+    """Return the arguments of the model that declares what exists."""
+    return {
+        facet.attribute: facet.imported_value(name, state)
+        for facet in facets
+        if facet.is_imported and facet.observed is not None
+    }
 
 
 def _names_a_table(target: str) -> bool:
@@ -136,7 +129,7 @@ def _names(backend: Backend, target: str) -> tuple[QualifiedName, ...]:
 
 
 def _read(backend: Backend, names: Sequence[QualifiedName]) -> tuple[CatalogState, tuple[RefusedError, ...]]:
-    """Return a snapshot, and why other tables cannot be read."""
+    """Return a snapshot, and the reasons why other tables cannot be read."""
     found, unreadable = readable_snapshot(backend.reader, list(map(bare_model, names)))
     if not unreadable and not any(_exists(found, name) for name in names):
         raise ConfigError(

@@ -1,11 +1,14 @@
-"""Fingerprints: short texts that are the same if, and only if, what a plan was made from is still the same."""
+"""Fingerprints: short texts that stay the same if, and only if, the inputs of a plan stay the same."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import Any, TypeVar
 
 import msgspec
 
+from delta_engine.aspects import SCHEMA_FACETS, TABLE_FACETS
+from delta_engine.aspects.facet import Facet
 from delta_engine.deployment.definitions import (
     checksum_of,
     define,
@@ -14,10 +17,12 @@ from delta_engine.deployment.definitions import (
     definition_checksum,
 )
 from delta_engine.deployment.document import DeploymentState
-from delta_engine.deployment.open_struct import encode_open
-from delta_engine.models import ForeignKey, PrimaryKey, Schema, Table
+from delta_engine.models import Schema, Table
+from delta_engine.models.open_struct import OpenStruct, encode_open
 from delta_engine.plan_files.document import DeploymentFingerprint, Fingerprints, TableFingerprint
 from delta_engine.state.states import CatalogState, SchemaState, TableState
+
+State = TypeVar("State", TableState, SchemaState)
 
 _VOLATILE = ("delta.lastCommitTimestamp", "delta.lastUpdateVersion", "transient_", "spark.sql.statistics.")
 """Prefixes of properties that move with the data."""
@@ -29,13 +34,12 @@ def fingerprints(
     state: DeploymentState | None,
     ids: Mapping[str, str],
 ) -> Fingerprints:
-    """Return the fingerprints of all that a plan was made from.
+    """Return the fingerprints of all inputs of a plan.
 
     Args:
         tables: the tables, by `QualifiedName.key`.
         observed: the snapshot, for the schemas.
-        state: the deployment state.
-        ids: Delta's ids of those of the tables whose ids are known.
+        ids: Delta's ids, where they are known, by the same keys.
     """
     return Fingerprints(
         tables={key: _table(tables[key], ids.get(key)) for key in sorted(tables)},
@@ -69,56 +73,48 @@ def _table(table: TableState, table_id: str | None) -> TableFingerprint:
 
 
 def _facts(table: TableState) -> Mapping[str, object]:
-    """Return everything that a table is, as plain data; what moves with its data is left out."""
+    """Return everything that a table is, as plain data, without the properties that change with its data."""
+    facts = _values(TABLE_FACETS, table)
+    facts["properties"] = {
+        key: value for key, value in table.table_properties.items() if not key.startswith(_VOLATILE)
+    }
     return {
+        **facts,
         "columns": define_columns(table.columns),
-        "comment": table.table_comment,
-        "properties": {
-            key: value for key, value in table.table_properties.items() if not key.startswith(_VOLATILE)
-        },
-        "primary_key": table.primary_key and _primary_key(table.primary_key),
-        "foreign_keys": list(map(_foreign_key, table.foreign_keys)),
-        "checks": {check.name: check.expression for check in table.checks},
         "not_null_checks": sorted(table.not_null_checks),
-        "cluster_by": table.cluster_by,
-        "clusters_automatically": table.clusters_automatically,
-        "partitioned_by": table.partitioned_by,
-        "tags": dict(table.tags),
-        "row_filter": table.row_filter and (table.row_filter.function, table.row_filter.columns),
-        "owner": table.owner,
-        "grants": {who: sorted(privileges) for who, privileges in table.grants.items()},
-        "location": table.location,
         "referenced_by": sorted((one.table.key, one.name) for one in table.referenced_by),
         "relation": table.relation.value,
         "former_name": table.former_name and table.former_name.key,
     }
 
 
-def _primary_key(key: PrimaryKey) -> object:
-    return key.name, key.columns, key.rely
+def _values(facets: Iterable[Facet[Any, State, Any]], state: State) -> dict[str, object]:
+    """Return the observed facets as plain data."""
+    return {
+        facet.key: _plain(facet.form.encode(facet.observed(state)))
+        for facet in facets
+        if facet.observed is not None
+    }
 
 
-def _foreign_key(key: ForeignKey) -> object:
-    return key.name, key.columns, key.references, key.referenced_columns, key.rely
+def _plain(value: object) -> object:
+    """Return a recorded value with the values of structs in order, without their keys."""
+    match value:
+        case OpenStruct():
+            return [getattr(value, name) for name in value.__struct_fields__ if name != "unknown"]
+        case tuple():
+            return [_plain(item) for item in value]
+    return value
 
 
 def _schemas(tables: Iterable[str], observed: CatalogState) -> Mapping[str, str | None]:
     missing = {".".join(pair): None for pair in observed.missing_schemas}
     present = {key.rpartition(".")[0]: SchemaState() for key in tables} | dict(observed.schema_states)
-    return {key: _canonical(_schema_facts(schema)) for key, schema in present.items()} | missing
-
-
-def _schema_facts(schema: SchemaState) -> Mapping[str, object]:
-    return {
-        "comment": schema.comment,
-        "tags": dict(schema.tags),
-        "owner": schema.owner,
-        "grants": {who: sorted(privileges) for who, privileges in schema.grants.items()},
-    }
+    return {key: _canonical(_values(SCHEMA_FACETS, schema)) for key, schema in present.items()} | missing
 
 
 def _deployment_state(state: DeploymentState | None) -> DeploymentFingerprint | None:
-    if state is None or not state.serial:  # a run starts with a document that nobody has saved yet
+    if state is None or not state.serial:  # a first run starts with an unsaved document
         return None
     return DeploymentFingerprint(
         state_id=state.state_id,

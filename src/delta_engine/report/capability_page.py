@@ -1,10 +1,11 @@
-"""docs/capabilities.md, written from the capability objects, so that it cannot say anything else."""
+"""The page docs/capabilities.md, generated from the capability objects."""
 
 from __future__ import annotations
 
 from delta_engine.backends.capabilities import (
     DATABRICKS,
     DATABRICKS_SPARK,
+    HOW_FEATURES_CHANGE,
     LEAST_RUNTIMES,
     OPEN_SOURCE,
     OPEN_SOURCE_CATALOG,
@@ -13,54 +14,16 @@ from delta_engine.backends.capabilities import (
     Feature,
 )
 
-_HOW = {
-    Feature.COLUMNS: "added in place; dropped with consent (`drop_column`)",
-    Feature.TYPE_WIDENING: (
-        "in place where Delta's matrix allows, its table feature in the same run; any other change of type is refused"
-    ),
-    Feature.NESTED_FIELDS: (
-        "fields of structs, also inside arrays and maps: added, dropped, renamed, commented, loosened, widened"
-    ),
-    Feature.COLUMN_ORDER: "reported; changed with `policy.column_order: enforce`",
-    Feature.COLUMN_RENAMES: "`renamed_from`: the data is kept; keys, checks and clustering follow",
-    Feature.TABLE_RENAMES: "`renamed_from`: the data is kept",
-    Feature.PROPERTIES: (
-        "set, and unset if they were applied once; what the platform sets by itself is left alone; table features are "
-        "permanent and shown as such; `name → none` column mapping is refused"
-    ),
-    Feature.PRIMARY_KEYS: "name, columns in order, RELY; made anew when they change",
-    Feature.FOREIGN_KEYS: "parents first, cycles broken; checked against the declared parent, or the one that is there",
-    Feature.CHECKS: "by name, expressions compared in a normal form; `--preflight` counts violating rows",
-    Feature.NOT_NULL: "loosened freely; tightened when no row has a NULL, refused with the count otherwise",
-    Feature.DEFAULTS: "set and dropped in place",
-    Feature.GENERATED_COLUMNS: "at creation only; a later change is refused",
-    Feature.IDENTITY_COLUMNS: "at creation only; a later change is refused",
-    Feature.CLUSTERING: "changed in place",
-    Feature.AUTOMATIC_CLUSTERING: "`cluster_by: AUTO`, switched in place",
-    Feature.PARTITIONING: "at creation only; a later change is refused",
-    Feature.TAGS: "of tables and columns: key by key, additive or in full (`policy.tags`)",
-    Feature.ROW_FILTERS: "part of CREATE TABLE; set, replaced and dropped in place",
-    Feature.COLUMN_MASKS: "part of CREATE TABLE; set, replaced and dropped in place",
-    Feature.COMMENTS: "of tables, columns and nested fields: set and cleared in place",
-    Feature.OWNERS: "changed in place; left alone where no model names one",
-    Feature.GRANTS: "on tables: additive, or in full (`policy.grants`)",
-    Feature.SCHEMA_METADATA: "`schemas:` in a model file, or `Schema`",
-    Feature.EXTERNAL_TABLES: "`location`, at creation only; a later change is refused",
-    Feature.TABLE_REMOVAL: "`policy.removed_tables: drop`, with consent (`drop_table`)",
-    Feature.MANAGED_PARTS: "`manages`: the rest of the table is somebody else's",
-    Feature.STREAMING_TABLES: "comments and tags, with `manages`",
-}
-
 _INTRODUCTION = """# Capabilities
 
-What can be declared, how it changes, and what each backend does about it. This page is written from the
-capability objects in `delta_engine.backends.capabilities` (`make pages`); a test holds the two together, and others
-walk each *yes*. *Refused* means: the model is refused before anything is read, with this reason. An environment that
-should do without, such as a laptop's, says so: `backend: {type: oss, leave_out: [tags, grants]}`. The refusal
-names the word to write there.
+This page lists what can be declared, how it changes, and what each backend supports. It is generated from the
+capability objects in `delta_engine.backends.capabilities` (`make pages`). A test compares the two, and others
+exercise each *yes*. *Refused* means that the model is refused before anything is read, with this reason. An
+environment that does without a feature, such as a laptop's, leaves it out: `backend: {type: oss, leave_out: [tags,
+grants]}`. The refusal gives the name to write there.
 
-Renames and parts of streaming tables are refused in the plan instead, and only where they need a statement. Both
-backends of Databricks read streaming tables, and set the comment of one: `COMMENT ON TABLE` runs everywhere.
+Renames and parts of streaming tables are refused in the plan instead, and only if they need a statement. Both
+backends of Databricks read streaming tables and set their comments: `COMMENT ON TABLE` runs everywhere.
 
 """
 
@@ -97,7 +60,7 @@ def capability_page() -> str:
         _row("what", "how it changes", *(one.name for one in _BACKENDS)),
         _row(*["---"] * (2 + len(_BACKENDS))),
         *(
-            _row(feature.value, _HOW[feature], *(_answer(one, feature) for one in _BACKENDS))
+            _row(feature.value, HOW_FEATURES_CHANGE[feature], *(_answer(one, feature) for one in _BACKENDS))
             for feature in Feature
         ),
         _RUNTIMES.rstrip("\n"),

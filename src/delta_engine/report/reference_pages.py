@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from delta_engine.actions import Hazard
-from delta_engine.validation.rights import REFERENCED_TABLE, REQUIREMENTS
+from delta_engine.validation.needed_rights import REFERENCED_TABLE, REQUIREMENTS
 from delta_engine.validation.validator import PlanValidator
 
 _HAZARDS: Final = {

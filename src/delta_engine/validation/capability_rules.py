@@ -1,13 +1,13 @@
-"""The rules that know the platform: what it cannot do is refused, in a model before anything is read, or in a plan."""
+"""The rules that know the platform: they refuse what it cannot do, in a model before anything is read, or in a plan."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from delta_engine.actions import AlignTable, TablePlan
 from delta_engine.actions.policy import Policy
+from delta_engine.aspects import COLUMN_FACETS, TABLE_FACETS
 from delta_engine.aspects.column_renames import ColumnRename
 from delta_engine.aspects.table_comment import SetTableComment
 from delta_engine.aspects.table_names import RenameTable
@@ -82,51 +82,28 @@ def _changed_features(align: AlignTable) -> Iterator[tuple[Feature, str | None]]
 
 
 def feature_name(feature: Feature) -> str:
-    """Return what a feature is called in a configuration: `row_filters`."""
+    """Return the name of a feature in a configuration: `row_filters`."""
     return feature.name.lower()
 
 
 def without_features(model: Table, features: Collection[Feature]) -> Table:
-    """Return a model that does not declare some features.
-
-    Args:
-        model: the model.
-        features: those that `declared_features` yields.
-    """
-    for feature in features:
-        if feature in _TABLE_FIELDS:
-            model = replace(model, **_TABLE_FIELDS[feature])
-        if feature in _COLUMN_FIELDS:
-            columns = (replace(column, **_COLUMN_FIELDS[feature]) for column in model.columns)
-            model = replace(model, columns=tuple(columns))
-    return model
+    """Return a model that does not declare some of the features that `declared_features` yields."""
+    table = {facet.attribute: facet.absent for facet in TABLE_FACETS if facet.feature in features}
+    column = {facet.attribute: facet.absent for facet in COLUMN_FACETS if facet.feature in features}
+    if column:
+        table["columns"] = tuple(replace(one, **column) for one in model.columns)
+    return replace(model, **table) if table else model
 
 
-_TABLE_FIELDS: Mapping[Feature, Mapping[str, Any]] = {
-    Feature.AUTOMATIC_CLUSTERING: {"clusters_automatically": False},
-    Feature.TAGS: {"tags": {}},
-    Feature.ROW_FILTERS: {"row_filter": None},
-    Feature.OWNERS: {"owner": None},
-    Feature.GRANTS: {"grants": {}},
-    Feature.EXTERNAL_TABLES: {"location": None},
-    Feature.TABLE_RENAMES: {"renamed_from": None},
-}
-
-_COLUMN_FIELDS: Mapping[Feature, Mapping[str, Any]] = {
-    Feature.GENERATED_COLUMNS: {"generated_as": None},
-    Feature.IDENTITY_COLUMNS: {"identity": None},
-    Feature.TAGS: {"tags": {}},
-    Feature.COLUMN_MASKS: {"mask": None},
-}
-"""What a model says that declares no such thing."""
+_COLUMN_FACETS = tuple(facet for facet in COLUMN_FACETS if facet.feature is not None)
 
 
 def declared_features(model: Table) -> Iterator[tuple[Feature, Column | None]]:
     """Yield which of the features that some platform lacks a model declares, and on which column."""
-    for feature, nothing in _TABLE_FIELDS.items():
-        if any(getattr(model, field) != value for field, value in nothing.items()):
-            yield feature, None
+    for facet in TABLE_FACETS:
+        if facet.feature is not None and facet.is_declared(model):
+            yield facet.feature, None
     for column in model.columns:
-        for feature, nothing in _COLUMN_FIELDS.items():
-            if any(getattr(column, field) != value for field, value in nothing.items()):
-                yield feature, column
+        for one in _COLUMN_FACETS:
+            if one.feature is not None and one.is_declared(column):
+                yield one.feature, column

@@ -6,13 +6,17 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from typing import Any
 
+from delta_engine.aspects import COLUMN_FACETS, TABLE_FACETS
+from delta_engine.aspects.facet import Facet
 from delta_engine.aspects.table_features import COLUMN_MAPPING_MODE, allowed_values
 from delta_engine.backends.stored_keys import PROPERTY_PREFIX
 from delta_engine.errors import InvalidModelError
 from delta_engine.models import Column, Part, Table
 from delta_engine.models.constraint_names import MAX_NAME_LENGTH
-from delta_engine.models.types import StructType, forgotten_clause, parts
+from delta_engine.models.nested_types import forgotten_clause
+from delta_engine.models.types import StructType, parts
 from delta_engine.state.states import SECRET_KEY
 from delta_engine.validation.refusals import model_refusal
 
@@ -78,7 +82,7 @@ class TablesHaveColumns:
     """A table needs at least one column."""
 
     def check(self, models: Sequence[Table]) -> Iterator[InvalidModelError]:
-        """Refuse tables without columns, unless somebody else sees to those."""
+        """Refuse tables without columns, unless the model does not manage them."""
         for model in models:
             if not model.columns and model.is_about(Part.COLUMNS):
                 yield model_refusal(model, "it has no columns", "Declare at least one.")
@@ -240,7 +244,9 @@ class DeclaresOnlyWhatItManages:
     def check(self, models: Sequence[Table]) -> Iterator[InvalidModelError]:
         """Refuse what would be ignored, and models that manage nothing."""
         for model in models:
-            if model.manages is not None and not model.manages:
+            if model.manages is None:
+                continue
+            if not model.manages:
                 yield model_refusal(model, "its manages names no part", "Name one, or leave manages out.")
                 continue
             for what, part in _declared_parts(model):
@@ -278,25 +284,8 @@ def _name_problem(name: str, forbidden: re.Pattern[str]) -> str:
 
 
 def _declared_parts(model: Table) -> Iterator[tuple[str, Part]]:
-    """Yield what a model says, and to which part of a table it belongs; the columns themselves belong to many."""
-    columns = model.columns
-    for what, part, is_declared in (
-        ("renamed_from", Part.COLUMNS, model.renamed_from or any(one.renamed_from for one in columns)),
-        ("defaults", Part.COLUMNS, any(one.default is not None for one in columns)),
-        ("generated columns", Part.COLUMNS, any(one.generated_as or one.identity for one in columns)),
-        ("partitioned_by", Part.COLUMNS, model.partitioned_by),
-        ("a location", Part.COLUMNS, model.location),
-        ("comments", Part.COMMENTS, model.comment or any(one.comment for one in columns)),
-        ("properties", Part.PROPERTIES, model.table_properties),
-        ("a primary key", Part.CONSTRAINTS, model.primary_key),
-        ("foreign keys", Part.CONSTRAINTS, model.foreign_keys),
-        ("checks", Part.CONSTRAINTS, model.checks),
-        ("clustering", Part.CLUSTERING, model.cluster_by or model.clusters_automatically),
-        ("tags", Part.TAGS, model.tags or any(one.tags for one in columns)),
-        ("a row filter", Part.ROW_FILTERS, model.row_filter),
-        ("column masks", Part.ROW_FILTERS, any(one.mask for one in columns)),
-        ("an owner", Part.OWNER, model.owner),
-        ("grants", Part.GRANTS, model.grants),
-    ):
-        if is_declared:
-            yield what, part
+    """Yield what a model declares, once each, and the part of a table that it belongs to."""
+    declared: list[Facet[Any, Any, Any]] = [facet for facet in TABLE_FACETS if facet.is_declared(model)]
+    declared += [facet for facet in COLUMN_FACETS if any(map(facet.is_declared, model.columns))]
+    found = {facet.title: facet.part for facet in declared if facet.title}
+    yield from ((title, part) for title, part in found.items() if part is not None)

@@ -1,7 +1,7 @@
-"""Which rights a plan needs on which objects, and whether a principal has them, as far as it can see.
+"""The rights that a plan needs on objects, and whether a principal has them, as far as it can see.
 
-This never refuses a plan: `information_schema` shows principals that do not own an object only a part of what was
-granted on it (docs.databricks.com: "TABLE_PRIVILEGES", "CATALOG_PRIVILEGES").
+This never refuses a plan: `information_schema` shows principals that do not own an object only a part of its grants
+(docs.databricks.com: "TABLE_PRIVILEGES", "CATALOG_PRIVILEGES").
 """
 
 from __future__ import annotations
@@ -13,10 +13,12 @@ from types import MappingProxyType
 from typing import Final
 
 from delta_engine.actions import CreateSchema, CreateTable, DropTable, TablePlan
+from delta_engine.aspects import ASPECTS, SCHEMA_ASPECTS
 from delta_engine.aspects.column_masks import SetColumnMask
 from delta_engine.aspects.columns import ColumnAdd
 from delta_engine.aspects.foreign_keys import ForeignKeyAdd
 from delta_engine.aspects.functions import full_function_name
+from delta_engine.aspects.rights import Requirement, Right
 from delta_engine.aspects.row_filters import SetRowFilter
 from delta_engine.errors import StatementError
 from delta_engine.models import ColumnMask, ForeignKey, QualifiedName, RowFilter
@@ -25,7 +27,45 @@ from delta_engine.sql import quote_ident, sql_grant
 from delta_engine.state.principals import Permissions, Principal, PrincipalReader
 from delta_engine.state.states import ABSENT, CatalogState
 from delta_engine.telemetry.context import command
-from delta_engine.validation.rights import REFERENCED_TABLE, REQUIREMENTS, Requirement, Right
+
+REQUIREMENTS: Mapping[type, Requirement | None] = MappingProxyType(
+    {
+        CreateSchema: Requirement(
+            statement="CREATE SCHEMA",
+            right=Right.CREATE_SCHEMA,
+            demands="`CREATE SCHEMA` and `USE CATALOG` on the catalog",
+            source="Unity Catalog privileges reference",
+        ),
+        CreateTable: Requirement(
+            statement="CREATE TABLE",
+            right=Right.CREATE_TABLE,
+            demands="`CREATE TABLE` and `USE SCHEMA` on the schema, `USE CATALOG`; with a location `CREATE EXTERNAL "
+            "TABLE` on the external location",
+            source="Unity Catalog privileges reference",
+        ),
+        DropTable: Requirement(
+            statement="DROP TABLE",
+            right=Right.MANAGE,
+            demands="ownership of the table, its schema or its catalog, or `MANAGE`",
+            source="DROP TABLE",
+            owners_above=True,
+        ),
+        **{
+            action: right
+            for aspect in (*ASPECTS, *SCHEMA_ASPECTS)
+            for action, right in aspect.actions.items()
+        },
+    }
+)
+"""What each type of action takes; None where no statement is ever sent, because a rule refuses it."""
+
+REFERENCED_TABLE: Final = Requirement(
+    statement="FOREIGN KEY that references the table",
+    right=Right.MANAGE,
+    demands="ownership of the referenced table; `MANAGE` may transfer it",
+    source="table-constraints command group",
+)
+"""What a new foreign key takes on the table that it points at."""
 
 _KINDS = ("CATALOG", "SCHEMA", "TABLE")
 
@@ -41,7 +81,7 @@ class Securable:
 
     @property
     def kind(self) -> str:
-        """What GRANT calls it."""
+        """The word for it in GRANT."""
         return _KINDS[len(self.parts) - 1]
 
     @property
@@ -51,7 +91,7 @@ class Securable:
 
     @property
     def levels(self) -> tuple[str, ...]:
-        """The dotted names of the object and of what holds it, in lower case, the object first."""
+        """The dotted names of the object and of its parents, in lower case, the object first."""
         parts = [part.lower() for part in self.parts]
         return tuple(".".join(parts[:length]) for length in range(len(parts), 0, -1))
 
@@ -65,10 +105,8 @@ class Need:
     """A right that a plan needs on one object.
 
     Args:
-        securable: the object.
-        right: the right.
         statements: the kinds of statements that need it, in the plan's order.
-        owners_above: whether owning what holds the object is enough.
+        owners_above: whether owning a parent of the object is enough.
     """
 
     securable: Securable
@@ -91,11 +129,10 @@ def table_securable(name: QualifiedName) -> Securable:
 
 
 def needs(plan: TablePlan, observed: CatalogState) -> tuple[Need, ...]:
-    """Return what a plan needs on objects that exist: a principal owns the schemas and tables that it makes.
+    """Return the rights that a plan needs on existing objects: a principal owns the schemas and tables that it creates.
 
     Args:
-        plan: the plan.
-        observed: what it was made from: a table that is renamed still has its former name.
+        observed: the plan's snapshot, in which a renamed table still has its former name.
     """
     made = {str(schema).lower() for schema in plan.create_schemas}
     asked = [
@@ -145,7 +182,7 @@ def functions_of(plan: TablePlan) -> tuple[QualifiedName, ...]:
 
 
 def locations_of(plan: TablePlan) -> tuple[str, ...]:
-    """Return where a plan creates external tables, sorted: each needs CREATE EXTERNAL TABLE."""
+    """Return the locations at which a plan creates external tables, sorted: each needs CREATE EXTERNAL TABLE."""
     return tuple(sorted({one.desired.location for one in plan.create_tables if one.desired.location}))
 
 
@@ -209,15 +246,10 @@ class RightsAtHand:
 
 
 def rights_at_hand(reader: PrincipalReader, wanted: Sequence[Need], observed: CatalogState) -> RightsAtHand:
-    """Return who runs the statements, and who holds what: one question, and a second one where catalogs decide.
-
-    Args:
-        reader: asks.
-        wanted: what is needed.
-        observed: the tables and schemas.
+    """Return the principal and the holders of rights: one query, and a second one if the catalogs' rights decide.
 
     Raises:
-        StatementError: the platform refused a question.
+        StatementError: the platform refused a query.
     """
     holders = _holders(observed)
     names = {name for need in wanted for name in need.securable.levels}
@@ -255,14 +287,9 @@ _MOST_WARNINGS: Final = 10
 
 
 def rights_warnings(reader: PrincipalReader, plan: TablePlan, observed: CatalogState) -> Iterator[str]:
-    """Yield which rights on objects a plan needs beyond MODIFY, and the principal may lack.
+    """Yield the rights beyond MODIFY that a plan needs and the principal may lack.
 
-    Costs nothing for a plan that needs none, else one statement, and a second one where catalogs decide.
-
-    Args:
-        reader: asks.
-        plan: the plan.
-        observed: what it was made from.
+    This costs nothing for a plan that needs none, else one statement, and a second one if the catalogs' rights decide.
     """
     wanted = [need for need in needs(plan, observed) if need.right in _WARNED_OF]
     if not wanted:

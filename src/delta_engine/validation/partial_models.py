@@ -1,7 +1,7 @@
-"""Judges models that leave the columns to somebody else, once it is known which columns those are.
+"""Judges models that do not manage columns, once the snapshot shows the columns.
 
-Such a model says nothing of types and NOT NULL, so that the rules for models leave its keys, checks and clustering
-alone; here they see the columns that are there.
+Such a model declares no types and no NOT NULL, so the rules for models skip its keys, checks and clustering. Here the
+rules see the observed columns.
 """
 
 from __future__ import annotations
@@ -30,12 +30,7 @@ _RULES: Final = (
 
 
 def partial_model_violations(models: Sequence[Table], observed: CatalogState) -> Iterator[InvalidModelError]:
-    """Yield what is wrong with models, given the columns that they leave to somebody else.
-
-    Args:
-        models: all that are declared.
-        observed: a snapshot that covers them.
-    """
+    """Yield what is wrong with models, given the columns that they do not manage; the snapshot covers all models."""
     if all(model.is_about(Part.COLUMNS) for model in models):
         return
     whole = [_with_columns(model, observed.table(model.qualified_name)) for model in models]
@@ -48,12 +43,12 @@ def partial_model_violations(models: Sequence[Table], observed: CatalogState) ->
                     table=refusal.table,
                     column=refusal.column,
                     location=refusal.location,
-                    way_out="The columns are somebody else's: correct the model, or ask their owner.",
+                    way_out="The model does not manage the columns: correct the model, or ask the owner of the table.",
                 )
 
 
 def _with_columns(model: Table, observed: TableState) -> Table:
-    """Return a model that has the columns which are there, with its own masks."""
+    """Return a model that has the observed columns, with its own masks."""
     if model.is_about(Part.COLUMNS) or not observed.exists:
         return model
     masks = {column.key: column.mask for column in model.columns}

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from delta_engine.models import Column
+from delta_engine.models.nested_types import has_not_null_field
 from delta_engine.models.type_widening import Widening, widening
 from delta_engine.models.types import (
     CharacterType,
     DataType,
     StructField,
     first_unsupported,
-    has_not_null_field,
     is_same_type,
     uses_type,
 )

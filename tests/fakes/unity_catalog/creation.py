@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from delta_engine.models import Column, QualifiedName
-from delta_engine.models.types import AtomicType, forgotten_clause
+from delta_engine.models.nested_types import forgotten_clause
+from delta_engine.models.types import AtomicType
 from delta_engine.state.states import TableState
 from tests.fakes.unity_catalog.columns import check_column, check_defaults
 from tests.fakes.unity_catalog.constraints import Tables, with_constraint

@@ -122,7 +122,7 @@ def test_no_rename_is_a_no_op() -> None:
         ColumnRename("ID", "id")
 
 
-def test_a_declared_rename_that_somebody_did_by_hand_is_done_and_no_drift_to_undo() -> None:
+def test_a_declared_rename_that_was_done_by_hand_is_done_and_no_drift_to_undo() -> None:
     before = orders(ID, Column("remark", "string"))
     by_hand = state(ID, Column("note", "string"))
     (renamed,) = deviations(Recorded(declared=before, column_order=None, renames={"remark": "note"}), by_hand)

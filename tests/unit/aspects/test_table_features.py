@@ -55,7 +55,7 @@ def test_another_spelling_of_true_is_no_change() -> None:
     assert not TablePlanner().plan([model], catalog_of([model], state))
 
 
-def test_columns_get_what_they_need_where_the_properties_are_somebody_else_s() -> None:
+def test_columns_get_what_they_need_where_the_properties_are_unmanaged() -> None:
     model = orders(Column("id", "bigint"), properties={})
     partly = type(model)("dev", "silver", "orders", [Column("id", "bigint")], manages=["columns"])
     (align,) = TablePlanner().plan([partly], catalog_of([partly], observed(Column("id", "int")))).align_tables

@@ -120,7 +120,7 @@ PARTS = Table(
 CUSTOMERS = Table(
     "dev", "silver", "customers", [Column("id", "bigint", is_nullable=False)], primary_key=["id"]
 )
-OWNED = "The columns are somebody else's: correct the model, or ask their owner."
+OWNED = "The model does not manage the columns: correct the model, or ask the owner of the table."
 
 
 def test_columns_without_a_type_are_left_alone_by_rules_for_models() -> None:
@@ -162,7 +162,7 @@ def test_a_plan_is_not_made_for_keys_over_columns_that_do_not_fit() -> None:
         action_runner=ActionRunner(RecordingSqlRunner(), CatalogAddressing(), DATABRICKS),
     )
     with pytest.raises(
-        InvalidModelError, match=r"primary key columns \(id\) are nullable. The columns are somebody"
+        InvalidModelError, match=r"primary key columns \(id\) are nullable. The model does not manage"
     ):
         engine.preview([model])
 

@@ -14,7 +14,7 @@ def test_a_small_project(write: Write, tmp_path: Path) -> None:
     assert load(tmp_path) == (Table("dev", "silver", "orders", [Column("id", "bigint", is_nullable=False)]),)
 
 
-def test_columns_of_a_table_that_somebody_else_owns_need_no_type(write: Write, tmp_path: Path) -> None:
+def test_columns_that_the_model_does_not_manage_need_no_type(write: Write, tmp_path: Path) -> None:
     partly = """\
         tables:
           - catalog: ${catalog}

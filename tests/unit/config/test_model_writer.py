@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import dataclasses
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from delta_engine.config.model_fields import COLUMN_FIELDS, TABLE_FIELDS
 from delta_engine.config.model_writer import python_models, yaml_models
 from delta_engine.models import (
     AUTO,
@@ -296,16 +294,6 @@ def tables(variables: Mapping[str, str]) -> list[Table]:
     ]
 '''
     )
-
-
-def test_a_field_of_a_model_is_a_key_of_a_file() -> None:
-    for model, fields, derived in (
-        (WHOLE, TABLE_FIELDS, {"clusters_automatically", "default_table_properties", "declared_at"}),
-        (WHOLE.columns[0], COLUMN_FIELDS, {"declared_at"}),
-    ):
-        names = {"type": "data_type"} | {field.key: field.argument for field in fields if field.argument}
-        keys = {names.get(field.key, field.key) for field in fields}
-        assert keys | derived == {field.name for field in dataclasses.fields(model)}
 
 
 @pytest.mark.parametrize("models", [[WORKED_MODEL, AWKWARD, WHOLE], [WORKED_MODEL], [AWKWARD] * 3, []])

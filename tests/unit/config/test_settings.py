@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from delta_engine.actions.policy import Allowance, DestructiveKind
+from delta_engine.backends.environment_secrets import from_environment, is_secret
 from delta_engine.config.settings import BackendType, SqlWarehouse, environments, load_settings
-from delta_engine.config.variables import from_environment, is_secret
 from delta_engine.errors import ConfigError
 from tests.unit.config.projects import CONFIG, Write, refusal
 

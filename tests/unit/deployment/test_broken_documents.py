@@ -12,8 +12,8 @@ import pytest
 
 from delta_engine.deployment.codec import decode_state, encode_state
 from delta_engine.deployment.definitions import TableDefinition, definition_checksum
-from delta_engine.deployment.open_struct import decode_open
 from delta_engine.errors import RefusedError
+from delta_engine.models.open_struct import decode_open
 from tests.broken_documents import broken_copies, nested
 from tests.builders import WORKED_MODEL
 from tests.commandline import CommandLine

@@ -11,6 +11,7 @@ import pytest
 from delta_engine import aspects
 from delta_engine.actions import AlignTable, CreateSchema, CreateTable, DropTable, TablePlan
 from delta_engine.actions.policy import Policy
+from delta_engine.aspects.rights import Right
 from delta_engine.backends.addressing import CatalogAddressing
 from delta_engine.backends.capabilities import DATABRICKS
 from delta_engine.backends.sql_runner import Row
@@ -23,6 +24,7 @@ from delta_engine.orchestrate.orchestrator import Orchestrator
 from delta_engine.report.reference_pages import rights_table
 from delta_engine.state.principals import Permissions, Principal, PrincipalReader
 from delta_engine.validation.needed_rights import (
+    REQUIREMENTS,
     Need,
     RightsAtHand,
     Securable,
@@ -31,7 +33,6 @@ from delta_engine.validation.needed_rights import (
     rights_at_hand,
     rights_warnings,
 )
-from delta_engine.validation.rights import REQUIREMENTS, Right
 from tests.deployment_builders import deployment_over
 from tests.fakes.unity_catalog import FakeUnityCatalog
 from tests.planning import statements_of
@@ -59,7 +60,7 @@ def orders(**parts: Any) -> Table:
 
 @dataclass
 class Catalog:
-    """A fake catalog with one table that somebody else owns, and the statements that were asked of it."""
+    """A fake catalog with one table of another owner, and the statements it received."""
 
     fake: FakeUnityCatalog = field(default_factory=lambda: FakeUnityCatalog(user=BOB))
     asked: list[str] = field(default_factory=list)

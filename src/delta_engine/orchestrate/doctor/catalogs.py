@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from delta_engine.actions import TablePlan
+from delta_engine.aspects.rights import Right
 from delta_engine.backends.sql_runner import SqlRunner
 from delta_engine.errors import RefusedError
 from delta_engine.models import QualifiedName, Schema
@@ -28,7 +29,6 @@ from delta_engine.validation.needed_rights import (
     rights_at_hand,
     table_securable,
 )
-from delta_engine.validation.rights import Right
 
 _VIEW_COLUMNS: Final = View(
     name="columns", columns=("table_name", "column_name"), schema_column="table_schema"

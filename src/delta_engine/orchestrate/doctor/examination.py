@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 from typing_extensions import assert_never
 
+from delta_engine.aspects.rights import Right
 from delta_engine.backends.error_conditions import is_forbidden
 from delta_engine.config.settings import BackendType, Settings, load_settings
 from delta_engine.config.state_backend import DatabricksState, LocalState, S3State
@@ -65,7 +66,6 @@ from delta_engine.sql import sql_grant
 from delta_engine.state.catalog_reader import bare_model, readable_snapshot
 from delta_engine.state.states import CatalogState
 from delta_engine.validation.needed_rights import Need, Securable, needs
-from delta_engine.validation.rights import Right
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
