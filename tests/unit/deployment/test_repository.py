@@ -31,7 +31,7 @@ from tests.builders import WORKED_MODEL
 from tests.deployment_builders import NOON, deployment_over, deployment_state, repository_over
 from tests.store_contract import check_journal_store, check_restore_of_a_lost_document, check_state_store
 
-WHOLE = gzip.compress(b"{}" * 100)
+WHOLE = gzip.compress(b"{}" * 100, mtime=0)  # the same bytes in every worker
 
 
 class FaultyStore(MemoryStateStore):
