@@ -17,7 +17,7 @@ from delta_engine.models import QualifiedName
 from delta_engine.models.types import ArrayType, DataType, MapType, StructType
 from delta_engine.sql import quote_ident, sql_data_type
 from delta_engine.state.principals import Holders
-from delta_engine.state.states import SchemaState
+from delta_engine.state.states import Audit, SchemaState
 from tests.fakes.unity_catalog.refusals import Refusal, require
 from tests.fakes.unity_catalog.spelling import as_read
 from tests.fakes.unity_catalog.stored import Stored
@@ -204,16 +204,17 @@ def _catalog_privileges(catalog: str, holders: Holders) -> Rows:
 
 
 def _schemata(key: str, schema: SchemaState) -> Rows:
-    audit = schema.audit
     yield {
         **_schema(key),
         "schema_owner": schema.owner,
         "comment": schema.comment or None,
-        "created": audit.created_at,
-        "created_by": audit.created_by,
-        "last_altered": audit.altered_at,
-        "last_altered_by": audit.altered_by,
+        **_audited(schema.audit),
     }
+
+
+def _audited(audit: Audit) -> dict[str, object]:
+    found = (audit.created_at, audit.created_by, audit.altered_at, audit.altered_by)
+    return dict(zip(_AUDIT, found, strict=True))
 
 
 def _schema_tags(key: str, schema: SchemaState) -> Rows:
@@ -241,7 +242,7 @@ def _tables(stored: Stored) -> Rows:
         "comment": state.table_comment or None,
         "table_owner": state.owner,
         "storage_path": storage_path(stored),
-        **dict.fromkeys(("created", "created_by", "last_altered", "last_altered_by")),
+        **_audited(state.audit),
     }
 
 
