@@ -53,16 +53,17 @@ _END_OF_STATEMENT = re.compile(r";\n")
 
 _INTRODUCTION = """# Statements
 
-Every kind of statement that the backends of Databricks emit, and who judges it without a workspace. *Several columns*
-need Databricks Runtime 16.3, a SQL warehouse or serverless compute; an older runtime gets a statement per column.
-`ALTER STREAMING TABLE` goes to SQL warehouses alone ([capabilities](capabilities.md)). The kinds are those of the
-golden cases (`tests/golden`); the tests find every answer anew, so this page cannot say anything else
-(`python -m pytest tests/unit/test_statement_kinds.py tests/integration/test_statements.py --rewrite-golden` writes it).
+This page lists every kind of statement that the backends of Databricks emit, and the grammars that check it without a
+workspace. *Several columns* need Databricks Runtime 16.3, a SQL warehouse or serverless compute; an older runtime gets
+a statement per column. `ALTER STREAMING TABLE` goes to SQL warehouses alone ([capabilities](capabilities.md)). The
+kinds are those of the golden cases (`tests/golden`). The tests find every answer again
+(`python -m pytest tests/unit/test_statement_kinds.py tests/integration/test_statements.py --rewrite-golden` writes the
+page).
 
-- **sqlglot**: its `databricks` dialect makes a tree of it, without falling back to an opaque command.
-- **Spark**: its own reference catalog (`InMemoryTableCatalog`) runs it, or at least its parser accepts it.
+- **sqlglot**: its `databricks` dialect parses the statement into a tree, not into an opaque command.
+- **Spark**: the parser of open-source Spark accepts it. It also accepts the statements of a walk over all features.
 - **fake catalog**: `tests/fakes/unity_catalog` runs it, with a grammar of its own after Databricks' documentation, and
-  refuses what Unity Catalog would refuse. It judges every kind; those that nobody else knows are listed below.
+  refuses what Unity Catalog would refuse. It checks every kind; the list below has those that only it checks.
 
 | statement | sqlglot | Spark | fake catalog |
 | --- | --- | --- | --- |
@@ -112,7 +113,7 @@ def statements_page(answers: Mapping[str, str]) -> str:
     ]
     alone = [row.split(" | ")[0].removeprefix("| ") for row in rows if "| no | no |" in row]
     listed = "\n".join(f"- {kind}" for kind in alone) or "None."
-    return f"{_INTRODUCTION}{''.join(rows)}\n## Judged by the fake catalog alone\n\n{listed}\n"
+    return f"{_INTRODUCTION}{''.join(rows)}\n## Checked by the fake catalog alone\n\n{listed}\n"
 
 
 def spark_answers(page: str) -> Mapping[str, str]:
@@ -172,7 +173,8 @@ def _clauses(create: CreateTable) -> Iterator[str]:
 def _of_table(change: TableChange) -> str:
     match change:
         case AddColumns(columns):
-            return f"ADD COLUMNS{_of_fields(path for path, _ in columns)}"
+            masks = " … MASK" if any(column.mask for _, column in columns) else ""
+            return f"ADD COLUMNS{masks}{_of_fields(path for path, _ in columns)}"
         case DropColumns(paths):
             return f"DROP COLUMNS{_of_fields(paths)}"
         case RenameColumn(path):

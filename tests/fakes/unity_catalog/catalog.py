@@ -71,7 +71,6 @@ class FakeUnityCatalog:
     Attributes:
         histories: the commits of every table.
         knows_json: whether it runs `DESCRIBE TABLE … AS JSON`, which older runtimes do not.
-        is_lagging: whether the views of `information_schema` stay as they are.
         groups: the groups that the user is in.
         catalogs: the holders of catalogs; a catalog without any has no owner and no grants.
         views: the columns of the views of `information_schema`, as they list them.
@@ -95,8 +94,6 @@ class FakeUnityCatalog:
         self.user = user
         self.histories = Histories()
         self.knows_json = True
-        self.is_lagging = False
-        self._last_shown: Shown | None = None
         self.groups: set[str] = set()
         self.catalogs: dict[str, Holders] = {}
         self.views = dict(VIEWS)
@@ -165,11 +162,6 @@ class FakeUnityCatalog:
         return as_read(self.stored(key)) if key in self.tables else ABSENT
 
     def _shown(self) -> Shown:
-        if not self.is_lagging or self._last_shown is None:
-            self._last_shown = self._shown_now()
-        return self._last_shown
-
-    def _shown_now(self) -> Shown:
         user = self.user if self._checks_owners else None
         tables, schemas = shown_to(user, self.tables, self.schemas)
         return Shown(

@@ -286,7 +286,7 @@ def _referential_constraints(stored: Stored, tables: Tables) -> Rows:
         parent = tables[key.references]
         assert parent.state.primary_key is not None
         yield {
-            **_constraint(stored, key.name),
+            **_named(stored, key.name),
             "unique_constraint_catalog": parent.name.catalog,
             "unique_constraint_schema": parent.name.schema,
             "unique_constraint_name": parent.state.primary_key.name,
@@ -378,12 +378,11 @@ def _tagged(stored: Stored) -> dict[str, object]:
 
 
 def _constraint(stored: Stored, name: str | None) -> dict[str, object]:
-    return {
-        **_table(stored.name),
-        "constraint_catalog": stored.name.catalog,
-        "constraint_schema": stored.name.schema,
-        "constraint_name": name,
-    }
+    return {**_table(stored.name), **_named(stored, name)}
+
+
+def _named(stored: Stored, name: str | None) -> dict[str, object]:
+    return dict(zip(_CONSTRAINT, (stored.name.catalog, stored.name.schema, name), strict=True))
 
 
 def _listed(names: tuple[str, ...]) -> str:
