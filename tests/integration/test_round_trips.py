@@ -22,7 +22,6 @@ from delta_engine.orchestrate.importing import import_tables
 from delta_engine.sql import sql_data_type
 from tests.builders import orders
 from tests.integration.engines import apply_anyway, engine_over
-from tests.proofs import examples
 from tests.strategies import successive_models
 
 if TYPE_CHECKING:
@@ -169,8 +168,9 @@ ON_A_PLATFORM = (Phase.explicit, Phase.generate)
 """Shrinking a failure would run for minutes; the laws without a platform find small examples."""
 
 
+@pytest.mark.long
 @settings(
-    max_examples=examples(1, 15),
+    max_examples=15,
     phases=ON_A_PLATFORM,
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
