@@ -173,8 +173,7 @@ def _clauses(create: CreateTable) -> Iterator[str]:
 def _of_table(change: TableChange) -> str:
     match change:
         case AddColumns(columns):
-            masks = " … MASK" if any(column.mask for _, column in columns) else ""
-            return f"ADD COLUMNS{masks}{_of_fields(path for path, _ in columns)}"
+            return f"ADD COLUMNS{_of_fields(path for path, _ in columns)}"
         case DropColumns(paths):
             return f"DROP COLUMNS{_of_fields(paths)}"
         case RenameColumn(path):

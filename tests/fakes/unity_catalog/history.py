@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta, timezone
 
 from delta_engine.backends.sql_runner import Row
@@ -73,7 +73,7 @@ class Histories:
         """Return the rows of DESCRIBE HISTORY, the latest first."""
         if key not in self._tables:
             raise Refusal("TABLE_OR_VIEW_NOT_FOUND", f"there is no table {key}")
-        rows = [
+        rows: list[Row] = [
             {
                 "version": version,
                 "timestamp": commit.at,
@@ -87,16 +87,13 @@ class Histories:
 
     def audit(self, key: str) -> Audit:
         """Return who created a table and who altered it last, as the views show it."""
-        first, *others = self._tables.get(key) or (None,)
-        if first is None:
+        commits = self._tables.get(key)
+        if not commits:
             return NO_AUDIT
-        last = others[-1] if others else None
-        return Audit(
-            created_at=first.at,
-            created_by=first.user,
-            altered_at=last and last.at,
-            altered_by=last and last.user,
-        )
+        created = Audit(created_at=commits[0].at, created_by=commits[0].user)
+        if len(commits) == 1:
+            return created
+        return replace(created, altered_at=commits[-1].at, altered_by=commits[-1].user)
 
 
 def _key(path: Path) -> str:

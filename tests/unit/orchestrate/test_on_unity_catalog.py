@@ -59,7 +59,10 @@ def test_drift_is_found_with_few_statements_and_names_its_author(
     def findings() -> dict[str, tuple[str, str | None]]:
         found = engine.drift_report(models, environment="test").findings()
         return {
-            f"{resource.rsplit('.', 1)[1]} {one.field}": (one.severity.value, one.changed and one.changed.who)
+            f"{resource.rsplit('.', 1)[1]} {one.field}": (
+                one.severity.value,
+                one.changed.who if one.changed else None,
+            )
             for resource, one in found
         }
 
