@@ -37,7 +37,7 @@ HISTORY = "`dev`.`delta_engine`.`run_history`"
 
 PARENT = orders(Column("id", "bigint", is_nullable=False), name="b", primary_key=["id"])
 CHILD = replace(orders(name="c"), foreign_keys=(ForeignKey(("id",), "dev.silver.b", ("id",)),))
-MODELS = (orders(Column("id", "int"), name="a"), PARENT, CHILD, orders(Column("id", "int"), name="d"))
+MODELS = (orders(name="a"), PARENT, CHILD, orders(name="d"))
 
 
 class Refusing(FakePlatform):

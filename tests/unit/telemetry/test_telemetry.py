@@ -19,7 +19,6 @@ from delta_engine.cli.errors import report_error
 from delta_engine.cli.terminal import print_note
 from delta_engine.errors import ConfigError
 from delta_engine.execute.action_runner import ActionRunner, ApplyFailedError
-from delta_engine.models import Column
 from delta_engine.orchestrate.orchestrator import Orchestrator
 from delta_engine.telemetry import spans
 from delta_engine.telemetry.context import current_context, in_context
@@ -29,7 +28,7 @@ from tests.builders import orders
 from tests.deployment_builders import deployment_over
 from tests.fake_platform import FakePlatform
 
-MODELS = tuple(orders(Column("id", "int"), name=name) for name in "abc")
+MODELS = (orders(name="a"), orders(name="b"), orders(name="c"))
 
 
 @pytest.fixture
