@@ -1,8 +1,11 @@
 #!/bin/sh
-# Installs what Spark Connect needs into .venv/, for tests/connect. The demo does not need it.
+# Installs what Spark Connect needs into .venv/, once, for tests/connect. The demo does not need it.
 set -eu
 cd "$(dirname "$0")/.."
 
-.venv/bin/python -c 'import grpc, grpc_status, pandas, pyarrow, zstandard' 2>/dev/null && exit 0
+# to find them takes a moment, to import them seconds
+.venv/bin/python -c 'import sys
+from importlib.util import find_spec
+sys.exit(not all(map(find_spec, ("grpc", "grpc_status", "pandas", "pyarrow", "zstandard"))))' && exit 0
 echo "connect: installing what Spark Connect needs" >&2
 .venv/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/connect.txt

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from delta_engine.actions.policy import Allowance, ColumnOrder, DestructiveKind, Policy, RemovedTables
-from delta_engine.backends.capabilities import Feature
+from delta_engine.backends.addressing import CatalogAddressing
+from delta_engine.backends.capabilities import DATABRICKS, Feature
 from delta_engine.compile.planner import TablePlanner
 from delta_engine.deployment.deployment import Deployment
 from delta_engine.execute.action_runner import ActionRunner
@@ -19,12 +21,15 @@ from delta_engine.models import (
     ForeignKey,
     Identity,
     PrimaryKey,
+    QualifiedName,
     RowFilter,
     Table,
 )
 from delta_engine.orchestrate.backend import Backend
 from delta_engine.orchestrate.orchestrator import Orchestrator
 from delta_engine.validation.validator import PlanValidator
+from tests.deployment_builders import deployment_over
+from tests.fakes.unity_catalog import FakeUnityCatalog
 
 POLICY = Policy(
     allow=tuple(map(Allowance, DestructiveKind)),
@@ -186,3 +191,25 @@ def walk_steps(engine: Orchestrator, feature: Feature, steps: Sequence[Sequence[
         preview = engine.preview(models)
         assert not preview.refusals
         assert not preview.plan, f"step {step} of {feature.value} leaves something to do"
+
+
+class NoRows:
+    """Counts the rows of empty tables."""
+
+    def count(self, tables: Iterable[QualifiedName]) -> dict[str, int]:
+        return {table.key: 0 for table in tables}
+
+
+def walked_in_memory(feature: Feature, folder: Path) -> FakeUnityCatalog:
+    """Return a Unity Catalog in memory after a feature's walk."""
+    catalog = FakeUnityCatalog()
+    engine = Orchestrator(
+        reader=catalog,
+        action_runner=ActionRunner(catalog, CatalogAddressing(), DATABRICKS),
+        planner=TablePlanner(POLICY),
+        validator=PlanValidator(POLICY),
+        deployment=deployment_over(folder),
+        row_counter=NoRows(),
+    )
+    walk(engine, feature)
+    return catalog

@@ -1,12 +1,10 @@
-"""A platform for conformance runs: Unity Catalog in memory, with functions, histories, and a table for MERGE."""
+"""A platform for conformance runs: Unity Catalog in memory, with functions and a table for MERGE."""
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime, timezone
 from types import SimpleNamespace
 from typing import Any
 
@@ -15,29 +13,7 @@ from sqlglot import exp
 
 from delta_engine.backends.sql_runner import Row
 from delta_engine.errors import StatementError
-from delta_engine.models import CheckConstraint
 from tests.fakes.unity_catalog import FakeUnityCatalog
-from tests.fakes.unity_catalog.grammar import parse
-from tests.fakes.unity_catalog.statements import (
-    AddColumns,
-    AddConstraint,
-    AlterColumns,
-    AlterTable,
-    ClusterBy,
-    CommentOn,
-    CreateTable,
-    DropColumns,
-    DropConstraint,
-    RenameColumn,
-    RenameTable,
-    SetMask,
-    SetProperties,
-    SetTags,
-    Statement,
-    TableChange,
-    UnsetProperties,
-    UnsetTags,
-)
 from tests.fakes.unity_catalog.views import storage_path
 from tests.servers.warehouse_sql import SmallTables
 
@@ -47,8 +23,6 @@ TARGET = "dev.scratch"
 _FUNCTION = re.compile(r"(CREATE|DROP) FUNCTION (?:IF EXISTS )?(`\w+`\.`\w+`\.`\w+`)")
 _SCHEMA = re.compile(r"DROP SCHEMA IF EXISTS `(\w+)`\.`(\w+)` RESTRICT")
 _SMALL = re.compile(r"`[^`]*_merge`")
-
-Commit = tuple[str, Mapping[str, str]]
 
 
 @dataclass
@@ -66,7 +40,6 @@ class ConformancePlatform:
     faults: list[Callable[[str], None]] = field(default_factory=list)
     functions: set[str] = field(default_factory=set)
     statements: list[str] = field(default_factory=list)
-    histories: dict[str, list[Commit]] = field(default_factory=dict)
     small: SmallTables = field(default_factory=SmallTables)
 
     def run(self, sql: str) -> Sequence[Row]:
@@ -92,14 +65,7 @@ class ConformancePlatform:
             return [dict.fromkeys(query.named_selects, 0)]
         if sql.startswith("SELECT current_version()"):
             return [{"version": "2026.40"}]
-        if sql.startswith("DESCRIBE HISTORY"):
-            return self._history(sql)
-        if sql.startswith("DESCRIBE DETAIL"):
-            return [{"id": "5d3f0b0e"}]
-        rows = self.catalog.run(sql)
-        if not sql.startswith(("SELECT", "SHOW", "DESCRIBE")):
-            self._note(parse(sql))
-        return rows
+        return self.catalog.run(sql)
 
     def leftovers(self) -> list[str]:
         """Return the scratch objects that are there, and the tables beside them."""
@@ -122,59 +88,3 @@ class ConformancePlatform:
                     columns=None,
                     browse_only=None,
                 )
-
-    def _history(self, sql: str) -> Sequence[Row]:
-        name = sql.split()[2].replace("`", "")
-        commits = list(enumerate(self.histories[name]))
-        limit = int(sql.rpartition(" ")[2])
-        return [
-            {
-                "version": version,
-                "timestamp": datetime(2026, 1, 1, tzinfo=timezone.utc),
-                "userName": USER,
-                "operation": operation,
-                "operationParameters": parameters,
-            }
-            for version, (operation, parameters) in reversed(commits)
-        ][:limit]
-
-    def _note(self, statement: Statement) -> None:
-        """Write down what Delta's log says of a statement."""
-        match statement:
-            case CreateTable(path):
-                self.histories[".".join(path).lower()] = [("CREATE TABLE", {})]
-            case AlterTable(path, RenameTable(name)):
-                self.histories[".".join(name).lower()] = self.histories.pop(".".join(path).lower())
-            case AlterTable(path, change):
-                self.histories[".".join(path).lower()] += _commits(change)
-            case CommentOn("TABLE", path):
-                properties = {"properties": '{"comment":"x"}'}
-                self.histories[".".join(path).lower()].append(("SET TBLPROPERTIES", properties))
-
-
-def _commits(change: TableChange) -> list[Commit]:
-    """Return the commits of a change; what Unity Catalog alone keeps makes none."""
-    match change:
-        case AddColumns(columns):
-            return [("ADD COLUMNS", _columns(path for path, _ in columns))]
-        case DropColumns(paths):
-            return [("DROP COLUMNS", _columns(paths))]
-        case RenameColumn(path, name):
-            return [("RENAME COLUMN", {"oldColumnPath": ".".join(path), "newColumnPath": name})]
-        case AlterColumns(changes) if not isinstance(changes[0][1], SetMask | SetTags | UnsetTags):
-            return [("CHANGE COLUMNS", _columns(path for path, _ in changes))]
-        case ClusterBy():
-            return [("CLUSTER BY", {"newClusteringColumns": "id"})]
-        case SetProperties(properties):
-            return [("SET TBLPROPERTIES", {"properties": json.dumps(dict(properties))})]
-        case UnsetProperties(keys):
-            return [("UNSET TBLPROPERTIES", {"properties": json.dumps(keys)})]
-        case AddConstraint(CheckConstraint(name)):
-            return [("ADD CONSTRAINT", {"name": name})]
-        case DropConstraint(name):
-            return [("DROP CONSTRAINT", {"name": name})]
-    return []
-
-
-def _columns(paths: Any) -> Mapping[str, str]:
-    return {"columns": json.dumps([".".join(path) for path in paths])}

@@ -11,15 +11,16 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.commandline import CommandLine
-from tests.proofs import IS_LONG
+from tests.proofs import IS_LONG, examples
 
 if TYPE_CHECKING:
     from xdist.remote import Producer
     from xdist.scheduler import Scheduling
 
-# How long drawing takes says more of the machine than of a test. New examples are for people who can look at what
-# they find; CI repeats the same ones.
-PATIENT = settings(suppress_health_check=[HealthCheck.too_slow], deadline=None)
+# How long drawing takes depends on the machine. A developer's run draws new examples; CI repeats the same ones.
+PATIENT = settings(
+    max_examples=examples(20, 200), suppress_health_check=[HealthCheck.too_slow], deadline=None
+)
 settings.register_profile("patient", PATIENT)
 settings.register_profile("ci", PATIENT, derandomize=True)
 settings.load_profile("ci" if os.environ.get("CI") else "patient")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
-from delta_engine.actions import CreateTable
 from delta_engine.actions.policy import NO_POLICY, Policy
 from delta_engine.backends.addressing import CatalogAddressing
 from delta_engine.backends.capabilities import DATABRICKS
@@ -19,7 +18,7 @@ from delta_engine.models import QualifiedName, Schema, Table
 from delta_engine.orchestrate.orchestrator import Orchestrator
 from delta_engine.state.states import ABSENT, CatalogState, TableState
 from delta_engine.validation.validator import PlanValidator
-from tests.simulation import created
+from tests.fakes.applying import created
 
 
 class FakePlatform:
@@ -69,7 +68,7 @@ class FakePlatform:
         elif " RENAME TO " in sql:
             self.states[sql.split()[-1].replace("`", "")] = self.states.pop(key)
         elif self.shows:
-            self.states[key] = created(CreateTable(self.models[key]))
+            self.states[key] = created(self.models[key])
         return ()
 
 

@@ -53,16 +53,17 @@ _END_OF_STATEMENT = re.compile(r";\n")
 
 _INTRODUCTION = """# Statements
 
-Every kind of statement that the Databricks backends emit, and what checks it without a workspace. *Several columns*
-need Databricks Runtime 16.3, a SQL warehouse or serverless compute. On an older runtime, each column needs a statement
-of its own. `ALTER STREAMING TABLE` runs on SQL warehouses only ([capabilities](capabilities.md)). The kinds are those
-of the golden cases (`tests/golden`). The tests verify this page and rewrite it with
-`python -m pytest tests/unit/test_statement_kinds.py tests/integration/test_statements.py --rewrite-golden`.
+This page lists every kind of statement that the backends of Databricks emit, and the grammars that check it without a
+workspace. *Several columns* need Databricks Runtime 16.3, a SQL warehouse or serverless compute; an older runtime gets
+a statement per column. `ALTER STREAMING TABLE` goes to SQL warehouses alone ([capabilities](capabilities.md)). The
+kinds are those of the golden cases (`tests/golden`). The tests find every answer again
+(`python -m pytest tests/unit/test_statement_kinds.py tests/integration/test_statements.py --rewrite-golden` writes the
+page).
 
-- **sqlglot**: its `databricks` dialect parses the statement, without falling back to an opaque command.
-- **Spark**: its reference catalog (`InMemoryTableCatalog`) runs the statement, or at least its parser accepts it.
-- **fake catalog**: `tests/fakes/unity_catalog` runs the statement, with a grammar written from Databricks'
-  documentation, and refuses what Unity Catalog would refuse. It checks every kind.
+- **sqlglot**: its `databricks` dialect parses the statement into a tree, not into an opaque command.
+- **Spark**: the parser of open-source Spark accepts it. It also accepts the statements of a walk over all features.
+- **fake catalog**: `tests/fakes/unity_catalog` runs it, with a grammar of its own after Databricks' documentation, and
+  refuses what Unity Catalog would refuse. It checks every kind; the list below has those that only it checks.
 
 | statement | sqlglot | Spark | fake catalog |
 | --- | --- | --- | --- |

@@ -21,7 +21,7 @@ from delta_engine.models import (
     RowFilter,
     Table,
 )
-from delta_engine.models.nested_types import forgotten_clause
+from delta_engine.models.nested_types import forgotten_clause, has_not_null_field
 from delta_engine.models.resolution import resolved
 from delta_engine.models.types import (
     ArrayType,
@@ -112,6 +112,8 @@ tags = st.dictionaries(st.sampled_from(["pii", "PII", "cost center", "it's", "ä
 
 kept_types = data_types.filter(lambda found: forgotten_clause(found) is None)
 
+addable_types = kept_types.filter(lambda found: not has_not_null_field(found))
+
 
 functions = st.sampled_from(["dev.gov.f", "dev.gov.it's", "`$x`.gov.f", "gov.f", "f"])
 
@@ -191,7 +193,7 @@ def governed(draw: st.DrawFn, table: Table) -> Table:
         return dice.sample(among, min(len(among), dice.randint(0, 2)))
 
     def mask(masked: str) -> ColumnMask | None:
-        others = [name for name in names if name != masked]
+        others = names[: names.index(masked)]  # none takes the other: the platform could drop neither column
         if any(quote_ident(masked) in (column.generated_as or "") for column in table.columns):
             return None  # the platform refuses the two together
         return ColumnMask(function(), some(others)) if dice.random() < 0.3 else None
@@ -270,10 +272,32 @@ def models(
 
 
 @st.composite
-def successive_models(draw: st.DrawFn, count: int = 2) -> tuple[Table, ...]:
-    """Draw models of one table, for any platform, whose columns of one name have one type."""
-    types = {name: draw(kept_types) for name in NAMES}
-    return tuple(draw(models(types=types, is_governed=False)) for _ in range(count))
+def successive_models(draw: st.DrawFn, count: int = 2, *, is_governed: bool = False) -> tuple[Table, ...]:
+    """Draw models of one table, whose columns of one name have one type; for any platform unless governed."""
+    types = {name: draw(addable_types) for name in NAMES}
+    found = [draw(models(types=types, is_governed=False)) for _ in range(count)]
+    return tuple(draw(governed(model)) if is_governed else model for model in found)
+
+
+def reachable(goal: Table, *starts: Table) -> Table:
+    """Return a goal as the platform lets tables become it: new columns are nullable, checks and filters are apart."""
+    present = set.intersection(*({column.key for column in start.columns} for start in starts))
+    columns = tuple(
+        replace(one, is_nullable=one.is_nullable or one.key not in present) for one in goal.columns
+    )
+    nullable = {one.key for one in columns if one.is_nullable}
+    key = goal.primary_key
+    is_legal = key is not None and nullable.isdisjoint(map(str.lower, key.columns))
+    goal = replace(
+        goal,
+        columns=columns,
+        primary_key=key if is_legal else None,
+        foreign_keys=goal.foreign_keys if is_legal else (),
+    )
+    if any(start.checks for start in starts):
+        return replace(goal, row_filter=None, columns=tuple(replace(one, mask=None) for one in columns))
+    is_hidden = any(start.row_filter or any(one.mask for one in start.columns) for start in starts)
+    return replace(goal, checks=()) if is_hidden else goal
 
 
 locations = st.sampled_from(["s3://bucket/a b", "abfss://c@a.dfs.core.windows.net/${x}", "/Volumes/a/b/c"])

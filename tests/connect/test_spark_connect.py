@@ -19,6 +19,7 @@ pytestmark = [
 ]
 
 
+@pytest.mark.long
 def test_a_table_is_synced_over_spark_connect(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "tests.connect.job", str(tmp_path / "warehouse")]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)

@@ -12,7 +12,6 @@ from collections.abc import Sequence
 from itertools import count
 from pathlib import Path
 
-from delta_engine.actions import CreateTable
 from delta_engine.backends.addressing import CatalogAddressing
 from delta_engine.backends.capabilities import DATABRICKS
 from delta_engine.backends.sql_runner import Row
@@ -27,7 +26,7 @@ from delta_engine.orchestrate.orchestrator import Orchestrator
 from tests.builders import orders
 from tests.deployment_builders import deployment_over
 from tests.fake_platform import FakePlatform
-from tests.simulation import created
+from tests.fakes.applying import created
 
 MODELS = [orders(name=f"t{number}") for number in range(40)]
 
@@ -40,9 +39,7 @@ class SlowPlatform(FakePlatform):
         self._folder = folder
         self._numbers = count()
         self.models = {model.qualified_name.key: model for model in MODELS}
-        self.states = {
-            key: created(CreateTable(model)) for key, model in self.models.items() if (folder / key).exists()
-        }
+        self.states = {key: created(model) for key, model in self.models.items() if (folder / key).exists()}
 
     def run(self, sql: str) -> Sequence[Row]:
         (self._folder / f"{next(self._numbers)}.begun").touch()

@@ -36,6 +36,7 @@ def command(folder: Path, *arguments: str) -> subprocess.Popen[str]:
     )
 
 
+@pytest.mark.long
 def test_ctrl_c_in_the_middle(folder: Path) -> None:
     sync = command(folder, "sync", "--yes")
     assert sync.stderr is not None

@@ -45,7 +45,7 @@ except KeyboardInterrupt:
 """
 
 
-@pytest.mark.parametrize("moment", ["launching", "asking"])
+@pytest.mark.parametrize("moment", ["launching", pytest.param("asking", marks=pytest.mark.long)])
 def test_spark_is_started_whole(tmp_path: Path, moment: str) -> None:
     """Right after Java was launched, and while the main thread waits for an answer of Java's."""
     # a Java that was left running would hold stdout open, and this would not end
@@ -59,6 +59,7 @@ def test_spark_is_started_whole(tmp_path: Path, moment: str) -> None:
     assert done.stdout == "interrupted, Spark is up: True\n", done.stderr
 
 
+@pytest.mark.long
 def test_pysparks_handler_is_in_force_afterwards(tmp_path: Path) -> None:
     program = PROGRAM.split("def launch_java")[0] + (
         "for _ in range(2):\n"

@@ -18,9 +18,30 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.integration
 
 
-@pytest.mark.parametrize(
-    "feature", [one for one in Feature if one not in OPEN_SOURCE.refused], ids=lambda feature: feature.name
-)
+PROVED_ELSEWHERE = {
+    Feature.CHECKS,  # test_constraints.py
+    Feature.CLUSTERING,  # test_round_trips.py
+    Feature.COLUMN_ORDER,  # test_table_contract.py
+    Feature.COLUMN_RENAMES,  # test_table_contract.py
+    Feature.COMMENTS,  # test_round_trips.py
+    Feature.DEFAULTS,  # test_table_contract.py
+    Feature.FOREIGN_KEYS,  # test_constraints.py
+    Feature.NOT_NULL,  # test_worked_example.py
+    Feature.PARTITIONING,  # test_table_contract.py
+    Feature.PRIMARY_KEYS,  # test_constraints.py
+    Feature.PROPERTIES,  # test_round_trips.py
+    Feature.TYPE_WIDENING,  # test_type_widening.py
+}
+"""Features that other tests of a short run change on real Delta."""
+
+FEATURES = [
+    pytest.param(one, marks=[pytest.mark.long] if one in PROVED_ELSEWHERE else [])
+    for one in Feature
+    if one not in OPEN_SOURCE.refused
+]
+
+
+@pytest.mark.parametrize("feature", FEATURES, ids=lambda feature: feature.name)
 def test_oss(feature: Feature, spark: SparkSession, tmp_path: Path) -> None:
     backend = embedded_backend(spark, tmp_path / "warehouse")
     walk(engine_over(backend, deployment_over(tmp_path)), feature)

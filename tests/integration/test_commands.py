@@ -159,6 +159,7 @@ def test_an_unreadable_type_names_table_and_column(
     assert "refused: table dev.silver.orders, column span: type 'interval day to second'" in result.stderr
 
 
+@pytest.mark.long
 def test_one_failed_table_leaves_the_others_applied(
     spark: SparkSession, delta_engine: CommandLine, project: Path, orders: str
 ) -> None:

@@ -163,6 +163,7 @@ def test_rows_are_looked_at_before_they_bite(backend: Backend) -> None:
     assert not engine_over(backend).plan_tables([both])
 
 
+@pytest.mark.long
 def test_rows_are_looked_at_by_the_names_that_columns_and_fields_have_now(backend: Backend) -> None:
     columns = [
         Column("id", "int"),

@@ -8,15 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from delta_engine.deployment.deployment import Deployment
-from delta_engine.deployment.document import Status
-from delta_engine.execute.action_runner import ActionRunner
-from delta_engine.orchestrate.backend import databricks_backend
-from delta_engine.orchestrate.orchestrator import Orchestrator
-from tests.builders import WORKED_MODEL, address_of_orders, orders
+from tests.builders import address_of_orders
 from tests.commandline import CommandLine
-from tests.deployment_builders import FACTS, deployment_over
-from tests.integration.unity_catalog import MiniatureUnityCatalog
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -154,39 +147,3 @@ def test_plan_and_dry_run_write_nothing(delta_engine: CommandLine, project: Path
     assert delta_engine("-e", "local", "plan").code == 0
     assert delta_engine("-e", "local", "sync", "--dry-run").code == 0
     assert not (project / ".delta-engine" / "state").exists()
-
-
-def engine_over_unity(catalog: MiniatureUnityCatalog, deployment: Deployment) -> Orchestrator:
-    backend = databricks_backend(catalog)
-    runner = ActionRunner(backend.runner, backend.addressing, backend.capabilities)
-    return Orchestrator(
-        reader=backend.reader, action_runner=runner, deployment=deployment, versions=backend.versions
-    )
-
-
-def test_unity_catalog_is_recorded_too(unity_catalog: MiniatureUnityCatalog, tmp_path: Path) -> None:
-    deployment = deployment_over(tmp_path)
-    engine = engine_over_unity(unity_catalog, deployment)
-    engine.sync_tables([WORKED_MODEL])
-    loaded = deployment.peek()
-    assert loaded is not None
-    resource = loaded.state.resources[KEY]
-    assert (resource.status, resource.deployed_by) == (Status.HEALTHY, FACTS.who)
-    assert (resource.metadata.delta_table_id, resource.metadata.delta_version) == (
-        "id of dev.silver.orders",
-        0,
-    )
-
-    unity_catalog.statements.clear()
-    engine.sync_tables([WORKED_MODEL])
-    assert len(unity_catalog.statements) == 13 + 1  # recording costs a run without changes nothing
-    assert deployment.peek() == loaded
-
-    unity_catalog.run("CREATE TABLE dev.silver.temp (id INT) USING delta")
-    changed = orders(*WORKED_MODEL.columns, comment="new", primary_key=["id"])
-    engine.sync_tables([changed])
-    again = deployment.peek()
-    assert again is not None
-    assert again.state.resources["table.dev.silver.temp"].status is Status.UNMANAGED
-    assert again.state.resources[KEY].metadata.delta_version == 2
-    assert sum(sql.startswith("DESCRIBE DETAIL") for sql in unity_catalog.statements) == 0

@@ -283,6 +283,7 @@ def test_drift_that_the_model_has_taken_in_is_in_nobodys_way(warehouse: Warehous
     assert not found(warehouse.report([followed]))
 
 
+@pytest.mark.long
 def test_a_revert_restores_what_was_applied_last_and_not_what_the_model_says_now(
     warehouse: Warehouse,
 ) -> None:
@@ -299,6 +300,7 @@ def test_a_revert_restores_what_was_applied_last_and_not_what_the_model_says_now
     assert [table.resource for table in report.pending] == ["table.dev.silver.t00", "table.dev.silver.t01"]
 
 
+@pytest.mark.long
 def test_a_revert_creates_deleted_tables_again_and_keeps_to_the_guard(warehouse: Warehouse) -> None:
     warehouse.engine().sync_tables(MODELS[:3])
     shutil.rmtree(warehouse.path("t00"))
@@ -329,6 +331,7 @@ def test_accepted_drift_is_what_was_applied_from_then_on(warehouse: Warehouse) -
     }
 
 
+@pytest.mark.long
 def test_severities_can_be_set_per_field_and_table(warehouse: Warehouse) -> None:
     from delta_engine.actions.drift_policy import SeverityRule
 

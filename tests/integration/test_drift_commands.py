@@ -158,6 +158,7 @@ def test_a_reverted_rename_keeps_the_data(
     assert delta_engine("-e", "local", "sync", "--yes").stdout.endswith("no changes (1 model)\n")
 
 
+@pytest.mark.long
 def test_a_renamed_field_is_renamed_back_with_its_data(
     spark: SparkSession, project: Path, delta_engine: CommandLine
 ) -> None:
@@ -177,6 +178,7 @@ def test_a_renamed_field_is_renamed_back_with_its_data(
     assert delta_engine("-e", "local", "drift", "--fail-on", "low").code == 0
 
 
+@pytest.mark.long
 def test_an_accepted_rename_renames_in_the_model(
     orders: str, project: Path, spark: SparkSession, delta_engine: CommandLine
 ) -> None:
@@ -193,6 +195,7 @@ def test_an_accepted_rename_renames_in_the_model(
     assert delta_engine("-e", "local", "drift", "--fail-on", "low").code == 0
 
 
+@pytest.mark.long
 def test_an_accepted_deletion_takes_the_model_away(
     orders: str, project: Path, delta_engine: CommandLine, spark: SparkSession
 ) -> None:
@@ -245,6 +248,7 @@ def test_a_revert_restores_the_table(orders: str, spark: SparkSession, delta_eng
     assert delta_engine("-e", "local", "drift", "--fail-on", "low").code == 0
 
 
+@pytest.mark.long
 def test_ignored_drift_is_reported_apart_and_left_alone_by_sync_and_revert(
     orders: str, project: Path, spark: SparkSession, delta_engine: CommandLine
 ) -> None:
@@ -290,7 +294,7 @@ TBLPROPERTIES ('theirs' = '1.10', 'x${{y}}' = 'yes', 'delta.columnMapping.mode' 
 """
 
 
-@pytest.mark.parametrize("name", ["imported.yml", "imported.py"])
+@pytest.mark.parametrize("name", ["imported.yml", pytest.param("imported.py", marks=pytest.mark.long)])
 def test_what_was_imported_needs_nothing(
     name: str, project: Path, spark: SparkSession, delta_engine: CommandLine
 ) -> None:

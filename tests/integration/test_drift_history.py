@@ -61,7 +61,12 @@ def table(tmp_path: Path) -> str:
     return f"delta.`{tmp_path / HISTORY_TABLE}`"
 
 
-@pytest.fixture(params=["UTC", "America/New_York", "Asia/Kolkata"])
+@pytest.fixture(
+    params=[
+        "America/New_York",
+        *(pytest.param(one, marks=pytest.mark.long) for one in ("UTC", "Asia/Kolkata")),
+    ]
+)
 def time_zone(spark: SparkSession, request: pytest.FixtureRequest) -> Iterator[str]:
     before = spark.conf.get("spark.sql.session.timeZone")
     assert before is not None
@@ -157,6 +162,7 @@ def test_what_a_run_counted_is_what_its_report_says(runner: CountingRunner, tabl
     assert {row[name] for name in ("resource", "kind", "field", "severity", "changed_at")} == {None}
 
 
+@pytest.mark.long
 def test_two_thousand_findings_are_written_in_five_statements_and_the_run_last(
     runner: CountingRunner, table: str
 ) -> None:
@@ -189,7 +195,7 @@ def test_only_the_newest_runs_of_one_environment_are_recent(runner: CountingRunn
     assert [(run.at - CHECKED_AT).days for run in history.recent("prod", 2)] == [2, 3]
 
 
-@pytest.mark.parametrize("by", ["path", "name"])
+@pytest.mark.parametrize("by", ["path", pytest.param("name", marks=pytest.mark.long)])
 def test_several_that_make_the_table_at_once_all_succeed(
     runner: CountingRunner, tmp_path: Path, by: str
 ) -> None:

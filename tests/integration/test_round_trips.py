@@ -15,15 +15,13 @@ from hypothesis import HealthCheck, Phase, given, settings
 from delta_engine.backends.spark_sql_runner import SparkSqlRunner
 from delta_engine.backends.sql_runner import Row
 from delta_engine.errors import CatalogReadError, InvalidModelError, StatementError
-from delta_engine.models import Column, QualifiedName, Table
+from delta_engine.models import Column, Table
 from delta_engine.models.types import first_unsupported, parse_data_type, to_data_type
-from delta_engine.orchestrate.backend import Backend, databricks_backend, embedded_backend
+from delta_engine.orchestrate.backend import Backend, embedded_backend
 from delta_engine.orchestrate.importing import import_tables
 from delta_engine.sql.text import sql_data_type
 from tests.builders import orders
-from tests.integration.test_worked_example import apply_anyway, engine_over
-from tests.integration.unity_catalog import MiniatureUnityCatalog
-from tests.proofs import examples
+from tests.integration.engines import apply_anyway, engine_over
 from tests.strategies import successive_models
 
 if TYPE_CHECKING:
@@ -170,8 +168,9 @@ ON_A_PLATFORM = (Phase.explicit, Phase.generate)
 """Shrinking a failure would run for minutes; the laws without a platform find small examples."""
 
 
+@pytest.mark.long
 @settings(
-    max_examples=examples(1, 15),
+    max_examples=15,
     phases=ON_A_PLATFORM,
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
@@ -183,20 +182,6 @@ def test_any_two_models_converge_on_real_delta(
     folder = tmp_path / str(next(_numbers))
     (folder / "dev" / "silver").mkdir(parents=True)
     converge(embedded_backend(spark, folder), *both)
-
-
-@settings(
-    max_examples=examples(1, 10),
-    phases=ON_A_PLATFORM,
-    deadline=None,
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
-)
-@given(successive_models())
-def test_any_two_models_converge_on_unity_catalog(
-    unity_catalog: MiniatureUnityCatalog, both: tuple[Table, Table]
-) -> None:
-    unity_catalog.run("DROP TABLE IF EXISTS dev.silver.orders")
-    converge(databricks_backend(unity_catalog), *both)
 
 
 def converge(backend: Backend, first: Table, second: Table) -> None:
@@ -275,13 +260,13 @@ def test_a_schema_by_name_is_created_when_allowed(spark: SparkSession) -> None:
         spark.sql("DROP SCHEMA spark_catalog.made CASCADE")
 
 
-def test_a_catalog_that_does_not_exist(spark: SparkSession, unity_catalog: MiniatureUnityCatalog) -> None:
+def test_a_catalog_that_does_not_exist(spark: SparkSession) -> None:
     from delta_engine.orchestrate.backend import catalog_backend
 
-    model = Table("nowhere", "silver", "t", [Column("id", "int")])
-    for backend in (databricks_backend(unity_catalog), catalog_backend(spark)):
-        with pytest.raises(CatalogReadError, match="catalog 'nowhere'"):
-            engine_over(backend).plan_tables([model])
+    with pytest.raises(CatalogReadError, match="catalog 'nowhere'"):
+        engine_over(catalog_backend(spark)).plan_tables(
+            [Table("nowhere", "silver", "t", [Column("id", "int")])]
+        )
 
 
 def test_clustering_does_not_stumble_over_text_beyond_the_basic_plane(
@@ -314,23 +299,3 @@ def test_an_external_table_is_imported_with_its_place_and_tables_of_other_format
         assert [refusal.table for refusal in imported.refusals] == ["spark_catalog.places.files"]
     finally:
         spark.sql("DROP SCHEMA spark_catalog.places CASCADE")
-
-
-def test_names_of_a_catalog_that_tells_cases_apart_are_read_as_they_are_spelled(
-    spark: SparkSession, unity_catalog: MiniatureUnityCatalog
-) -> None:
-    from delta_engine.orchestrate.backend import catalog_backend
-
-    lister, reader = catalog_backend(spark).lister, catalog_backend(spark).reader
-    for name in ("my-schema", "Upper"):
-        spark.sql(f"CREATE SCHEMA dev.`{name}`")
-    try:
-        spark.sql("CREATE TABLE dev.`my-schema`.Mixed (id INT) USING parquet")
-        assert lister.tables_in("dev", "my-schema") == (QualifiedName("dev", "my-schema", "Mixed"),)
-        model = Table("dev", "my-schema", "orders", [Column("id", "int")])
-        state = reader.snapshot([model, Table("dev", "upper", "t", [])])
-        assert state.missing_schemas == {("dev", "upper")}
-        assert (state.table(model.qualified_name).exists, state.other_tables) == (False, ())
-    finally:
-        spark.sql("DROP SCHEMA dev.`my-schema` CASCADE")
-        spark.sql("DROP SCHEMA dev.Upper CASCADE")

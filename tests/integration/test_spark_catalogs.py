@@ -33,7 +33,11 @@ def schema(spark: SparkSession) -> Iterator[str]:
 
 
 @pytest.mark.usefixtures("schema")
-@pytest.mark.parametrize("feature", [*ONLY_BY_NAME, Feature.COLUMN_RENAMES], ids=lambda feature: feature.name)
+@pytest.mark.parametrize(
+    "feature",
+    [*ONLY_BY_NAME, pytest.param(Feature.COLUMN_RENAMES, marks=pytest.mark.long)],
+    ids=lambda feature: feature.name,
+)
 def test_names_in_a_catalog(feature: Feature, spark: SparkSession, tmp_path: Path) -> None:
     def here(model: Table) -> Table:
         folder = str(tmp_path / "orders") if model.location else None

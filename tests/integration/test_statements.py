@@ -1,31 +1,32 @@
-"""How many statements work takes, and that Spark's parser accepts each of them."""
+"""Spark checks the SQL: its parser the statements, its engine the reader's queries; and work takes few statements."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
-from delta_engine.actions import CreateTable, TablePlan
 from delta_engine.backends.spark_sql_runner import SparkSqlRunner
-from delta_engine.errors import StatementError
-from delta_engine.models import Column, PrimaryKey, Table
-from delta_engine.orchestrate.backend import databricks_backend, embedded_backend
-from delta_engine.orchestrate.importing import as_model
-from tests.golden_cases import GoldenCase, golden_cases
+from delta_engine.backends.sql_runner import Row
+from delta_engine.models import Column, Table
+from delta_engine.orchestrate.backend import embedded_backend
+from delta_engine.sql import sql_literal
+from delta_engine.state.unity_catalog_reader import UnityCatalogReader
+from tests.capability_walks import WALKS, walked_in_memory
+from tests.fakes.unity_catalog import FakeUnityCatalog
+from tests.fakes.unity_catalog.example import catalog_of_everything
+from tests.fakes.unity_catalog.views import VIEWS
 from tests.integration.counting import CountingSqlRunner
-from tests.integration.test_worked_example import engine_over
-from tests.integration.unity_catalog import MiniatureUnityCatalog
-from tests.planning import statements_of
+from tests.integration.engines import engine_over
 from tests.statement_kinds import (
     PAGE,
     emitted_statements,
     kinds_of,
     spark_answers,
     statements_by_kind,
-    statements_in,
     statements_page,
 )
 
@@ -35,74 +36,55 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.integration
 
 COLUMNS = 21
+IS_MEMBER = (
+    "CREATE OR REPLACE TEMPORARY FUNCTION is_account_group_member(name STRING) RETURNS BOOLEAN RETURN false"
+)
 
 
 def wide_tables(count: int, wording: str = "column") -> list[Table]:
     """Return models with commented columns, properties and keys."""
+    key = Column("id", "bigint", is_nullable=False, comment="key")
+    columns = [key, *(Column(f"c{i}", "string", comment=f"{wording} {i}") for i in range(1, COLUMNS))]
+    properties = {"team": "retail"}
     return [
-        Table(
-            "dev",
-            "silver",
-            f"t{n}",
-            [Column("id", "bigint", is_nullable=False, comment="key")]
-            + [Column(f"c{i}", "string", comment=f"{wording} {i}") for i in range(1, COLUMNS)],
-            comment=f"table {n}",
-            table_properties={"team": "retail"},
-            primary_key=["id"],
-        )
+        Table("dev", "silver", f"t{n}", columns, f"table {n}", properties, primary_key=["id"])
         for n in range(count)
     ]
 
 
 def test_n_tables_take_n_statements_and_20_comments_take_one(spark: SparkSession, tmp_path: Path) -> None:
     runner = CountingSqlRunner(spark)
-    backend = replace(embedded_backend(spark, tmp_path), runner=runner)
     (tmp_path / "dev" / "silver").mkdir(parents=True)
-    engine = engine_over(backend)
-
-    engine.sync_tables(wide_tables(5))
-    assert len(runner.changes) == 5
-
-    engine.sync_tables(wide_tables(5))
-    assert len(runner.changes) == 5
-
-    engine.sync_tables(wide_tables(5, "changed"))
-    assert len(runner.changes) == 10
+    engine = engine_over(replace(embedded_backend(spark, tmp_path), runner=runner))
+    for models, statements in ((wide_tables(3), 3), (wide_tables(3), 3), (wide_tables(3, "changed"), 6)):
+        engine.sync_tables(models)
+        assert len(runner.changes) == statements
     assert runner.changes[-1].count("COMMENT") == COLUMNS - 1
 
 
-def test_n_tables_take_n_statements_on_databricks(unity_catalog: MiniatureUnityCatalog) -> None:
-    engine = engine_over(databricks_backend(unity_catalog))
-    engine.sync_tables(wide_tables(3))
-    changes = [sql for sql in unity_catalog.statements if sql.startswith(("CREATE", "ALTER"))]
-    assert len(changes) == 3
-    unity_catalog.statements.clear()
-
-    engine.sync_tables(wide_tables(3))
-    assert len(unity_catalog.statements) == 13 + 3  # views in bulk, then table by table
-
-
 def test_sparks_parser_accepts_every_golden_statement_for_open_source_spark(spark: SparkSession) -> None:
-    parser = spark._jsparkSession.sessionState().sqlParser()
     statements = emitted_statements("oss")
     assert len(statements) > 50
-    for sql in statements:
-        parser.parsePlan(sql)
+    assert [sql for sql in statements if not is_accepted_by(spark, sql)] == []
 
 
-def test_spark_judges_the_statements_for_databricks_as_the_docs_say(
-    spark: SparkSession, unity_catalog: MiniatureUnityCatalog, request: pytest.FixtureRequest
+def test_sparks_parser_judges_the_statements_for_databricks_as_the_docs_say(
+    spark: SparkSession, request: pytest.FixtureRequest, tmp_path: Path
 ) -> None:
-    """Spark's reference catalog runs each golden case as far as it can, over the table that the case starts from."""
-    accepted = {kind for sql in emitted_statements() if is_accepted_by(spark, sql) for kind in kinds_of(sql)}
-    run = {kind for case in golden_cases() for sql in statements_run(spark, case) for kind in kinds_of(sql)}
-    answers = {
-        kind: "runs it" if kind in run else "parses it" if kind in accepted else "no"
-        for kind in statements_by_kind(emitted_statements())
-    }
+    """It accepts every statement of the golden cases and of a walk over all features, but for Unity Catalog's own."""
+    statements = emitted_statements()
+    walks = [
+        sql for feature in WALKS for sql in walked_in_memory(feature, tmp_path / feature.name).statements
+    ]
+    accepted = {sql for sql in {*statements, *walks} if is_accepted_by(spark, sql)}
+    of_accepted = {kind for sql in accepted for kind in kinds_of(sql)}
+    answers = {kind: "yes" if kind in of_accepted else "no" for kind in statements_by_kind(statements)}
     if request.config.getoption("--rewrite-golden"):
         PAGE.write_text(statements_page(answers), "utf-8")
     assert spark_answers(PAGE.read_text("utf-8")) == answers, "rewrite docs/statements.md"
+    for sql in {*statements, *walks} - accepted:
+        is_of_unity_catalog = not of_accepted.issuperset(kinds_of(sql)) or " MASK " in sql
+        assert is_of_unity_catalog, sql
 
 
 def is_accepted_by(spark: SparkSession, sql: str) -> bool:
@@ -116,60 +98,42 @@ def is_accepted_by(spark: SparkSession, sql: str) -> bool:
     return True
 
 
-def statements_run(spark: SparkSession, case: GoldenCase) -> list[str]:
-    """Return those of a case's statements for Databricks that the reference catalog runs."""
-    path = case.folder / "plan.databricks.sql"
-    if not path.exists():
-        return []
-    runner = SparkSqlRunner(spark)
-    runner.run("DROP SCHEMA IF EXISTS dev.silver CASCADE")
-    runner.run("CREATE SCHEMA dev.silver")
-    for model in case.models:
-        state = case.state.table(model.qualified_name)
-        if state.exists:
-            create, *_ = create_statements(as_model(model.qualified_name, state))
-            runner.run(create)
-    return [sql for sql in statements_in(path) if does_run(runner, sql)]
+@pytest.fixture
+def catalog(spark: SparkSession) -> Iterator[FakeUnityCatalog]:
+    """Return a catalog with one of everything, whose views Spark has too."""
+    fake, runner = catalog_of_everything(), SparkSqlRunner(spark)
+    for view, columns in VIEWS.items():
+        rows = [*fake.run(f"SELECT * FROM dev.information_schema.{view}"), {}]
+        values = ", ".join(
+            f"({', '.join(as_literal(row.get(column)) for column in columns)})" for row in rows
+        )
+        runner.run(
+            f"CREATE OR REPLACE TEMPORARY VIEW {view} AS "
+            f"SELECT * FROM VALUES {values} AS v({', '.join(columns)}) WHERE {columns[0]} IS NOT NULL"
+        )
+    runner.run(IS_MEMBER)
+    fake.questions.clear()
+    yield fake
+    for view in VIEWS:
+        runner.run(f"DROP VIEW {view}")
 
 
-def create_statements(model: Table) -> list[str]:
-    """Return what creates a table for the reference catalog, which knows only some of Unity Catalog's parts."""
-    columns = [
-        Column(one.name, one.data_type, one.is_nullable, one.comment, default=one.default)
-        for one in model.columns
-    ]
-    plain = Table(
-        model.catalog_name,
-        model.schema_name,
-        model.table_name,
-        columns,
-        table_properties=model.table_properties,
-        primary_key=model.primary_key,
-        checks=model.checks,
+def as_literal(value: object) -> str:
+    return "NULL" if value is None else str(value) if isinstance(value, int) else sql_literal(str(value))
+
+
+def test_spark_answers_the_readers_queries_of_the_views_as_the_fake_does(
+    spark: SparkSession, catalog: FakeUnityCatalog
+) -> None:
+    UnityCatalogReader(catalog).snapshot(
+        [Table("dev", "silver", "orders", []), Table("dev", "gold", "lines", [])]
     )
-    return statements_of(TablePlan(create_tables=(CreateTable(plain),)))
+    queries = [sql for sql in catalog.questions if "information_schema" in sql]
+    assert len(queries) == 13
+    for sql in queries:
+        found = SparkSqlRunner(spark).run(sql.replace("`dev`.information_schema.", ""))
+        assert rows_of(found) == rows_of(catalog.run(sql)), sql
 
 
-def does_run(runner: SparkSqlRunner, sql: str) -> bool:
-    """Whether a statement ends well."""
-    try:
-        runner.run(sql)
-    except StatementError:
-        return False
-    return True
-
-
-def test_the_platform_spells_keys_its_own_way(unity_catalog: MiniatureUnityCatalog) -> None:
-    """`key_column_usage` gives other case than the table: joined without case, nothing is planned."""
-    model = Table(
-        "dev",
-        "silver",
-        "mixed",
-        [Column("B", "int", is_nullable=False), Column("a", "int", is_nullable=False)],
-        primary_key=PrimaryKey(["B", "a"], "my_key"),
-    )
-    backend = databricks_backend(unity_catalog)
-    engine_over(backend).sync_tables([model])
-    state = backend.reader.snapshot([model]).table(model.qualified_name)
-    assert state.primary_key == PrimaryKey(("B", "a"), "my_key")
-    assert not engine_over(backend).plan_tables([model])
+def rows_of(rows: Iterable[Row]) -> list[list[str]]:
+    return sorted([str(value) for value in row.values()] for row in rows)

@@ -95,6 +95,7 @@ def test_renamed_columns_keep_their_data_keys_checks_and_clustering(backend: Bac
         rows(backend, "INSERT INTO {t} VALUES (NULL, 'x')")
 
 
+@pytest.mark.long
 def test_fields_inside_columns_are_renamed_added_dropped_commented_loosened_and_widened(
     backend: Backend,
 ) -> None:

@@ -16,8 +16,8 @@ from delta_engine.models import Column, ForeignKey, PrimaryKey, Table
 from delta_engine.models.resolution import resolved
 from delta_engine.state.states import ABSENT, CatalogState, TableState
 from delta_engine.validation.validator import PlanValidator
+from tests.fakes.applying import after
 from tests.proofs import examples
-from tests.simulation import simulate
 
 PLANNER = TablePlanner()
 COLUMNS = tuple(Column(name, "bigint", is_nullable=False) for name in "abc")
@@ -85,13 +85,13 @@ def applied(models: Sequence[Table]) -> dict[str, Table]:
 @given(schemas(), schemas())
 def test_keys_become_what_is_declared_and_then_nothing_is_left(a: list[Table], b: list[Table]) -> None:
     assert not list(PlanValidator().model_violations(a))
-    first = simulate(PLANNER.plan(a, absent()), absent())
+    first = after(PLANNER.plan(a, absent()), absent())
     assert not PLANNER.plan(a, first, applied(a))
     plan = PLANNER.plan(b, first, applied(a))
     if any(PlanValidator().plan_violations(plan)):
         assert _leaves_somebody_behind(plan)
         return
-    end = simulate(plan, first)
+    end = after(plan, first)
     assert not PLANNER.plan(b, end, applied(b))
     for model in resolved(b):
         assert keys_of(end.table(model.qualified_name)) == keys_in(model)
@@ -100,7 +100,7 @@ def test_keys_become_what_is_declared_and_then_nothing_is_left(a: list[Table], b
 @settings(deadline=None, max_examples=examples(40, 100))
 @given(schemas())
 def test_a_schema_needs_nothing_but_what_it_lacks(models: list[Table]) -> None:
-    state = simulate(PLANNER.plan(models, absent()), absent())
+    state = after(PLANNER.plan(models, absent()), absent())
     bare = {
         key: replace(table, foreign_keys=()) if table.exists else table for key, table in state.tables.items()
     }
@@ -108,7 +108,7 @@ def test_a_schema_needs_nothing_but_what_it_lacks(models: list[Table]) -> None:
     assert not any(
         align.of_type(PrimaryKeyDrop) or align.of_type(ForeignKeyDrop) for align in plan.align_tables
     )
-    end = simulate(plan, CatalogState(tables=bare))
+    end = after(plan, CatalogState(tables=bare))
     assert {key: keys_of(table) for key, table in end.tables.items()} == {
         key: keys_of(table) for key, table in state.tables.items()
     }

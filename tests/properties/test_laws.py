@@ -8,7 +8,7 @@ import sqlglot
 from hypothesis import given
 from sqlglot import exp
 
-from delta_engine.actions import CreateTable, TablePlan
+from delta_engine.actions import TablePlan
 from delta_engine.aspects import ASPECTS
 from delta_engine.aspects.aspect import Comparison
 from delta_engine.aspects.column_types import ColumnTypeChange
@@ -25,9 +25,9 @@ from delta_engine.report.plan_document import plan_document
 from delta_engine.sql import escape_sql_literal, quote_ident, sql_data_type, sql_literal
 from delta_engine.state.states import ABSENT, CatalogState, TableState
 from delta_engine.validation.validator import PlanValidator
+from tests.fakes.applying import after, created
 from tests.planning import statements_of
-from tests.simulation import created, simulate
-from tests.strategies import data_types, models, table_properties, texts
+from tests.strategies import data_types, models, reachable, successive_models, table_properties, texts
 
 PLANNER = TablePlanner()
 KEY = "dev.silver.orders"
@@ -85,45 +85,49 @@ def following(a: Table, b: Table) -> Table:
     return replace(b, checks=()) if is_hidden else b
 
 
-@given(models(), models())
-def test_applying_a_plan_leads_to_the_model_and_leaves_nothing_to_do(a: Table, b: Table) -> None:
-    b = following(a, b)
-    state = simulate(PLANNER.plan([a], nothing()), nothing())
+@given(successive_models(is_governed=True))
+def test_applying_a_plan_leads_to_the_model_and_leaves_nothing_to_do(both: tuple[Table, Table]) -> None:
+    a, b = both[0], reachable(both[1], both[0])
+    state = after(PLANNER.plan([a], nothing()), nothing())
     assert not PLANNER.plan([a], state)
     plan = PLANNER.plan([b], state, {KEY: a})
     assert plan == PLANNER.plan([b], state, {KEY: a})
-    end = simulate(plan, state)
+    end = after(plan, state)
     assert not PLANNER.plan([b], end, {KEY: b})
     assert not PLANNER.plan([b], end)
-    found = end.tables["dev.silver.orders"]
-    (resolved_b,) = resolved([b])
-    wanted = created(CreateTable(resolved_b))
-    assert meaning(found) == meaning(wanted)
+    found = end.tables[KEY]
+    assert meaning(found) == meaning(created(b))
     assert dict(b.effective_table_properties).items() <= dict(found.table_properties).items()
 
 
-@given(models(), models(), table_properties)
+@given(successive_models(), table_properties)
 def test_what_was_applied_and_is_no_longer_wanted_is_removed_and_nothing_else(
-    a: Table, b: Table, others: dict[str, str]
+    both: tuple[Table, Table], others: dict[str, str]
 ) -> None:
-    applied = simulate(PLANNER.plan([a], nothing()), nothing())
-    observed = applied.tables["dev.silver.orders"]
-    foreign = {key: value for key, value in others.items() if key not in a.effective_table_properties}
-    properties = {**observed.table_properties, **foreign}
-    state = CatalogState(tables={"dev.silver.orders": replace(observed, table_properties=properties)})
-    end = simulate(PLANNER.plan([b], state, {"dev.silver.orders": a}), state)
-    found = end.tables["dev.silver.orders"].table_properties
-    assert {key: value for key, value in found.items() if not is_feature_key(key)} == {
-        **foreign,
-        **b.effective_table_properties,
+    a, b = both[0], reachable(both[1], both[0])
+    observed = created(a)
+    added = {key: value for key, value in others.items() if key not in a.effective_table_properties}
+    properties = {**observed.table_properties, **added}
+    state = CatalogState(tables={KEY: replace(observed, table_properties=properties)})
+    end = after(PLANNER.plan([b], state, {KEY: a}), state)
+
+    found, wanted = end.tables[KEY].table_properties, b.effective_table_properties
+    ours = {*a.effective_table_properties, *wanted, *added}
+    assert {key: value for key, value in found.items() if key in ours and not is_feature_key(key)} == {
+        **added,
+        **wanted,
     }
-    assert not PLANNER.plan([b], end, {"dev.silver.orders": b})
+    assert {*observed.table_properties} - {*a.effective_table_properties} <= {
+        *found,
+        *(key for key in observed.table_properties if key.startswith("delta.constraints.")),
+    }
+    assert not PLANNER.plan([b], end, {KEY: b})
 
 
 @given(models(), models())
 def test_what_the_rules_let_pass_loses_nothing(a: Table, b: Table) -> None:
     b = following(a, b)
-    state = simulate(PLANNER.plan([a], nothing()), nothing())
+    state = after(PLANNER.plan([a], nothing()), nothing())
     plan = PLANNER.plan([b], state, {KEY: a})
     if any(PlanValidator().plan_violations(plan)):
         return
@@ -150,7 +154,7 @@ def test_valid_models_pass_the_model_rules(model: Table) -> None:
 @given(models(), models())
 def test_plans_are_the_same_bytes_every_time(a: Table, b: Table) -> None:
     b = following(a, b)
-    state = simulate(PLANNER.plan([a], nothing()), nothing())
+    state = after(PLANNER.plan([a], nothing()), nothing())
     documents = {
         plan_document(PLANNER.plan([b], state, {KEY: a}), environment="dev", statements={}) for _ in range(2)
     }
@@ -182,7 +186,7 @@ def test_an_identifier_survives_its_quotes(text: str) -> None:
 @given(models(is_governed=False), models(is_governed=False))
 def test_every_statement_for_databricks_is_parsed_whole(a: Table, b: Table) -> None:
     b = following(a, b)
-    state = simulate(PLANNER.plan([a], nothing()), nothing())
+    state = after(PLANNER.plan([a], nothing()), nothing())
     for plan in (PLANNER.plan([a], nothing()), PLANNER.plan([b], state)):
         for sql in statements(plan):
             (parsed,) = sqlglot.parse(sql, dialect="databricks")

@@ -14,8 +14,8 @@ from delta_engine.compile.planner import TablePlanner
 from delta_engine.models import Column, Table
 from delta_engine.models.values import to_grants
 from delta_engine.state.states import ABSENT, CatalogState, TableState
-from tests.simulation import simulate
-from tests.strategies import grants, models, tags
+from tests.fakes.applying import after
+from tests.strategies import grants, reachable, successive_models, tags
 
 KEY = "dev.silver.orders"
 
@@ -27,13 +27,13 @@ def catalog(state: TableState) -> CatalogState:
 
 def applied(model: Table) -> TableState:
     """Return the table as the engine creates it."""
-    return simulate(TablePlanner().plan([model], catalog(ABSENT)), catalog(ABSENT)).tables[KEY]
+    return after(TablePlanner().plan([model], catalog(ABSENT)), catalog(ABSENT)).tables[KEY]
 
 
 def synced(model: Table, state: TableState, last: Table, ownership: Ownership) -> TableState:
     """Return the table after a sync, which leaves nothing to do."""
     planner = TablePlanner(Policy(tags=ownership, grants=ownership))
-    end = simulate(planner.plan([model], catalog(state), {KEY: last}), catalog(state))
+    end = after(planner.plan([model], catalog(state), {KEY: last}), catalog(state))
     assert not planner.plan([model], end, {KEY: model})
     return end.tables[KEY]
 
@@ -47,10 +47,11 @@ def with_tags(state: TableState, others: Mapping[str, str]) -> TableState:
     )
 
 
-@given(models(), models(), tags)
+@given(successive_models(is_governed=True), tags)
 def test_tags_of_others_stay_and_what_was_applied_goes_with_its_model(
-    a: Table, b: Table, others: dict[str, str]
+    both: tuple[Table, Table], others: dict[str, str]
 ) -> None:
+    a, b = both[0], reachable(both[1], both[0])
     before = with_tags(applied(a), others)
     after = synced(b, before, a, Ownership.ADDITIVE)
     foreign = {key: value for key, value in others.items() if key not in a.tags}
@@ -63,10 +64,11 @@ def test_tags_of_others_stay_and_what_was_applied_goes_with_its_model(
         assert dict(column.tags) == {**kept, **wanted[column.key]}
 
 
-@given(models(), models(), tags)
+@given(successive_models(is_governed=True), tags)
 def test_with_full_ownership_only_the_models_tags_are_left(
-    a: Table, b: Table, others: dict[str, str]
+    both: tuple[Table, Table], others: dict[str, str]
 ) -> None:
+    a, b = both[0], reachable(both[1], both[0])
     after = synced(b, with_tags(applied(a), others), a, Ownership.FULL)
     assert after.tags == b.tags
     assert {column.key: column.tags for column in after.columns} == {
@@ -74,10 +76,11 @@ def test_with_full_ownership_only_the_models_tags_are_left(
     }
 
 
-@given(models(), models(), grants)
+@given(successive_models(is_governed=True), grants)
 def test_grants_of_others_stay_and_what_was_applied_goes_with_its_model(
-    a: Table, b: Table, others: dict[str, tuple[str, ...]]
+    both: tuple[Table, Table], others: dict[str, tuple[str, ...]]
 ) -> None:
+    a, b = both[0], reachable(both[1], both[0])
     before = applied(a)
     with_others = {name: (*before.grants.get(name, ()), *found) for name, found in others.items()}
     state = replace(before, grants=to_grants({**before.grants, **with_others}))
@@ -92,10 +95,11 @@ def test_grants_of_others_stay_and_what_was_applied_goes_with_its_model(
         assert {*after.grants[principal]} & {*privileges, "ALL PRIVILEGES"}
 
 
-@given(models(), models(), grants)
+@given(successive_models(is_governed=True), grants)
 def test_with_full_ownership_only_the_models_grants_and_the_owners_are_left(
-    a: Table, b: Table, others: dict[str, tuple[str, ...]]
+    both: tuple[Table, Table], others: dict[str, tuple[str, ...]]
 ) -> None:
+    a, b = both[0], reachable(both[1], both[0])
     before = applied(a)
     state = replace(before, grants=to_grants({**before.grants, **others}))
     after = synced(b, state, a, Ownership.FULL)
@@ -103,20 +107,21 @@ def test_with_full_ownership_only_the_models_grants_and_the_owners_are_left(
         assert {*privileges} <= {*b.grants.get(principal, ())} or principal == after.owner
 
 
-@given(models(), models())
-def test_an_owner_that_no_model_names_is_left_alone(a: Table, b: Table) -> None:
+@given(successive_models(is_governed=True))
+def test_an_owner_that_no_model_names_is_left_alone(both: tuple[Table, Table]) -> None:
+    a, b = both[0], reachable(both[1], both[0])
     before = applied(a)
     after = synced(b, before, a, Ownership.FULL)
     assert after.owner == (b.owner or before.owner)
 
 
-@given(models(), models(), models())
-def test_what_a_run_attempted_goes_with_its_model_though_nobody_knows_how_far_it_came(
-    a: Table, b: Table, c: Table
-) -> None:
+@given(successive_models(3, is_governed=True))
+def test_what_a_run_attempted_goes_with_its_model_however_far_it_came(drawn: tuple[Table, ...]) -> None:
+    a, b, c = drawn
+    b, c = reachable(b, a), reachable(c, a, b)
     before = synced(b, applied(a), a, Ownership.ADDITIVE)
     attempts = Attempts(tables={KEY: (b,)})
-    end = simulate(
+    end = after(
         TablePlanner().plan([c], catalog(before), {KEY: a}, attempts=attempts), catalog(before)
     ).tables[KEY]
     assert dict(end.tags) == dict(c.tags)

@@ -6,7 +6,6 @@ from typing import cast
 
 from hypothesis import given
 
-from delta_engine.actions import CreateTable
 from delta_engine.actions.policy import AS_APPLIED
 from delta_engine.compile.planner import TablePlanner
 from delta_engine.deployment.definitions import as_table, define
@@ -15,8 +14,8 @@ from delta_engine.drift.comparison import Recorded, accepted, deviations, explai
 from delta_engine.drift.unmanaged import with_unmanaged_parts
 from delta_engine.models import Table
 from delta_engine.state.states import CatalogState, TableState
-from tests.simulation import created, simulate
-from tests.strategies import successive_models
+from tests.fakes.applying import after, created
+from tests.strategies import reachable, successive_models
 
 KEY = "dev.silver.orders"
 PLANNER = TablePlanner()
@@ -40,7 +39,7 @@ def synced(
 ) -> tuple[TableState, ResourceMetadata]:
     """Return a table after a sync, which makes no drift of what it leaves alone; and what is on record then."""
     last = {KEY: as_table(earlier.definition)} if earlier and earlier.definition else {}
-    end = simulate(PLANNER.plan([model], catalog(state), last), catalog(state)).tables[KEY]
+    end = after(PLANNER.plan([model], catalog(state), last), catalog(state)).tables[KEY]
     whole = with_unmanaged_parts(model, state, earlier)
     record = ResourceMetadata(definition=define(model), with_others=define(whole) if whole != model else None)
     assert deviations(known(record), end) == ()
@@ -50,17 +49,19 @@ def synced(
 @given(successive_models(3))
 def test_what_was_there_before_is_no_drift_whatever_comes_after(drawn: tuple[Table, ...]) -> None:
     theirs, ours, next_one = drawn
-    state, record = synced(ours, created(CreateTable(theirs)))
-    state, record = synced(next_one, state, record)
+    ours = reachable(ours, theirs, next_one)
+    state, record = synced(ours, created(theirs))
+    state, record = synced(reachable(next_one, ours), state, record)
     synced(ours, state, record)
 
 
 @given(successive_models(3))
 def test_a_revert_brings_back_every_change(drawn: tuple[Table, ...]) -> None:
     theirs, ours, later = drawn
-    _, record = synced(ours, created(CreateTable(theirs)))
+    ours = reachable(ours, theirs, later)
+    _, record = synced(ours, created(theirs))
     applied = known(record)
-    changed = created(CreateTable(later))
+    changed = created(later)
     wanted = accepted(applied.baseline, changed, explained(applied, changed))
     plan = PLANNER.restoring().plan([wanted], catalog(changed))
-    assert deviations(applied, simulate(plan, catalog(changed)).tables[KEY]) == ()
+    assert deviations(applied, after(plan, catalog(changed)).tables[KEY]) == ()

@@ -66,7 +66,11 @@ def _command_line(folder: Path) -> Path:
     return command.parent
 
 
-@pytest.mark.parametrize("recipe", RECIPES, ids=lambda path: str(path.name))
+@pytest.mark.parametrize(
+    "recipe",
+    [RECIPES[0], *(pytest.param(one, marks=pytest.mark.long) for one in RECIPES[1:])],
+    ids=lambda path: str(path.name),
+)
 def test_a_merge_applies_what_was_planned(
     recipe: Path,
     workspace: FakeWorkspace,

@@ -57,8 +57,6 @@ class WarehouseSql:
             return self._counted(sql)
         if sql.startswith("DESCRIBE HISTORY"):
             return self._history()
-        if sql.startswith("DESCRIBE DETAIL"):
-            return answer_of([{"id": "5d3f0b0e"}])
         return answer_of(self.catalog.run(sql))
 
     def _counted(self, sql: str) -> Answer:

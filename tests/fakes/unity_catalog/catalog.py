@@ -1,6 +1,6 @@
 """Unity Catalog in memory: it runs the statements of the `databricks` backend, and refuses what the real one would.
 
-It is a `SqlRunner`, and reads itself as a `CatalogReader`. What it keeps is immutable, so a copy is free.
+It is a `SqlRunner`, and reads itself as a `CatalogReader`.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from tests.fakes.unity_catalog import columns, constraints, governance, layout, 
 from tests.fakes.unity_catalog.creation import created
 from tests.fakes.unity_catalog.descriptions import as_create_statement, as_grants, as_json, as_properties
 from tests.fakes.unity_catalog.grammar import parse, parse_question
+from tests.fakes.unity_catalog.history import Histories
 from tests.fakes.unity_catalog.refusals import Refusal, require
 from tests.fakes.unity_catalog.rights import check_rights, require_manager, shown_to
 from tests.fakes.unity_catalog.spelling import as_read, names_of
@@ -65,9 +66,11 @@ class FakeUnityCatalog:
         schemas: names of schemas that are there from the start: `catalog.schema`.
         governed_tags: keys of tags that block the drop of a column that has them.
         checks_owners: whether to keep the user off tables of other owners, and to hide grants on them in the views.
-        user: who runs statements.
+        user: the principal that runs statements.
 
     Attributes:
+        histories: the commits of every table.
+        knows_json: whether it runs `DESCRIBE TABLE … AS JSON`, which older runtimes do not.
         groups: the groups that the user is in.
         catalogs: the holders of catalogs; a catalog without any has no owner and no grants.
         views: the columns of the views of `information_schema`, as they list them.
@@ -88,7 +91,9 @@ class FakeUnityCatalog:
         self.governed_tags = frozenset(governed_tags)
         self.renamed_catalogs: frozenset[str] = frozenset()
         self._checks_owners = checks_owners
-        self._user = user
+        self.user = user
+        self.histories = Histories()
+        self.knows_json = True
         self.groups: set[str] = set()
         self.catalogs: dict[str, Permissions] = {}
         self.views = dict(VIEWS)
@@ -96,19 +101,15 @@ class FakeUnityCatalog:
         self.questions: list[str] = []
         self._lock = Lock()
 
-    def copy(self) -> FakeUnityCatalog:
-        """Return a catalog that is as this one, and goes its own way."""
-        found = FakeUnityCatalog((), self.governed_tags, checks_owners=self._checks_owners, user=self._user)
-        found.tables, found.schemas = dict(self.tables), dict(self.schemas)
-        return found
-
     def run(self, sql: str) -> Sequence[Row]:
         """Run one statement; see `SqlRunner.run`."""
         with self._lock:
             try:
                 if sql.startswith(_QUESTIONS):
                     return self._answer(sql)
-                self._apply(parse(sql))
+                statement = parse(sql)
+                self._apply(statement)
+                self.histories.note(statement, self.user)
             except Refusal as refusal:
                 raise StatementError(refusal.message, sql=sql, error_class=refusal.error_class) from refusal
             self.statements.append(sql)
@@ -161,14 +162,14 @@ class FakeUnityCatalog:
         return as_read(self.stored(key)) if key in self.tables else ABSENT
 
     def _shown(self) -> Shown:
-        user = self._user if self._checks_owners else None
+        user = self.user if self._checks_owners else None
         tables, schemas = shown_to(user, self.tables, self.schemas)
         return Shown(
             views=self.views,
-            tables=tables,
+            tables={key: one.with_state(audit=self.histories.audit(key)) for key, one in tables.items()},
             schemas=schemas,
             catalogs=self.catalogs,
-            user=self._user,
+            user=self.user,
             groups=frozenset(self.groups),
             renamed=self.renamed_catalogs,
         )
@@ -187,12 +188,17 @@ class FakeUnityCatalog:
                 return as_properties(self.stored(_dotted(path, 3)))
             case Question("SHOW CREATE TABLE", path):
                 return as_create_statement(self.stored(_dotted(path, 3)))
+            case Question("DESCRIBE HISTORY", path, limit):
+                return self.histories.rows(_dotted(path, 3), limit)
+            case Question("DESCRIBE DETAIL", path):
+                return [{"id": f"id of {self.stored(_dotted(path, 3)).name}"}]
             case Question(_, path):
+                require(self.knows_json, "PARSE_SYNTAX_ERROR", "no viable alternative at 'AS'")
                 return as_json(self.stored(_dotted(path, 3)))
 
     def _grants(self, key: str) -> Sequence[Row]:
         if self._checks_owners:
-            require_manager(key, self._user, self.tables, self.schemas)
+            require_manager(key, self.user, self.tables, self.schemas)
         if key in self.schemas:
             return as_grants("SCHEMA", key, self.schemas[key].grants)
         above = key.rpartition(".")[0]
@@ -201,15 +207,15 @@ class FakeUnityCatalog:
 
     def _apply(self, statement: Statement) -> None:
         if self._checks_owners:
-            check_rights(statement, self._user, self.tables, self.schemas)
+            check_rights(statement, self.user, self.tables, self.schemas)
         match statement:
             case CreateSchema(path, comment):
                 name = _dotted(path, 2)
                 require(name not in self.schemas, "SCHEMA_ALREADY_EXISTS", f"{name} is there already")
-                self.schemas[name] = SchemaState(owner=self._user, comment=comment)
+                self.schemas[name] = SchemaState(owner=self.user, comment=comment)
             case CreateTable(path, state):
                 table = self._new_name(path)
-                owned = replace(state, owner=self._user)
+                owned = replace(state, owner=self.user)
                 self.tables[table.key] = created(table, owned, self.tables)
             case DropTable(path, if_exists):
                 self._drop(_dotted(path, 3), if_exists)

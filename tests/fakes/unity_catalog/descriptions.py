@@ -6,7 +6,7 @@ import json
 
 from delta_engine.backends.sql_runner import Row
 from delta_engine.models import Grants
-from delta_engine.sql import quote_ident
+from delta_engine.sql import quote_ident, sql_literal
 from delta_engine.state.states import TableState
 from tests.described_columns import column_definition, json_column
 from tests.fakes.unity_catalog.spelling import as_read, shown_properties
@@ -69,8 +69,12 @@ def _function(name: str) -> dict[str, str]:
 
 def as_create_statement(stored: Stored) -> list[Row]:
     """Return what SHOW CREATE TABLE returns."""
-    columns = ",\n  ".join(map(column_definition, as_read(stored).columns))
-    return [{"createtab_stmt": f"CREATE TABLE {stored.name} (\n  {columns})\nUSING delta"}]
+    state = as_read(stored)
+    columns = ",\n  ".join(map(column_definition, state.columns))
+    partitioning = ", ".join(map(quote_ident, state.partitioned_by))
+    clauses = f"\nPARTITIONED BY ({partitioning})" if partitioning else ""
+    clauses += f"\nCOMMENT {sql_literal(state.table_comment)}" if state.table_comment else ""
+    return [{"createtab_stmt": f"CREATE TABLE {stored.name} (\n  {columns})\nUSING delta{clauses}"}]
 
 
 def as_properties(stored: Stored) -> list[Row]:

@@ -89,6 +89,12 @@ def parse_question(sql: str) -> Question:
         question = Question(f"SHOW GRANTS ON {kind}", cursor.path())
     elif cursor.take("SHOW", "CREATE", "TABLE"):
         question = Question("SHOW CREATE TABLE", cursor.path())
+    elif cursor.take("DESCRIBE", "DETAIL"):
+        question = Question("DESCRIBE DETAIL", cursor.path())
+    elif cursor.take("DESCRIBE", "HISTORY"):
+        path = cursor.path()
+        cursor.expect("LIMIT")
+        question = Question("DESCRIBE HISTORY", path, cursor.integer())
     else:
         cursor.expect("DESCRIBE", "TABLE", "EXTENDED")
         question = Question("DESCRIBE AS JSON", cursor.path())

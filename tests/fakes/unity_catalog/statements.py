@@ -73,6 +73,7 @@ class Revoke:
 class Question:
     form: str
     name: Path
+    limit: int = 0
 
 
 Statement: TypeAlias = (

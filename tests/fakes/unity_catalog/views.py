@@ -17,7 +17,7 @@ from delta_engine.models import QualifiedName
 from delta_engine.models.types import ArrayType, DataType, MapType, StructType
 from delta_engine.sql import quote_ident, sql_data_type
 from delta_engine.state.principals import Permissions
-from delta_engine.state.states import SchemaState
+from delta_engine.state.states import Audit, SchemaState
 from tests.fakes.unity_catalog.refusals import Refusal, require
 from tests.fakes.unity_catalog.spelling import as_read
 from tests.fakes.unity_catalog.stored import Stored
@@ -204,16 +204,17 @@ def _catalog_privileges(catalog: str, holders: Permissions) -> Rows:
 
 
 def _schemata(key: str, schema: SchemaState) -> Rows:
-    audit = schema.audit
     yield {
         **_schema(key),
         "schema_owner": schema.owner,
         "comment": schema.comment or None,
-        "created": audit.created_at,
-        "created_by": audit.created_by,
-        "last_altered": audit.altered_at,
-        "last_altered_by": audit.altered_by,
+        **_audited(schema.audit),
     }
+
+
+def _audited(audit: Audit) -> dict[str, object]:
+    found = (audit.created_at, audit.created_by, audit.altered_at, audit.altered_by)
+    return dict(zip(_AUDIT, found, strict=True))
 
 
 def _schema_tags(key: str, schema: SchemaState) -> Rows:
@@ -241,7 +242,7 @@ def _tables(stored: Stored) -> Rows:
         "comment": state.table_comment or None,
         "table_owner": state.owner,
         "storage_path": storage_path(stored),
-        **dict.fromkeys(("created", "created_by", "last_altered", "last_altered_by")),
+        **_audited(state.audit),
     }
 
 
@@ -285,7 +286,7 @@ def _referential_constraints(stored: Stored, tables: Tables) -> Rows:
         parent = tables[key.references]
         assert parent.state.primary_key is not None
         yield {
-            **_constraint(stored, key.name),
+            **_named(stored, key.name),
             "unique_constraint_catalog": parent.name.catalog,
             "unique_constraint_schema": parent.name.schema,
             "unique_constraint_name": parent.state.primary_key.name,
@@ -377,12 +378,11 @@ def _tagged(stored: Stored) -> dict[str, object]:
 
 
 def _constraint(stored: Stored, name: str | None) -> dict[str, object]:
-    return {
-        **_table(stored.name),
-        "constraint_catalog": stored.name.catalog,
-        "constraint_schema": stored.name.schema,
-        "constraint_name": name,
-    }
+    return {**_table(stored.name), **_named(stored, name)}
+
+
+def _named(stored: Stored, name: str | None) -> dict[str, object]:
+    return dict(zip(_CONSTRAINT, (stored.name.catalog, stored.name.schema, name), strict=True))
 
 
 def _listed(names: tuple[str, ...]) -> str:

@@ -10,8 +10,7 @@ from delta_engine.actions.policy import ColumnOrder, Policy
 from delta_engine.aspects.column_order import MoveColumn, longest_increasing
 from delta_engine.compile.planner import TablePlanner
 from delta_engine.models import Column, Table
-from delta_engine.state.states import CatalogState, TableState
-from tests.simulation import simulate
+from tests.fakes.applying import apply, catalog_of
 
 ENFORCING = TablePlanner(Policy(column_order=ColumnOrder.ENFORCE))
 
@@ -19,9 +18,8 @@ ENFORCING = TablePlanner(Policy(column_order=ColumnOrder.ENFORCE))
 @pytest.mark.parametrize("order", list(permutations("abcd")), ids="".join)
 def test_any_order_is_reached_in_the_fewest_moves(order: tuple[str, ...]) -> None:
     wanted = Table("dev", "silver", "orders", [Column(name.upper(), "int") for name in "abcd"])
-    state = CatalogState(
-        tables={"dev.silver.orders": TableState(columns=tuple(Column(name, "int") for name in order))}
-    )
+    catalog = catalog_of(Table("dev", "silver", "orders", [Column(name, "int") for name in order]))
+    state = catalog.snapshot([wanted])
     plan = ENFORCING.plan([wanted], state)
     moves = [move for align in plan.align_tables for move in align.of_type(MoveColumn)]
     in_order = max(
@@ -32,7 +30,8 @@ def test_any_order_is_reached_in_the_fewest_moves(order: tuple[str, ...]) -> Non
         and [order[place] for place in kept] == sorted(order[place] for place in kept)
     )
     assert len(moves) == 4 - in_order
-    (after,) = simulate(plan, state).tables.values()
+    apply(plan, catalog)
+    (after,) = catalog.snapshot([wanted]).tables.values()
     assert "".join(column.name for column in after.columns) == "abcd"
     assert not TablePlanner().plan([wanted], state)
 
@@ -40,11 +39,10 @@ def test_any_order_is_reached_in_the_fewest_moves(order: tuple[str, ...]) -> Non
 def test_columns_that_come_are_put_in_their_place_and_those_that_go_do_not_count() -> None:
     wanted = Table("dev", "silver", "orders", [Column(name, "int") for name in "axbz"])
     properties = {"delta.columnMapping.mode": "name"}
-    columns = tuple(Column(name, "int") for name in "bga")
-    state = CatalogState(
-        tables={"dev.silver.orders": TableState(columns=columns, table_properties=properties)}
-    )
-    (after,) = simulate(ENFORCING.plan([wanted], state), state).tables.values()
+    columns = [Column(name, "int") for name in "bga"]
+    catalog = catalog_of(Table("dev", "silver", "orders", columns, table_properties=properties))
+    apply(ENFORCING.plan([wanted], catalog.snapshot([wanted])), catalog)
+    (after,) = catalog.snapshot([wanted]).tables.values()
     assert "".join(column.name for column in after.columns) == "axbz"
 
 

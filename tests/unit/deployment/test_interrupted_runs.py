@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from delta_engine.actions import CreateTable
 from delta_engine.deployment.deployment import Deployment
 from delta_engine.deployment.errors import StoreError
 from delta_engine.deployment.stores.files import FileJournals
@@ -16,7 +15,7 @@ from delta_engine.models import Table
 from tests.builders import orders
 from tests.deployment_builders import deployment_over
 from tests.fake_platform import FakePlatform, comments, engine_over, recorded, statuses, sync
-from tests.simulation import created
+from tests.fakes.applying import created
 from tests.unit.deployment.runs import CHANGED, TABLES
 
 
@@ -60,7 +59,7 @@ def test_what_an_interrupted_run_left_is_not_called_drift(
 ) -> None:
     sync(platform, deployment, *TABLES)
     interrupted_sync(platform, deployment, *CHANGED, after=1)
-    platform.states["dev.silver.b"] = created(CreateTable(orders(name="b", comment="second")))
+    platform.states["dev.silver.b"] = created(orders(name="b", comment="second"))
     with engine_over(platform, deployment).run("state sync") as run:
         run.synchronize(CHANGED)
     assert statuses(deployment)["b"] == "unknown"
@@ -75,7 +74,7 @@ def test_what_an_interrupted_run_did_is_no_drift_to_a_report_without_a_lock(
 ) -> None:
     sync(platform, deployment, *TABLES)
     interrupted_sync(platform, deployment, *CHANGED, after=1)
-    platform.states["dev.silver.b"] = created(CreateTable(orders(name="b", comment="second")))
+    platform.states["dev.silver.b"] = created(orders(name="b", comment="second"))
     engine = engine_over(platform, deployment)
     report = engine.drift_report(CHANGED, environment="test")
     assert report.drifted == ()

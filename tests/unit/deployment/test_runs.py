@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from delta_engine.actions import CreateTable
 from delta_engine.backends.addressing import CatalogAddressing
 from delta_engine.backends.capabilities import DATABRICKS
 from delta_engine.backends.sql_runner import Row
@@ -21,7 +20,7 @@ from delta_engine.state.states import CatalogState
 from delta_engine.state.table_queries import TableVersion
 from tests.deployment_builders import FACTS, deployment_over
 from tests.fake_platform import FakePlatform, comments, engine_over, recorded, statuses, sync
-from tests.simulation import created
+from tests.fakes.applying import created
 from tests.unit.deployment.runs import CHANGED, TABLES
 
 
@@ -162,12 +161,10 @@ def test_what_the_catalog_does_not_show_yet_is_unknown_and_no_drift(
     platform.models["dev.silver.c"] = TABLES[2]  # one still lags behind
     assert [outcome.is_verified for outcome in engine.sync_tables(CHANGED)] == [True, True, False]
     platform.shows = False
-    platform.states = {
-        key: created(CreateTable(model)) for key, model in zip(platform.models, TABLES, strict=True)
-    }
+    platform.states = {key: created(model) for key, model in zip(platform.models, TABLES, strict=True)}
     engine.sync_tables(CHANGED)
     assert set(statuses(deployment).values()) == {"unknown"}
-    platform.states = {key: created(CreateTable(model)) for key, model in platform.models.items()}
+    platform.states = {key: created(model) for key, model in platform.models.items()}
     sync(platform, deployment, *CHANGED)
     assert set(statuses(deployment).values()) == {"healthy"}
 
@@ -175,7 +172,7 @@ def test_what_the_catalog_does_not_show_yet_is_unknown_and_no_drift(
 def test_a_partial_run_looks_at_its_own_tables_only(platform: FakePlatform, deployment: Deployment) -> None:
     sync(platform, deployment, *TABLES)
     del platform.states["dev.silver.c"]
-    platform.states["dev.silver.temp"] = created(CreateTable(TABLES[0]))
+    platform.states["dev.silver.temp"] = created(TABLES[0])
     sync(platform, deployment, *CHANGED[:1], is_partial=True)
     assert statuses(deployment) == {"a": "healthy", "b": "healthy", "c": "healthy"}
     sync(platform, deployment, CHANGED[0], TABLES[1])

@@ -8,7 +8,6 @@ from datetime import timedelta
 import msgspec
 import pytest
 
-from delta_engine.actions import CreateTable, TablePlan
 from delta_engine.aspects.aspect import Sign
 from delta_engine.deployment.document import DeploymentState, Difference, Resource, Status
 from delta_engine.deployment.editing import with_renamed_table, without_resources
@@ -21,7 +20,7 @@ from delta_engine.models import Column, QualifiedName, SchemaName
 from delta_engine.state.states import ABSENT, CatalogState, TableState
 from tests.builders import ORDERS, WORKED_MODEL, observed, orders
 from tests.deployment_builders import NOON, applied, deployment_state
-from tests.simulation import simulate
+from tests.fakes.applying import created
 
 KEY = "table.dev.silver.orders"
 LATER = NOON + timedelta(hours=1)
@@ -29,8 +28,7 @@ LATER = NOON + timedelta(hours=1)
 
 def as_applied() -> TableState:
     """Return dev.silver.orders as its model says."""
-    nothing = CatalogState(tables={ORDERS.key: ABSENT})
-    return simulate(TablePlan((CreateTable(WORKED_MODEL),)), nothing).tables[ORDERS.key]
+    return created(WORKED_MODEL)
 
 
 def synchronized(state: DeploymentState, found: TableState, *other_tables: QualifiedName) -> DeploymentState:

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from delta_engine.actions import CreateTable
 from delta_engine.actions.policy import Allowance, DestructiveKind, Policy, RemovedTables
 from delta_engine.backends.sql_runner import Row
 from delta_engine.errors import StatementError
@@ -20,7 +19,7 @@ from delta_engine.models import CheckConstraint, Column
 from tests.builders import orders
 from tests.deployment_builders import deployment_over
 from tests.fake_platform import FakePlatform, engine_over, statuses, sync
-from tests.simulation import created
+from tests.fakes.applying import created
 
 
 def hasty() -> ApplyControl:
@@ -49,7 +48,7 @@ def do_nothing(_platform: FakePlatform) -> None:
 
 def create_it_otherwise(platform: FakePlatform) -> None:
     model = orders(Column("theirs", "string"), name="t")
-    platform.states["dev.silver.t"] = created(CreateTable(model))
+    platform.states["dev.silver.t"] = created(model)
 
 
 @pytest.mark.parametrize(("meddle", "failures"), [(do_nothing, ()), (create_it_otherwise, ("dev.silver.t",))])
@@ -180,7 +179,7 @@ def test_a_table_that_is_gone_under_both_names_fails(tmp_path: Path) -> None:
     deployment, control = deployment_over(tmp_path), hasty()
     before = orders(name="order")
     after = replace(orders(name="orders"), renamed_from="order")
-    platform.states["dev.silver.order"] = created(CreateTable(before))
+    platform.states["dev.silver.order"] = created(before)
     with (
         engine_over(platform, deployment).run("sync") as run,
         pytest.raises(ApplyFailedError, match="does not fit it any more"),

@@ -1,0 +1,137 @@
+"""The logs of the fake catalog's tables: what each statement committed, and who ran it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta, timezone
+
+from delta_engine.backends.sql_runner import Row
+from delta_engine.models import CheckConstraint
+from delta_engine.state.states import NO_AUDIT, Audit
+from tests.fakes.unity_catalog.refusals import Refusal
+from tests.fakes.unity_catalog.statements import (
+    AddColumns,
+    AddConstraint,
+    AlterColumns,
+    AlterTable,
+    ClusterBy,
+    CommentOn,
+    CreateTable,
+    DropColumns,
+    DropConstraint,
+    DropTable,
+    Path,
+    RenameColumn,
+    RenameTable,
+    SetMask,
+    SetProperties,
+    SetTags,
+    Statement,
+    TableChange,
+    UnsetProperties,
+    UnsetTags,
+)
+
+_START = datetime(2026, 1, 1, tzinfo=timezone.utc)
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """A version of a table: `operation` and `parameters` as Delta's log words them."""
+
+    at: datetime
+    user: str
+    operation: str
+    parameters: Mapping[str, str]
+
+
+class Histories:
+    """The commits of every table by its name in lower case. Each commit is a minute after the one before."""
+
+    def __init__(self) -> None:
+        self._tables: dict[str, tuple[Commit, ...]] = {}
+        self._minutes = 0
+
+    def note(self, statement: Statement, user: str) -> None:
+        """Write down what a statement committed."""
+        match statement:
+            case CreateTable(path):
+                self._tables[_key(path)] = ()
+            case DropTable(path):
+                self._tables.pop(_key(path), None)
+            case AlterTable(path, RenameTable(name)):
+                self._tables[_key(name)] = self._tables.pop(_key(path), ())
+        for operation, parameters in _commits(statement):
+            self._minutes += 1
+            commit = Commit(_START + timedelta(minutes=self._minutes), user, operation, parameters)
+            key = _key(statement.name)
+            self._tables[key] = (*self._tables.get(key, ()), commit)
+
+    def rows(self, key: str, limit: int) -> list[Row]:
+        """Return the rows of DESCRIBE HISTORY, the latest first."""
+        if key not in self._tables:
+            raise Refusal("TABLE_OR_VIEW_NOT_FOUND", f"there is no table {key}")
+        rows: list[Row] = [
+            {
+                "version": version,
+                "timestamp": commit.at,
+                "userName": commit.user,
+                "operation": commit.operation,
+                "operationParameters": commit.parameters,
+            }
+            for version, commit in enumerate(self._tables[key])
+        ]
+        return rows[::-1][:limit]
+
+    def audit(self, key: str) -> Audit:
+        """Return who created a table and who altered it last, as the views show it."""
+        commits = self._tables.get(key)
+        if not commits:
+            return NO_AUDIT
+        created = Audit(created_at=commits[0].at, created_by=commits[0].user)
+        if len(commits) == 1:
+            return created
+        return replace(created, altered_at=commits[-1].at, altered_by=commits[-1].user)
+
+
+def _key(path: Path) -> str:
+    return ".".join(path).lower()
+
+
+def _commits(statement: Statement) -> Iterator[tuple[str, Mapping[str, str]]]:
+    """Yield the commits of a statement; parts that Unity Catalog alone keeps make none."""
+    match statement:
+        case CreateTable():
+            yield "CREATE TABLE", {}
+        case AlterTable(_, change):
+            yield from _commits_of(change)
+        case CommentOn("TABLE"):
+            yield "SET TBLPROPERTIES", {"properties": '{"comment":"x"}'}
+
+
+def _commits_of(change: TableChange) -> Iterator[tuple[str, Mapping[str, str]]]:
+    match change:
+        case AddColumns(columns):
+            yield "ADD COLUMNS", _columns(path for path, _ in columns)
+        case DropColumns(paths):
+            yield "DROP COLUMNS", _columns(paths)
+        case RenameColumn(path, name):
+            yield "RENAME COLUMN", {"oldColumnPath": ".".join(path), "newColumnPath": name}
+        case AlterColumns(changes) if not isinstance(changes[0][1], SetMask | SetTags | UnsetTags):
+            yield "CHANGE COLUMNS", _columns(path for path, _ in changes)
+        case ClusterBy():
+            yield "CLUSTER BY", {"newClusteringColumns": "id"}
+        case SetProperties(properties):
+            yield "SET TBLPROPERTIES", {"properties": json.dumps(dict(properties))}
+        case UnsetProperties(keys):
+            yield "UNSET TBLPROPERTIES", {"properties": json.dumps(keys)}
+        case AddConstraint(CheckConstraint(name)):
+            yield "ADD CONSTRAINT", {"name": name}
+        case DropConstraint(name):
+            yield "DROP CONSTRAINT", {"name": name}
+
+
+def _columns(paths: Iterable[Path]) -> Mapping[str, str]:
+    return {"columns": json.dumps([".".join(path) for path in paths])}

@@ -1,0 +1,20 @@
+"""The pipeline over a backend, without a project around it."""
+
+from __future__ import annotations
+
+from delta_engine.execute.action_runner import ActionRunner
+from delta_engine.models import Table
+from delta_engine.orchestrate.backend import Backend
+from delta_engine.orchestrate.orchestrator import Orchestrator
+
+
+def engine_over(backend: Backend) -> Orchestrator:
+    """Return the pipeline over a backend."""
+    runner = ActionRunner(backend.runner, backend.addressing, backend.capabilities)
+    return Orchestrator(reader=backend.reader, action_runner=runner)
+
+
+def apply_anyway(engine: Orchestrator, *models: Table) -> None:
+    """Bring the catalog to the models without asking the plan rules."""
+    with engine.run("test") as run:
+        run.apply(run.plan(models))

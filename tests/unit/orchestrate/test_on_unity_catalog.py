@@ -1,0 +1,141 @@
+"""Whole runs on Databricks: from models to statements, and back through the views and descriptions."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from delta_engine.deployment.deployment import Deployment
+from delta_engine.deployment.document import Status
+from delta_engine.errors import CatalogReadError
+from delta_engine.execute.action_runner import ActionRunner
+from delta_engine.models import Column, PrimaryKey, Table
+from delta_engine.orchestrate.backend import databricks_backend
+from delta_engine.orchestrate.importing import import_tables
+from delta_engine.orchestrate.orchestrator import Orchestrator
+from tests.builders import WORKED_MODEL, orders
+from tests.deployment_builders import FACTS, deployment_over
+from tests.fakes.unity_catalog import FakeUnityCatalog
+
+KEY = "table.dev.silver.orders"
+
+
+@pytest.fixture
+def catalog() -> FakeUnityCatalog:
+    return FakeUnityCatalog()
+
+
+def engine_over(catalog: FakeUnityCatalog, deployment: Deployment | None = None) -> Orchestrator:
+    backend = databricks_backend(catalog, parallelism=1)
+    return Orchestrator(
+        reader=backend.reader,
+        action_runner=ActionRunner(catalog, backend.addressing, backend.capabilities, parallelism=1),
+        deployment=deployment,
+        versions=backend.versions,
+        history=backend.history,
+    )
+
+
+def test_the_worked_example_converges(catalog: FakeUnityCatalog) -> None:
+    """The design guide's example (§12): an existing table gets a column, NOT NULL, a key and comments."""
+    catalog.run("CREATE TABLE dev.silver.orders (id BIGINT, created_ts TIMESTAMP) USING delta")
+    engine = engine_over(catalog)
+    (outcome,) = engine.sync_tables([WORKED_MODEL])
+    assert outcome.statements == 6
+    assert not engine.plan_tables([WORKED_MODEL])
+    state = databricks_backend(catalog).reader.snapshot([WORKED_MODEL]).tables["dev.silver.orders"]
+    assert (state.columns, state.table_comment) == (WORKED_MODEL.columns, "Orders table")
+    assert state.primary_key == PrimaryKey(("id",), "pk_dev_silver_orders__id")
+
+
+def test_drift_is_found_with_few_statements_and_names_its_author(
+    catalog: FakeUnityCatalog, tmp_path: Path
+) -> None:
+    engine = engine_over(catalog, deployment_over(tmp_path))
+    models = [WORKED_MODEL, Table("dev", "silver", "days", [Column("day", "date")], cluster_by=["day"])]
+    engine.sync_tables(models)
+
+    def findings() -> dict[str, tuple[str, str | None]]:
+        found = engine.drift_report(models, environment="test").findings()
+        return {
+            f"{resource.rsplit('.', 1)[1]} {one.field}": (
+                one.severity.value,
+                one.changed.who if one.changed else None,
+            )
+            for resource, one in found
+        }
+
+    catalog.questions.clear()
+    assert findings() == {}
+    assert len(catalog.questions) == 13 + 2  # the views, and each table
+
+    catalog.user = "bob"
+    catalog.run("ALTER TABLE `dev`.`silver`.`orders` DROP CONSTRAINT `pk_dev_silver_orders__id`")
+    catalog.run("ALTER TABLE `dev`.`silver`.`days` CLUSTER BY NONE")
+    catalog.run("CREATE TABLE `dev`.`silver`.`stranger` (`a` int) USING delta")
+    assert findings() == {
+        "orders primary key pk_dev_silver_orders__id": ("medium", "bob"),
+        "days clustering": ("medium", "bob"),
+        "stranger table": ("low", "bob"),
+    }
+    catalog.run("DROP TABLE `dev`.`silver`.`days`")
+    assert findings()["days table"] == ("high", None)
+
+
+def test_a_schema_is_imported_with_a_listing_and_one_snapshot(catalog: FakeUnityCatalog) -> None:
+    for number in range(5):
+        catalog.run(
+            f"CREATE TABLE `dev`.`silver`.`t{number}` (`Id` bigint NOT NULL, `x` decimal(18,2) COMMENT 'it\\'s', "
+            f"CONSTRAINT `pk_dev_silver_t{number}__id` PRIMARY KEY (`Id`)) USING delta TBLPROPERTIES ('a' = 'b')"
+        )
+    backend = databricks_backend(catalog, parallelism=1)
+    imported = import_tables(backend, "dev.silver")
+    assert [str(table.qualified_name) for table in imported.tables] == [f"dev.silver.t{n}" for n in range(5)]
+    assert imported.refusals == ()
+    assert len(catalog.questions) == 2 + 13 + 5
+    assert imported.tables[0].primary_key == PrimaryKey(["Id"])
+    assert not engine_over(catalog).plan_tables(imported.tables)
+    assert import_tables(backend, "dev.silver.t3").tables == (imported.tables[3],)
+
+
+def test_runs_are_recorded_and_recording_asks_nothing_where_nothing_changes(
+    catalog: FakeUnityCatalog, tmp_path: Path
+) -> None:
+    deployment = deployment_over(tmp_path)
+    engine = engine_over(catalog, deployment)
+    engine.sync_tables([WORKED_MODEL])
+    first = deployment.peek()
+    assert first is not None
+    resource = first.state.resources[KEY]
+    assert (resource.status, resource.deployed_by) == (Status.HEALTHY, FACTS.who)
+    version = (resource.metadata.delta_table_id, resource.metadata.delta_version)
+    assert version == ("id of dev.silver.orders", 0)
+
+    catalog.questions.clear()
+    engine.sync_tables([WORKED_MODEL])
+    assert len(catalog.questions) == 13 + 1
+    assert deployment.peek() == first
+
+    catalog.run("CREATE TABLE dev.silver.temp (id INT) USING delta")
+    engine.sync_tables([orders(*WORKED_MODEL.columns, comment="new", primary_key=["id"])])
+    again = deployment.peek()
+    assert again is not None
+    assert again.state.resources["table.dev.silver.temp"].status is Status.UNMANAGED
+    assert again.state.resources[KEY].metadata.delta_version == 2
+    assert not any(sql.startswith("DESCRIBE DETAIL") for sql in catalog.questions)
+
+
+def test_keys_are_compared_without_case(catalog: FakeUnityCatalog) -> None:
+    """`key_column_usage` lowers names: the reader joins without case, so that nothing is planned."""
+    columns = [Column("B", "int", is_nullable=False), Column("a", "int", is_nullable=False)]
+    model = orders(*columns, primary_key=PrimaryKey(["B", "a"], "my_key"))
+    engine_over(catalog).sync_tables([model])
+    state = databricks_backend(catalog).reader.snapshot([model]).tables["dev.silver.orders"]
+    assert state.primary_key == PrimaryKey(("B", "a"), "my_key")
+    assert not engine_over(catalog).plan_tables([model])
+
+
+def test_a_catalog_that_does_not_exist(catalog: FakeUnityCatalog) -> None:
+    with pytest.raises(CatalogReadError, match="catalog 'nowhere'"):
+        engine_over(catalog).plan_tables([Table("nowhere", "silver", "t", [Column("id", "int")])])
