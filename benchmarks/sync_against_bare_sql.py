@@ -29,7 +29,7 @@ from delta_engine.execute.action_runner import ActionRunner
 from delta_engine.models import Column, Table
 from delta_engine.orchestrate.backend import embedded_backend
 from delta_engine.orchestrate.orchestrator import Orchestrator
-from delta_engine.sql import sql_describe_table, sql_show_table_properties
+from delta_engine.sql.queries import sql_describe_table, sql_show_table_properties
 from delta_engine.state.states import ABSENT, CatalogState, TableState
 
 if TYPE_CHECKING:

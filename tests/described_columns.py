@@ -13,7 +13,7 @@ from delta_engine.models.types import (
     StructField,
     StructType,
 )
-from delta_engine.sql import quote_ident, sql_data_type, sql_literal
+from delta_engine.sql.text import quote_ident, sql_data_type, sql_literal
 
 _OTHER_NAMES = {"timestamp": "timestamp_ltz"}
 

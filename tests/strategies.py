@@ -34,7 +34,7 @@ from delta_engine.models.types import (
     StructType,
 )
 from delta_engine.models.values import read_only, to_grants
-from delta_engine.sql import quote_ident
+from delta_engine.sql.text import quote_ident
 
 ATOMS = [
     "boolean",

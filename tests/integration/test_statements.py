@@ -13,7 +13,7 @@ from delta_engine.backends.spark_sql_runner import SparkSqlRunner
 from delta_engine.backends.sql_runner import Row
 from delta_engine.models import Column, Table
 from delta_engine.orchestrate.backend import embedded_backend
-from delta_engine.sql import sql_literal
+from delta_engine.sql.text import sql_literal
 from delta_engine.state.unity_catalog_reader import UnityCatalogReader
 from tests.capability_walks import WALKS, walked_in_memory
 from tests.fakes.unity_catalog import FakeUnityCatalog

@@ -21,7 +21,7 @@ from delta_engine.backends.capabilities import Capabilities, ColumnsPerStatement
 from delta_engine.models import Column, Part, QualifiedName, Schema, SchemaName, Table
 from delta_engine.models.nested_types import FieldPair, TypePair, type_differences
 from delta_engine.models.types import DataType
-from delta_engine.sql import sql_schema
+from delta_engine.sql.tables import sql_schema
 from delta_engine.state.states import SchemaState, TableState
 
 _T = TypeVar("_T")

@@ -22,7 +22,7 @@ from delta_engine.aspects.rights import takes_ownership
 from delta_engine.aspects.touched_places import lost_places, retyped_places
 from delta_engine.models import CheckConstraint, Part, Table
 from delta_engine.models.nested_types import Path
-from delta_engine.sql import sql_add_check, sql_drop_constraint
+from delta_engine.sql.constraints import sql_add_check, sql_drop_constraint
 from delta_engine.sql.expressions import is_same_expression, reads
 from delta_engine.state.states import TableState
 

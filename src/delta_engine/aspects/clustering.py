@@ -24,7 +24,7 @@ from delta_engine.aspects.rights import takes_ownership
 from delta_engine.backends.capabilities import Feature
 from delta_engine.models import AUTO, Part, Table
 from delta_engine.models.types import AtomicType, CharacterType, DataType, DecimalType
-from delta_engine.sql import sql_alter_clustering, sql_cluster_automatically
+from delta_engine.sql.tables import sql_alter_clustering, sql_cluster_automatically
 from delta_engine.state.states import TableState
 
 

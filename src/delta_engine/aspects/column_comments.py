@@ -26,7 +26,7 @@ from delta_engine.aspects.rights import takes_modify
 from delta_engine.models import Column, Part, Table
 from delta_engine.models.nested_types import Path, apart, type_at, with_field_at
 from delta_engine.models.types import StructType
-from delta_engine.sql import sql_set_column_comments
+from delta_engine.sql.columns import sql_set_column_comments
 from delta_engine.state.states import TableState
 
 

@@ -25,7 +25,7 @@ from delta_engine.aspects.facet import OPTIONAL_TEXT, Facet, Place
 from delta_engine.aspects.rights import takes_modify
 from delta_engine.aspects.table_features import COLUMN_DEFAULTS, changed_defaults
 from delta_engine.models import Column, Part, Table
-from delta_engine.sql import sql_drop_defaults, sql_set_defaults
+from delta_engine.sql.columns import sql_drop_defaults, sql_set_defaults
 from delta_engine.sql.expressions import is_same_expression
 from delta_engine.state.states import TableState
 

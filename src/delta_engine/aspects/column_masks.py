@@ -21,7 +21,7 @@ from delta_engine.aspects.rights import WITH_FUNCTION, takes_manage
 from delta_engine.backends.capabilities import Feature
 from delta_engine.models import Column, ColumnMask, Part, QualifiedName, Table
 from delta_engine.models.open_struct import OpenStruct
-from delta_engine.sql import sql_drop_mask, sql_mask, sql_set_mask
+from delta_engine.sql.governance import sql_drop_mask, sql_mask, sql_set_mask
 from delta_engine.state.states import TableState
 
 

@@ -16,7 +16,7 @@ from delta_engine.actions.policy import ColumnOrder
 from delta_engine.aspects.aspect import Aspect, Change, Comparison, RenderContext, Sign
 from delta_engine.aspects.rights import takes_modify
 from delta_engine.models import Part
-from delta_engine.sql import sql_move_column
+from delta_engine.sql.columns import sql_move_column
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from delta_engine.aspects.rights import takes_ownership
 from delta_engine.models import Column, Part, Table
 from delta_engine.models.nested_types import FieldRename, Path, with_field_renamed
 from delta_engine.models.values import NOTHING
-from delta_engine.sql import sql_rename_column
+from delta_engine.sql.columns import sql_rename_column
 from delta_engine.state.states import TableState
 
 

@@ -14,7 +14,8 @@ from delta_engine.models import Part, Reference, Table
 from delta_engine.models.nested_types import Path, with_type_at
 from delta_engine.models.type_widening import Widening, widening
 from delta_engine.models.types import DataType, is_same_type
-from delta_engine.sql import sql_change_column_types, sql_data_type
+from delta_engine.sql.columns import sql_change_column_types
+from delta_engine.sql.text import sql_data_type
 from delta_engine.state.states import TableState
 
 

@@ -26,16 +26,16 @@ from delta_engine.models import Column, Part, QualifiedName, Table
 from delta_engine.models.constraint_names import build_not_null_check_name
 from delta_engine.models.nested_types import Path, with_field, without_field
 from delta_engine.models.types import StructField
-from delta_engine.sql import (
+from delta_engine.sql.columns import (
     sql_add_columns,
     sql_column_definition,
-    sql_data_type,
     sql_default,
     sql_drop_columns,
-    sql_drop_constraint,
     sql_generation,
 )
+from delta_engine.sql.constraints import sql_drop_constraint
 from delta_engine.sql.expressions import referenced_columns
+from delta_engine.sql.text import sql_data_type
 from delta_engine.state.states import TableState
 
 

@@ -18,7 +18,7 @@ from delta_engine.backends.capabilities import Feature
 from delta_engine.models import Column, Identity, Part, Table
 from delta_engine.models.open_struct import OpenStruct
 from delta_engine.models.type_widening import Widening, widening
-from delta_engine.sql import sql_generation
+from delta_engine.sql.columns import sql_generation
 from delta_engine.sql.expressions import is_same_expression, reads
 from delta_engine.state.states import TableState
 

@@ -32,7 +32,7 @@ from delta_engine.aspects.rights import takes_grant_option
 from delta_engine.backends.capabilities import Feature
 from delta_engine.models import Grants, Part, Schema, Table
 from delta_engine.models.parts import by_principal, without_implied
-from delta_engine.sql import sql_grant, sql_revoke
+from delta_engine.sql.governance import sql_grant, sql_revoke
 from delta_engine.state.states import SchemaState, TableState
 
 _NONE: frozenset[str] = frozenset()

@@ -12,7 +12,7 @@ from delta_engine.aspects.aspect import Aspect, Change, Comparison, CreateClause
 from delta_engine.aspects.facet import FILLED_TEXT, Facet
 from delta_engine.backends.capabilities import Feature
 from delta_engine.models import Part, Table
-from delta_engine.sql import sql_location
+from delta_engine.sql.tables import sql_location
 from delta_engine.state.states import TableState
 
 _OTHER_NAMES = {"s3a": "s3", "s3n": "s3", "dbfs": "", "file": ""}

@@ -16,7 +16,7 @@ from delta_engine.aspects.aspect import Aspect, Change, Comparison, RenderContex
 from delta_engine.aspects.rights import takes_ownership
 from delta_engine.models import Part
 from delta_engine.models.constraint_names import build_not_null_check_name
-from delta_engine.sql import sql_add_not_null_check, sql_drop_constraint
+from delta_engine.sql.constraints import sql_add_not_null_check, sql_drop_constraint
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ from delta_engine.aspects.facet import FILLED_TEXT, Facet
 from delta_engine.aspects.rights import ALTER_TABLE, takes_manage
 from delta_engine.backends.capabilities import Feature
 from delta_engine.models import Part, Schema, Table
-from delta_engine.sql import sql_set_owner
+from delta_engine.sql.governance import sql_set_owner
 from delta_engine.state.states import SchemaState, TableState
 
 

@@ -11,7 +11,7 @@ from delta_engine.actions.drift_policy import DriftKind
 from delta_engine.aspects.aspect import Aspect, Change, Comparison, CreateClauses, RenderContext, Sign
 from delta_engine.aspects.facet import NAMES, Facet
 from delta_engine.models import Part, Table
-from delta_engine.sql import sql_partitioned_by
+from delta_engine.sql.tables import sql_partitioned_by
 from delta_engine.state.states import TableState
 
 

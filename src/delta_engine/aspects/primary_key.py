@@ -29,13 +29,8 @@ from delta_engine.backends.stored_keys import PROPERTY_PREFIX, primary_key_prope
 from delta_engine.models import Part, PrimaryKey, QualifiedName, Reference, Table
 from delta_engine.models.constraint_names import build_primary_key_name
 from delta_engine.models.open_struct import OpenStruct
-from delta_engine.sql import (
-    sql_add_primary_key,
-    sql_drop_constraint,
-    sql_primary_key,
-    sql_set_table_properties,
-    sql_unset_table_properties,
-)
+from delta_engine.sql.constraints import sql_add_primary_key, sql_drop_constraint, sql_primary_key
+from delta_engine.sql.tables import sql_set_table_properties, sql_unset_table_properties
 from delta_engine.state.states import TableState
 
 

@@ -20,7 +20,7 @@ from delta_engine.aspects.rights import WITH_FUNCTION, takes_manage
 from delta_engine.backends.capabilities import Feature
 from delta_engine.models import Part, QualifiedName, RowFilter, Table
 from delta_engine.models.open_struct import OpenStruct
-from delta_engine.sql import sql_drop_row_filter, sql_row_filter, sql_set_row_filter
+from delta_engine.sql.governance import sql_drop_row_filter, sql_row_filter, sql_set_row_filter
 from delta_engine.state.states import TableState
 
 

@@ -11,7 +11,7 @@ from delta_engine.actions.drift_policy import DriftKind
 from delta_engine.aspects.aspect import Aspect, Change, Comparison, SchemaAspect, SchemaContext, Sign
 from delta_engine.aspects.rights import takes_manage
 from delta_engine.models import Part, Schema
-from delta_engine.sql import sql_set_schema_comment
+from delta_engine.sql.tables import sql_set_schema_comment
 from delta_engine.state.states import SchemaState
 
 

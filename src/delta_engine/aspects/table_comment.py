@@ -19,7 +19,7 @@ from delta_engine.aspects.aspect import (
 from delta_engine.aspects.facet import OPTIONAL_TEXT, TEXT, Facet
 from delta_engine.aspects.rights import takes_modify
 from delta_engine.models import Part, Schema, Table
-from delta_engine.sql import sql_set_table_comment
+from delta_engine.sql.tables import sql_set_table_comment
 from delta_engine.state.states import SchemaState, TableState
 
 

@@ -17,8 +17,8 @@ from delta_engine.aspects.rights import takes_modify
 from delta_engine.models import Column, Part, Table
 from delta_engine.models.type_widening import Widening, widening
 from delta_engine.models.types import DataType, uses_type
-from delta_engine.sql import sql_set_table_properties
 from delta_engine.sql.expressions import is_same_expression
+from delta_engine.sql.tables import sql_set_table_properties
 from delta_engine.state.states import TableState
 
 COLUMN_MAPPING_MODE = "delta.columnMapping.mode"

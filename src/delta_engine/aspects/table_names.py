@@ -13,7 +13,8 @@ from delta_engine.aspects.facet import NAME, Facet
 from delta_engine.aspects.rights import takes_ownership
 from delta_engine.backends.capabilities import Feature, RenameTarget
 from delta_engine.models import Part, QualifiedName, Table
-from delta_engine.sql import quote_ident, sql_rename_table
+from delta_engine.sql.tables import sql_rename_table
+from delta_engine.sql.text import quote_ident
 from delta_engine.state.states import TableState
 
 

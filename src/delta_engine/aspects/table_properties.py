@@ -28,7 +28,7 @@ from delta_engine.aspects.rights import takes_modify
 from delta_engine.aspects.table_features import is_feature_key, is_upgrade
 from delta_engine.models import Part, Table
 from delta_engine.models.values import NOTHING
-from delta_engine.sql import sql_set_table_properties, sql_unset_table_properties
+from delta_engine.sql.tables import sql_set_table_properties, sql_unset_table_properties
 from delta_engine.state.states import REDACTED, TableState
 
 _SET_BY_PLATFORM = (

@@ -32,7 +32,7 @@ from delta_engine.aspects.tags import (
 from delta_engine.backends.capabilities import Feature
 from delta_engine.models import Part, Schema, Table
 from delta_engine.models.values import NOTHING
-from delta_engine.sql import sql_set_tags, sql_unset_tags
+from delta_engine.sql.governance import sql_set_tags, sql_unset_tags
 from delta_engine.state.states import SchemaState, TableState
 
 

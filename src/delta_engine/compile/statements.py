@@ -15,7 +15,7 @@ from delta_engine.backends.addressing import Addressing
 from delta_engine.backends.capabilities import Capabilities, InlineClustering
 from delta_engine.compile.compiled_plan import Statement
 from delta_engine.models import SchemaName
-from delta_engine.sql import (
+from delta_engine.sql.tables import (
     sql_alter_clustering,
     sql_create_table,
     sql_drop_table,

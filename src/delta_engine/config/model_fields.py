@@ -12,7 +12,7 @@ from delta_engine.aspects.facet import Facet
 from delta_engine.config.python_text import Call, Code, literal
 from delta_engine.config.yaml_emitter import Value
 from delta_engine.models import Column, Part, Schema, Table
-from delta_engine.sql import sql_data_type
+from delta_engine.sql.text import sql_data_type
 
 Declared = TypeVar("Declared", Column, Table, Schema)
 

@@ -16,7 +16,7 @@ from delta_engine.aspects import COLUMN_FACETS, SCHEMA_FACETS, TABLE_FACETS, loc
 from delta_engine.aspects.facet import Facet
 from delta_engine.models import Column, Schema, Table
 from delta_engine.models.open_struct import OpenStruct, encode_open
-from delta_engine.sql import sql_data_type
+from delta_engine.sql.text import sql_data_type
 
 
 def _recorded(facets: Iterable[Facet[Any, Any, Any]]) -> tuple[Facet[Any, Any, Any], ...]:

@@ -15,7 +15,7 @@ from delta_engine.backends.sql_runner import Row, SqlRunner
 from delta_engine.drift.drift_report import Attribution, DriftReport, Finding, PastRun
 from delta_engine.errors import StatementError
 from delta_engine.execute.history_table import HistoryTable, Value
-from delta_engine.sql import quote_ident, sql_literal
+from delta_engine.sql.text import quote_ident, sql_literal
 
 HISTORY_TABLE: Final = "drift_history"
 """The table's name, in the schema of the deployment state: the bundle's dashboard asks for it."""

@@ -13,7 +13,9 @@ from delta_engine.backends.error_conditions import is_conflict, is_missing_table
 from delta_engine.backends.sql_runner import SqlRunner
 from delta_engine.errors import StatementError
 from delta_engine.models.types import AtomicType
-from delta_engine.sql import quote_ident, sql_column_definition, sql_create_table, sql_literal
+from delta_engine.sql.columns import sql_column_definition
+from delta_engine.sql.tables import sql_create_table
+from delta_engine.sql.text import quote_ident, sql_literal
 
 _ROWS_AT_ONCE: Final = 500  # one commit each: seconds on Databricks, whatever is in it
 

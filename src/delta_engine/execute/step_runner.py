@@ -17,7 +17,8 @@ from delta_engine.execute.outcomes import RunStatement
 from delta_engine.execute.retry_check import Reread, has_to_run
 from delta_engine.execute.statement_runner import RetryCheck, StatementRunner, always
 from delta_engine.models import SchemaName
-from delta_engine.sql import quote_ident, sql_current_user, sql_references_to
+from delta_engine.sql.queries import sql_current_user, sql_references_to
+from delta_engine.sql.text import quote_ident
 from delta_engine.telemetry.context import in_context
 from delta_engine.telemetry.spans import span
 

@@ -38,7 +38,7 @@ from delta_engine.deployment.stores.s3_folder import S3Folder
 from delta_engine.deployment.stores.volume_files import VolumeFiles, open_volume_files
 from delta_engine.errors import ConfigError
 from delta_engine.orchestrate.backend import Backend
-from delta_engine.sql import quote_ident
+from delta_engine.sql.text import quote_ident
 
 _SHORTEST_TIMEOUT_SECONDS: Final = 60.0
 _S3_LEASE_SECONDS: Final = 30.0

@@ -23,7 +23,7 @@ from delta_engine.aspects.columns import described, values_clause
 from delta_engine.drift.drift_report import UnmanagedPart
 from delta_engine.models import Table
 from delta_engine.report.visible import visible
-from delta_engine.sql import sql_undrop_table
+from delta_engine.sql.tables import sql_undrop_table
 from delta_engine.telemetry.context import command
 
 _MOST_UNMANAGED: Final = 20

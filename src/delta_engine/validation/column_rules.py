@@ -9,13 +9,13 @@ from delta_engine.errors import InvalidModelError
 from delta_engine.models import Column, Part, Table
 from delta_engine.models.nested_types import place_of, type_at
 from delta_engine.models.types import AtomicType, DataType, DecimalType, StructType
-from delta_engine.sql import sql_data_type
 from delta_engine.sql.expressions import (
     expression_problem,
     generation_problem,
     is_text_literal,
     referenced_columns,
 )
+from delta_engine.sql.text import sql_data_type
 from delta_engine.validation.read_columns import unknown_columns
 from delta_engine.validation.refusals import model_refusal
 

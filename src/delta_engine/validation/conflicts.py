@@ -16,7 +16,9 @@ from delta_engine.aspects.renames import Renames
 from delta_engine.aspects.row_filters import DropRowFilter, SetRowFilter
 from delta_engine.errors import InvalidModelError
 from delta_engine.models import Table
-from delta_engine.sql import quote_ident, sql_drop_constraint, sql_drop_mask, sql_drop_row_filter
+from delta_engine.sql.constraints import sql_drop_constraint
+from delta_engine.sql.governance import sql_drop_mask, sql_drop_row_filter
+from delta_engine.sql.text import quote_ident
 from delta_engine.state.states import TableState
 from delta_engine.validation.refusals import model_refusal
 

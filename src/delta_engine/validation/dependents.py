@@ -18,14 +18,11 @@ from delta_engine.aspects.nullability import ColumnNullabilityChange
 from delta_engine.errors import InvalidModelError
 from delta_engine.models import Part, Table
 from delta_engine.models.nested_types import Path
-from delta_engine.sql import (
-    quote_ident,
-    sql_alter_clustering,
-    sql_drop_constraint,
-    sql_drop_mask,
-    sql_drop_row_filter,
-)
+from delta_engine.sql.constraints import sql_drop_constraint
 from delta_engine.sql.expressions import reads
+from delta_engine.sql.governance import sql_drop_mask, sql_drop_row_filter
+from delta_engine.sql.tables import sql_alter_clustering
+from delta_engine.sql.text import quote_ident
 from delta_engine.state.states import TableState
 
 

@@ -9,7 +9,7 @@ from delta_engine.aspects.clustering import can_cluster
 from delta_engine.errors import InvalidModelError
 from delta_engine.models import Part, Table
 from delta_engine.models.types import ArrayType, AtomicType, DataType, MapType, StructType
-from delta_engine.sql import sql_data_type
+from delta_engine.sql.text import sql_data_type
 from delta_engine.validation.refusals import model_refusal
 
 

@@ -23,7 +23,8 @@ from delta_engine.aspects.row_filters import SetRowFilter
 from delta_engine.errors import StatementError
 from delta_engine.models import ColumnMask, ForeignKey, QualifiedName, RowFilter
 from delta_engine.models.resolution import referenced_table
-from delta_engine.sql import quote_ident, sql_grant
+from delta_engine.sql.governance import sql_grant
+from delta_engine.sql.text import quote_ident
 from delta_engine.state.principals import Permissions, Principal, PrincipalReader
 from delta_engine.state.states import ABSENT, CatalogState
 from delta_engine.telemetry.context import command

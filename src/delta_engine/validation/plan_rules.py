@@ -23,7 +23,8 @@ from delta_engine.errors import UnsafePlanError
 from delta_engine.models.nested_types import has_not_null_field
 from delta_engine.models.type_widening import Widening
 from delta_engine.models.types import DataType, uses_type
-from delta_engine.sql import sql_data_type, sql_undrop_table
+from delta_engine.sql.tables import sql_undrop_table
+from delta_engine.sql.text import sql_data_type
 from delta_engine.validation.model_rules import unfit_key_columns
 from delta_engine.validation.refusals import plan_refusal
 

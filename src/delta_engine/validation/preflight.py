@@ -17,18 +17,17 @@ from delta_engine.backends.addressing import Addressing
 from delta_engine.backends.sql_runner import SqlRunner, query_each
 from delta_engine.errors import StatementError, UnsafePlanError
 from delta_engine.models import Table
-from delta_engine.sql import (
-    quote_ident,
+from delta_engine.sql.constraints import sql_not_null_condition
+from delta_engine.sql.expressions import is_same_expression
+from delta_engine.sql.row_checks import (
     sql_as_it_will_be,
     sql_column_alias,
     sql_count_violations,
-    sql_not_null_condition,
     sql_null,
-    sql_path,
     sql_select,
     sql_violation,
 )
-from delta_engine.sql.expressions import is_same_expression
+from delta_engine.sql.text import quote_ident, sql_path
 from delta_engine.state.states import CatalogState, TableState
 from delta_engine.validation.refusals import plan_refusal
 

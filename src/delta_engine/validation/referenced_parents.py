@@ -12,7 +12,7 @@ from delta_engine.compile.keys import TableChange, added_foreign_keys, changes_o
 from delta_engine.errors import InvalidModelError
 from delta_engine.models import Column, ForeignKey, Table
 from delta_engine.models.types import is_same_type
-from delta_engine.sql import sql_data_type
+from delta_engine.sql.text import sql_data_type
 from delta_engine.state.states import CatalogState, TableState
 
 

@@ -15,7 +15,7 @@ from sqlglot import exp
 from delta_engine.backends.sql_runner import Row
 from delta_engine.models import QualifiedName
 from delta_engine.models.types import ArrayType, DataType, MapType, StructType
-from delta_engine.sql import quote_ident, sql_data_type
+from delta_engine.sql.text import quote_ident, sql_data_type
 from delta_engine.state.principals import Permissions
 from delta_engine.state.states import Audit, SchemaState
 from tests.fakes.unity_catalog.refusals import Refusal, require

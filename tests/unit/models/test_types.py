@@ -19,7 +19,7 @@ from delta_engine.models.types import (
     parse_data_type,
     to_data_type,
 )
-from delta_engine.sql import sql_data_type
+from delta_engine.sql.text import sql_data_type
 
 CANONICAL = [
     "boolean",

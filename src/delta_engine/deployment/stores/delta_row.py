@@ -30,7 +30,9 @@ from delta_engine.backends.error_conditions import (
 from delta_engine.backends.sql_runner import Row, SqlRunner
 from delta_engine.deployment.errors import ConflictError, CorruptStateError, StoreError, UncertainWriteError
 from delta_engine.errors import StatementError
-from delta_engine.sql import quote_ident, sql_current_user, sql_grant, sql_literal
+from delta_engine.sql.governance import sql_grant
+from delta_engine.sql.queries import sql_current_user
+from delta_engine.sql.text import quote_ident, sql_literal
 
 Answer = TypeVar("Answer")
 

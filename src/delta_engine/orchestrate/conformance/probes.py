@@ -25,7 +25,7 @@ from delta_engine.orchestrate.conformance.scratch_tables import ID, scratch_tabl
 from delta_engine.orchestrate.conformance.statement_log import StatementLog, error_form
 from delta_engine.orchestrate.conformance.walk import Walk, Walked
 from delta_engine.report.conformance_report import ErrorForm, Holds
-from delta_engine.sql import quote_ident
+from delta_engine.sql.text import quote_ident
 from delta_engine.state.states import CatalogState, state_of
 from delta_engine.state.table_queries import Commit
 

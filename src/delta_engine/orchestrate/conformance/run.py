@@ -41,7 +41,7 @@ from delta_engine.report.conformance_report import (
     RunOutcome,
     StepReport,
 )
-from delta_engine.sql import sql_current_user
+from delta_engine.sql.queries import sql_current_user
 from delta_engine.state.catalog_reader import bare_model
 from delta_engine.telemetry.redaction import redacted
 from delta_engine.validation.validator import PlanValidator

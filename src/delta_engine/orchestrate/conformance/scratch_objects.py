@@ -19,7 +19,8 @@ from delta_engine.execute.statement_runner import StatementRunner, always
 from delta_engine.models import QualifiedName, SchemaName
 from delta_engine.orchestrate.backend import Backend
 from delta_engine.report.conformance_report import CleanUpReport
-from delta_engine.sql import sql_create_function, sql_drop_empty_schema, sql_drop_function, sql_drop_table
+from delta_engine.sql.governance import sql_create_function, sql_drop_function
+from delta_engine.sql.tables import sql_drop_empty_schema, sql_drop_table
 
 PREFIX: Final = "delta_engine_conformance_"
 """The prefix of every scratch object. A run drops nothing whose name starts differently."""

@@ -15,7 +15,9 @@ from delta_engine.models import QualifiedName, Schema
 from delta_engine.orchestrate.orchestrator import Preview
 from delta_engine.report.doctor_report import Check, Topic
 from delta_engine.report.plan_tree import counted, plan_summary
-from delta_engine.sql import quote_ident, sql_create_schema, sql_grant
+from delta_engine.sql.governance import sql_grant
+from delta_engine.sql.tables import sql_create_schema
+from delta_engine.sql.text import quote_ident
 from delta_engine.state.principals import PrincipalReader
 from delta_engine.state.states import CatalogState
 from delta_engine.state.unity_catalog.information_schema import OF_SCHEMAS, OF_TABLES, SCHEMATA, TABLES, View

@@ -62,7 +62,7 @@ from delta_engine.orchestrate.doctor.stores import (
 from delta_engine.orchestrate.project import Project, load_project, open_backend, orchestrator
 from delta_engine.report.doctor_report import Check, DoctorReport, Status, Topic, doctor_report
 from delta_engine.report.plan_tree import counted
-from delta_engine.sql import sql_grant
+from delta_engine.sql.governance import sql_grant
 from delta_engine.state.catalog_reader import bare_model, readable_snapshot
 from delta_engine.state.states import CatalogState
 from delta_engine.validation.needed_rights import Need, Securable, needs
