@@ -23,7 +23,7 @@ from delta_engine.drift.facts import DriftFacts
 from delta_engine.drift.reporting import drift_report
 from delta_engine.models import Column, Table
 from delta_engine.state.states import Audit, CatalogState, TableState
-from tests.deployment_builders import deployment_state
+from tests.builders.deployment import deployment_state
 
 Result = TypeVar("Result")
 

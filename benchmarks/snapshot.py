@@ -15,7 +15,7 @@ from multiprocessing.connection import Connection
 
 from benchmarks.measurement import Measurement, best_seconds
 from delta_engine.state.unity_catalog.listed_details import open_table_listing
-from tests.integration.fake_tables_api import serving
+from tests.fakes.tables_api import serving
 from tests.integration.thousand_tables import (
     PARALLELISM,
     ROUND_TRIP_SECONDS,

@@ -24,8 +24,8 @@ from delta_engine.deployment.locks.lease import LeaseLock
 from delta_engine.deployment.ports import StateLock, StateStore
 from delta_engine.deployment.repository import StateRepository
 from delta_engine.deployment.stores.local import LocalStateStore
-from tests.builders import orders
-from tests.deployment_builders import HOLDER, deployment_state
+from tests.builders.deployment import HOLDER, deployment_state
+from tests.builders.models import orders
 from tests.integration.counter_increments import increment_once
 from tests.servers.places import ACCESS_KEY, PREFIX, REGION, SECRET_KEY
 from tests.servers.processes import free_port, running
@@ -122,7 +122,7 @@ def two_processes(store: str, folder: Path, increments: int) -> bool:
     with ExitStack() as stack:
         host = ""
         if store == "databricks":
-            from tests.integration.fake_files_api import fake_files_api
+            from tests.fakes.files_api import fake_files_api
 
             host = stack.enter_context(fake_files_api()).host
         began = time.perf_counter()

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests.commandline import CommandLine
+from tests.projects.commandline import CommandLine
 from tests.proofs import IS_LONG, examples
 
 if TYPE_CHECKING:

@@ -116,7 +116,7 @@ _HOMES = {
     "TableState": "delta_engine.state.states",
     "UnrecordedApplyError": "delta_engine.orchestrate.run_endings",
     "UnsafePlanError": "delta_engine.errors",
-    "sql_data_type": "delta_engine.sql",
+    "sql_data_type": "delta_engine.sql.text",
 }
 
 

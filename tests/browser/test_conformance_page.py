@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from delta_engine.report.pages import conformance_html
-from tests.awkward_drift_reports import HOSTILE_TEXTS
 from tests.browser.conftest import Open
 from tests.browser.pages import PHONE, violations
-from tests.conformance_reports import report_saying
+from tests.builders.awkward_drift_reports import HOSTILE_TEXTS
+from tests.builders.conformance_reports import report_saying
 
 pytestmark = pytest.mark.browser
 

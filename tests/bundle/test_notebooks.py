@@ -15,7 +15,7 @@ from delta_engine.errors import DeltaEngineError
 from delta_engine.job import DriftTaskResult, JobSummary, RunOrigin, SyncTaskResult
 from delta_engine.orchestrate.deployments import UNKNOWN_ORIGIN
 from tests.bundle.bundle_files import COMMIT, HOST, deployed, load
-from tests.bundle.fake_dbutils import FakeDbutils, run_notebook
+from tests.fakes.dbutils import FakeDbutils, run_notebook
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

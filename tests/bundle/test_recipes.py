@@ -13,7 +13,7 @@ import pytest
 from delta_engine.cli.exits import USAGE_ERROR
 from delta_engine.config.settings import environments
 from tests.bundle.bundle_files import read, texts
-from tests.commandline import parsed
+from tests.projects.commandline import parsed
 
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "docs" / "recipes"

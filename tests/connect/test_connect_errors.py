@@ -11,7 +11,7 @@ import pytest
 from delta_engine.backends.error_conditions import Transience, is_forbidden, transience
 from delta_engine.backends.spark_sql_runner import SparkSqlRunner
 from delta_engine.errors import StatementError
-from tests.error_forms import FORMS
+from tests.builders.error_forms import FORMS
 from tests.servers.processes import free_port
 
 if TYPE_CHECKING:

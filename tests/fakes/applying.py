@@ -9,9 +9,9 @@ from delta_engine.compile.planner import TablePlanner
 from delta_engine.models import QualifiedName, Table
 from delta_engine.models.resolution import resolved
 from delta_engine.state.states import CatalogState, TableState
+from tests.fakes.schedules import apply_in_some_order
 from tests.fakes.unity_catalog import FakeUnityCatalog
 from tests.fakes.unity_catalog.stored import Stored
-from tests.schedules import apply_in_some_order
 
 
 def apply(plan: TablePlan, catalog: FakeUnityCatalog) -> None:

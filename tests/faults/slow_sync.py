@@ -23,10 +23,10 @@ from delta_engine.deployment.stores.local import LocalJournalStore, LocalStateSt
 from delta_engine.execute.action_runner import ActionRunner
 from delta_engine.models import Table
 from delta_engine.orchestrate.orchestrator import Orchestrator
-from tests.builders import orders
-from tests.deployment_builders import deployment_over
-from tests.fake_platform import FakePlatform
+from tests.builders.deployment import deployment_over
+from tests.builders.models import orders
 from tests.fakes.applying import created
+from tests.fakes.platform import FakePlatform
 
 MODELS = [orders(name=f"t{number}") for number in range(40)]
 

@@ -11,8 +11,8 @@ import pytest
 from delta_engine.deployment.errors import StoreError, UnsavedStateError
 from delta_engine.deployment.locks.file import FileLock
 from delta_engine.deployment.stores.local import LocalJournalStore, LocalStateStore
-from tests.builders import orders
-from tests.deployment_builders import HOLDER, deployment_state, repository_over
+from tests.builders.deployment import HOLDER, deployment_state, repository_over
+from tests.builders.models import orders
 
 ROOT = Path(__file__).parents[2]
 
@@ -21,8 +21,8 @@ import resource, sys
 from pathlib import Path
 from delta_engine.deployment.errors import UnsavedStateError
 from delta_engine.deployment.stores.local import LocalJournalStore, LocalStateStore
-from tests.builders import orders
-from tests.deployment_builders import deployment_state, repository_over
+from tests.builders.models import orders
+from tests.builders.deployment import deployment_state, repository_over
 
 folder = Path(sys.argv[1])
 repository = repository_over(LocalStateStore(folder, "test"), folder)

@@ -19,7 +19,7 @@ from delta_engine.deployment.errors import LockHeld, LockLost
 from delta_engine.deployment.lock_record import LockHolder
 from delta_engine.deployment.locks.file import FileLock
 from delta_engine.deployment.ports import LockLease
-from tests.deployment_builders import HOLDER
+from tests.builders.deployment import HOLDER
 
 ROOT = Path(__file__).parents[2]
 
@@ -29,7 +29,7 @@ HOLD = """
 import sys
 from pathlib import Path
 from delta_engine.deployment.locks.file import FileLock
-from tests.deployment_builders import HOLDER
+from tests.builders.deployment import HOLDER
 lease = FileLock(Path(sys.argv[1]), "test").acquire(HOLDER, timeout_seconds=0)
 print(lease.fence, flush=True)
 sys.stdin.read()
@@ -222,7 +222,7 @@ PARENT = """
 import os, sys
 from pathlib import Path
 from delta_engine.deployment.locks.file import FileLock
-from tests.deployment_builders import HOLDER
+from tests.builders.deployment import HOLDER
 lease = FileLock(Path(sys.argv[1]), "test").acquire(HOLDER, timeout_seconds=0)
 if os.fork() == 0:
     print(os.getpid(), flush=True)

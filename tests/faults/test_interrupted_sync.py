@@ -14,7 +14,7 @@ import pytest
 
 from delta_engine.deployment.document import Status
 from delta_engine.deployment.stores.local import LocalJournalStore, LocalStateStore
-from tests.deployment_builders import repository_over
+from tests.builders.deployment import repository_over
 from tests.faults.slow_sync import MODELS
 
 PATIENCE_SECONDS = 60

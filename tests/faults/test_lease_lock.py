@@ -13,7 +13,7 @@ from delta_engine.deployment.errors import ConflictError, LockHeld, LockLost, St
 from delta_engine.deployment.lock_record import LockHolder, LockRecord, UnreadableLockError
 from delta_engine.deployment.locks.lease import LeaseLock
 from delta_engine.deployment.ports import LockLease
-from tests.deployment_builders import HOLDER, NOON
+from tests.builders.deployment import HOLDER, NOON
 
 OTHER = msgspec.structs.replace(HOLDER, who="bo@example.com")
 LEASE = 3600.0  # the renewer's real clock never comes to a beat

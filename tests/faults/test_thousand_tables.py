@@ -17,9 +17,9 @@ from delta_engine.errors import StatementError
 from delta_engine.execute.action_runner import ActionRunner, ApplyFailedError
 from delta_engine.execute.outcomes import OutcomeKind, TableOutcome
 from delta_engine.orchestrate.orchestrator import Orchestrator
-from tests.builders import orders
-from tests.deployment_builders import deployment_over
-from tests.fake_platform import FakePlatform, statuses, sync
+from tests.builders.deployment import deployment_over
+from tests.builders.models import orders
+from tests.fakes.platform import FakePlatform, statuses, sync
 
 MODELS = [orders(name=f"t{number}") for number in range(1000)]
 FAILING = frozenset(f"`t{number}`" for number in range(5, 1000, 27))

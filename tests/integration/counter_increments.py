@@ -18,7 +18,7 @@ from delta_engine.deployment.errors import StaleStateError
 from delta_engine.deployment.repository import StateRepository
 from delta_engine.deployment.stores.databricks import DatabricksStateStore
 from delta_engine.deployment.stores.volume_files import VolumeFiles
-from tests.deployment_builders import deployment_state
+from tests.builders.deployment import deployment_state
 
 VOLUME = "/Volumes/dev/delta_engine/deployment_state"
 

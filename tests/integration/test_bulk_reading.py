@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from delta_engine.state.unity_catalog.listed_details import open_table_listing
-from tests.integration.fake_tables_api import serving
+from tests.fakes.tables_api import serving
 from tests.integration.thousand_tables import (
     COLUMNS,
     MOST_ROUND_TRIPS,

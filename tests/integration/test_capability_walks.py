@@ -9,8 +9,8 @@ import pytest
 
 from delta_engine.backends.capabilities import OPEN_SOURCE, Feature
 from delta_engine.orchestrate.backend import embedded_backend
-from tests.capability_walks import engine_over, walk
-from tests.deployment_builders import deployment_over
+from tests.builders.deployment import deployment_over
+from tests.cases.capability_walks import engine_over, walk
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -12,10 +12,10 @@ import pytest
 from delta_engine.backends.spark_sql_runner import SparkSqlRunner
 from delta_engine.backends.sql_runner import Row
 from delta_engine.deployment.locks.file import FileLock
-from tests.builders import address_of_orders
-from tests.commandline import CommandLine
-from tests.deployment_builders import HOLDER
+from tests.builders.deployment import HOLDER
+from tests.builders.models import address_of_orders
 from tests.integration.counting import READS
+from tests.projects.commandline import CommandLine
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -16,7 +16,7 @@ from delta_engine.orchestrate.conformance.run import ConformanceRun, prepare
 from delta_engine.orchestrate.conformance.statement_log import StatementLog
 from delta_engine.report.conformance_report import CheckStatus, Holds, RunOutcome
 from delta_engine.report.pages import conformance_html
-from tests.conformance_runs import probe_of
+from tests.builders.conformance_runs import probe_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

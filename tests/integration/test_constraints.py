@@ -17,9 +17,9 @@ from delta_engine.models import CheckConstraint, Column, ForeignKey, PrimaryKey,
 from delta_engine.orchestrate.backend import Backend, embedded_backend
 from delta_engine.orchestrate.orchestrator import Orchestrator
 from delta_engine.validation.preflight import Preflight
-from tests.builders import address_of_orders
-from tests.commandline import CommandLine
-from tests.deployment_builders import deployment_over
+from tests.builders.deployment import deployment_over
+from tests.builders.models import address_of_orders
+from tests.projects.commandline import CommandLine
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

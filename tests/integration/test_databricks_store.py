@@ -29,13 +29,13 @@ from delta_engine.deployment.repository import StateRepository
 from delta_engine.deployment.stores.databricks import DatabricksStateStore, DeltaLockRecords
 from delta_engine.deployment.stores.delta_row import DeltaRow
 from delta_engine.errors import StatementError
-from tests.deployment_builders import HOLDER, deployment_state
-from tests.integration.counter_increments import increment, repository, volume_files
-from tests.integration.fake_files_api import FakeFilesApi, fake_files_api
-from tests.store_contract import (
+from tests.builders.deployment import HOLDER, deployment_state
+from tests.cases.store_contract import (
     check_lock_records,
     check_state_store,
 )
+from tests.fakes.files_api import FakeFilesApi, fake_files_api
+from tests.integration.counter_increments import increment, repository, volume_files
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

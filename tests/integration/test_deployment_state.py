@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.builders import address_of_orders
-from tests.commandline import CommandLine
+from tests.builders.models import address_of_orders
+from tests.projects.commandline import CommandLine
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from delta_engine.job import DoctorError
-from tests.bundle.fake_dbutils import FakeDbutils, run_notebook
-from tests.commandline import CommandLine
+from tests.fakes.dbutils import FakeDbutils, run_notebook
+from tests.projects.commandline import CommandLine
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -27,7 +27,7 @@ from delta_engine.orchestrate.orchestrator import Orchestrator
 from delta_engine.state.audit_log import SqlAuditLogReader
 from delta_engine.state.table_queries import Commit
 from delta_engine.validation.validator import PlanValidator
-from tests.deployment_builders import deployment_over
+from tests.builders.deployment import deployment_over
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -12,9 +12,9 @@ import pytest
 
 from delta_engine.config.settings import load_settings
 from delta_engine.models import QualifiedName
-from tests.builders import address_of, address_of_orders
-from tests.commandline import CommandLine
-from tests.model_projects import load_models
+from tests.builders.models import address_of, address_of_orders
+from tests.projects.commandline import CommandLine
+from tests.projects.models import load_models
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

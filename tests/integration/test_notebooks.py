@@ -12,8 +12,8 @@ from delta_engine.errors import UnsafePlanError
 from delta_engine.execute.action_runner import ApplyFailedError
 from delta_engine.job import DriftFoundError, words
 from delta_engine.models import QualifiedName
-from tests.builders import address_of, address_of_orders
-from tests.bundle.fake_dbutils import FakeDbutils, run_notebook
+from tests.builders.models import address_of, address_of_orders
+from tests.fakes.dbutils import FakeDbutils, run_notebook
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

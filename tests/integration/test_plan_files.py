@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.builders import address_of_orders
-from tests.commandline import CommandLine
+from tests.builders.models import address_of_orders
+from tests.projects.commandline import CommandLine
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -13,11 +13,11 @@ from delta_engine.deployment.errors import StoreError
 from delta_engine.deployment.stores.databricks import DatabricksStateStore
 from delta_engine.deployment.stores.files import FileJournals
 from delta_engine.orchestrate.deployments import open_report_files
-from tests.golden_cases import settings_for
+from tests.cases.golden_cases import settings_for
+from tests.cases.store_contract import check_reports
+from tests.fakes.files_api import FakeFilesApi, fake_files_api
+from tests.fakes.warehouse_sql import SmallTables
 from tests.integration.counter_increments import VOLUME, volume_files
-from tests.integration.fake_files_api import FakeFilesApi, fake_files_api
-from tests.servers.warehouse_sql import SmallTables
-from tests.store_contract import check_reports
 
 pytestmark = pytest.mark.integration
 

@@ -20,9 +20,9 @@ from delta_engine.models.types import first_unsupported, parse_data_type, to_dat
 from delta_engine.orchestrate.backend import Backend, embedded_backend
 from delta_engine.orchestrate.importing import import_tables
 from delta_engine.sql.text import sql_data_type
-from tests.builders import orders
+from tests.builders.models import orders
+from tests.builders.strategies import successive_models
 from tests.integration.engines import apply_anyway, engine_over
-from tests.strategies import successive_models
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

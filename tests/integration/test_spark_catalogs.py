@@ -13,8 +13,8 @@ from delta_engine.backends.capabilities import OPEN_SOURCE, OPEN_SOURCE_CATALOG,
 from delta_engine.errors import UnsafePlanError
 from delta_engine.models import Table
 from delta_engine.orchestrate.backend import catalog_backend
-from tests.capability_walks import WALKS, engine_over, orders, walk_steps
-from tests.deployment_builders import deployment_over
+from tests.builders.deployment import deployment_over
+from tests.cases.capability_walks import WALKS, engine_over, orders, walk_steps
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -15,13 +15,8 @@ from delta_engine.models import Column, Table
 from delta_engine.orchestrate.backend import embedded_backend
 from delta_engine.sql.text import sql_literal
 from delta_engine.state.unity_catalog_reader import UnityCatalogReader
-from tests.capability_walks import WALKS, walked_in_memory
-from tests.fakes.unity_catalog import FakeUnityCatalog
-from tests.fakes.unity_catalog.example import catalog_of_everything
-from tests.fakes.unity_catalog.views import VIEWS
-from tests.integration.counting import CountingSqlRunner
-from tests.integration.engines import engine_over
-from tests.statement_kinds import (
+from tests.cases.capability_walks import WALKS, walked_in_memory
+from tests.cases.statement_kinds import (
     PAGE,
     emitted_statements,
     kinds_of,
@@ -29,6 +24,11 @@ from tests.statement_kinds import (
     statements_by_kind,
     statements_page,
 )
+from tests.fakes.unity_catalog import FakeUnityCatalog
+from tests.fakes.unity_catalog.example import catalog_of_everything
+from tests.fakes.unity_catalog.views import VIEWS
+from tests.integration.counting import CountingSqlRunner
+from tests.integration.engines import engine_over
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -18,8 +18,8 @@ from delta_engine.orchestrate.backend import Backend, embedded_backend
 from delta_engine.orchestrate.orchestrator import Orchestrator
 from delta_engine.state.states import TableState
 from delta_engine.validation.validator import PlanValidator
-from tests.builders import ORDERS
-from tests.deployment_builders import deployment_over
+from tests.builders.deployment import deployment_over
+from tests.builders.models import ORDERS
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -12,7 +12,7 @@ from delta_engine.models import Column
 from delta_engine.models.type_widening import Widening, widening
 from delta_engine.models.types import to_data_type
 from delta_engine.orchestrate.backend import embedded_backend
-from tests.builders import ORDERS, orders
+from tests.builders.models import ORDERS, orders
 from tests.integration.engines import engine_over
 
 if TYPE_CHECKING:

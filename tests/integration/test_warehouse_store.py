@@ -12,9 +12,9 @@ from delta_engine.backends.spark_sql_runner import SparkSqlRunner
 from delta_engine.backends.warehouse_sql_runner import WarehouseSqlRunner
 from delta_engine.deployment.errors import ConflictError
 from delta_engine.deployment.stores.databricks import DatabricksStateStore, DeltaLockRecords
+from tests.cases.store_contract import check_lock_records, check_state_store, document, identity
+from tests.fakes.workspace import FakeWorkspace, answer_of, open_runner, serving
 from tests.integration.counter_increments import volume_files
-from tests.servers.fake_workspace import FakeWorkspace, answer_of, open_runner, serving
-from tests.store_contract import check_lock_records, check_state_store, document, identity
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -15,7 +15,7 @@ from delta_engine.aspects.nullability import ColumnNullabilityChange
 from delta_engine.aspects.primary_key import PrimaryKeyAdd
 from delta_engine.models import Column, PrimaryKey, Table
 from delta_engine.orchestrate.backend import Backend, catalog_backend, embedded_backend
-from tests.builders import WORKED_MODEL
+from tests.builders.models import WORKED_MODEL
 from tests.integration.engines import engine_over
 
 if TYPE_CHECKING:

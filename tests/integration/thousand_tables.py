@@ -11,8 +11,7 @@ from delta_engine.models import Table
 from delta_engine.state.states import CatalogState
 from delta_engine.state.unity_catalog.listed_details import TableListing
 from delta_engine.state.unity_catalog_reader import UnityCatalogReader
-from tests.integration.fake_tables_api import FakeTablesApi
-from tests.recorded_catalog import (
+from tests.fakes.recorded_catalog import (
     RecordedRunner,
     column_rows,
     constraint_row,
@@ -20,6 +19,7 @@ from tests.recorded_catalog import (
     schema_row,
     table_row,
 )
+from tests.fakes.tables_api import FakeTablesApi
 
 SCHEMAS = [f"s{number}" for number in range(10)]
 TABLES = [f"t{number}" for number in range(100)]

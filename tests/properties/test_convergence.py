@@ -29,13 +29,13 @@ from delta_engine.state.states import CatalogState
 from delta_engine.state.unity_catalog_reader import UnityCatalogReader
 from delta_engine.validation.relations import checked_plan
 from delta_engine.validation.validator import PlanValidator
-from tests.databases import Choices, Scenario, scenarios
-from tests.deployment_builders import deployment_state
+from tests.builders.databases import Choices, Scenario, scenarios
+from tests.builders.deployment import deployment_state
+from tests.builders.key_databases import key_scenarios
+from tests.fakes.planning import compiled
+from tests.fakes.schedules import Choose, apply_in_some_order
 from tests.fakes.unity_catalog import FakeUnityCatalog
-from tests.key_databases import key_scenarios
-from tests.planning import compiled
 from tests.proofs import examples
-from tests.schedules import Choose, apply_in_some_order
 
 Applied = Mapping[str, Table]
 """What was applied last, by name."""

@@ -13,8 +13,8 @@ from delta_engine.drift.comparison import Recorded, accepted, deviations
 from delta_engine.models import Table
 from delta_engine.orchestrate.importing import as_model
 from delta_engine.state.states import CatalogState, TableState
+from tests.builders.strategies import models
 from tests.fakes.applying import created
-from tests.strategies import models
 
 
 def state_of(model: Table) -> TableState:

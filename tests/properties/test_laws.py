@@ -25,9 +25,16 @@ from delta_engine.report.plan_document import plan_document
 from delta_engine.sql.text import escape_sql_literal, quote_ident, sql_data_type, sql_literal
 from delta_engine.state.states import ABSENT, CatalogState, TableState
 from delta_engine.validation.validator import PlanValidator
+from tests.builders.strategies import (
+    data_types,
+    models,
+    reachable,
+    successive_models,
+    table_properties,
+    texts,
+)
 from tests.fakes.applying import after, created
-from tests.planning import statements_of
-from tests.strategies import data_types, models, reachable, successive_models, table_properties, texts
+from tests.fakes.planning import statements_of
 
 PLANNER = TablePlanner()
 KEY = "dev.silver.orders"

@@ -17,7 +17,8 @@ from delta_engine.config.settings import Settings
 from delta_engine.config.yaml_emitter import emit_block, flow
 from delta_engine.errors import ConfigError
 from delta_engine.models import Column, ForeignKey, PrimaryKey, Schema, Table
-from tests.model_projects import (
+from tests.builders.strategies import privileges
+from tests.projects.models import (
     as_checks,
     column_lists,
     declared_in_yaml,
@@ -31,7 +32,6 @@ from tests.model_projects import (
     temporary_settings,
 )
 from tests.proofs import examples
-from tests.strategies import privileges
 
 VARIABLES = {"catalog": "dev", "x": "X"}
 

@@ -14,8 +14,8 @@ from delta_engine.compile.planner import TablePlanner
 from delta_engine.models import Column, Table
 from delta_engine.models.values import to_grants
 from delta_engine.state.states import ABSENT, CatalogState, TableState
+from tests.builders.strategies import grants, reachable, successive_models, tags
 from tests.fakes.applying import after
-from tests.strategies import grants, reachable, successive_models, tags
 
 KEY = "dev.silver.orders"
 

@@ -20,10 +20,10 @@ from delta_engine.drift.drifted_resources import DriftedSchema, drifted_schemas
 from delta_engine.drift.handling import accepting, reverted_drift, with_ignored_drift
 from delta_engine.drift.revert import restored
 from delta_engine.models import Schema
-from tests.databases import CATALOG, OTHER_SCHEMA, Choices, declared_schemas
-from tests.deployment_builders import NOON, deployment_state
+from tests.builders.databases import CATALOG, OTHER_SCHEMA, Choices, declared_schemas
+from tests.builders.deployment import NOON, deployment_state
+from tests.fakes.planning import statements_of
 from tests.fakes.unity_catalog import FakeUnityCatalog
-from tests.planning import statements_of
 from tests.proofs import examples
 
 IGNORE_ALL = DriftPolicy(ignores=(IgnoreEntry(resource="schema.*", fields=("*",), reason="why not"),))

@@ -14,8 +14,8 @@ from delta_engine.drift.comparison import Recorded, accepted, deviations, explai
 from delta_engine.drift.unmanaged import with_unmanaged_parts
 from delta_engine.models import Table
 from delta_engine.state.states import CatalogState, TableState
+from tests.builders.strategies import reachable, successive_models
 from tests.fakes.applying import after, created
-from tests.strategies import reachable, successive_models
 
 KEY = "dev.silver.orders"
 PLANNER = TablePlanner()

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from tests.fakes.unity_catalog import FakeUnityCatalog
-from tests.servers.fake_workspace import FakeWorkspace, serving
+from tests.fakes.warehouse_sql import USER, WarehouseSql
+from tests.fakes.workspace import FakeWorkspace, serving
 from tests.servers.places import (
     ACCESS_KEY,
     REGION,
@@ -22,7 +23,6 @@ from tests.servers.places import (
     new_lock_table,
 )
 from tests.servers.processes import free_port, running, versitygw
-from tests.servers.warehouse_sql import USER, WarehouseSql
 
 
 @pytest.fixture(scope="session")

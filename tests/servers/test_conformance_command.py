@@ -12,9 +12,9 @@ import jsonschema
 import pytest
 
 from delta_engine.errors import StatementError
-from tests.commandline import CommandLine
-from tests.conformance_platform import TARGET, USER, ConformancePlatform
-from tests.servers.fake_workspace import TOKEN, Answer, FakeWorkspace, answer_of
+from tests.fakes.conformance_platform import TARGET, USER, ConformancePlatform
+from tests.fakes.workspace import TOKEN, Answer, FakeWorkspace, answer_of
+from tests.projects.commandline import CommandLine
 from tests.servers.warehouse_project import LOCAL_STATE, make_project
 
 pytestmark = pytest.mark.servers

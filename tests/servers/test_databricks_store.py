@@ -18,17 +18,17 @@ from delta_engine.deployment.errors import CorruptStateError, StateMismatchError
 from delta_engine.deployment.repository import StateRepository
 from delta_engine.deployment.stores.databricks import DatabricksStateStore, DeltaLockRecords
 from delta_engine.deployment.stores.files import FileJournals
-from tests.deployment_builders import deployment_over, deployment_state
-from tests.integration.counter_increments import VOLUME, volume_files
-from tests.integration.fake_files_api import FakeFilesApi, fake_files_api
-from tests.servers.warehouse_sql import SmallTables
-from tests.store_contract import (
+from tests.builders.deployment import deployment_over, deployment_state
+from tests.cases.store_contract import (
     check_journal_store,
     check_lock_records,
     check_restore_of_a_lost_document,
     check_state_store,
     check_state_store_race,
 )
+from tests.fakes.files_api import FakeFilesApi, fake_files_api
+from tests.fakes.warehouse_sql import SmallTables
+from tests.integration.counter_increments import VOLUME, volume_files
 
 HEADS, LOCKS = "`dev`.`ops`.`deployment_heads`", "`dev`.`ops`.`deployment_locks`"
 

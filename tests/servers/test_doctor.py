@@ -15,13 +15,13 @@ from delta_engine.report.doctor_report import DoctorReport
 from delta_engine.report.json_documents import report_schema
 from delta_engine.state.principals import Permissions
 from delta_engine.state.states import SchemaState
-from tests.commandline import CommandLine
 from tests.conftest import ORDERS
-from tests.servers.fake_workspace import Answer, FakeWorkspace
+from tests.fakes.warehouse_sql import USER, WarehouseSql
+from tests.fakes.workspace import Answer, FakeWorkspace
+from tests.projects.commandline import CommandLine
 from tests.servers.fault_proxy import Fault
 from tests.servers.places import REGION, Bucket, LockTable, Server, new_bucket
 from tests.servers.warehouse_project import make_project
-from tests.servers.warehouse_sql import USER, WarehouseSql
 
 pytestmark = pytest.mark.servers
 

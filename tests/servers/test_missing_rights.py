@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from delta_engine.errors import StatementError
-from tests.commandline import CommandLine
-from tests.error_forms import FORMS
-from tests.servers.fake_workspace import Answer, FakeWorkspace
+from tests.builders.error_forms import FORMS
+from tests.fakes.warehouse_sql import USER, WarehouseSql
+from tests.fakes.workspace import Answer, FakeWorkspace
+from tests.projects.commandline import CommandLine
 from tests.servers.warehouse_project import make_project
-from tests.servers.warehouse_sql import USER, WarehouseSql
 
 pytestmark = pytest.mark.servers
 

@@ -12,9 +12,9 @@ import pytest
 from tests.bundle.bundle_files import read
 from tests.bundle.test_recipes import RECIPES, steps
 from tests.conftest import ORDERS
-from tests.servers.fake_workspace import FakeWorkspace
+from tests.fakes.warehouse_sql import WarehouseSql
+from tests.fakes.workspace import FakeWorkspace
 from tests.servers.warehouse_project import make_project
-from tests.servers.warehouse_sql import WarehouseSql
 
 pytestmark = pytest.mark.servers
 

@@ -12,9 +12,9 @@ from delta_engine.config.state_backend import S3State, StateBackend, StateCache
 from delta_engine.deployment.errors import StoreError, UncertainWriteError
 from delta_engine.deployment.stores.s3 import S3StateStore, s3_journals
 from delta_engine.orchestrate.deployments import open_report_files
-from tests.golden_cases import settings_for
+from tests.cases.golden_cases import settings_for
+from tests.cases.store_contract import check_reports
 from tests.servers.places import PREFIX, REGION, Bucket, Server, new_bucket
-from tests.store_contract import check_reports
 
 pytestmark = pytest.mark.servers
 

@@ -15,10 +15,10 @@ from delta_engine.deployment.ports import StoredDocument
 from delta_engine.deployment.stores.aws import open_client
 from delta_engine.deployment.stores.s3 import S3LockRecords, S3StateStore, s3_journals
 from delta_engine.deployment.stores.s3_folder import S3Folder
+from tests.cases.store_contract import document, identity, lock_record
 from tests.servers.fault_proxy import Fault
 from tests.servers.places import ACCESS_KEY, IMPATIENT, REGION, SECRET_KEY, Bucket, Server, new_bucket
 from tests.servers.processes import free_port
-from tests.store_contract import document, identity, lock_record
 
 pytestmark = pytest.mark.servers
 

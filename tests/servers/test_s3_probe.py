@@ -11,9 +11,9 @@ from delta_engine.deployment.errors import StoreError, UnansweredError
 from delta_engine.deployment.stores.s3 import S3LockRecords, S3StateStore
 from delta_engine.deployment.stores.s3_folder import MARKER_NAME, S3Folder
 from delta_engine.deployment.stores.s3_probe import find_ignored_condition
+from tests.cases.store_contract import document, identity, lock_record
 from tests.servers.fault_proxy import Fault
 from tests.servers.places import PREFIX, Bucket, Server, new_bucket
-from tests.store_contract import document, identity, lock_record
 
 pytestmark = pytest.mark.servers
 

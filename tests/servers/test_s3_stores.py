@@ -11,8 +11,7 @@ import pytest
 from delta_engine.deployment.errors import ConflictError, CorruptStateError
 from delta_engine.deployment.ports import StoredDocument
 from delta_engine.deployment.stores.s3 import S3LockRecords, S3StateStore, s3_journals
-from tests.servers.places import PREFIX, Bucket, Server, new_bucket
-from tests.store_contract import (
+from tests.cases.store_contract import (
     STATE_ID,
     check_journal_store,
     check_lock_records,
@@ -22,6 +21,7 @@ from tests.store_contract import (
     document,
     identity,
 )
+from tests.servers.places import PREFIX, Bucket, Server, new_bucket
 
 pytestmark = pytest.mark.servers
 

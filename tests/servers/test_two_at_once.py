@@ -15,7 +15,7 @@ import pytest
 from delta_engine.deployment.locks.lease import LeaseLock
 from delta_engine.deployment.repository import StateRepository
 from delta_engine.deployment.stores.s3 import S3LockRecords, S3StateStore
-from tests.deployment_builders import HOLDER
+from tests.builders.deployment import HOLDER
 from tests.integration.counter_increments import increment
 from tests.servers.places import PREFIX, REGION, Bucket
 
@@ -46,7 +46,7 @@ from delta_engine.deployment.stores.s3_folder import S3Folder
 from delta_engine.deployment.errors import LockLost
 from delta_engine.deployment.locks.lease import LeaseLock
 from delta_engine.deployment.stores.s3 import S3LockRecords
-from tests.deployment_builders import HOLDER
+from tests.builders.deployment import HOLDER
 
 region, endpoint, bucket, prefix, lease_seconds = sys.argv[1:]
 records = S3LockRecords(S3Folder(open_client("s3", region, endpoint), bucket, prefix), "test")

@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 
 from delta_engine.errors import StatementError
-from tests.commandline import CommandLine
 from tests.conftest import ORDERS
-from tests.servers.fake_workspace import WAREHOUSE, Answer, FakeWorkspace
+from tests.fakes.warehouse_sql import USER, WarehouseSql
+from tests.fakes.workspace import WAREHOUSE, Answer, FakeWorkspace
+from tests.projects.commandline import CommandLine
 from tests.servers.warehouse_project import DATABRICKS_STATE, LOCAL_STATE, make_project
-from tests.servers.warehouse_sql import USER, WarehouseSql
 
 pytestmark = pytest.mark.servers
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import ORDERS
-from tests.servers.fake_workspace import TOKEN, WAREHOUSE, FakeWorkspace
+from tests.fakes.workspace import TOKEN, WAREHOUSE, FakeWorkspace
 
 LOCAL_STATE = "{type: local, local: {path: state}}"
 DATABRICKS_STATE = '{type: databricks, databricks: {schema: "dev.delta_engine"}}'

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from delta_engine.backends.capabilities import DATABRICKS, Feature
-from tests.capability_walks import WALKS, walked_in_memory
+from tests.cases.capability_walks import WALKS, walked_in_memory
 
 ELSEWHERE = {
     Feature.SCHEMA_METADATA,  # tests/unit/aspects/test_schemas.py

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from delta_engine.cli.exits import USAGE_ERROR
-from tests.commandline import parsed
+from tests.projects.commandline import parsed
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"

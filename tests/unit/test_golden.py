@@ -15,9 +15,9 @@ from delta_engine.aspects import ASPECTS
 from delta_engine.backends.capabilities import Capabilities, on_runtime
 from delta_engine.report.plan_document import plan_document
 from delta_engine.validation.validator import PlanValidator
-from tests.builders import BACKENDS, OLDER_RUNTIME
-from tests.golden_cases import GoldenCase, golden_cases
-from tests.planning import statements_of
+from tests.builders.models import BACKENDS, OLDER_RUNTIME
+from tests.cases.golden_cases import GoldenCase, golden_cases
+from tests.fakes.planning import statements_of
 
 
 @pytest.mark.parametrize("case", golden_cases(), ids=lambda case: case.folder.name)

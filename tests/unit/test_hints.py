@@ -13,9 +13,9 @@ from delta_engine.config.settings import load_settings
 from delta_engine.deployment.locks.file import FileLock
 from delta_engine.state.catalog_reader import not_a_delta_table
 from delta_engine.telemetry.context import command, in_context, learn
-from tests.builders import ORDERS
-from tests.commandline import CommandLine
-from tests.deployment_builders import HOLDER
+from tests.builders.deployment import HOLDER
+from tests.builders.models import ORDERS
+from tests.projects.commandline import CommandLine
 
 SOURCE = Path(__file__).parents[2] / "src" / "delta_engine"
 

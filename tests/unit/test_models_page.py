@@ -11,7 +11,7 @@ from delta_engine.actions.policy import Policy
 from delta_engine.config.model_fields import COLUMN_FIELDS, TABLE_FIELDS
 from delta_engine.report.model_page import column_keys, table_keys
 from delta_engine.validation.validator import PlanValidator
-from tests.model_projects import load_python, load_yaml, settings_of
+from tests.projects.models import load_python, load_yaml, settings_of
 
 DOCS = Path(__file__).parents[2] / "docs"
 

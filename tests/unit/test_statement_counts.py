@@ -10,8 +10,8 @@ import pytest
 
 from delta_engine.compile.planner import TablePlanner
 from delta_engine.models import CheckConstraint, Column, ColumnMask, Table
+from tests.fakes.planning import statements_of
 from tests.fakes.unity_catalog import FakeUnityCatalog
-from tests.planning import statements_of
 
 MAPPED = {"delta.columnMapping.mode": "name", "delta.enableTypeWidening": "true"}
 

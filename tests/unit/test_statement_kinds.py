@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from tests.statement_kinds import PAGE, emitted_statements, spark_answers, statements_by_kind, statements_page
+from tests.cases.statement_kinds import (
+    PAGE,
+    emitted_statements,
+    spark_answers,
+    statements_by_kind,
+    statements_page,
+)
 
 
 def test_the_page_has_every_kind_that_is_emitted_and_what_sqlglot_says(

@@ -8,7 +8,7 @@ from delta_engine.backends.sql_runner import Row
 from delta_engine.models import Grants
 from delta_engine.sql.text import quote_ident, sql_literal
 from delta_engine.state.states import TableState
-from tests.described_columns import column_definition, json_column
+from tests.builders.described_columns import column_definition, json_column
 from tests.fakes.unity_catalog.spelling import as_read, shown_properties
 from tests.fakes.unity_catalog.stored import Stored
 from tests.fakes.unity_catalog.views import storage_path

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.servers.fake_workspace import FakeWorkspace, serving
+from tests.fakes.workspace import FakeWorkspace, serving
 from tests.servers.warehouse_runner.warehouses import ONE, Warehouse
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.servers.fake_workspace import WAREHOUSE, Answer
+from tests.fakes.workspace import WAREHOUSE, Answer
 from tests.servers.warehouse_runner.warehouses import CHANGE, QUERY, Warehouse
 
 pytestmark = pytest.mark.servers

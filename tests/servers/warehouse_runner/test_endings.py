@@ -16,9 +16,9 @@ from delta_engine.backends.warehouse.calls import Calls
 from delta_engine.execute.action_runner import ActionRunner, ApplyStoppedError
 from delta_engine.execute.apply_control import ApplyControl
 from delta_engine.execute.outcomes import OutcomeKind
-from tests.builders import orders
-from tests.planning import compiled
-from tests.servers.fake_workspace import open_runner
+from tests.builders.models import orders
+from tests.fakes.planning import compiled
+from tests.fakes.workspace import open_runner
 from tests.servers.warehouse_runner.warehouses import CHANGE, QUERY, Time, Warehouse
 
 pytestmark = pytest.mark.servers

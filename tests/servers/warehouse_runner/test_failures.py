@@ -9,8 +9,8 @@ import pytest
 from delta_engine.backends.error_conditions import Transience, transience
 from delta_engine.backends.warehouse.calls import Calls
 from delta_engine.errors import ConfigError, StatementError
-from tests.error_forms import FORMS
-from tests.servers.fake_workspace import Answer, FakeWorkspace, open_runner, serving
+from tests.builders.error_forms import FORMS
+from tests.fakes.workspace import Answer, FakeWorkspace, open_runner, serving
 from tests.servers.warehouse_runner.warehouses import CHANGE, ONE, QUERY, Time, Warehouse
 
 pytestmark = pytest.mark.servers

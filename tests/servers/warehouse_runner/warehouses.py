@@ -9,7 +9,7 @@ import pytest
 from delta_engine.backends.sql_runner import Row
 from delta_engine.backends.warehouse.calls import Calls
 from delta_engine.errors import StatementError
-from tests.servers.fake_workspace import Answer, FakeWorkspace, open_runner
+from tests.fakes.workspace import Answer, FakeWorkspace, open_runner
 
 CHANGE = "ALTER TABLE dev.silver.orders ADD COLUMNS (a INT)"
 QUERY = "SELECT 1 AS one"

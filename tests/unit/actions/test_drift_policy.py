@@ -20,8 +20,8 @@ from delta_engine.config.policies import load_ignored_drift
 from delta_engine.config.settings import environments, load_settings
 from delta_engine.errors import ConfigError
 from delta_engine.models import QualifiedName
-from tests.builders import ORDERS
-from tests.commandline import CommandLine
+from tests.builders.models import ORDERS
+from tests.projects.commandline import CommandLine
 
 
 def entry(

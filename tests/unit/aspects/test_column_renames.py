@@ -16,7 +16,7 @@ from delta_engine.drift.comparison import Recorded, accepted, deviations
 from delta_engine.errors import InvalidModelError
 from delta_engine.models import Column, ColumnMask, Part, PrimaryKey, RowFilter, Table
 from delta_engine.state.states import CatalogState, TableState
-from tests.planning import planned
+from tests.fakes.planning import planned
 
 
 def orders(*columns: Column) -> Table:

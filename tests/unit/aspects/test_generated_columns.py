@@ -9,7 +9,7 @@ from delta_engine.aspects.aspect import Comparison
 from delta_engine.aspects.generated_columns import ChangeFixedColumn
 from delta_engine.models import Column
 from delta_engine.state.states import TableState
-from tests.builders import orders
+from tests.builders.models import orders
 
 
 @pytest.mark.parametrize(

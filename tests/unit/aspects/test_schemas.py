@@ -21,10 +21,10 @@ from delta_engine.orchestrate.orchestrator import Orchestrator
 from delta_engine.report.plan_tree import plan_branches, plan_summary
 from delta_engine.state.states import CatalogState, SchemaState
 from delta_engine.validation.schema_rules import schema_violations
-from tests.builders import observed, orders
+from tests.builders.models import observed, orders
+from tests.cases.golden_cases import settings_for
+from tests.fakes.planning import statements_of
 from tests.fakes.unity_catalog import FakeUnityCatalog
-from tests.golden_cases import settings_for
-from tests.planning import statements_of
 
 HERE = SourceLocation("schemas.yml", 2)
 SILVER = Schema(

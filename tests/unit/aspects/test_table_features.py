@@ -11,7 +11,7 @@ from delta_engine.compile.planner import TablePlanner
 from delta_engine.models import Column
 from delta_engine.state.states import REDACTED, TableState
 from delta_engine.validation.validator import PlanValidator
-from tests.builders import catalog_of, observed, orders
+from tests.builders.models import catalog_of, observed, orders
 
 
 @pytest.mark.parametrize(

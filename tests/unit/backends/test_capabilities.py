@@ -45,12 +45,12 @@ from delta_engine.orchestrate.project import open_backend
 from delta_engine.validation.capability_rules import SupportedChanges
 from delta_engine.validation.rules import DEFAULT_PLAN_RULES, RuleSet
 from delta_engine.validation.validator import PlanValidator
-from tests.builders import ORDERS, orders
-from tests.capability_walks import POLICY, walk
-from tests.deployment_builders import deployment_over
+from tests.builders.deployment import deployment_over
+from tests.builders.models import ORDERS, orders
+from tests.cases.capability_walks import POLICY, walk
+from tests.cases.golden_cases import settings_for
+from tests.cases.statement_kinds import kinds_of
 from tests.fakes.unity_catalog import FakeUnityCatalog
-from tests.golden_cases import settings_for
-from tests.statement_kinds import kinds_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

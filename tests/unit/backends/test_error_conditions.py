@@ -23,7 +23,7 @@ from delta_engine.backends.error_conditions import (
 )
 from delta_engine.backends.retries import PATIENCE_SECONDS
 from delta_engine.errors import StatementError
-from tests.error_forms import FORMS
+from tests.builders.error_forms import FORMS
 
 
 def refusal(condition: str | None) -> StatementError:

@@ -11,7 +11,7 @@ import pytest
 
 from delta_engine.backends.local_jars import java
 from delta_engine.errors import MissingDependencyError
-from tests.commandline import CommandLine
+from tests.projects.commandline import CommandLine
 
 SETUP = Path(__file__).parents[3] / "scripts" / "setup.sh"
 

@@ -30,9 +30,9 @@ from delta_engine.execute.outcomes import (
 )
 from delta_engine.execute.retry_check import StaleTableError
 from delta_engine.models import QualifiedName
-from tests.builders import ORDERS
-from tests.planning import compiled
-from tests.recording_sql_runner import RecordingSqlRunner
+from tests.builders.models import ORDERS
+from tests.fakes.planning import compiled
+from tests.fakes.recording_sql_runner import RecordingSqlRunner
 
 FIRST = "ALTER TABLE `dev`.`silver`.`orders` ALTER COLUMN `id` COMMENT 'Key'"
 SECOND = "COMMENT ON TABLE `dev`.`silver`.`orders` IS 'Orders'"

@@ -16,7 +16,7 @@ from delta_engine.backends.cancellation import Stop, StoppedError
 from delta_engine.backends.error_conditions import Transience, is_forbidden, is_missing_class, transience
 from delta_engine.backends.spark_sql_runner import MESSAGE_TOO_LARGE, SparkSqlRunner
 from delta_engine.errors import StatementError
-from tests.error_forms import FORMS
+from tests.builders.error_forms import FORMS
 
 DENIED = ("PERMISSION_DENIED", "User does not have CREATE TABLE on Schema 'dev.ops'.")
 

@@ -24,9 +24,9 @@ from delta_engine.execute.outcomes import Outcome, OutcomeKind, RunStatement, Ta
 from delta_engine.models import Column
 from delta_engine.report.json_documents import pending_summary
 from delta_engine.report.plan_tree import plan_summary
-from tests.builders import ORDERS, WORKED_MODEL
+from tests.builders.models import ORDERS, WORKED_MODEL
 from tests.bundle.bundle_checks import problems
-from tests.commandline import CommandLine
+from tests.projects.commandline import CommandLine
 
 PLAN = TablePlan(
     (CreateTable(WORKED_MODEL),),

@@ -12,9 +12,9 @@ import typer
 from delta_engine.backends.sql_runner import SqlRunner
 from delta_engine.cli import doctor_commands
 from delta_engine.orchestrate.backend import Backend, databricks_backend
-from tests.commandline import CommandLine
-from tests.conformance_platform import TARGET, ConformancePlatform
-from tests.conformance_runs import refusing
+from tests.builders.conformance_runs import refusing
+from tests.fakes.conformance_platform import TARGET, ConformancePlatform
+from tests.projects.commandline import CommandLine
 
 COMMAND = ("-e", "local", "doctor", "--conformance", TARGET, "--out", "reports")
 

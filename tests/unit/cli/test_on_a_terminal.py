@@ -15,9 +15,9 @@ import pytest
 import typer
 
 from delta_engine.deployment.locks.file import FileLock
-from tests.commandline import CommandLine
-from tests.deployment_builders import HOLDER
-from tests.plan_file_projects import PlanProject
+from tests.builders.deployment import HOLDER
+from tests.projects.commandline import CommandLine
+from tests.projects.plan_files import PlanProject
 
 
 @pytest.fixture

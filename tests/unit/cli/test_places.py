@@ -10,9 +10,9 @@ import typer
 
 from delta_engine.cli.app import app
 from delta_engine.config.project_folder import find_conf_dir
-from tests.commandline import CommandLine
 from tests.conftest import CONFIG
-from tests.plan_file_projects import PlanProject
+from tests.projects.commandline import CommandLine
+from tests.projects.plan_files import PlanProject
 
 
 def every_command() -> list[tuple[str, ...]]:

@@ -9,7 +9,7 @@ from rich.console import Console
 from delta_engine.cli.progress import ApplyBoard
 from delta_engine.execute.apply_control import ApplyControl, RunningStatement
 from delta_engine.models import SchemaName
-from tests.builders import ORDERS
+from tests.builders.models import ORDERS
 
 
 def drawn(control: ApplyControl) -> list[str]:

@@ -12,9 +12,9 @@ from delta_engine.deployment.document import EnvironmentRecord, Status
 from delta_engine.deployment.locks.file import FileLock
 from delta_engine.deployment.repository import StateRepository
 from delta_engine.deployment.stores.local import LocalStateStore
-from tests.builders import WORKED_MODEL, orders
-from tests.commandline import CommandLine
-from tests.deployment_builders import HOLDER, applied, deployment_state
+from tests.builders.deployment import HOLDER, applied, deployment_state
+from tests.builders.models import WORKED_MODEL, orders
+from tests.projects.commandline import CommandLine
 
 KEY = "table.dev.silver.orders"
 BAD = Path(__file__).parents[1] / "deployment" / "documents" / "bad"

@@ -13,9 +13,9 @@ import pytest
 
 from delta_engine.cli import commands, import_commands, state_commands
 from delta_engine.orchestrate.backend import Backend, databricks_backend
-from tests.commandline import CommandLine
-from tests.conformance_platform import ConformancePlatform
+from tests.fakes.conformance_platform import ConformancePlatform
 from tests.fakes.unity_catalog import FakeUnityCatalog
+from tests.projects.commandline import CommandLine
 
 FOLDER = Path(__file__).parents[2] / "golden_transcripts"
 

@@ -28,10 +28,10 @@ from delta_engine.orchestrate.orchestrator import Orchestrator
 from delta_engine.state.states import ABSENT, RelationKind, TableState
 from delta_engine.validation.partial_models import partial_model_violations
 from delta_engine.validation.validator import PlanValidator
-from tests.builders import catalog_of
-from tests.fixed_reader import FixedReader
-from tests.planning import planned, statements_of
-from tests.recording_sql_runner import RecordingSqlRunner
+from tests.builders.models import catalog_of
+from tests.fakes.fixed_reader import FixedReader
+from tests.fakes.planning import planned, statements_of
+from tests.fakes.recording_sql_runner import RecordingSqlRunner
 
 THEIRS = TableState(
     columns=(Column("id", "bigint"), Column("Name", "string", comment="old"), Column("extra", "int")),

@@ -28,8 +28,8 @@ from delta_engine.execute.outcomes import AnyOutcome, OutcomeKind, TableOutcome,
 from delta_engine.models import CheckConstraint, Column, ForeignKey, QualifiedName, Table
 from delta_engine.state.states import ABSENT, CatalogState
 from delta_engine.validation.validator import PlanValidator
-from tests.planning import compiled, statements_of
-from tests.recording_sql_runner import FailingSqlRunner
+from tests.fakes.planning import compiled, statements_of
+from tests.fakes.recording_sql_runner import FailingSqlRunner
 
 ID = Column("id", "bigint", is_nullable=False)
 MANY = 5_000

@@ -18,7 +18,7 @@ from delta_engine.compile.planner import TablePlanner
 from delta_engine.models import CheckConstraint, Column, Table
 from delta_engine.report.plan_document import plan_document
 from delta_engine.state.states import ABSENT, CatalogState, TableState
-from tests.builders import ORDERS, WORKED_MODEL, WORKED_STATE, catalog_of, observed, orders
+from tests.builders.models import ORDERS, WORKED_MODEL, WORKED_STATE, catalog_of, observed, orders
 
 
 def test_the_worked_example() -> None:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from delta_engine.errors import RefusalGroup, RefusedError
 from delta_engine.orchestrate.project import load_project
-from tests.broken_documents import broken_copies, nested
+from tests.builders.broken_documents import broken_copies, nested
 
 CONFIG: Final = {
     "environment": "dev",

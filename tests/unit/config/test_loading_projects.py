@@ -10,7 +10,7 @@ from delta_engine.actions.policy import Allowance, DestructiveKind
 from delta_engine.config.settings import environments, load_settings
 from delta_engine.errors import ConfigError
 from delta_engine.orchestrate.project import load_project
-from tests.model_projects import load_models
+from tests.projects.models import load_models
 from tests.unit.config.projects import MODELS, Write
 
 TPCH = ["customer", "lineitem", "nation", "orders", "part", "partsupp", "region", "supplier"]

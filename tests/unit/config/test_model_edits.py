@@ -38,7 +38,7 @@ from tests.model_edit_cases.in_braces import FLOW_TABLE, IN_BRACES, REFUSED_IN_B
 from tests.model_edit_cases.ordinary_files import BLOCK, CASES, FLOW, REFUSED
 from tests.model_edit_cases.unusual_files import SHARED, UNUSUAL
 from tests.model_edit_cases.whole_tables import WHOLE, WHOLE_CASES
-from tests.model_projects import HOSTILE, load_models, settings_of
+from tests.projects.models import HOSTILE, load_models, settings_of
 
 Layout = Callable[[str], str]
 

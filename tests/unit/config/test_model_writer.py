@@ -21,8 +21,8 @@ from delta_engine.models import (
     Schema,
     Table,
 )
-from tests.builders import WORKED_MODEL
-from tests.model_projects import VARIABLES
+from tests.builders.models import WORKED_MODEL
+from tests.projects.models import VARIABLES
 
 AWKWARD = Table(
     "devs",

@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 
 from delta_engine.config.model_writer import python_models, yaml_models
 from delta_engine.models import Column, PrimaryKey, Schema, Table
-from tests.builders import WORKED_MODEL
-from tests.model_projects import (
+from tests.builders.models import WORKED_MODEL
+from tests.builders.strategies import whole_models
+from tests.projects.models import (
     HOSTILE,
     VARIABLES,
     declared_in_python,
@@ -24,7 +25,6 @@ from tests.model_projects import (
     tables,
     temporary_settings,
 )
-from tests.strategies import whole_models
 
 variables = st.dictionaries(
     st.sampled_from(["catalog", "schema", "x", " y", "a}b", "it's"]), hostile_texts, max_size=4

@@ -8,8 +8,8 @@ import pytest
 
 from delta_engine.deployment.deployment import Deployment
 from delta_engine.deployment.stores.local import LocalJournalStore, LocalStateStore
-from tests.deployment_builders import deployment_over
-from tests.fake_platform import FakePlatform
+from tests.builders.deployment import deployment_over
+from tests.fakes.platform import FakePlatform
 
 
 @pytest.fixture

@@ -21,8 +21,8 @@ from delta_engine.models import CheckConstraint, Column, ForeignKey, PrimaryKey,
 from delta_engine.orchestrate.orchestrator import Orchestrator
 from delta_engine.state.table_queries import TableVersion, TableVersionReader
 from delta_engine.validation.validator import PlanValidator
-from tests.deployment_builders import deployment_over
-from tests.fake_platform import recorded
+from tests.builders.deployment import deployment_over
+from tests.fakes.platform import recorded
 from tests.fakes.unity_catalog import FakeUnityCatalog
 
 THEIRS = Table(

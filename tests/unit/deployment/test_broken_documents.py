@@ -14,11 +14,11 @@ from delta_engine.deployment.codec import decode_state, encode_state
 from delta_engine.deployment.definitions import TableDefinition, definition_checksum
 from delta_engine.errors import RefusedError
 from delta_engine.models.open_struct import decode_open
-from tests.broken_documents import broken_copies, nested
-from tests.builders import WORKED_MODEL
-from tests.commandline import CommandLine
-from tests.deployment_builders import deployment_state
-from tests.plan_file_projects import PlanProject
+from tests.builders.broken_documents import broken_copies, nested
+from tests.builders.deployment import deployment_state
+from tests.builders.models import WORKED_MODEL
+from tests.projects.commandline import CommandLine
+from tests.projects.plan_files import PlanProject
 
 DOCUMENTS = Path(__file__).parent / "documents"
 

@@ -15,9 +15,9 @@ from delta_engine.deployment.errors import LockLost, StoreError
 from delta_engine.deployment.locks.lease import LeaseLock
 from delta_engine.deployment.stores.databricks import DeltaLockRecords
 from delta_engine.errors import StatementError
-from tests.deployment_builders import HOLDER
-from tests.error_forms import FORMS
-from tests.servers.warehouse_sql import SmallTables
+from tests.builders.deployment import HOLDER
+from tests.builders.error_forms import FORMS
+from tests.fakes.warehouse_sql import SmallTables
 
 
 class StateSchema:

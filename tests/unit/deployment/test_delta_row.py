@@ -16,8 +16,8 @@ from delta_engine.backends.sql_runner import Row, SqlRunner
 from delta_engine.deployment.errors import ConflictError, CorruptStateError, StoreError, UncertainWriteError
 from delta_engine.deployment.stores.delta_row import DeltaRow
 from delta_engine.errors import StatementError
-from tests.error_forms import FORMS
-from tests.servers.warehouse_sql import SmallTables
+from tests.builders.error_forms import FORMS
+from tests.fakes.warehouse_sql import SmallTables
 
 
 class LateTable:

@@ -20,10 +20,10 @@ from delta_engine.deployment.run_facts import environment_record
 from delta_engine.errors import RefusedError
 from delta_engine.models import Column, Table
 from delta_engine.models.open_struct import UNKNOWN_KEY, decode_open, encode_open
-from tests.builders import WORKED_MODEL, orders
-from tests.commandline import CommandLine
-from tests.deployment_builders import deployment_state
-from tests.strategies import models
+from tests.builders.deployment import deployment_state
+from tests.builders.models import WORKED_MODEL, orders
+from tests.builders.strategies import models
+from tests.projects.commandline import CommandLine
 
 DOCUMENTS = Path(__file__).parent / "documents"
 PUBLISHED = Path(__file__).parents[3] / "docs" / "schemas" / "deployment-state-v1.json"

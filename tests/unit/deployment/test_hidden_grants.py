@@ -21,7 +21,7 @@ from delta_engine.execute.apply_control import ApplyControl
 from delta_engine.models import Column, Grants, Schema, Table
 from delta_engine.orchestrate.orchestrator import Orchestrator
 from delta_engine.state.unity_catalog_reader import UnityCatalogReader
-from tests.deployment_builders import deployment_over
+from tests.builders.deployment import deployment_over
 from tests.fakes.unity_catalog import FakeUnityCatalog
 
 ENGINE = "ann@example.com"

@@ -12,10 +12,10 @@ from delta_engine.deployment.stores.files import FileJournals
 from delta_engine.deployment.stores.memory import MemoryFiles
 from delta_engine.execute.outcomes import TableOutcome
 from delta_engine.models import Table
-from tests.builders import orders
-from tests.deployment_builders import deployment_over
-from tests.fake_platform import FakePlatform, comments, engine_over, recorded, statuses, sync
+from tests.builders.deployment import deployment_over
+from tests.builders.models import orders
 from tests.fakes.applying import created
+from tests.fakes.platform import FakePlatform, comments, engine_over, recorded, statuses, sync
 from tests.unit.deployment.runs import CHANGED, TABLES
 
 

@@ -15,8 +15,8 @@ from delta_engine.deployment.stores.files import FileJournals
 from delta_engine.deployment.stores.local import LocalJournalStore, LocalStateStore
 from delta_engine.deployment.stores.memory import MemoryFiles, NoLock
 from delta_engine.orchestrate.run_endings import UnrecordedApplyError
-from tests.deployment_builders import HOLDER, deployment_over
-from tests.fake_platform import FakePlatform, engine_over, recorded, statuses, sync
+from tests.builders.deployment import HOLDER, deployment_over
+from tests.fakes.platform import FakePlatform, engine_over, recorded, statuses, sync
 from tests.unit.deployment.runs import TABLES, Unwritable
 
 

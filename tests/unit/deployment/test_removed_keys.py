@@ -18,9 +18,9 @@ from delta_engine.execute.action_runner import ActionRunner
 from delta_engine.models import Column, ForeignKey, PrimaryKey, QualifiedName, Table
 from delta_engine.orchestrate.orchestrator import Orchestrator
 from delta_engine.validation.validator import PlanValidator
-from tests.deployment_builders import deployment_over
+from tests.builders.deployment import deployment_over
+from tests.fakes.planning import statements_of
 from tests.fakes.unity_catalog import FakeUnityCatalog
-from tests.planning import statements_of
 
 POLICY = Policy(removed_tables=RemovedTables.DROP, allow=(Allowance(DestructiveKind.DROP_TABLE),))
 COLUMNS = [Column("id", "bigint", is_nullable=False), Column("ref", "bigint")]

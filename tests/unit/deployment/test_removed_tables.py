@@ -17,10 +17,10 @@ from delta_engine.execute.action_runner import ApplyFailedError
 from delta_engine.models import Part, QualifiedName
 from delta_engine.orchestrate.removed_tables import removed_tables
 from delta_engine.state.states import Audit, CatalogState
-from tests.builders import orders
-from tests.commandline import CommandLine
-from tests.deployment_builders import NOON, deployment_over, deployment_state
-from tests.fake_platform import FakePlatform, engine_over, recorded, statuses, sync
+from tests.builders.deployment import NOON, deployment_over, deployment_state
+from tests.builders.models import orders
+from tests.fakes.platform import FakePlatform, engine_over, recorded, statuses, sync
+from tests.projects.commandline import CommandLine
 
 A, B = orders(name="a"), orders(name="b")
 GONE = QualifiedName("dev", "silver", "b")

@@ -7,8 +7,8 @@ from dataclasses import replace
 from delta_engine.deployment.codec import decode_state, encode_state
 from delta_engine.deployment.editing import with_renamed_table
 from delta_engine.models import Column, ForeignKey, PrimaryKey, QualifiedName, Table
-from tests.builders import ORDERS, orders
-from tests.deployment_builders import deployment_state
+from tests.builders.deployment import deployment_state
+from tests.builders.models import ORDERS, orders
 
 MODEL = orders(Column("id", "bigint"), Column("amount", "int"))
 

@@ -10,9 +10,9 @@ import pytest
 from delta_engine.deployment.deployment import Deployment
 from delta_engine.errors import InvalidModelError
 from delta_engine.execute.action_runner import ApplyFailedError
-from tests.builders import orders
-from tests.deployment_builders import deployment_over
-from tests.fake_platform import FakePlatform, recorded, statuses, sync
+from tests.builders.deployment import deployment_over
+from tests.builders.models import orders
+from tests.fakes.platform import FakePlatform, recorded, statuses, sync
 
 BEFORE = orders(name="order", comment="first")
 AFTER = replace(orders(name="orders", comment="second"), renamed_from="order")

@@ -27,9 +27,13 @@ from delta_engine.deployment.repository import StateRepository
 from delta_engine.deployment.stores.files import FileJournals, FileVersions
 from delta_engine.deployment.stores.local import KEPT_VERSIONS, HybridStateStore, LocalStateStore
 from delta_engine.deployment.stores.memory import MemoryFiles, MemoryStateStore, memory_journals
-from tests.builders import WORKED_MODEL
-from tests.deployment_builders import NOON, deployment_over, deployment_state, repository_over
-from tests.store_contract import check_journal_store, check_restore_of_a_lost_document, check_state_store
+from tests.builders.deployment import NOON, deployment_over, deployment_state, repository_over
+from tests.builders.models import WORKED_MODEL
+from tests.cases.store_contract import (
+    check_journal_store,
+    check_restore_of_a_lost_document,
+    check_state_store,
+)
 
 WHOLE = gzip.compress(b"{}" * 100, mtime=0)  # the same bytes in every worker
 

@@ -31,8 +31,8 @@ from delta_engine.orchestrate.run_endings import UnrecordedApplyError
 from delta_engine.report.run_history import RunHistory
 from delta_engine.report.run_report import RunStatus
 from delta_engine.state.table_queries import TableVersion, TableVersionReader
-from tests.deployment_builders import deployment_over
-from tests.fake_platform import FakePlatform, engine_over, recorded, statuses, sync
+from tests.builders.deployment import deployment_over
+from tests.fakes.platform import FakePlatform, engine_over, recorded, statuses, sync
 from tests.unit.deployment.runs import TABLES, Unwritable
 
 

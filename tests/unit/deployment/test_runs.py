@@ -18,9 +18,9 @@ from delta_engine.models import Schema, Table
 from delta_engine.orchestrate.orchestrator import Orchestrator
 from delta_engine.state.states import CatalogState
 from delta_engine.state.table_queries import TableVersion
-from tests.deployment_builders import FACTS, deployment_over
-from tests.fake_platform import FakePlatform, comments, engine_over, recorded, statuses, sync
+from tests.builders.deployment import FACTS, deployment_over
 from tests.fakes.applying import created
+from tests.fakes.platform import FakePlatform, comments, engine_over, recorded, statuses, sync
 from tests.unit.deployment.runs import CHANGED, TABLES
 
 

@@ -13,8 +13,8 @@ from delta_engine.drift.drift_report import Attribution
 from delta_engine.models import Column, PrimaryKey
 from delta_engine.state.states import NO_AUDIT, Audit
 from delta_engine.state.table_queries import Commit
-from tests.deployment_builders import NOON, deployment_state
-from tests.detection import AS_APPLIED, LATER, MODEL, FakeHistory, FakeVersions, commit, detect
+from tests.builders.deployment import NOON, deployment_state
+from tests.builders.detection import AS_APPLIED, LATER, MODEL, FakeHistory, FakeVersions, commit, detect
 
 
 @pytest.mark.parametrize(

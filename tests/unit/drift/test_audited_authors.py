@@ -20,10 +20,10 @@ from delta_engine.report.drift_text import drift_text
 from delta_engine.report.pages import drift_html
 from delta_engine.state.audit_log import AuditEvent, SqlAuditLogReader
 from delta_engine.state.states import ABSENT, CatalogState, TableState, state_of
-from tests.builders import ORDERS
-from tests.deployment_builders import NOON, deployment_state
-from tests.detection import LATER, MODEL
-from tests.recorded_catalog import RecordedRunner
+from tests.builders.deployment import NOON, deployment_state
+from tests.builders.detection import LATER, MODEL
+from tests.builders.models import ORDERS
+from tests.fakes.recorded_catalog import RecordedRunner
 
 GOVERNED = replace(MODEL, tags={"domain": "sales"}, grants={"analysts": ("SELECT",)})
 

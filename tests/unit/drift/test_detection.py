@@ -24,9 +24,8 @@ from delta_engine.models import Column, PrimaryKey, QualifiedName
 from delta_engine.report.drift_text import drift_text
 from delta_engine.state.states import ABSENT, Audit, CatalogState, state_of
 from delta_engine.state.table_queries import Commit
-from tests.builders import ORDERS, observed, orders
-from tests.deployment_builders import NOON, applied, deployment_state
-from tests.detection import (
+from tests.builders.deployment import NOON, applied, deployment_state
+from tests.builders.detection import (
     AS_APPLIED,
     LATER,
     MODEL,
@@ -37,6 +36,7 @@ from tests.detection import (
     kinds,
     recorded,
 )
+from tests.builders.models import ORDERS, observed, orders
 
 
 def test_a_rename_before_the_apply_is_no_drift() -> None:

@@ -20,11 +20,11 @@ from delta_engine.execute.action_runner import ActionRunner
 from delta_engine.models import CheckConstraint, Column, ForeignKey, Table
 from delta_engine.orchestrate.pipeline import Pipeline
 from delta_engine.state.states import ABSENT, CatalogState
-from tests.builders import ORDERS, catalog_of, observed, orders
-from tests.deployment_builders import deployment_state
-from tests.detection import LATER, MODEL, RENAMED, FakeHistory, commit, detect, kinds, recorded
-from tests.fixed_reader import FixedReader
-from tests.recording_sql_runner import RecordingSqlRunner
+from tests.builders.deployment import deployment_state
+from tests.builders.detection import LATER, MODEL, RENAMED, FakeHistory, commit, detect, kinds, recorded
+from tests.builders.models import ORDERS, catalog_of, observed, orders
+from tests.fakes.fixed_reader import FixedReader
+from tests.fakes.recording_sql_runner import RecordingSqlRunner
 
 
 def test_an_ignored_rename_is_kept_and_is_no_drop() -> None:

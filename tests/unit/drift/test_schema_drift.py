@@ -11,8 +11,8 @@ import pytest
 
 from delta_engine.orchestrate.backend import databricks_backend
 from delta_engine.state.states import Audit
-from tests.commandline import CommandLine
 from tests.fakes.unity_catalog import FakeUnityCatalog
+from tests.projects.commandline import CommandLine
 
 CONFIG = """\
 environment: dev

@@ -18,8 +18,8 @@ from delta_engine.drift.state_changes import compare_states
 from delta_engine.drift.status import synchronize
 from delta_engine.models import Column, QualifiedName, SchemaName
 from delta_engine.state.states import ABSENT, CatalogState, TableState
-from tests.builders import ORDERS, WORKED_MODEL, observed, orders
-from tests.deployment_builders import NOON, applied, deployment_state
+from tests.builders.deployment import NOON, applied, deployment_state
+from tests.builders.models import ORDERS, WORKED_MODEL, observed, orders
 from tests.fakes.applying import created
 
 KEY = "table.dev.silver.orders"

@@ -39,11 +39,11 @@ from delta_engine.models import Column, QualifiedName, Table
 from delta_engine.models.types import AtomicType
 from delta_engine.orchestrate.orchestrator import Orchestrator
 from delta_engine.state.states import ABSENT, TableState
-from tests.builders import ORDERS, WORKED_MODEL, WORKED_STATE, catalog_of, observed, orders
-from tests.fixed_reader import FixedReader
-from tests.planning import compiled, statements_of
-from tests.recorded_catalog import RecordedRunner
-from tests.recording_sql_runner import FailingSqlRunner, RecordingSqlRunner
+from tests.builders.models import ORDERS, WORKED_MODEL, WORKED_STATE, catalog_of, observed, orders
+from tests.fakes.fixed_reader import FixedReader
+from tests.fakes.planning import compiled, statements_of
+from tests.fakes.recorded_catalog import RecordedRunner
+from tests.fakes.recording_sql_runner import FailingSqlRunner, RecordingSqlRunner
 
 
 def comment_on(name: str, *texts: str) -> AlignTable:

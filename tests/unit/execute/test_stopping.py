@@ -28,11 +28,11 @@ from delta_engine.execute.apply_control import ApplyControl
 from delta_engine.execute.outcomes import OutcomeKind
 from delta_engine.models import QualifiedName, Schema
 from delta_engine.orchestrate.orchestrator import Orchestrator
-from tests.builders import orders
-from tests.deployment_builders import deployment_over
-from tests.fake_platform import FakePlatform, engine_over, recorded, statuses, sync
-from tests.planning import compiled
-from tests.recording_sql_runner import RecordingSqlRunner
+from tests.builders.deployment import deployment_over
+from tests.builders.models import orders
+from tests.fakes.planning import compiled
+from tests.fakes.platform import FakePlatform, engine_over, recorded, statuses, sync
+from tests.fakes.recording_sql_runner import RecordingSqlRunner
 
 CREATES = tuple(CreateTable(orders(name=f"t{n}")) for n in range(5))
 TABLES = compiled(TablePlan(CREATES))

@@ -8,7 +8,7 @@ from delta_engine.models.constraint_names import (
     build_not_null_check_name,
     build_primary_key_name,
 )
-from tests.builders import ORDERS
+from tests.builders.models import ORDERS
 
 
 def test_primary_key_name() -> None:

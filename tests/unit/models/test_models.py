@@ -8,7 +8,7 @@ import pytest
 
 from delta_engine.errors import InvalidModelError
 from delta_engine.models import Column, PrimaryKey, QualifiedName, Table
-from tests.builders import orders
+from tests.builders.models import orders
 
 
 def test_effective_properties_are_defaults_merged_with_overrides_and_read_only() -> None:

@@ -12,9 +12,9 @@ from delta_engine.models import Column, Table
 from delta_engine.orchestrate.adoption import adopt_drift
 from delta_engine.orchestrate.run_records import RunRecords
 from delta_engine.state.states import CatalogState, state_of
-from tests.builders import ORDERS
-from tests.deployment_builders import FACTS, repository_over
-from tests.detection import MODEL, FakeHistory, commit, detect, recorded
+from tests.builders.deployment import FACTS, repository_over
+from tests.builders.detection import MODEL, FakeHistory, commit, detect, recorded
+from tests.builders.models import ORDERS
 
 
 def test_unmanaged_parts_follow_a_column_whose_new_name_is_accepted(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from delta_engine.config.state_backend import DynamoDBLockTable, LocalState, S3S
 from delta_engine.deployment.locks.file import FileLock
 from delta_engine.deployment.locks.lease import LeaseLock
 from delta_engine.orchestrate.deployments import RunOrigin, git_lineage, open_deployment
-from tests.golden_cases import settings_for
+from tests.cases.golden_cases import settings_for
 
 S3 = S3State(bucket="states", prefix="org", region="eu-central-1", endpoint_url=None)
 

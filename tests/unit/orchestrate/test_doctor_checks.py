@@ -44,7 +44,7 @@ from delta_engine.report.doctor_report import (
     doctor_summary,
 )
 from delta_engine.report.json_documents import report_json, report_schema
-from tests.commandline import CommandLine
+from tests.projects.commandline import CommandLine
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

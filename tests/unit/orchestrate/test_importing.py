@@ -18,7 +18,7 @@ from delta_engine.models import (
 from delta_engine.orchestrate.importing import as_model, as_schema_model
 from delta_engine.state.states import RelationKind, SchemaState, TableState
 from delta_engine.validation.validator import PlanValidator
-from tests.builders import ORDERS, observed
+from tests.builders.models import ORDERS, observed
 
 COLUMNS = (
     Column("id", "bigint", is_nullable=False, identity=Identity()),

@@ -14,8 +14,8 @@ from delta_engine.models import Column, PrimaryKey, Table
 from delta_engine.orchestrate.backend import databricks_backend
 from delta_engine.orchestrate.importing import import_tables
 from delta_engine.orchestrate.orchestrator import Orchestrator
-from tests.builders import WORKED_MODEL, orders
-from tests.deployment_builders import FACTS, deployment_over
+from tests.builders.deployment import FACTS, deployment_over
+from tests.builders.models import WORKED_MODEL, orders
 from tests.fakes.unity_catalog import FakeUnityCatalog
 
 KEY = "table.dev.silver.orders"

@@ -16,10 +16,10 @@ from delta_engine.execute.action_runner import ApplyFailedError
 from delta_engine.execute.apply_control import ApplyControl
 from delta_engine.execute.outcomes import OutcomeKind
 from delta_engine.models import CheckConstraint, Column
-from tests.builders import orders
-from tests.deployment_builders import deployment_over
-from tests.fake_platform import FakePlatform, engine_over, statuses, sync
+from tests.builders.deployment import deployment_over
+from tests.builders.models import orders
 from tests.fakes.applying import created
+from tests.fakes.platform import FakePlatform, engine_over, statuses, sync
 
 
 def hasty() -> ApplyControl:

@@ -13,9 +13,9 @@ import pytest
 from delta_engine.deployment.definitions import checksum_of
 from delta_engine.plan_files.codec import encode_plan_file, read_plan_file
 from delta_engine.plan_files.errors import PlanFileError
-from tests.broken_documents import broken_copies, nested
-from tests.commandline import CommandLine
-from tests.plan_file_projects import PLAN, PlanProject
+from tests.builders.broken_documents import broken_copies, nested
+from tests.projects.commandline import CommandLine
+from tests.projects.plan_files import PLAN, PlanProject
 
 
 def forged(document: Any) -> bytes:

@@ -24,7 +24,7 @@ from delta_engine.plan_files.codec import (
 )
 from delta_engine.plan_files.document import PlanFile
 from delta_engine.plan_files.errors import PlanFileError
-from tests.plan_file_projects import PLAN, SOME
+from tests.projects.plan_files import PLAN, SOME
 
 PUBLISHED = Path(__file__).parents[3] / "docs" / "schemas" / "plan-file-v1.json"
 

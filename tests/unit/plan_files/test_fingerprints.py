@@ -21,8 +21,8 @@ from delta_engine.models import (
 from delta_engine.plan_files.document import TableFingerprint
 from delta_engine.plan_files.fingerprints import fingerprints, model_checksums
 from delta_engine.state.states import ABSENT, Audit, CatalogState, RelationKind, SchemaState, TableState
-from tests.builders import WORKED_MODEL, orders
-from tests.deployment_builders import deployment_state
+from tests.builders.deployment import deployment_state
+from tests.builders.models import WORKED_MODEL, orders
 
 KEY = "dev.silver.orders"
 

@@ -13,9 +13,9 @@ import pytest
 from delta_engine.backends.capabilities import in_catalogs
 from delta_engine.backends.sql_runner import Row
 from delta_engine.errors import StatementError
-from tests.builders import observed
-from tests.commandline import CommandLine
-from tests.plan_file_projects import PlanProject
+from tests.builders.models import observed
+from tests.projects.commandline import CommandLine
+from tests.projects.plan_files import PlanProject
 
 AGAIN = "Write it again and review it: `delta-engine -e local plan --out plan.json`."
 

@@ -10,10 +10,10 @@ from delta_engine.actions import CreateSchema, CreateTable, TablePlan
 from delta_engine.plan_files.document import PlannedStatement, planned_statements
 from delta_engine.plan_files.errors import UnreviewedStatementError
 from delta_engine.plan_files.staleness import ReviewedPlan
-from tests.builders import orders
-from tests.deployment_builders import deployment_over
-from tests.fake_platform import FakePlatform, engine_over
-from tests.planning import compiled
+from tests.builders.deployment import deployment_over
+from tests.builders.models import orders
+from tests.fakes.planning import compiled
+from tests.fakes.platform import FakePlatform, engine_over
 
 CHECKSUM = "sha256:" + "0" * 64
 PLAN = compiled(

@@ -16,7 +16,7 @@ from delta_engine.plan_files.document import (
 )
 from delta_engine.plan_files.errors import MoveKind
 from delta_engine.plan_files.staleness import moves
-from tests.plan_file_projects import PLAN, SOME
+from tests.projects.plan_files import PLAN, SOME
 
 OTHER = "sha256:" + "1" * 64
 NOON, LATER = (datetime(2026, 3, 1, hour, tzinfo=timezone.utc) for hour in (12, 13))

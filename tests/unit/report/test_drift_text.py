@@ -10,8 +10,8 @@ from delta_engine.actions.drift_policy import Severity
 from delta_engine.drift.drift_report import DriftReport
 from delta_engine.report.drift_text import drift_lines, drift_text
 from delta_engine.report.json_documents import report_json
-from tests.awkward_drift_reports import hostile_report
-from tests.drift_reports import empty_report, full_report, schema_report
+from tests.builders.awkward_drift_reports import hostile_report
+from tests.builders.drift_reports import empty_report, full_report, schema_report
 
 GOLDEN = Path(__file__).parents[2] / "golden_reports"
 

@@ -18,9 +18,9 @@ from delta_engine.models import Column, QualifiedName, Table
 from delta_engine.report.conformance_report import CheckStatus, CleanUpReport, RunOutcome
 from delta_engine.report.pages import conformance_html, drift_html
 from delta_engine.report.plan_tree import plan_branches, plan_html
-from tests import awkward_drift_reports, conformance_reports
-from tests.awkward_drift_reports import HOSTILE_TEXTS, hostile_report
-from tests.drift_reports import empty_report, full_report, past_runs, schema_report
+from tests.builders import awkward_drift_reports, conformance_reports
+from tests.builders.awkward_drift_reports import HOSTILE_TEXTS, hostile_report
+from tests.builders.drift_reports import empty_report, full_report, past_runs, schema_report
 
 GOLDEN = Path(__file__).parents[2] / "golden_reports" / "full.html"
 MARKS = ("del", "ins", "em")  # marked and left-out parts of values are the page's own, and depend on the text

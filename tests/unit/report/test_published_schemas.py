@@ -14,9 +14,9 @@ from delta_engine.report.conformance_report import ConformanceReport
 from delta_engine.report.doctor_report import DoctorReport
 from delta_engine.report.json_documents import report_json, report_schema
 from delta_engine.report.run_report import RunReport
-from tests.awkward_drift_reports import HOSTILE_TEXTS, hostile_report
-from tests.conformance_reports import report_saying
-from tests.drift_reports import empty_report, full_report, schema_report
+from tests.builders.awkward_drift_reports import HOSTILE_TEXTS, hostile_report
+from tests.builders.conformance_reports import report_saying
+from tests.builders.drift_reports import empty_report, full_report, schema_report
 
 SCHEMAS = Path(__file__).parents[3] / "docs" / "schemas"
 REPORTS: dict[str, type] = {

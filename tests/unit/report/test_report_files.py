@@ -12,8 +12,8 @@ from delta_engine.deployment.errors import StoreError
 from delta_engine.deployment.local_files import remove_stray_files
 from delta_engine.deployment.stores.local import LocalFiles, LocalJournalStore, LocalStateStore
 from delta_engine.orchestrate.deployments import open_report_files
-from tests.golden_cases import settings_for
-from tests.store_contract import check_reports
+from tests.cases.golden_cases import settings_for
+from tests.cases.store_contract import check_reports
 
 PAGE = "<p>Größe 表\r\n</p>".encode()
 

@@ -28,9 +28,9 @@ from delta_engine.orchestrate.orchestrator import Orchestrator
 from delta_engine.report.json_documents import report_json, report_schema, short_run_json
 from delta_engine.report.run_history import RunHistory
 from delta_engine.report.run_report import RunEnd, RunFrame, RunReport, RunStatus, TableStatus, run_report
-from tests.builders import orders
-from tests.deployment_builders import FACTS, deployment_over
-from tests.fake_platform import FakePlatform, recorded
+from tests.builders.deployment import FACTS, deployment_over
+from tests.builders.models import orders
+from tests.fakes.platform import FakePlatform, recorded
 
 HISTORY = "`dev`.`delta_engine`.`run_history`"
 

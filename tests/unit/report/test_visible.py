@@ -18,8 +18,8 @@ from delta_engine.errors import StatementError
 from delta_engine.models import CheckConstraint, Column, Table
 from delta_engine.report.plan_tree import plan_html
 from delta_engine.report.visible import in_one_line, visible
-from tests.commandline import CommandLine
-from tests.plan_file_projects import PlanProject
+from tests.projects.commandline import CommandLine
+from tests.projects.plan_files import PlanProject
 
 HIDING = "\x1b[2J\x1b]0;x\x07\x9b31m\u202e\u2066\u200b\ufeff\u2028\r\x00"
 HARMLESS = "naïve Größe 表 🧑‍🚀 می‌خواهم a\u00a0b"

@@ -21,8 +21,8 @@ from delta_engine.orchestrate.importing import as_model
 from delta_engine.state.catalog_reader import bare_model, read_tables, readable_column, readable_snapshot
 from delta_engine.state.spark_delta_reader import CatalogFinder, FolderFinder, FoundTables, SparkDeltaReader
 from delta_engine.state.states import ABSENT, TableState
-from tests.builders import ORDERS
-from tests.error_forms import FORMS
+from tests.builders.error_forms import FORMS
+from tests.builders.models import ORDERS
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType

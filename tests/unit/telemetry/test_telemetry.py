@@ -24,9 +24,9 @@ from delta_engine.telemetry import spans
 from delta_engine.telemetry.context import current_context, in_context
 from delta_engine.telemetry.logs import LOGGER, JsonLines, kept_from_libraries, log, log_json_lines
 from delta_engine.telemetry.redaction import redacted
-from tests.builders import orders
-from tests.deployment_builders import deployment_over
-from tests.fake_platform import FakePlatform
+from tests.builders.deployment import deployment_over
+from tests.builders.models import orders
+from tests.fakes.platform import FakePlatform
 
 MODELS = (orders(name="a"), orders(name="b"), orders(name="c"))
 

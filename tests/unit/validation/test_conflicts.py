@@ -10,8 +10,8 @@ import pytest
 from delta_engine.errors import InvalidModelError
 from delta_engine.models import CheckConstraint, Column, ColumnMask, Part, RowFilter, Table
 from delta_engine.state.states import TableState
-from tests.builders import catalog_of
-from tests.planning import planned
+from tests.builders.models import catalog_of
+from tests.fakes.planning import planned
 
 POSITIVE = CheckConstraint("positive", "id > 0")
 FILTER = RowFilter("dev.security.mine", ["id"])

@@ -17,9 +17,9 @@ from delta_engine.models import CheckConstraint, Column, Table
 from delta_engine.orchestrate.orchestrator import Orchestrator
 from delta_engine.state.states import ABSENT, CatalogState, TableState
 from delta_engine.validation.preflight import Preflight
-from tests.builders import catalog_of
-from tests.fixed_reader import FixedReader
-from tests.recording_sql_runner import RecordingSqlRunner
+from tests.builders.models import catalog_of
+from tests.fakes.fixed_reader import FixedReader
+from tests.fakes.recording_sql_runner import RecordingSqlRunner
 
 
 class CountingRows(RecordingSqlRunner):

@@ -33,9 +33,9 @@ from delta_engine.validation.needed_rights import (
     rights_at_hand,
     rights_warnings,
 )
-from tests.deployment_builders import deployment_over
+from tests.builders.deployment import deployment_over
+from tests.fakes.planning import statements_of
 from tests.fakes.unity_catalog import FakeUnityCatalog
-from tests.planning import statements_of
 
 PAGE = Path(__file__).parents[3] / "docs" / "rights.md"
 ANN, BOB = "ann@example.com", "bob@example.com"

@@ -21,7 +21,7 @@ from delta_engine.validation.governance_rules import NoUnallowedExposure
 from delta_engine.validation.plan_rules import NoUnallowedColumnDrops, NoUnallowedSchemas
 from delta_engine.validation.rules import ModelRule, PlanRule
 from delta_engine.validation.validator import PlanValidator
-from tests.commandline import CommandLine
+from tests.projects.commandline import CommandLine
 from tests.unit.validation.rule_cases import (
     column_rules,
     constraint_rules,

@@ -13,8 +13,8 @@ from delta_engine.models import AUTO, Column, ColumnMask, Identity, RowFilter, T
 from delta_engine.report.capability_page import capability_page
 from delta_engine.report.reference_pages import hazards_table, rules_table
 from delta_engine.validation.capability_rules import SupportedFeatures, declared_features, without_features
-from tests.commandline import CommandLine
 from tests.conftest import CONFIG
+from tests.projects.commandline import CommandLine
 
 DOCS = Path(__file__).parents[3] / "docs"
 

@@ -24,8 +24,8 @@ from delta_engine.orchestrate.conformance.statement_log import KEPT_FOR_DROPS, M
 from delta_engine.report.conformance_report import CheckStatus, ConformanceReport, RunOutcome
 from delta_engine.state.unity_catalog import information_schema
 from delta_engine.state.unity_catalog.information_schema import View
-from tests.conformance_runs import Rig
-from tests.statement_kinds import emitted_statements, statements_by_kind
+from tests.builders.conformance_runs import Rig
+from tests.cases.statement_kinds import emitted_statements, statements_by_kind
 
 NEVER_RUN = {
     generated_columns.ChangeGeneration: "a rule refuses it",

@@ -17,8 +17,8 @@ from delta_engine.orchestrate.conformance.run import ConformanceRun
 from delta_engine.orchestrate.conformance.statement_log import StatementLog
 from delta_engine.report.conformance_report import CheckStatus, ConformanceReport, Holds, RunOutcome
 from delta_engine.report.json_documents import report_json
-from tests.conformance_platform import TARGET, USER, ConformancePlatform
-from tests.conformance_runs import LOCATION, RUN_ID, Clock, Rig, group_of, probe_of, refusing
+from tests.builders.conformance_runs import LOCATION, RUN_ID, Clock, Rig, group_of, probe_of, refusing
+from tests.fakes.conformance_platform import TARGET, USER, ConformancePlatform
 
 PREFIX = f"delta_engine_conformance_{RUN_ID}"
 FORBIDDEN = ("INSUFFICIENT_PERMISSIONS", "42501")

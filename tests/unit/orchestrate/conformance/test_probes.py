@@ -15,8 +15,8 @@ from delta_engine.backends.sql_runner import Row
 from delta_engine.errors import StatementError
 from delta_engine.orchestrate.backend import Backend
 from delta_engine.report.conformance_report import CheckStatus, ConformanceReport, Holds, RunOutcome
-from tests.conformance_platform import TARGET, ConformancePlatform
-from tests.conformance_runs import RUN_ID, Rig, group_of, probe_of, refusing
+from tests.builders.conformance_runs import RUN_ID, Rig, group_of, probe_of, refusing
+from tests.fakes.conformance_platform import TARGET, ConformancePlatform
 from tests.fakes.unity_catalog import FakeUnityCatalog
 
 FORBIDDEN = "INSUFFICIENT_PERMISSIONS"

@@ -10,8 +10,8 @@ from delta_engine.backends.sql_runner import Row, SqlRunner
 from delta_engine.errors import CatalogReadError
 from delta_engine.state.states import TableState
 from delta_engine.state.unity_catalog_reader import UnityCatalogReader
-from tests.builders import ORDERS, orders
-from tests.recorded_catalog import Answer, RecordedRunner, column_rows, schema_row, table_row
+from tests.builders.models import ORDERS, orders
+from tests.fakes.recorded_catalog import Answer, RecordedRunner, column_rows, schema_row, table_row
 
 TABLE: Row = {"table_schema": "silver", "table_name": "orders"}
 TAGGED: Row = {"schema_name": "silver", "table_name": "orders"}

@@ -11,8 +11,8 @@ from delta_engine.models import CheckConstraint, Column, ColumnMask, ForeignKey,
 from delta_engine.state.states import ABSENT
 from delta_engine.state.unity_catalog.create_statement import declaration
 from delta_engine.state.unity_catalog_reader import UnityCatalogReader
-from tests.builders import ORDERS, orders
-from tests.recorded_catalog import RECORDED, Answer, column_rows, constraint_row, key_rows
+from tests.builders.models import ORDERS, orders
+from tests.fakes.recorded_catalog import RECORDED, Answer, column_rows, constraint_row, key_rows
 from tests.unit.state.unity_catalog.catalogs import PLAIN, document, read, refusal, unity
 
 

@@ -14,8 +14,8 @@ from delta_engine.errors import CatalogReadError
 from delta_engine.models import CheckConstraint, Column, ColumnMask, Identity, RowFilter
 from delta_engine.state.unity_catalog.listed_details import open_table_listing
 from delta_engine.state.unity_catalog_reader import UnityCatalogReader
-from tests.builders import ORDERS, orders
-from tests.recorded_catalog import RECORDED, Answer, RecordedRunner, column_rows, table_row
+from tests.builders.models import ORDERS, orders
+from tests.fakes.recorded_catalog import RECORDED, Answer, RecordedRunner, column_rows, table_row
 from tests.unit.state.unity_catalog.catalogs import PLAIN, document, unity
 
 if TYPE_CHECKING:

@@ -23,9 +23,8 @@ from delta_engine.models import (
 )
 from delta_engine.state.states import ABSENT, Audit, RelationKind, SchemaState
 from delta_engine.state.unity_catalog_reader import UnityCatalogReader
-from tests.builders import ORDERS, orders
-from tests.fakes.unity_catalog import FakeUnityCatalog
-from tests.recorded_catalog import (
+from tests.builders.models import ORDERS, orders
+from tests.fakes.recorded_catalog import (
     Answer,
     column_rows,
     constraint_row,
@@ -34,6 +33,7 @@ from tests.recorded_catalog import (
     schema_row,
     table_row,
 )
+from tests.fakes.unity_catalog import FakeUnityCatalog
 from tests.unit.state.unity_catalog.catalogs import PLAIN, TABLE, TAGGED, document, read, state_in, unity
 
 

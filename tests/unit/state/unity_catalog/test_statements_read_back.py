@@ -21,7 +21,7 @@ from delta_engine.models import (
 )
 from delta_engine.state.states import SchemaState, TableState
 from delta_engine.state.unity_catalog_reader import UnityCatalogReader
-from tests.builders import orders
+from tests.builders.models import orders
 from tests.fakes.unity_catalog.example import catalog_of_everything
 
 ORDERS = TableState(

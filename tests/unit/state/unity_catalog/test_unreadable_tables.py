@@ -10,9 +10,9 @@ from delta_engine.backends.error_conditions import statement_error
 from delta_engine.backends.sql_runner import Row
 from delta_engine.errors import CatalogReadError, RefusalGroup, StatementError
 from delta_engine.state.unity_catalog_reader import UnityCatalogReader
-from tests.builders import orders
-from tests.error_forms import FORMS
-from tests.recorded_catalog import (
+from tests.builders.error_forms import FORMS
+from tests.builders.models import orders
+from tests.fakes.recorded_catalog import (
     Answer,
     RecordedRunner,
     column_rows,

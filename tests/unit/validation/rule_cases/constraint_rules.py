@@ -18,7 +18,7 @@ from delta_engine.models import (
 )
 from delta_engine.models.types import to_data_type
 from delta_engine.validation import constraint_rules
-from tests.builders import ORDERS
+from tests.builders.models import ORDERS
 from tests.unit.validation.rule_cases.subjects import ID, SUBJECT, ModelCase, PlanCase, aligned, model
 
 CUSTOMER = Column("customer", "bigint")

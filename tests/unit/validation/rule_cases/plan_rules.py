@@ -14,7 +14,7 @@ from delta_engine.aspects.table_features import ContradictFeature, EnableTableFe
 from delta_engine.models import Column, Identity
 from delta_engine.models.types import AtomicType, StructField
 from delta_engine.validation import plan_rules
-from tests.builders import ORDERS
+from tests.builders.models import ORDERS
 from tests.unit.validation.rule_cases.subjects import ID, SUBJECT, PlanCase, aligned, model, tightened
 
 PLAN_CASES: list[PlanCase] = [

@@ -10,7 +10,7 @@ from delta_engine.aspects.nullability import ColumnNullabilityChange
 from delta_engine.errors import SourceLocation
 from delta_engine.models import Column, Table
 from delta_engine.validation.rules import ModelRule, PlanRule
-from tests.builders import ORDERS
+from tests.builders.models import ORDERS
 
 ModelCase: TypeAlias = tuple[ModelRule, list[Table], str]
 """A rule, models that it refuses, and what it says."""

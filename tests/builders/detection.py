@@ -15,8 +15,8 @@ from delta_engine.drift.drifted_resources import DriftedTable, drifted_tables
 from delta_engine.models import Column, QualifiedName
 from delta_engine.state.states import CatalogState, TableState
 from delta_engine.state.table_queries import Commit, TableVersion
-from tests.builders import ORDERS, observed, orders
-from tests.deployment_builders import NOON, applied, deployment_state
+from tests.builders.deployment import NOON, applied, deployment_state
+from tests.builders.models import ORDERS, observed, orders
 
 LATER = NOON + timedelta(hours=3)
 MODEL = orders(Column("id", "bigint"), Column("name", "string"), comment="a table")

@@ -16,7 +16,7 @@ from sqlglot import exp
 from delta_engine.backends.sql_runner import Row
 from delta_engine.errors import StatementError
 from tests.fakes.unity_catalog import FakeUnityCatalog
-from tests.servers.fake_workspace import Answer, answer_of
+from tests.fakes.workspace import Answer, answer_of
 
 USER = "ci@example.com"
 

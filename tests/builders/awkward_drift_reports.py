@@ -17,7 +17,7 @@ from delta_engine.drift.drift_report import (
     ResourceDrift,
     UnmanagedPart,
 )
-from tests.drift_reports import CHECKED_AT
+from tests.builders.drift_reports import CHECKED_AT
 
 
 def huge_report(tables: int = 200, findings: int = 10) -> DriftReport:

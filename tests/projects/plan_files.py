@@ -34,8 +34,8 @@ from delta_engine.plan_files.document import (
 )
 from delta_engine.state.states import Audit
 from delta_engine.state.table_queries import Commit, TableQueries, TableVersion
-from tests.commandline import CommandLine, Result
-from tests.fake_platform import FakePlatform
+from tests.fakes.platform import FakePlatform
+from tests.projects.commandline import CommandLine, Result
 
 CONFIG = """\
 environment: {environment}

@@ -16,7 +16,7 @@ from delta_engine.report.conformance_report import (
     GroupReport,
     ProbeReport,
 )
-from tests.conformance_platform import TARGET, ConformancePlatform
+from tests.fakes.conformance_platform import TARGET, ConformancePlatform
 
 RUN_ID = "0123abcd"
 LOCATION = "s3://bucket/scratch"

@@ -34,9 +34,9 @@ from delta_engine.models.resolution import resolved
 from delta_engine.orchestrate.importing import as_model
 from delta_engine.state.states import ABSENT, CatalogState, RelationKind, SchemaState, TableState
 from delta_engine.validation.capability_rules import SupportedFeatures
-from tests.model_projects import load_models
+from tests.projects.models import load_models
 
-FOLDER = Path(__file__).parent / "golden"
+FOLDER = Path(__file__).parents[1] / "golden"
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
 from delta_engine.models import CheckConstraint, ForeignKey, PrimaryKey
+from tests.cases.golden_cases import FOLDER
 from tests.fakes.unity_catalog.grammar import parse
 from tests.fakes.unity_catalog.statements import (
     AddColumns,
@@ -45,9 +46,8 @@ from tests.fakes.unity_catalog.statements import (
     UnsetProperties,
     UnsetTags,
 )
-from tests.golden_cases import FOLDER
 
-PAGE = Path(__file__).parents[1] / "docs" / "statements.md"
+PAGE = Path(__file__).parents[2] / "docs" / "statements.md"
 
 _END_OF_STATEMENT = re.compile(r";\n")
 

@@ -28,7 +28,7 @@ from delta_engine.models import (
 from delta_engine.orchestrate.backend import Backend
 from delta_engine.orchestrate.orchestrator import Orchestrator
 from delta_engine.validation.validator import PlanValidator
-from tests.deployment_builders import deployment_over
+from tests.builders.deployment import deployment_over
 from tests.fakes.unity_catalog import FakeUnityCatalog
 
 POLICY = Policy(

@@ -15,7 +15,7 @@ from delta_engine.backends.sql_runner import Row
 from delta_engine.errors import StatementError
 from tests.fakes.unity_catalog import FakeUnityCatalog
 from tests.fakes.unity_catalog.views import storage_path
-from tests.servers.warehouse_sql import SmallTables
+from tests.fakes.warehouse_sql import SmallTables
 
 USER = "ann@example.com"
 TARGET = "dev.scratch"

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler
 from urllib.parse import parse_qs, urlsplit
 
-from tests.loopback import served
+from tests.fakes.loopback import served
 
 TABLES = "/api/2.1/unity-catalog/tables"
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from delta_engine.backends.sql_runner import Row
 
-RECORDED = Path(__file__).parent / "recorded"
+RECORDED = Path(__file__).parents[1] / "recorded"
 
 AUDIT: Row = {
     "created": datetime(2026, 1, 2, tzinfo=timezone.utc),

@@ -27,7 +27,7 @@ from delta_engine.models import (
     Schema,
     Table,
 )
-from tests.strategies import kept_types, privileges, texts
+from tests.builders.strategies import kept_types, privileges, texts
 
 Drawn = TypeVar("Drawn")
 

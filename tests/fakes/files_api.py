@@ -12,7 +12,7 @@ from email.utils import formatdate
 from http.server import BaseHTTPRequestHandler
 from urllib.parse import parse_qs, unquote, urlsplit
 
-from tests.loopback import served
+from tests.fakes.loopback import served
 
 FILES, FOLDERS = "/api/2.0/fs/files", "/api/2.0/fs/directories"
 

@@ -33,7 +33,7 @@ from delta_engine.deployment.ports import (
     StateVersion,
     StoredDocument,
 )
-from tests.deployment_builders import deployment_over, deployment_state
+from tests.builders.deployment import deployment_over, deployment_state
 
 STATE_ID = "5f0c7c1e-3f5e-4b67-9f0f-6d4f2f9f8a11"
 RACERS = 8

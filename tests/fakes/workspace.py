@@ -22,8 +22,8 @@ from delta_engine.backends.sql_runner import Row
 from delta_engine.backends.warehouse.calls import SINGLE_ATTEMPT_SECONDS, Calls
 from delta_engine.backends.warehouse_sql_runner import WarehouseSqlRunner
 from delta_engine.errors import StatementError
-from tests.integration.fake_files_api import FakeFilesApi, FilesHandler
-from tests.loopback import served
+from tests.fakes.files_api import FakeFilesApi, FilesHandler
+from tests.fakes.loopback import served
 
 WAREHOUSE = "a1b2c3d4"
 TOKEN = "not a real one"

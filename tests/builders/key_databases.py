@@ -11,7 +11,7 @@ from dataclasses import replace
 from hypothesis import strategies as st
 
 from delta_engine.models import Column, ForeignKey, PrimaryKey, Table
-from tests.databases import Choices, Scenario
+from tests.builders.databases import Choices, Scenario
 
 CATALOG, SCHEMA = "dev", "silver"
 NAMES = ("p", "q", "r", "s")
