@@ -87,8 +87,6 @@ class CreateSchema:
     """Create a schema that models need, or that is declared, and that the catalog lacks.
 
     Args:
-        catalog_name: the catalog.
-        schema_name: the schema.
         comment: its comment; empty for none.
     """
 
@@ -106,8 +104,6 @@ class AlignSchema:
     """Change a schema until it matches its model; a new one as well, after it was created.
 
     Args:
-        catalog_name: the catalog.
-        schema_name: the schema.
         actions: at least one; put into the order of their phases.
         declared_at: where the model was declared, for messages.
     """
@@ -184,8 +180,6 @@ class DropTable:
     """Drop a table that was applied once and is not declared any more.
 
     Args:
-        table: its name.
-        rows: how many rows it has.
         references: the tables that its foreign keys point at.
         keys: drops of keys of it that are in the way of other tables: they go before those are changed.
         referenced_by: the foreign keys that would go with it, of tables that stay.
@@ -208,9 +202,6 @@ class TablePlan:
     """Everything one run will do, tables sorted by name. Tables that need nothing are not in it.
 
     Args:
-        create_tables: tables to create.
-        align_tables: tables to change.
-        create_schemas: schemas to create.
         drop_tables: tables to drop, after everything else.
         kept_tables: tables that are not declared any more, and stay: for people to know.
         align_schemas: schemas to change, before any table; what may take rights away, after all of them.

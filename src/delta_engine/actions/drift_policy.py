@@ -106,7 +106,6 @@ class IgnoreEntry:
         resource: a glob for `table.<catalog>.<schema>.<table>`, `schema.<catalog>.<schema>`, or the name alone
             (`policy.matches_any`).
         fields: globs for the kind or field of a finding.
-        reason: shown in reports.
         expires: the last day, UTC; None for no end.
     """
 

@@ -67,10 +67,7 @@ class Policy:
     """What a run may change.
 
     Args:
-        allow: the allowed destructive changes.
         create_schemas: whether to create schemas that models need.
-        tags: ownership of undeclared tags.
-        grants: ownership of undeclared privileges.
         definitions: ownership of undeclared constraints, clustering, comments and defaults.
         rules: additional rules, as `module:attribute`.
     """

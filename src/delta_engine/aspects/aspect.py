@@ -51,11 +51,9 @@ class Comparison(Generic[Model_co, State_co]):
     Args:
         last_applied: the model that this engine applied last, if any.
         attempted: the models of later runs that did not finish: parts of them may exist.
-        policy: which unmanaged parts a plan removes.
         differing: the columns on both sides that differ in anything.
         added: the model's columns that the table lacks.
         dropped: the table's columns that the model lacks.
-        renames: the columns and fields to rename.
         fields: the fields inside shared columns that differ; each path starts with the column.
         types: the types of shared columns, and inside them, that differ; each path starts with the column.
     """
@@ -349,7 +347,6 @@ class Aspect(Generic[SomeAction, _Model, _State, _Context]):
         accept: returns a model with the observed side of what an action would change.
         drift_kind: the kind of drift that an action would revert.
         is_of_columns: whether it looks at columns alone: it is skipped for tables whose columns all equal the model's.
-        create: the aspect's part of CREATE TABLE.
         completes_create: whether a new table needs its statements after CREATE TABLE.
         differences: yields an action per difference; the diff, unless that combines several differences in an action or
             has actions that only enable others.

@@ -73,7 +73,6 @@ class _PrivilegeChange:
 
     Args:
         principal: as the catalog spells it, if it has it.
-        observed: the privileges that it has.
     """
 
     principal: str

@@ -57,7 +57,6 @@ class PrimaryKeyDrop:
     """Drop the primary key.
 
     Args:
-        name: the constraint's name in the catalog.
         referenced_by: the foreign keys that reference it and that this plan does not drop.
         is_remade: whether the plan adds one of that name again.
         is_ours: whether this engine added it.

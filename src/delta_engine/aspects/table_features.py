@@ -74,8 +74,6 @@ class ContradictFeature:
 
     Args:
         declared: the value in the model or in the environment's defaults.
-        needed: the value that the changes need.
-        reason: those changes.
     """
 
     phase: ClassVar[Phase] = Phase.ENABLE_TABLE_FEATURES

@@ -43,12 +43,7 @@ def changed_tags(desired: Tags, observed: Tags) -> tuple[TagChange, ...]:
 def unwanted_tags(
     desired: Tags, observed: Tags, ours: Container[str], ownership: Ownership
 ) -> tuple[tuple[str, str], ...]:
-    """Return the (key, value) pairs that the model does not name and that are ours to unset, sorted.
-
-    Args:
-        ours: the keys that this engine set.
-        ownership: decides about all other keys.
-    """
+    """Return the (key, value) pairs that the model does not name and that are ours to unset, sorted."""
     return tuple(
         (key, value)
         for key, value in sorted(observed.items())

@@ -274,7 +274,6 @@ def statement_error(
     Args:
         text: the platform's message, with the JVM's stack if there is one.
         condition: the condition that came as data; it takes precedence over the message.
-        sql_state: the SQLSTATE that came as data.
         code: the condition if neither data nor message has one, such as a service's error code.
         is_outcome_unknown: whether the connection failed, rather than the statement.
     """

@@ -44,7 +44,6 @@ def session_jars(own: Iterable[Path], settings: Mapping[str, str]) -> SessionJar
     """Return the jars of a session, never two versions of one artifact.
 
     Args:
-        own: the jars that Delta needs.
         settings: the user's Spark settings, with jars in `spark.jars` and `spark.jars.packages`.
     """
     theirs = _listed(settings.get("spark.jars", ""))

@@ -60,7 +60,6 @@ def past_throttling(
     The platform did not look at a throttled statement, so retrying a query or a change is equally safe.
 
     Args:
-        ask: sends the statement.
         pause: waits for some seconds, or less if the current stop is requested.
         clock: a monotonic clock.
 

@@ -24,7 +24,6 @@ class TablePlanner:
 
     Args:
         policy: decides, among others, which undeclared parts are removed.
-        schemas: the declared schemas.
     """
 
     def __init__(self, policy: Policy = NO_POLICY, schemas: Sequence[Schema] = ()) -> None:
@@ -60,7 +59,6 @@ class TablePlanner:
         The planner refuses nothing: see `validation.relations.checked_plan`.
 
         Args:
-            state: a snapshot that covers the models.
             last_applied: the models that were applied last, by `QualifiedName.key`; parts that only they declare are
                 removed.
             removed: tables that exist, were applied and are no longer declared, with their numbers of rows. A table

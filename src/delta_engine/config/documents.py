@@ -40,7 +40,6 @@ class Document:
     """A parsed YAML file.
 
     Args:
-        file: the file's name in messages.
         value: plain Python data; None for an empty file.
         lines: the line of every key and list item, counted from 1.
         scalars: every scalar as it is written, without its quotes.

@@ -26,9 +26,7 @@ def edit_instructions(
     """Return what to change and where: the model's place and name, and below it a line per change.
 
     Args:
-        before: the model as it was loaded.
         after: the wanted model; None removes it.
-        renames: new column names by old ones.
     """
     where = f"{before.declared_at} " if before.declared_at else ""
     match before, after:

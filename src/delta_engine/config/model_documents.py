@@ -83,11 +83,6 @@ def schema_of(document: Document, path: DocumentPath, value: object) -> Schema:
 def table_of(document: Document, path: DocumentPath, value: object) -> Table:
     """Return the table that a part of a document declares.
 
-    Args:
-        document: the model file.
-        path: the table's place in it.
-        value: the data at that place.
-
     Raises:
         ConfigError: it is not of the form of a table.
         InvalidModelError: a column has a type that Delta cannot store.

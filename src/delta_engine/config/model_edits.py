@@ -158,7 +158,6 @@ def edit_text(text: str, edits: Mapping[Place, ModelEdit]) -> str:
 
     Args:
         text: the text, its lines ended by line feeds.
-        edits: by the places of the models.
 
     Raises:
         UnusualLayoutError: the file's layout does not allow the edit, or a comment would be lost.

@@ -34,11 +34,9 @@ class ModelField(Generic[Declared]):
     """A key of a model file.
 
     Args:
-        key: the key.
         value: what stands there; None leaves the key out, and so does the default.
         default: what holds where the key is left out.
         argument: the Python argument of the same meaning; None for the key's own name.
-        code: how Python says the value.
         entry: the word of messages for one entry of a mapping or list.
     """
 

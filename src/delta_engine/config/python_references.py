@@ -29,7 +29,6 @@ def load_reference(
     Args:
         use: may run the user's code, which may fail.
         what: the kind of object, for messages: `models`.
-        named_at: where the configuration names it.
 
     Raises:
         ConfigError: the import or the use failed.

@@ -120,7 +120,6 @@ class Settings:
     Args:
         project_dir: the parent of the configuration folder; relative paths start here.
         warehouse: the root folder of tables by path, absolute.
-        spark: extra Spark settings.
         sql_warehouse: the SQL warehouse that runs SQL; None on other backends.
         leave_out: names of features that this environment leaves out of the models.
         python_models: `module:attribute` references.
@@ -130,7 +129,6 @@ class Settings:
         drift_history: the table that records what each report found; None for none.
         run_history: the table that records what each run did; None for none.
         parallelism: how many tables to read or change at once.
-        location: the configuration file.
     """
 
     environment: str

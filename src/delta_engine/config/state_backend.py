@@ -123,7 +123,6 @@ class StateBackend:
     """Where the deployment state is, and how runs exclude each other.
 
     Args:
-        place: the location of documents and journals.
         cache: what commands that only read may use instead; None for nothing.
         lock_table: the lock's table; None for a lock next to the document.
         lock_timeout_seconds: how long to wait for the lock; None for the default of the place.
@@ -143,10 +142,8 @@ def state_backend(
     """Return what `state_backend` says, its variables filled in.
 
     Args:
-        document: the configuration, for positions.
         config: its `state_backend`.
         project_dir: the folder from which relative paths start.
-        fill: fills variables in.
 
     Raises:
         ConfigError: a name of a schema or a lock that does not fit.

@@ -167,11 +167,7 @@ def rearranged(
     """Yield the splices that give a list in a block other items; comment lines stay with the item below them.
 
     Args:
-        text: the file.
-        key: the key of the list.
-        sequence: the list.
         wanted: the places of the items to keep, in their new order, and the lines of new ones.
-        changes: splices within the items.
     """
     places = range(len(sequence.items))
     if list(wanted) == list(places):

@@ -75,7 +75,6 @@ def emit_value(value: Value, *, in_flow: bool, style: str | None = None) -> str:
     """Return a value on one line, collections in flow style.
 
     Args:
-        in_flow: quotes what braces and brackets require.
         style: the preferred quotes of a text: `'`, `"`, or None for as few as possible.
     """
     if isinstance(value, str) and style in _QUOTED:

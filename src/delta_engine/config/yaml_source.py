@@ -26,12 +26,9 @@ class Node:
 
     Args:
         kind: `scalar`, `sequence`, `mapping`, or `alias` for a value that an anchor elsewhere defines.
-        start: its first character in the text.
         end: the character after its last one; comments and line breaks that follow are not part of it.
-        value: the text of a scalar.
         style: a scalar's quotes, `|` or `>`; None for plain.
         is_flow: whether a collection stands in braces or brackets.
-        items: the items of a sequence.
         pairs: the keys and values of a mapping.
     """
 
@@ -127,8 +124,6 @@ def _node(found: Any, text: str, floor: int) -> Node:
     """Return a composed node.
 
     Args:
-        found: a node of the parser.
-        text: the text.
         floor: where the node can begin at the earliest. An alias gives the node of its anchor, which is earlier.
     """
     start, end = found.start_mark.index, found.end_mark.index

@@ -37,7 +37,6 @@ def last_applied_to(
 
     Args:
         applied: what was applied last, by `QualifiedName.key`.
-        observed: a snapshot that covers the models.
     """
     renamed = {}
     for model in models:

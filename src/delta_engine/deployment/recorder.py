@@ -39,9 +39,6 @@ class RunRecorder:
     saves.
 
     Args:
-        facts: who runs, and where.
-        fence: the lock's.
-        notify: gets every warning.
         now: the clock, UTC.
         seconds: a monotonic clock.
     """

@@ -51,7 +51,6 @@ def with_settled_renames(
 
     Args:
         models: the declared tables, which name former names.
-        observed: a snapshot that covers them.
     """
     resources: Mapping[str, Resource] = state.resources
     for model in models:

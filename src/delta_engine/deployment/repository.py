@@ -166,7 +166,6 @@ class StateRepository:
         The remains of the lost document are kept as a backup.
 
         Args:
-            state: the document to save.
             require_successor: refuses what must not follow a document of the given identity.
 
         Raises:

@@ -54,7 +54,6 @@ def applied_table(
 
     Args:
         version: the table's id and version after the apply, as far as they are known.
-        earlier: its record so far.
         with_others: the definition with its unmanaged parts; None if there are none.
         settles: whether the apply settled what unfinished runs attempted.
     """
@@ -122,7 +121,6 @@ def unfinished(
 
     Args:
         attempted: what the run was about to apply.
-        earlier: its record so far.
     """
     resource, new = earlier or _unapplied(name, status), tuple(attempted)
     known = resource.metadata

@@ -30,8 +30,6 @@ def attempted_by(
 
     Args:
         models: the declared tables, resolved.
-        schemas: the declared schemas.
-        resources: the records so far.
     """
     by_key = {resource_key(model.qualified_name): model for model in models}
     aligned = {resource_key(align.table): align for align in plan.align_tables}
@@ -51,7 +49,6 @@ def attempts_of(state: DeploymentState, models: Iterable[Table], observed: Catal
     """Return what unfinished runs attempted, for the planner.
 
     Args:
-        models: the declared tables.
         observed: a snapshot that covers them: a renamed table has its attempts under the new name.
     """
     tables: dict[str, tuple[Table, ...]] = {}

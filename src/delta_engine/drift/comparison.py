@@ -26,8 +26,6 @@ class Deviation:
     """One difference between a table or schema and its baseline; None on a side: it is not there.
 
     Args:
-        expected: as it was applied.
-        actual: as it is.
         difference: the difference that an aspect found; None for what no aspect compares.
     """
 
@@ -43,12 +41,10 @@ class Recorded(Generic[Model_co]):
     """What the deployment state records of a table or schema.
 
     Args:
-        declared: the model that was applied last.
         with_unmanaged_parts: the same with the unmanaged parts that existed then; None if there were none.
         attempted: the models of later runs that did not finish. None of schemas: an unfinished schema is not compared.
         column_order: the column names in the table's order after the apply; None if that is unknown.
         renames: the columns that were renamed since, new names by old ones.
-        policy: which unmanaged parts are drift.
     """
 
     declared: Model_co

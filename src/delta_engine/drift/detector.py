@@ -53,10 +53,8 @@ class DriftDetector:
     """Finds what changed since it was applied.
 
     Args:
-        policy: severities, and what is ignored.
         plan_policy: which unmanaged tags and privileges are drift.
         versions: asks for the ids of tables that may have been replaced.
-        history: asks for the authors of changes.
         is_thorough: whether to ask for ids also where a creation time is unknown.
     """
 

@@ -41,7 +41,6 @@ class Drifted(Generic[Model_co, State_co]):
     """A table or schema that is not as it was applied.
 
     Args:
-        recorded: what was applied.
         observed: what exists; absent if it was deleted.
         version: a table's current version, if it was read.
         is_history_whole: whether a table's history reaches back to the apply: renames are known then.

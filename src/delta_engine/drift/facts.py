@@ -20,18 +20,13 @@ class DriftFacts:
 
     Args:
         checked_at: when the catalog was read, UTC.
-        models: the declared tables that were read.
         is_partial: whether other models were left out.
         state: the deployment state; None if there is none yet.
         applied: the tables that were applied last, by `QualifiedName.key`.
         drifted: the schemas and tables that are not as they were applied.
         unreadable: the tables that could not be read; the snapshot lacks them.
-        unmanaged: the tables that no model declares.
-        schemas: the declared schemas.
         applied_schemas: the schemas that were applied last, by `Schema.key`.
-        policy: what is ignored.
         plan_policy: what plans do about unmanaged parts, and about the order of columns.
-        notes: what could not be found out.
     """
 
     environment: str

@@ -111,7 +111,6 @@ def _is_reverted(
     """Whether a plan reverts a deviation of something that exists.
 
     Args:
-        declared: the keys of the model's columns.
         wanted: what a plan changes, and to what.
         moves_columns: whether it moves any.
     """

@@ -61,11 +61,7 @@ def has_possible_renames(table: DriftedTable) -> bool:
 
 
 def irreversible(models: Iterable[Table], drifted: Iterable[DriftedResource]) -> Iterator[DriftRefusal]:
-    """Yield the renames that a plan would undo by dropping a column and adding an empty one.
-
-    Args:
-        models: what the tables are to become.
-    """
+    """Yield the renames that a plan would undo by dropping a column and adding an empty one."""
     by_key = {model.key: model for model in models}
     for table in drifted_tables(drifted):
         model = by_key.get(table.name.key)

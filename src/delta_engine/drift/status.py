@@ -75,10 +75,7 @@ def confirmed(
     A difference is lag, not drift: the catalog may show a change late. Unmanaged parts are not differences.
 
     Args:
-        wanted: what the table was to become.
-        observed: the second read.
         ours: what was recorded of it before: a part that is no longer wanted may show for a while.
-        policy: what it was planned by.
     """
     kept = () if policy.definitions is Ownership.FULL else unmanaged_parts(wanted, observed, ours)
     found = aspects.differences(Comparison.of(wanted, observed, policy=as_applied(policy)))

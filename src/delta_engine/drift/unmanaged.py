@@ -58,9 +58,7 @@ def with_unmanaged_parts(model: Table, observed: TableState, earlier: ResourceMe
     Recorded parts stay, under the model's names. Parts that are new since the last apply are drift and stay out.
 
     Args:
-        model: what is applied.
         observed: the table before that.
-        earlier: its record so far.
     """
     ours = models_of(earlier) if earlier else ()
     observed = _without_dropped(model, observed, ours)
@@ -78,7 +76,6 @@ def kept_by_plan(model: Table, known: Table, ours: Sequence[Table]) -> Table:
     """Return a model with the unmanaged parts that a plan for it keeps.
 
     Args:
-        known: the table with its unmanaged parts.
         ours: the models that this engine applied or attempted.
     """
     return _with_parts(model, model, _without_dropped(model, state_of(known), ours), ours)

@@ -126,9 +126,7 @@ class ActionRunner:
         """Run every statement of a plan, and no other statement that changes anything.
 
         Args:
-            plan: a validated plan, compiled.
             on_outcome: called in the calling thread as each table and schema is over.
-            control: shows and stops the apply.
             check: called before every statement; its errors end the apply.
             reread: reads and plans one table again after an ambiguous error; without it, such an error is a failure.
 

@@ -36,7 +36,6 @@ class ApplyControl:
     """Shared by all threads of one apply.
 
     Args:
-        stop: ends the apply early.
         running: the running statements by the `key` of what they change; of each, one statement runs at a time.
         notify: receives messages for the user, from any thread: retries and waits.
         wait: waits for some seconds, or less if the run is stopped; that of `stop` by default.

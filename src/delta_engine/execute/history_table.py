@@ -30,7 +30,6 @@ class HistoryTable:
 
     Args:
         table: the SQL that addresses the table (`Addressing.table`); its schema must exist.
-        columns: type and comment by name.
     """
 
     def __init__(

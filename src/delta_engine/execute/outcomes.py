@@ -30,7 +30,6 @@ class RunStatement:
     """A statement that was sent.
 
     Args:
-        sql: the statement.
         seconds: until its last answer, waits for further attempts included.
         retries: how many attempts there were after the first.
         is_done: whether it did what it should.

@@ -49,11 +49,7 @@ class PlanProgress:
         return not self._left
 
     def start(self, most: int) -> Iterator[tuple[int, Step]]:
-        """Yield the next steps that may start, with their positions; skip those that cannot run.
-
-        Args:
-            most: how many to start.
-        """
+        """Yield the next steps that may start, with their positions; skip those that cannot run."""
         started = 0
         while self._ready and started < most:
             position = heappop(self._ready)

@@ -26,8 +26,6 @@ def has_to_run(planned: Sequence[str], needed: Sequence[str], error: StatementEr
 
     Args:
         planned: the rest of the table's statements, from this one on.
-        needed: what the table needs now.
-        error: the answer to the lost attempt.
 
     Raises:
         StaleTableError: the table needs something else.

@@ -51,10 +51,6 @@ class Backend:
     """What runs SQL on one platform, and reads from it.
 
     Args:
-        lister: lists the tables of a schema.
-        versions: reads the versions of changed tables.
-        history: reads who changed tables.
-        row_counter: counts the rows of tables.
         platform_version: returns the platform's version.
         host: the workspace's URL; empty where it is unknown.
         audit_log: None where the platform has none.
@@ -122,7 +118,6 @@ def open_warehouse_backend(
     Args:
         parallelism: the largest number of statements at a time.
         notify: is told when statements wait for the warehouse.
-        decorate: wraps the runner.
 
     Raises:
         MissingDependencyError: databricks-sdk is not installed.

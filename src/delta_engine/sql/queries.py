@@ -86,7 +86,6 @@ def sql_catalog_rights(catalogs: Sequence[str], *, owner: str, all_users: str) -
     Args:
         catalogs: names in lower case.
         owner: the value of `privilege` that stands for ownership.
-        all_users: the group that contains every principal.
     """
     return "\nUNION ALL\n".join(
         f"SELECT {sql_literal(name)} AS catalog, {principal} AS grantee, {privilege} AS privilege\n"
@@ -118,7 +117,6 @@ def sql_audit_events(actions: Iterable[str], names: Iterable[str], *, since: dat
         actions: values of `action_name`, in any case, because it differs between versions of the log.
         names: the dotted names of tables and schemas, in lower case.
         since: UTC.
-        limit: the largest number of rows.
     """
     name = "lower(coalesce(request_params['full_name_arg'], request_params['securable_full_name']))"
     return (

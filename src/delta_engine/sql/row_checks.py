@@ -48,7 +48,6 @@ def sql_as_it_will_be(expression: str, observed: DataType, renamed: DataType, de
 
     Args:
         expression: the SQL of the value; returned unchanged if it already has the desired fields.
-        observed: the type of the value.
         renamed: the same type with the desired names of its fields.
         desired: only the fields of this type count.
     """

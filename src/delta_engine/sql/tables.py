@@ -51,7 +51,6 @@ def sql_create_table(
         constraints: constraint clauses, placed after the columns.
         comment: empty for none.
         clauses: further clauses of the table, in any order.
-        cluster_by: the columns of liquid clustering.
     """
     body = ",\n  ".join((*columns, *constraints))
     table_comment = f"\nCOMMENT {sql_literal(comment)}" if comment else ""

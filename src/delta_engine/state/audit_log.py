@@ -24,7 +24,6 @@ class AuditEvent:
 
     Args:
         at: UTC.
-        who: the user or service principal.
         action: the log's name for it, such as `deleteTable`.
         name: the dotted name of the table or schema, in lower case.
     """
@@ -44,7 +43,6 @@ class AuditLogReader(Protocol):
         """Return changes after a time, newest first.
 
         Args:
-            actions: the kinds of changes.
             names: the dotted names of tables and schemas, in lower case.
             since: UTC.
 

@@ -154,7 +154,6 @@ def read_tables(
     """Read tables in parallel; return their states by `QualifiedName.key`.
 
     Args:
-        read: reads one table.
         parallelism: the largest number of tables at a time.
         refusals: refusals of other tables, to raise with those found here.
 

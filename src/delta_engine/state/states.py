@@ -72,7 +72,6 @@ class TableState:
         location: the location of an external table's files; None for a managed table.
         referenced_by: the foreign keys of other tables that point here.
         former_name: the table's name, where its model renames it (`renamed_from`).
-        audit: ignored by comparisons.
     """
 
     exists: bool = True
@@ -147,7 +146,6 @@ class SchemaState:
         exists: False for an absent schema; everything else is then empty.
         owner: None where the platform has no owners.
         grants: the privileges granted on the schema itself, by principal.
-        audit: ignored by comparisons.
     """
 
     exists: bool = True

@@ -54,7 +54,6 @@ class TableVersion:
 
     Args:
         table_id: Delta's id, which changes when a table is recreated; None where it was not requested.
-        version: the latest version.
     """
 
     table_id: str | None
@@ -90,7 +89,6 @@ class TableVersionReader(Protocol):
         """Return versions by `QualifiedName.key`; unreadable tables are left out.
 
         Args:
-            tables: the tables to read.
             with_id: the keys of tables whose id is needed too, which may cost another statement.
         """
         ...

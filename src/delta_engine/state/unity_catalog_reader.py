@@ -120,7 +120,6 @@ class _Found:
         missing_schemas: as in `CatalogState`.
         schemas: the states of existing schemas, by `Schema.key`.
         tables: the states of the requested tables that exist, by `QualifiedName.key`.
-        refusals: why other tables are unreadable.
         audits: of all manageable tables of the schemas.
     """
 
@@ -162,7 +161,6 @@ class _CatalogReading:
 
         Args:
             schemas: in lower case: at least those of the tables.
-            details: reads what the views lack.
             expected: the grants to look up beyond the views; see `show_grants`.
             directly: whether descriptions win over the views, also for tables that the views do not show.
 
@@ -309,7 +307,6 @@ def _readable(
     """Return the tables to read, each once, and why others are not read.
 
     Args:
-        tables: those that the views show.
         hidden_in: the schemas that may have tables that the views do not show yet.
     """
     wanted: list[QualifiedName] = []

@@ -45,7 +45,6 @@ class _Dependent:
     Args:
         depends_on: whether it depends on a place in the table.
         refuses: the changes of such a place that the platform refuses.
-        drop: the statement that removes the dependent.
     """
 
     part: Part

@@ -74,9 +74,6 @@ def _misfits(
     """Yield what is wrong with columns by which a table is laid out.
 
     Args:
-        model: the model.
-        verb: what is done by them.
-        names: the columns.
         key: how a model names the list of them.
         is_fit: whether it can be done by columns of a type.
     """

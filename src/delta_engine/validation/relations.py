@@ -22,7 +22,6 @@ def checked_plan(models: Sequence[Table], state: CatalogState, planned: Callable
     """Return a plan whose models fit what exists.
 
     Args:
-        state: a snapshot that covers the models.
         planned: plans them; called only if every model fits the relation of its name, which planning relies on.
 
     Raises:

@@ -128,7 +128,6 @@ class RuleDescription:
     Args:
         name: the class, or the reference in the project's configuration.
         judges: `models` or `plans`.
-        text: the requirement.
     """
 
     name: str

@@ -40,12 +40,7 @@ PRIVILEGES = frozenset(
 
 
 def schema_violations(schemas: Sequence[Schema], capabilities: Capabilities) -> Iterator[InvalidModelError]:
-    """Yield why schemas must not be declared like this.
-
-    Args:
-        schemas: the declared schemas.
-        capabilities: what the platform can do.
-    """
+    """Yield why schemas must not be declared like this."""
     seen: dict[str, Schema] = {}
     for schema in schemas:
         reason = capabilities.refused.get(Feature.SCHEMA_METADATA)

@@ -17,7 +17,6 @@ class PlanValidator:
     """Checks models and plans against rules.
 
     Args:
-        policy: the allowed destructive changes.
         model_rules: the checks of models; `DEFAULT_MODEL_RULES` by default.
         plan_rules: the checks of plans; `DEFAULT_PLAN_RULES` by default.
 

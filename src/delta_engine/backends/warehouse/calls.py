@@ -97,7 +97,6 @@ class Calls:
         """Return the answer of a call.
 
         Args:
-            call: makes one request.
             is_repeatable: whether it is harmless to make it twice.
             has_answered_before: whether the service is known to exist.
             last_patience_seconds: how long to try, in all, once the current stop is requested.

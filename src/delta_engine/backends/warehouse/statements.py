@@ -32,7 +32,6 @@ class SubmittedStatement:
     """A statement that the warehouse accepted.
 
     Args:
-        api: the SDK's statement execution.
         timeout_seconds: how long it may run; waiting for the warehouse does not count. None for no limit.
         on_waiting: receives the seconds that it has waited for the warehouse.
     """

@@ -21,10 +21,8 @@ class DynamoDBLockRecords:
     """Keeps the record of one lock.
 
     Args:
-        client: the client.
         table: the table's name. Its key is the string LockID.
         lock_id: the item's key; every environment that shares the table needs its own.
-        region: the configured region, for messages.
     """
 
     def __init__(self, client: AwsClient, table: str, lock_id: str, region: str | None = None) -> None:

@@ -52,7 +52,6 @@ class Place:
     Args:
         name: such as `the bucket 'states' at http://…`; without credentials.
         when_missing: what to do if it does not exist.
-        permissions: what the engine needs on it.
     """
 
     name: str
@@ -72,7 +71,6 @@ class AwsClient:
 
     Args:
         raw: boto3's client; its calls belong into `request`.
-        limits: how long it tries.
     """
 
     def __init__(self, raw: Any, limits: ClientLimits) -> None:

@@ -64,7 +64,6 @@ class DatabricksStateStore:
         runner: runs SQL: one SELECT a load, one UPDATE a save.
         files: the folder `<volume>/<environment>`.
         heads: the SQL that addresses the table of heads.
-        environment: the environment's name.
     """
 
     def __init__(self, runner: SqlRunner, files: VolumeFiles, *, heads: str, environment: str) -> None:

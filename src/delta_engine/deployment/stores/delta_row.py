@@ -58,11 +58,7 @@ class DeltaRow:
     """The row of one environment.
 
     Args:
-        runner: runs the statements.
-        table: the SQL that addresses the table.
-        environment: the row's key.
         columns: the columns besides the key, with their Python types.
-        comment: the table's comment in the catalog.
         one_of_several: which of several rows the user deletes, after a run was killed while it wrote the first.
         pause: waits for a number of seconds.
     """
@@ -112,7 +108,6 @@ class DeltaRow:
         """Write the row.
 
         Args:
-            values: all columns besides the key.
             expected: what the row must still hold; None: there must be no row.
 
         Raises:
@@ -171,7 +166,6 @@ class DeltaRow:
         """Run a statement; return how many rows it reports as changed.
 
         Args:
-            sql: the statement.
             attempts: more than one for a new table: while another run creates it as well, Delta may not see it yet.
         """
         for left in reversed(range(attempts)):

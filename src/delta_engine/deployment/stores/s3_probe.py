@@ -31,7 +31,6 @@ def find_ignored_condition(scratch: str, write: Write, read: Read) -> str | None
         scratch: an unused name; the objects written begin with it.
         write: writes under a condition. After a lost answer it may report its own write as refused, so only what
             can be read afterwards counts.
-        read: reads.
     """
     name = f"{scratch}-alone"
     write(name, b"first", None)

@@ -27,7 +27,6 @@ class VolumeFiles:
     """A folder of a volume. It implements `JournalFiles`.
 
     Args:
-        client: the workspace's client.
         root: the folder's path, `/Volumes/<catalog>/<schema>/<volume>` or below; names are relative to it.
     """
 

@@ -81,7 +81,6 @@ class Probe:
     """One question.
 
     Args:
-        assumption: what the engine relies on.
         needs: the features without which the question makes no sense.
     """
 

@@ -66,8 +66,6 @@ class Prepared:
     """A run that may begin.
 
     Args:
-        groups: the groups that can run here.
-        left_out: the reports of the others.
         earlier: the statements that drop what other runs have in the schema, by run.
     """
 
@@ -138,8 +136,6 @@ class ConformanceRun:
 
     Args:
         backend: the platform, with the log in front of its runner.
-        control: waits, and ends the run early.
-        on_progress: called when each part begins.
         now: returns the time, UTC.
     """
 

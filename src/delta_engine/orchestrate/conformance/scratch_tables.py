@@ -60,7 +60,6 @@ class Group:
 
     Args:
         features: the features of the platform that it needs.
-        functions: the scratch functions that it needs.
         lacks: the input that is missing, so that the group is skipped; empty for none.
     """
 

@@ -62,7 +62,6 @@ class Reading:
     """The result of one read.
 
     Args:
-        state: the objects that could be read.
         refusals: why others could not be read, by key; under the empty key, why nothing could be read.
     """
 
@@ -86,7 +85,6 @@ class Walked:
 
     Args:
         tables: the states of its tables as they were read last, by key.
-        schemas: the same of its schemas.
         is_lost: whether its objects could not be read, so that no further step can be planned.
         skipped: why the group does not count: a right is missing; empty for a group that counts.
     """
@@ -119,7 +117,6 @@ class Walked:
 
         Args:
             before: the report of the last step before this kind of read.
-            repeats: how often it was read again.
         """
         lines = tuple(dict.fromkeys((*before.differences, *differences)))
         status = CheckStatus.DIFFERENT if lines else CheckStatus.AGREED
@@ -142,7 +139,6 @@ class Walk:
     """Takes groups through their steps on one platform.
 
     Args:
-        control: waits, and ends the walk early.
         created: collects the names of the objects that exist because of the walk.
     """
 

@@ -66,13 +66,7 @@ def catalog_uses(
     *,
     creates_schemas: bool,
 ) -> tuple[CatalogUse, ...]:
-    """Return what an environment uses of each catalog, sorted by name.
-
-    Args:
-        declared: the declared tables.
-        schemas: the declared schemas.
-        own: the engine's own tables.
-    """
+    """Return what an environment uses of each catalog, sorted by name."""
     tables: dict[str, list[QualifiedName]] = defaultdict(list)
     for name in (*declared, *own):
         tables[name.catalog.lower()].append(name)
@@ -93,12 +87,7 @@ def catalog_uses(
 def catalog_checks(
     use: CatalogUse, observed: CatalogState, refusals: Sequence[RefusedError]
 ) -> Iterator[Check]:
-    """Yield whether a catalog and its schemas exist, and which tables cannot be read.
-
-    Args:
-        observed: what was read of the catalog.
-        refusals: why tables could not be read.
-    """
+    """Yield whether a catalog and its schemas exist, and which tables cannot be read."""
     read = [table for table in use.tables if observed.tables.get(table.key) is not None]
     count = sum(observed.table(table).exists for table in read)
     found = f"it can be read; {counted(count, 'table')} of {len(use.tables)} there"
@@ -179,7 +168,6 @@ def basic_needs(
     """Yield the rights for reading everything, and for the engine's own tables.
 
     Args:
-        own: the engine's own tables.
         observed: the catalogs, as far as they could be read.
     """
     for use in uses:

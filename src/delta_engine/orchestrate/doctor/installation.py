@@ -50,7 +50,6 @@ def package_checks(
 
     Args:
         requirements: those of the engine, as in its wheel's metadata.
-        extras: the extras that the environment needs.
         installed: returns the version of an installed package, or raises PackageNotFoundError.
     """
     for text in requirements:

@@ -35,7 +35,6 @@ def require_agreement(
     Args:
         table: its row in `tables`.
         columns: its rows in `columns`, in any order.
-        details: its own description.
 
     Raises:
         CatalogReadError: a column or the location differs, or a row is incomplete.

@@ -28,7 +28,6 @@ class View:
         columns: empty for all.
         schema_column: restricts the rows to some schemas; empty to read the whole catalog.
         catalog_column: distinguishes the catalogs in the views of `system`; see `query_everywhere`.
-        condition: a further condition on the rows.
         needed: the columns that are never NULL, in all their spellings; see `require_whole`.
     """
 

@@ -55,7 +55,6 @@ class KeyRows:
         catalog: in lower case.
         constraints: the rows of `table_constraints`, by table.
         columns: the rows of `key_column_usage`, including those of other catalogs that keys reference.
-        targets: the referenced keys, by foreign key.
         sources: the foreign keys that reference a key, by that key.
         unreadable: why other catalogs are unreadable, by their names in lower case.
     """
@@ -154,7 +153,6 @@ def key_rows(
     """Combine the rows of the three views about keys.
 
     Args:
-        catalog: their catalog.
         constraints: `table_constraints`, by table.
         usage: `key_column_usage`.
         references: `referential_constraints`.

@@ -36,11 +36,9 @@ class TableDetails:
 
     Args:
         columns: in order, without tags; with masks where the description has them.
-        properties: all properties, checks and clustering included.
         comment: empty for none.
         cluster_by: None where only the properties have it.
         table_type: `MANAGED`, `EXTERNAL`, …; None where the description lacks it, as for the next three.
-        row_filter: where the description has it.
     """
 
     columns: tuple[Column, ...]

@@ -44,9 +44,7 @@ class TableRows:
     """The rows of one table in the views.
 
     Args:
-        name: unquoted.
         table: its row in `tables`; None if the views do not show it yet.
-        keys: the rows about keys.
     """
 
     name: QualifiedName
