@@ -1,7 +1,7 @@
 """What can go wrong, as types: every error of the engine derives from `DeltaEngineError`.
 
 An error carries its facts as data (table, column, where it was declared, the way out) and puts them
-into one message. Nobody reads a message back to decide what to do.
+into one message. The engine never parses a message to decide what to do.
 """
 
 from __future__ import annotations

@@ -96,5 +96,5 @@ def released_anew(now: Moment) -> LockRecord:
         beat=0,
         lease_seconds=0,
         released=True,
-        holder=LockHolder(who="nobody", host="", pid=0, since=now, operation="state unlock"),
+        holder=LockHolder(who="none", host="", pid=0, since=now, operation="state unlock"),
     )
