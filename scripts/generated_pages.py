@@ -5,9 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from delta_engine.report.capability_page import capability_page
-from delta_engine.report.model_page import column_keys, table_keys
-from delta_engine.report.reference_pages import hazards_table, rights_table, rules_table
+from delta_engine.report.reference_pages import (
+    capability_page,
+    column_keys,
+    hazards_table,
+    rights_table,
+    rules_table,
+    table_keys,
+)
 
 DOCS = Path(__file__).parents[1] / "docs"
 END = "<!-- end -->"

@@ -17,9 +17,9 @@ from typing_extensions import assert_never
 from delta_engine.actions import SAFE, Hazard, Phase
 from delta_engine.actions.drift_policy import DriftKind
 from delta_engine.aspects.aspect import Aspect, Change, Comparison, RenderContext, Sign
+from delta_engine.aspects.changed_paths import lost_places, retyped_places
 from delta_engine.aspects.facet import Facet, Form
 from delta_engine.aspects.rights import takes_ownership
-from delta_engine.aspects.touched_places import lost_places, retyped_places
 from delta_engine.models import CheckConstraint, Part, Table
 from delta_engine.models.nested_types import Path
 from delta_engine.sql.constraints import sql_add_check, sql_drop_constraint

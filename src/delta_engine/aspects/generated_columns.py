@@ -12,8 +12,8 @@ from typing import ClassVar
 from delta_engine.actions import Hazard, Phase
 from delta_engine.actions.drift_policy import DriftKind
 from delta_engine.aspects.aspect import Aspect, Change, Comparison, Sign, with_column
+from delta_engine.aspects.changed_paths import lost_places, retyped_places
 from delta_engine.aspects.facet import OPTIONAL_TEXT, Facet, Form, Place, written_part
-from delta_engine.aspects.touched_places import lost_places, retyped_places
 from delta_engine.backends.capabilities import Feature
 from delta_engine.models import Column, Identity, Part, Table
 from delta_engine.models.open_struct import OpenStruct

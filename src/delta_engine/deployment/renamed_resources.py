@@ -1,17 +1,19 @@
-"""Records of renamed tables and columns: every recorded definition takes the new names."""
+"""Edits of recorded resources: renamed tables and columns take their new names, others are forgotten."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 
 import msgspec
 
 from delta_engine.deployment.definitions import TableDefinition, definition_checksum
 from delta_engine.deployment.document import DeploymentState, Resource, ResourceMetadata
+from delta_engine.deployment.errors import StateMismatchError
 from delta_engine.deployment.resources import resource_key
 from delta_engine.models import QualifiedName, SchemaName, Table
 from delta_engine.state.catalog_reader import former_name
 from delta_engine.state.states import CatalogState
+from delta_engine.telemetry.context import command
 
 
 def with_renamed(
@@ -108,3 +110,29 @@ def _with_definitions(
         with_others=metadata.with_others and change(metadata.with_others),
         attempted=tuple(map(change, metadata.attempted)),
     )
+
+
+def without_resources(state: DeploymentState, keys: Collection[str]) -> DeploymentState:
+    """Return the document without some resources, which the engine then does not know."""
+    kept = {key: resource for key, resource in state.resources.items() if key not in keys}
+    return msgspec.structs.replace(state, resources=kept)
+
+
+def with_renamed_table(state: DeploymentState, old: QualifiedName, new: QualifiedName) -> DeploymentState:
+    """Return the document with a table under another name, after it was renamed in the catalog.
+
+    Raises:
+        StateMismatchError: there is no such table, or there is one of the new name.
+    """
+    old_key, new_key = resource_key(old), resource_key(new)
+    if old_key not in state.resources:
+        raise StateMismatchError(
+            f"it has no table {old}",
+            way_out=f"{command('state list', state.environment.name)} shows what it has.",
+        )
+    if new_key in state.resources:
+        raise StateMismatchError(
+            f"it has a table {new} already",
+            way_out=f"Forget that one first: {command(f'state rm {new}', state.environment.name)}.",
+        )
+    return msgspec.structs.replace(state, resources=with_renamed(state.resources, old, new))

@@ -11,7 +11,7 @@ from typing import Final
 from delta_engine.actions.drift_policy import DriftKind
 from delta_engine.drift.drift_report import Attribution
 from delta_engine.drift.drifted_resources import ClassifiedDrift, DriftedResource
-from delta_engine.drift.facts import DriftFacts
+from delta_engine.drift.reporting import DriftFacts
 from delta_engine.errors import StatementError
 from delta_engine.state.audit_log import AuditEvent, AuditLogReader
 

@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
 
-from delta_engine.actions.drift_policy import DriftKind
-from delta_engine.actions.policy import ColumnOrder, DestructiveKind, Policy
+from delta_engine import aspects
+from delta_engine.actions.drift_policy import NO_DRIFT_POLICY, DriftKind, DriftPolicy
+from delta_engine.actions.policy import NO_POLICY, ColumnOrder, DestructiveKind, Policy
+from delta_engine.aspects.aspect import Comparison, Securable, SecurableState
+from delta_engine.deployment.document import DeploymentState
 from delta_engine.deployment.resources import is_half_done, resource_key
+from delta_engine.drift.comparison import Deviation
 from delta_engine.drift.drift_report import (
     NOT_DELTA,
     DriftReport,
     IgnoredFinding,
+    PendingChange,
+    PendingResource,
     PolicyNote,
     Recommendation,
     ResourceDrift,
@@ -24,11 +32,11 @@ from delta_engine.drift.drifted_resources import (
     drifted_tables,
     is_table,
 )
-from delta_engine.drift.facts import DriftFacts
-from delta_engine.drift.pending import pending_resources
+from delta_engine.drift.handling import reverted_drift
 from delta_engine.drift.revert import has_possible_renames
 from delta_engine.drift.unmanaged import listed_parts
-from delta_engine.models import QualifiedName, SchemaName
+from delta_engine.models import QualifiedName, Schema, SchemaName, Table
+from delta_engine.state.states import CatalogState
 
 _MOST_COMMANDS = 20
 
@@ -208,3 +216,92 @@ def _can_be_reverted(table: DriftedTable, policy: Policy) -> bool:
     if policy.column_order is not ColumnOrder.ENFORCE:
         beyond.add(DriftKind.COLUMN_ORDER)
     return any(detail.deviation.kind not in beyond for detail in table.drift)
+
+
+def pending_resources(facts: DriftFacts) -> Iterator[PendingResource]:
+    """Yield the declared schemas, then the tables, that the next sync would change."""
+    drifted = {one.name.key: one for one in facts.drifted}
+    applied: Mapping[str, Securable] = {**facts.applied, **facts.applied_schemas}
+    for model, observed in _declared(facts):
+        found = drifted.get(model.key)
+        if observed.exists:
+            changes = tuple(_pending(facts, model, observed, applied.get(model.key), found))
+            is_pending = bool(changes)
+        else:
+            changes, is_pending = (), found is None
+        if is_pending:
+            yield PendingResource(resource=resource_key(model.qualified_name), changes=changes)
+
+
+def _declared(facts: DriftFacts) -> Iterator[tuple[Securable, SecurableState]]:
+    for schema in sorted(facts.schemas, key=lambda schema: schema.key):
+        state = facts.observed.schema(schema.qualified_name)
+        if state is not None:
+            yield schema, state
+    for model in facts.readable_models:
+        yield model, facts.observed.table(model.qualified_name)
+
+
+def _pending(
+    facts: DriftFacts,
+    model: Securable,
+    observed: SecurableState,
+    applied: Securable | None,
+    drifted: DriftedResource | None,
+) -> Iterator[PendingChange]:
+    policy = facts.plan_policy
+    found = reverted_drift(model, drifted, policy) if drifted else ()
+    reverted = [detail.deviation for detail in found]
+    renamed = drifted.recorded.renames.items() if drifted else ()
+    names = {name.lower() for pair in renamed for name in pair}
+    for difference in aspects.differences(Comparison.of(model, observed, applied, policy)):
+        change = difference.change
+        is_rename = change.subject.lower().removeprefix("column ") in names  # half of one: a drop or an add
+        if not is_rename and not _reverts(difference, reverted):
+            yield PendingChange(field=change.subject, observed=change.observed, desired=change.desired)
+
+
+def _reverts(difference: aspects.Difference, reverted: Sequence[Deviation]) -> bool:
+    """Whether a change reverts drift. All moves of columns do, or none: drift is of the whole order."""
+    if difference.kind is DriftKind.COLUMN_ORDER:
+        return any(deviation.kind is DriftKind.COLUMN_ORDER for deviation in reverted)
+    change = difference.change
+    return any((one.field, one.expected) == (change.subject, change.desired) for one in reverted)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DriftFacts:
+    """What a report is made of.
+
+    Args:
+        checked_at: when the catalog was read, UTC.
+        is_partial: whether other models were left out.
+        state: the deployment state; None if there is none yet.
+        applied: the tables that were applied last, by `QualifiedName.key`.
+        drifted: the schemas and tables that are not as they were applied.
+        unreadable: the tables that could not be read; the snapshot lacks them.
+        applied_schemas: the schemas that were applied last, by `Schema.key`.
+        plan_policy: what plans do about unmanaged parts, and about the order of columns.
+    """
+
+    environment: str
+    checked_at: datetime
+    models: Sequence[Table]
+    is_partial: bool = False
+    state: DeploymentState | None = None
+    observed: CatalogState
+    applied: Mapping[str, Table] = field(default_factory=dict)
+    drifted: Sequence[DriftedResource] = ()
+    unreadable: Sequence[tuple[QualifiedName, ClassifiedDrift]] = ()
+    unmanaged: Sequence[tuple[QualifiedName, ClassifiedDrift]] = ()
+    schemas: Sequence[Schema] = ()
+    applied_schemas: Mapping[str, Schema] = field(default_factory=dict)
+    policy: DriftPolicy = NO_DRIFT_POLICY
+    plan_policy: Policy = NO_POLICY
+    notes: tuple[str, ...] = ()
+
+    @property
+    def readable_models(self) -> list[Table]:
+        """The declared tables that the snapshot covers, sorted by name."""
+        readable = (model for model in self.models if model.key in self.observed.tables)
+        return sorted(readable, key=lambda model: model.key)

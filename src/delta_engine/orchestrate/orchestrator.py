@@ -23,8 +23,7 @@ from delta_engine.deployment.run_facts import RunFacts
 from delta_engine.deployment.stamps import utc_now
 from delta_engine.drift.audited_authors import with_audited_authors
 from delta_engine.drift.drift_report import DriftReport, UnmanagedPart
-from delta_engine.drift.facts import DriftFacts
-from delta_engine.drift.reporting import drift_report
+from delta_engine.drift.reporting import DriftFacts, drift_report
 from delta_engine.drift.unmanaged import listed_parts
 from delta_engine.errors import CatalogReadError, RefusedError, raise_all
 from delta_engine.execute.action_runner import ActionRunner, ApplyFailedError

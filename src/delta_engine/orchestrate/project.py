@@ -22,8 +22,7 @@ from delta_engine.backends.capabilities import (
 )
 from delta_engine.compile.planner import TablePlanner
 from delta_engine.config.documents import unknown
-from delta_engine.config.model_files import load_declared
-from delta_engine.config.python_references import load_reference
+from delta_engine.config.model_files import load_declared, load_reference
 from delta_engine.config.settings import BackendType, Settings, load_settings
 from delta_engine.deployment.deployment import Deployment
 from delta_engine.errors import ConfigError, InvalidModelError, raise_all

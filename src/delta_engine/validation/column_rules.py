@@ -14,9 +14,9 @@ from delta_engine.sql.expressions import (
     generation_problem,
     is_text_literal,
     referenced_columns,
+    unknown_columns,
 )
 from delta_engine.sql.text import sql_data_type
-from delta_engine.validation.read_columns import unknown_columns
 from delta_engine.validation.refusals import model_refusal
 
 

@@ -16,11 +16,10 @@ from delta_engine.models import ForeignKey, Part, Reference, Table
 from delta_engine.models.constraint_names import MAX_NAME_LENGTH, RESERVED_CHECK_PREFIX
 from delta_engine.models.resolution import referenced_table, resolved_keys
 from delta_engine.models.types import is_same_type
-from delta_engine.sql.expressions import condition_problem
+from delta_engine.sql.expressions import condition_problem, unknown_columns
 from delta_engine.sql.text import sql_data_type
 from delta_engine.state.states import SECRET_KEY
 from delta_engine.validation.model_rules import ValidTableNames
-from delta_engine.validation.read_columns import unknown_columns
 from delta_engine.validation.refusals import model_refusal, plan_refusal
 
 _Problem = tuple[str, str | None, str]
