@@ -75,5 +75,5 @@ def test_jars_of_the_user_stand_first_on_the_class_path(spark: SparkSession) -> 
     assert spark.sparkContext._jvm is not None
     loader = spark.sparkContext._jvm.Thread.currentThread().getContextClassLoader()
     jars = [str(url).rsplit("/", 1)[1] for url in loader.getURLs()]
-    assert jars[0].startswith("spark-catalyst_")
+    assert jars[0] == "of-the-user.jar"
     assert any(jar.startswith("delta-spark_") for jar in jars[1:])
