@@ -95,7 +95,7 @@ HOW_FEATURES_CHANGE: Mapping[Feature, str] = {
         "set, and unset if they were applied once; what the platform sets by itself is unmanaged; table features are "
         "permanent and shown as such; `name → none` column mapping is refused"
     ),
-    Feature.PRIMARY_KEYS: "name, columns in order, RELY; made anew when they change",
+    Feature.PRIMARY_KEYS: "name, columns in order, RELY; recreated when they change",
     Feature.FOREIGN_KEYS: "parents first, cycles broken; checked against the declared parent, or the one that is there",
     Feature.CHECKS: "by name, expressions compared in a normal form; `--preflight` counts violating rows",
     Feature.NOT_NULL: "loosened freely; tightened when no row has a NULL, refused with the count otherwise",

@@ -26,7 +26,7 @@ from delta_engine.validation.validator import PlanValidator
 _HAZARDS: Final = {
     Hazard.SAFE: "endangers nothing: a commit of metadata, or none at all",
     Hazard.LOCKS: "writers of the table wait, or fail and try again, for as long as it takes",
-    Hazard.REWRITES_DATA: "every data file is written anew",
+    Hazard.REWRITES_DATA: "every data file is rewritten",
     Hazard.SCANS_DATA: "every row is read",
     Hazard.LOSES_DATA: "data is gone afterwards, but for time travel",
     Hazard.PERMANENT_UPGRADE: "the table's protocol rises; the engine never lowers it, `DROP FEATURE` by hand may",
