@@ -1,7 +1,4 @@
-"""What a plan runs, as data: the statements of every table and schema, and the order across them.
-
-Everything that shows, reviews, runs or retries a plan reads it from here.
-"""
+"""A plan's statements as data: for every table and schema, with the order across them."""
 
 from __future__ import annotations
 
@@ -29,10 +26,9 @@ CarriedAction: TypeAlias = Action | CreateSchema | CreateTable | DropTable
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Statement:
-    """One statement.
+    """A statement with the actions that it carries out; an action of several statements stands in each.
 
     Args:
-        actions: what it carries out. Actions that take several statements stand in each of them.
         phase: the phase of an alignment; None for CREATE and DROP.
     """
 
@@ -42,7 +38,7 @@ class Statement:
 
     @property
     def hazards(self) -> tuple[Hazard, ...]:
-        """The hazards of its actions, each once."""
+        """The distinct hazards of the actions."""
         return tuple(dict.fromkeys(chain.from_iterable(action.hazards for action in self.actions)))
 
 
@@ -55,7 +51,7 @@ class Operation(Enum):
 
 
 class Round(IntEnum):
-    """A step starts when all steps of earlier rounds are over, successful or not."""
+    """The rounds of a plan: a step starts when all steps of earlier rounds are over, successful or not."""
 
     CHANGES = 0
     DROPS = 1  # when no other step needs the table
@@ -78,13 +74,13 @@ class Step:
 
     @property
     def table_key(self) -> str:
-        """The key of its table; empty for a schema."""
+        """The key of the table; empty for a schema."""
         return self.name.key if isinstance(self.name, QualifiedName) else ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompiledPlan:
-    """A plan's steps, in an order in which they can run one by one."""
+    """The steps of a plan, in an order in which they can run one by one."""
 
     steps: tuple[Step, ...] = ()
 
@@ -98,7 +94,7 @@ class CompiledPlan:
         return tuple(statement.sql for step in steps for statement in step.statements)
 
     def sql_by_table(self) -> Mapping[str, Sequence[str]]:
-        """Return the statements by the keys of their tables; those of schemas stand under the empty key."""
+        """Return the statements by table key; those of schemas have the empty key."""
         found: dict[str, list[str]] = {}
         for step in self.steps:
             if step.statements:

@@ -1,6 +1,6 @@
-"""When the statements of a table run, seen from the other tables of a plan. Pure.
+"""The stages in which a table's statements run, relative to the other tables of a plan. Pure.
 
-A table that has nothing to do with others has one stage.
+A table without relations to others has one stage.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ from delta_engine.models import QualifiedName
 class Stage(IntEnum):
     """The stages of a plan, in order."""
 
-    DROP_FOREIGN_KEYS = 0  # they block the primary keys that they reference
-    FREE_KEY_NAMES = 1  # a primary key goes whose name another table takes
-    CHANGE = 2  # everything that needs no stage of its own
-    ADD_FOREIGN_KEYS = 3  # when all tables have their primary keys
-    HAND_OVER = 4  # grants and owner, when other tables have their foreign keys to it
+    DROP_FOREIGN_KEYS = 0  # before the primary keys that they reference
+    FREE_KEY_NAMES = 1  # drops of primary keys whose names another table takes
+    CHANGE = 2  # all statements without a stage of their own
+    ADD_FOREIGN_KEYS = 3  # after all primary keys
+    HAND_OVER = 4  # grants and owner, after the foreign keys of other tables to it
 
 
 _UNTIL = {Stage.DROP_FOREIGN_KEYS: Phase.DROP_FOREIGN_KEYS, Stage.FREE_KEY_NAMES: Phase.DROP_PRIMARY_KEY}
@@ -48,8 +48,8 @@ class Staging:
     """What the other tables of a plan need of a table.
 
     Args:
-        names: the tables that add keys, by the keys' names.
-        referenced: the tables that other tables come to reference.
+        names: the tables that add keys, by key name.
+        referenced: the tables that get new references.
     """
 
     names: Mapping[KeyName, set[str]]
@@ -57,7 +57,7 @@ class Staging:
 
     @classmethod
     def of(cls, changes: Iterable[TableChange]) -> Staging:
-        """Collect it from everything that is done to tables."""
+        """Collect the needs from all changes of tables."""
         names: dict[KeyName, set[str]] = defaultdict(set)
         referenced: set[str] = set()
         for change in changes:
