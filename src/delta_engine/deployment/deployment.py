@@ -37,8 +37,7 @@ class Deployment:
     """The documents, journals and lock of one environment.
 
     Args:
-        facts: finds out who runs, and where; that can cost a statement.
-        lock_timeout_seconds: how long to wait for the lock.
+        facts: collects who runs and where; may run a statement.
     """
 
     repository: StateRepository
@@ -58,15 +57,11 @@ class Deployment:
         )
 
     def peek(self) -> LoadedState | None:
-        """Return the document without a lock, or a recent copy."""
+        """Return the document without a lock, possibly a recent copy."""
         return self.repository.load(allow_cached=True)
 
     def peek_replayed(self, *, allow_cached: bool = False) -> DeploymentState | None:
-        """Return the document without a lock, with the journals of killed runs.
-
-        Args:
-            allow_cached: whether a recent copy will do.
-        """
+        """Return the document without a lock, with the journals of killed runs replayed; a recent copy if allowed."""
         loaded = self.repository.load(allow_cached=allow_cached)
         return None if loaded is None else replay(loaded.state, self.journals.read()).state
 
@@ -76,11 +71,11 @@ class Deployment:
 
         Args:
             operation: the command, shown to runs that wait for the lock.
-            notify: gets notes for the user, such as a lease that expired.
+            notify: receives notes for the user, such as a lease that expired.
 
         Raises:
-            LockHeld: another run has it, also after the timeout.
-            StoreError, CorruptStateError, NewerStateError, StateMismatchError: the deployment state cannot be used.
+            LockHeld: another run still holds it after the timeout.
+            StoreError, CorruptStateError, NewerStateError, StateMismatchError: the deployment state is unusable.
         """
         facts = self.facts()
         with self._leased(facts, operation, notify) as lease:
@@ -88,10 +83,7 @@ class Deployment:
             yield LockedRun(lease=lease, recorder=recorder, facts=facts, operation=operation)
 
     def migrate(self, notify: Notify) -> int | None:
-        """Save the document in the current format and keep the old one as a backup.
-
-        Returns:
-            The former format; None if there was nothing to do.
+        """Save the document in the current format with a backup; return the former format, None if it is current.
 
         Raises:
             LockHeld, StoreError, CorruptStateError, NewerStateError, StateMismatchError: as `locked`.
@@ -110,7 +102,7 @@ class Deployment:
 
         Args:
             force: also replace a document with another state_id, or one that was saved later.
-            is_version: whether it is one of the kept versions, which are always older.
+            is_version: whether it is a kept version, which is always older.
 
         Raises:
             StateMismatchError: it does not belong to this environment.
@@ -142,7 +134,7 @@ class Deployment:
                 notify(f"took over the lock of a run that died: {lease.taken_over_from}")
             yield lease
         except BaseException:
-            with stopped_by_signals(Stop()):  # the original error says more than a second signal
+            with stopped_by_signals(Stop()):  # the original error is more informative than a second signal
                 lease.release()
             raise
         with deferred_signals():

@@ -1,14 +1,13 @@
-"""One row of a small Delta table, replaced only if it still holds what was read.
+"""One row of a small Delta table, replaced only if it still holds the values that were read.
 
-A Delta commit is atomic, and of two that change one row exactly one wins. The loser gets a conflict. If it read
-after the winner's commit, it gets no error but zero affected rows, so the count is checked.
+A Delta commit is atomic: of two commits that change one row, exactly one wins, and the other gets a conflict. If the
+loser read after the winner's commit, it gets zero affected rows instead, so the count is checked.
 
 The first row is different. Two MERGEs that insert change no common row, and with row-level concurrency both may
-succeed, whatever the table's isolation level (docs.databricks.com: "Row-level concurrency", its conflict matrix). So
-the row is read back: a run counts it as written only if it is alone. A run that finds another row beside its own
-deletes its own. Commits have an order, so the run that commits later always sees the earlier row: at most one run
-keeps its row, and no run loses a row that was reported as written. The row is also read back if the MERGE's answer
-is lost: its row may be the second.
+succeed, whatever the table's isolation level (docs.databricks.com: "Row-level concurrency", its conflict matrix).
+So a run reads its row back, also after a lost answer, and deletes it if it finds another one. Commits have an
+order, so the later run always sees the earlier row. At most one run keeps its row, and no run loses a row that was
+reported as written.
 """
 
 from __future__ import annotations
@@ -82,7 +81,7 @@ class DeltaRow:
 
     @property
     def location(self) -> str:
-        """Where the row is, for messages."""
+        """The row's place, for messages."""
         return self._sql.location
 
     def read(self) -> Row | None:
@@ -90,7 +89,7 @@ class DeltaRow:
 
         Raises:
             StoreError: it cannot be read.
-            CorruptStateError: there are several rows, and re-reading did not change that.
+            CorruptStateError: there are several rows, also when read again.
         """
         rows = self._rows()
         for _ in range(_REREADS):
@@ -105,10 +104,7 @@ class DeltaRow:
         )
 
     def replace(self, values: Mapping[str, Value], expected: Mapping[str, Value] | None) -> None:
-        """Write the row.
-
-        Args:
-            expected: what the row must still hold; None: there must be no row.
+        """Write the row if it still holds the `expected` values (None: if there is no row).
 
         Raises:
             ConflictError: it holds something else, or another run was faster.
@@ -123,7 +119,7 @@ class DeltaRow:
             raise ConflictError(f"{self.location} is not what was read ({affected} rows were changed)")
 
     def _write_first(self, values: Mapping[str, Value]) -> None:
-        """Insert the row, read it back whatever the answer was, and delete it if it is not alone."""
+        """Insert the row, read it back whatever the answer, and delete it if it is not alone."""
         self._write(self._create_table)
         lost_race = ConflictError(f"another run wrote {self.location} at the same time")
         reason: StoreError = lost_race
@@ -142,7 +138,7 @@ class DeltaRow:
         """Return the answer of an idempotent step, repeated after any failure.
 
         Raises:
-            UncertainWriteError: it failed each time.
+            UncertainWriteError: every attempt failed.
         """
         for seconds in _REPEAT_SECONDS:
             with suppress(StoreError):
@@ -163,10 +159,9 @@ class DeltaRow:
             raise _refusal(reason, error, self._sql.table, self._runner) from error
 
     def _write(self, sql: str, attempts: int = 1) -> int:
-        """Run a statement; return how many rows it reports as changed.
+        """Run a statement; return the number of rows that it reports as changed.
 
-        Args:
-            attempts: more than one for a new table: while another run creates it as well, Delta may not see it yet.
+        A new table needs several attempts: while another run creates it as well, Delta may not see it yet.
         """
         for left in reversed(range(attempts)):
             try:
@@ -188,8 +183,6 @@ class DeltaRow:
 
 @dataclass(frozen=True, slots=True)
 class _RowSql:
-    """The statements about one environment's row."""
-
     table: str
     environment: str
 
@@ -241,14 +234,14 @@ def _literal(value: Value) -> str:
 
 
 def _refusal(reason: str, error: StatementError, table: str, runner: SqlRunner) -> StoreError:
-    """Return the error of a refused statement, with the way out: for a missing right, the GRANT statements.
+    """Return the error of a refused statement; for a missing right, with the GRANT statements.
 
-    An error that may pass, or that says nothing about the table, has no such way out.
+    A transient error, or one that is not about the table, names no remedy.
     """
     names = _QUOTED_NAME.findall(table)
     reason = reason.removesuffix(".")
     may_pass = error.is_outcome_unknown or transience(error) is not None or isinstance(error, StoppedError)
-    if may_pass or len(names) != 3:  # a table by path
+    if may_pass or len(names) != 3:  # the table is addressed by path
         return StoreError(f"{reason}.")
     catalog, schema = names[0], ".".join(names[:2])
     if not is_forbidden(error):
@@ -265,7 +258,7 @@ def _refusal(reason: str, error: StatementError, table: str, runner: SqlRunner) 
 
 
 def _principal(runner: SqlRunner) -> str:
-    """Return the principal of this run; a placeholder if the platform does not tell."""
+    """Return the principal of this run; a placeholder if the platform does not name it."""
     try:
         rows = runner.run(sql_current_user())
     except StatementError:

@@ -1,4 +1,4 @@
-"""Finds out whether an S3 endpoint honours conditional writes, alone and in a race.
+"""Detects whether an S3 endpoint honours conditional writes, alone and in a race.
 
 garage, s3rver and s3s-fs accept the headers and ignore them, or check first and write later: two runs would then
 overwrite each other without an error.
@@ -28,9 +28,9 @@ def find_ignored_condition(scratch: str, write: Write, read: Read) -> str | None
     """Return the header that the endpoint ignores; None if it honours both.
 
     Args:
-        scratch: an unused name; the objects written begin with it.
-        write: writes under a condition. After a lost answer it may report its own write as refused, so only what
-            can be read afterwards counts.
+        scratch: an unused name, the prefix of all written objects.
+        write: writes under a condition. After a lost answer it may report its own write as refused, so only a read
+            afterwards counts.
     """
     name = f"{scratch}-alone"
     write(name, b"first", None)
