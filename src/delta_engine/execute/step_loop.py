@@ -1,4 +1,4 @@
-"""Starts the steps of a plan as they become free, many at once, and collects their results."""
+"""Starts the steps of a plan in parallel as they become ready, and collects their results."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ _Finished: TypeAlias = "tuple[int, Future[StepResult]]"
 class StepLoop:
     """Runs the steps of one apply.
 
-    Only the thread that calls `run` touches the progress and calls `on_outcome`; the others run steps.
+    Only the thread that calls `run` uses the progress and calls `on_outcome`; the others run steps.
 
     Args:
-        parallelism: how many steps to run at once, at most.
+        parallelism: the most steps to run at once.
     """
 
     def __init__(self, runner: StepRunner, on_outcome: OnOutcome, *, parallelism: int) -> None:
@@ -36,7 +36,7 @@ class StepLoop:
         self._outcomes: list[AnyOutcome] = []
 
     def run(self) -> tuple[AnyOutcome, ...]:
-        """Run all steps that can run; return what became of each table and schema, sorted by name."""
+        """Run all steps that can run; return the outcomes of all tables and schemas, sorted by name."""
         with self._stop.on_request(partial(self._finished.put, None)):
             try:
                 with (
@@ -81,7 +81,7 @@ class StepLoop:
             self._on_outcome(outcome)
 
     def _report_the_rest(self) -> None:
-        """After an error, report the steps that ended nevertheless; no thread is running any more.
+        """After an error, report the steps that finished; all threads are over.
 
         The table of the step with the error is not reported: its outcome is unknown.
         """
@@ -92,6 +92,6 @@ class StepLoop:
         self._progress.stop()
         for _ in self._progress.start(1):
             raise AssertionError("no step starts after a stop")
-        with ExitStack() as reports:  # all of them, also if one raises
+        with ExitStack() as reports:  # report every outcome, also if one report raises
             for outcome in reversed(list(self._progress.take_outcomes())):
                 reports.callback(self._on_outcome, outcome)

@@ -1,4 +1,4 @@
-"""Fingerprints: short texts that stay the same if, and only if, the inputs of a plan stay the same."""
+"""Fingerprints: short texts that are equal if, and only if, the inputs of a plan are equal."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def fingerprints(
     Args:
         tables: the tables, by `QualifiedName.key`.
         observed: the snapshot, for the schemas.
-        ids: Delta's ids, where they are known, by the same keys.
+        ids: Delta's ids, as far as they are known, by the same keys.
     """
     return Fingerprints(
         tables={key: _table(tables[key], ids.get(key)) for key in sorted(tables)},
@@ -49,7 +49,7 @@ def fingerprints(
 
 
 def model_checksums(models: Iterable[Table]) -> dict[str, str]:
-    """Return the checksums of models as the deployment state has them, by `QualifiedName.key`."""
+    """Return the checksums of models as in the deployment state, by `QualifiedName.key`."""
     found = {model.qualified_name.key: definition_checksum(define(model)) for model in models}
     return dict(sorted(found.items()))
 
@@ -73,7 +73,7 @@ def _table(table: TableState, table_id: str | None) -> TableFingerprint:
 
 
 def _facts(table: TableState) -> Mapping[str, object]:
-    """Return everything that a table is, as plain data, without the properties that change with its data."""
+    """Return all facts of a table as plain data, without the properties that change with its data."""
     facts = _values(TABLE_FACETS, table)
     facts["properties"] = {
         key: value for key, value in table.table_properties.items() if not key.startswith(_VOLATILE)
