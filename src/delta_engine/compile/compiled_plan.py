@@ -26,11 +26,7 @@ CarriedAction: TypeAlias = Action | CreateSchema | CreateTable | DropTable
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Statement:
-    """A statement with the actions that it carries out; an action of several statements stands in each.
-
-    Args:
-        phase: the phase of an alignment; None for CREATE and DROP.
-    """
+    """A statement and the actions that it carries out; `phase` is None for CREATE and DROP."""
 
     sql: str
     actions: tuple[CarriedAction, ...]
@@ -60,11 +56,7 @@ class Round(IntEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
-    """Statements of one table or schema that run without waiting for another.
-
-    Args:
-        after: the positions of the steps that must succeed first.
-    """
+    """Statements of one table or schema that run together, after the steps at the positions `after` succeeded."""
 
     name: SecurableName
     operation: Operation

@@ -121,11 +121,7 @@ class _StagedTable:
 def _table(
     change: TableChange, deferred: frozenset[str], staging: Staging, renderer: Renderer
 ) -> _StagedTable:
-    """Return the staged statements of a table that stays.
-
-    Args:
-        deferred: the parents that it is created without, because they need it themselves.
-    """
+    """Return a table that stays, created without the `deferred` parents, which need it themselves."""
     match change:
         case CreateTable():
             operation, statements = Operation.CREATE, _created(change, deferred, renderer)
@@ -156,8 +152,6 @@ def _table_before_drop(drop: DropTable, renderer: Renderer) -> _StagedTable:
 
 
 class _Steps:
-    """Collects the steps and their dependencies."""
-
     def __init__(self) -> None:
         self.steps: list[Step] = []
         self._schemas: dict[str, int] = {}

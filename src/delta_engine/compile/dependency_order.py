@@ -10,10 +10,7 @@ from heapq import heapify, heappop, heappush
 def in_order(needs: Mapping[str, frozenset[str]]) -> tuple[list[str], Mapping[str, frozenset[str]]]:
     """Return the tables, each after those that it needs, and the needs of each table that come later.
 
-    Ties are resolved by name. A cycle is broken at one table, which comes first.
-
-    Args:
-        needs: the tables that each table needs, without itself.
+    Names resolve ties. A cycle is broken at one table, which comes first. No table needs itself.
     """
     pending = {key: set(needed) for key, needed in needs.items()}
     dependants: dict[str, list[str]] = defaultdict(list)

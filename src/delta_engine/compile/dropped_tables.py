@@ -29,10 +29,9 @@ def dropped_tables(
     blocking: Mapping[str, Sequence[Action]],
     state: CatalogState,
 ) -> tuple[DropTable, ...]:
-    """Return the drops of tables, sorted by name.
+    """Return the drops of the `removed` tables and their numbers of rows, sorted by name.
 
     Args:
-        removed: the tables to drop, with their numbers of rows.
         staying: the changes of all other tables.
         blocking: drops of foreign keys that other changes need first, by `QualifiedName.key`.
         state: a table that the snapshot does not cover counts as one without keys.

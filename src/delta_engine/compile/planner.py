@@ -56,13 +56,9 @@ class TablePlanner:
 
         Args:
             last_applied: the last applied models by `QualifiedName.key`; parts that only they declare are removed.
-            removed: existing tables that were applied and are no longer declared, with their numbers of rows. A table
-                with uncounted rows (None) is kept.
+            removed: existing tables that are no longer declared, with their numbers of rows; None keeps a table.
             applied_schemas: the last applied schemas by `Schema.key`; empty if only some models were loaded.
             attempts: the models that later runs failed to apply; parts that only they declare are removed as well.
-
-        Raises:
-            KeyError: the snapshot does not cover a model.
         """
         by_key = {model.key: model for model in resolved(models)}
         existing = {key: model for key, model in by_key.items() if state.tables[key].exists}
@@ -111,7 +107,6 @@ class TablePlanner:
         return dict(sorted(changes.items()))
 
     def _missing_schemas(self, models: Sequence[Table], state: CatalogState) -> Iterator[CreateSchema]:
-        """Yield the missing schemas that are declared or that models need."""
         comments = {schema.key: schema.comment or "" for schema in self.schemas}
         needed = {SchemaName(model.catalog_name.lower(), model.schema_name.lower()) for model in models}
         needed |= {SchemaName(one.catalog_name.lower(), one.schema_name.lower()) for one in self.schemas}

@@ -3,8 +3,7 @@
 Unity Catalog refuses to drop a referenced primary key; with CASCADE it also drops the foreign key (databricks-sdk,
 `TableConstraintsAPI.delete`). Both sides of a foreign key have one type (Databricks documentation, "CONSTRAINT
 clause"); the engine assumes that the type of a column under one cannot change (docs/assumptions.md). So the plan
-drops those foreign keys first and adds them again at the end. It does not drop a foreign key that it cannot add
-again.
+drops those foreign keys first and adds them again at the end, unless it cannot add them again.
 """
 
 from __future__ import annotations
@@ -29,12 +28,7 @@ def with_referencing_keys(
 ) -> Mapping[str, tuple[Action, ...]]:
     """Return the actions with the drops and adds of the foreign keys that block them, also for dropped tables.
 
-    An action that unmanaged foreign keys still block names them.
-
-    Args:
-        actions: the actions of existing tables, by `QualifiedName.key`.
-        models: the declared tables, resolved, by the same key.
-        dropped: the keys of dropped tables, whose foreign keys are not added again.
+    An action that unmanaged foreign keys still block names them. The keys of dropped tables are not added again.
     """
     blocked = {key for key, needed in actions.items() if any(map(_is_blocked, needed))}
     if not blocked:
@@ -110,7 +104,7 @@ def _blocking(
 def _remade(
     reference: Reference, models: Mapping[str, Table], state: CatalogState, dropped: Collection[str]
 ) -> tuple[Action, ...]:
-    """Return the drop and the add of a foreign key that stays declared, or only the drop if its table is dropped."""
+    """Return the drop and the add of a declared foreign key, or only the drop if its table is dropped."""
     model, table = models.get(reference.table.key), state.tables.get(reference.table.key, ABSENT)
     observed = [key for key in table.foreign_keys if _lower(key) == reference.name.lower()]
     if observed and reference.table.key in dropped:

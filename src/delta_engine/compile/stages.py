@@ -1,7 +1,4 @@
-"""The stages in which a table's statements run, relative to the other tables of a plan. Pure.
-
-A table without relations to others has one stage.
-"""
+"""The stages in which a table's statements run, relative to the other tables of a plan. Pure."""
 
 from __future__ import annotations
 
@@ -45,12 +42,7 @@ _SINCE = {Stage.HAND_OVER: Phase.CHANGE_GRANTS, Stage.ADD_FOREIGN_KEYS: Phase.AD
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Staging:
-    """What the other tables of a plan need of a table.
-
-    Args:
-        names: the tables that add keys, by key name.
-        referenced: the tables that get new references.
-    """
+    """The needs of other tables; `names` maps key names to the tables that add such a key."""
 
     names: Mapping[KeyName, set[str]]
     referenced: frozenset[str]

@@ -1,7 +1,4 @@
-"""The statements of one table or schema, each with the actions that it carries out. Pure.
-
-The aspects spell the statements.
-"""
+"""The statements of one table or schema, with their actions; the aspects spell them. Pure."""
 
 from __future__ import annotations
 

@@ -34,11 +34,7 @@ class LockedRun:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Deployment:
-    """The documents, journals and lock of one environment.
-
-    Args:
-        facts: collects who runs and where; may run a statement.
-    """
+    """The documents, journals and lock of one environment; `facts` may run a statement."""
 
     repository: StateRepository
     journals: JournalStore
@@ -67,11 +63,7 @@ class Deployment:
 
     @contextmanager
     def locked(self, operation: str, notify: Notify) -> Iterator[LockedRun]:
-        """Hold the lock for a run.
-
-        Args:
-            operation: the command, shown to runs that wait for the lock.
-            notify: receives notes for the user, such as a lease that expired.
+        """Hold the lock for a run; `operation` is shown to runs that wait for it, `notify` receives notes for the user.
 
         Raises:
             LockHeld: another run still holds it after the timeout.
@@ -83,10 +75,9 @@ class Deployment:
             yield LockedRun(lease=lease, recorder=recorder, facts=facts, operation=operation)
 
     def migrate(self, notify: Notify) -> int | None:
-        """Save the document in the current format with a backup; return the former format, None if it is current.
+        """Save the document in the current format with a backup; return the old format, None if it is current.
 
-        Raises:
-            LockHeld, StoreError, CorruptStateError, NewerStateError, StateMismatchError: as `locked`.
+        Raises as `locked`.
         """
         with self._leased(self.facts(), "state migrate", notify):
             loaded = self.repository.load()
@@ -106,7 +97,6 @@ class Deployment:
 
         Raises:
             StateMismatchError: it does not belong to this environment.
-            LockHeld, StoreError, NewerStateError, StaleStateError, UnsavedStateError: as `locked` and `save`.
         """
         with self._leased(self.facts(), "state restore", notify):
             require = partial(_require_successor, force=force, is_version=is_version)

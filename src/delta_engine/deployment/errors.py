@@ -19,11 +19,7 @@ class _DocumentRefusedError(RefusedError):
 
 
 class CorruptStateError(_DocumentRefusedError):
-    """A document that is truncated, malformed, or does not match its checksum.
-
-    Args:
-        stored: the remains, if the store itself detects the damage; a restored document replaces them.
-    """
+    """A document that is truncated, malformed or fails its checksum; `stored` is what remains of it."""
 
     def __init__(
         self, reason: str, *, where: str = "", way_out: str = "", stored: StoredDocument | None = None

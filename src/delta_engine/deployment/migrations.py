@@ -17,11 +17,7 @@ RawDocument: TypeAlias = dict[str, Any]
 
 
 def migrate(document: RawDocument, version: int, *, to: int, environment: str) -> RawDocument:
-    """Return a document in a newer format, for the environment that it was read for.
-
-    Raises:
-        msgspec.ValidationError: it does not have the format that it claims.
-    """
+    """Return a document in a newer format; raise `msgspec.ValidationError` if it violates its own format."""
     for step in range(version, to):
         document = _STEPS[step](document, environment) | {"version": step + 1}
     return document
@@ -45,7 +41,6 @@ class _DocumentV0(msgspec.Struct):
 
 
 def _migrate_v0_to_v1(document: RawDocument, environment: str) -> RawDocument:
-    """Add identity, lineage, environment and dependencies; keep all existing fields."""
     old = msgspec.convert(document, _DocumentV0)
     digest = hashlib.sha256(msgspec.json.encode(document, order="sorted")).hexdigest()
     return {

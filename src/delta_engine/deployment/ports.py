@@ -20,13 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Identity:
-    """What distinguishes one saved document from every other.
-
-    Args:
-        state_id: constant through all saves of the environment's document.
-        serial: counts the saves.
-        write_id: unique per save.
-    """
+    """What distinguishes one saved document from every other: one state_id per environment, one write_id per save."""
 
     state_id: str
     serial: int
@@ -57,7 +51,6 @@ class StateVersion:
     """A kept version.
 
     Args:
-        version_id: its name in `restore` and `diff`.
         saved_at: when the store received it, UTC.
         size: in bytes, as stored.
         is_replaced: whether a later document replaced it; False if the store cannot tell.
@@ -190,11 +183,7 @@ class LockLease(Protocol):
         """The dead holder that this lease replaced; None if the lock was free."""
 
     def check(self) -> None:
-        """Verify that the lock is still held, cheaply enough for every statement.
-
-        Raises:
-            LockLost: it is not.
-        """
+        """Raise `LockLost` if the lock is no longer held; cheap enough for every statement."""
 
     def release(self) -> None:
         """Release the lock; does nothing if this lease no longer holds it."""
@@ -214,7 +203,7 @@ class StateLock(Protocol):
         timeout_seconds: float,
         on_wait: Callable[[LockHolder], None] = lambda _holder: None,
     ) -> LockLease:
-        """Acquire the lock within the timeout; before waiting, call `on_wait` once with the current holder.
+        """Acquire the lock; before a wait, call `on_wait` once with the current holder.
 
         Raises:
             LockHeld: it is still held after the timeout; the error names the holder.

@@ -63,7 +63,6 @@ def with_recorded_grants(models: Iterable[_Declared], state: DeploymentState | N
 
 
 def _recorded_grants(state: DeploymentState) -> dict[str, Grants]:
-    """Return the grants by the key of their table or schema."""
     found: dict[str, Grants] = {}
     for resource_key, resource in state.resources.items():
         key = resource_key.partition(".")[2]
@@ -83,7 +82,7 @@ def _with_grants(model: _Declared, recorded: dict[str, Grants]) -> _Declared:
 
 
 def _keys(model: Table | Schema) -> Iterator[str]:
-    """Yield the names under which a table or schema may be recorded."""
+    """Yield the keys under which a table or schema may be recorded."""
     yield model.key
     former = former_name(model) if isinstance(model, Table) else None
     if former is not None:

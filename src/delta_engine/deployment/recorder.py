@@ -33,12 +33,7 @@ Notify = Callable[[str], None]
 
 
 class RunRecorder:
-    """Records one run; `resources` are its records by key, `run_id` is the write_id of the document that it saves.
-
-    Args:
-        now: the clock, UTC.
-        seconds: a monotonic clock.
-    """
+    """Records one run: `resources` by key, under the `run_id` that becomes the write_id of the saved document."""
 
     def __init__(
         self,
@@ -96,9 +91,6 @@ class RunRecorder:
             tables: the keys of the tables that the run is about to change.
             attempted: the definitions that the run is about to apply, by the keys of tables and schemas.
             plan_file: the checksum of the plan file that the run follows.
-
-        Raises:
-            StoreError, UnsavedStateError: nothing may be changed then.
         """
         self._began_at = self._seconds()
         if self._base is None:
@@ -125,10 +117,7 @@ class RunRecorder:
         )
 
     def record(self, resource: Resource, checkpoint: Checkpoint) -> None:
-        """Record a finished table or schema, and journal it.
-
-        A failed journal write is only a warning: the save at the end records all tables.
-        """
+        """Record and journal a finished table or schema; a failed journal is a warning, because `save` records all."""
         self.resources[checkpoint.resource] = resource
         self._checkpoints.append(checkpoint)
         try:
@@ -146,11 +135,7 @@ class RunRecorder:
         self._state = self._state.with_applied_plan(applied)
 
     def save(self, applied: ApplyActions | None = None) -> LoadedState | None:
-        """Save the changes of this run, if any, then remove the journals; `applied` is None for a run without a plan.
-
-        Raises:
-            StaleStateError, UnsavedStateError: it could not be saved; the journal stays.
-        """
+        """Save the changes of this run, if any, then remove the journals; after an error, the journal stays."""
         state = self.state
         saved = self._base and self._base.state
         if saved and not self._checkpoints and _says_the_same(saved, state):

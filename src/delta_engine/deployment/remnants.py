@@ -32,14 +32,7 @@ def identity_in(data: bytes) -> Identity:
 
 
 def lost_identity(store: StateStore, stored: StoredDocument | None) -> Identity:
-    """Return the identity of an unreadable document, with a serial that is at least its own.
-
-    Args:
-        stored: the remains of the document; None if it is missing.
-
-    Raises:
-        StoreError: the kept versions cannot be read.
-    """
+    """Return the identity of an unreadable or missing document, with a serial that is at least its own."""
     kept = [one for one in store.versions.list() if one.version_id.partition("-")[0].isdecimal()]
     newest = [one.version_id for one in kept[:1]]
     found = [*_identities(store, stored, newest), Identity(state_id="", serial=0, write_id="")]

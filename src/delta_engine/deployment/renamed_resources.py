@@ -115,11 +115,7 @@ def without_resources(state: DeploymentState, keys: Collection[str]) -> Deployme
 
 
 def with_renamed_table(state: DeploymentState, old: QualifiedName, new: QualifiedName) -> DeploymentState:
-    """Return the document with a table under its new name, after a rename in the catalog.
-
-    Raises:
-        StateMismatchError: the table has no record, or the new name has one.
-    """
+    """Return the document with a renamed table; raise `StateMismatchError` if it is unknown or the name is used."""
     old_key, new_key = resource_key(old), resource_key(new)
     if old_key not in state.resources:
         raise StateMismatchError(

@@ -101,11 +101,7 @@ class StateRepository:
     def save(
         self, state: DeploymentState, base: LoadedState | None, *, write_id: str | None = None
     ) -> LoadedState:
-        """Save the successor of a document; return it with its new serial, write id and time.
-
-        Args:
-            base: the document that it replaces; None for the first.
-            write_id: an id for this save alone; a new one by default.
+        """Save the successor of `base` (None: the first document); return it with its new serial, write id and time.
 
         Raises:
             StaleStateError: another run saved since `base` was loaded; nothing was written.
@@ -120,12 +116,7 @@ class StateRepository:
         return self._store.versions.list()
 
     def load_version(self, version_id: str) -> DeploymentState:
-        """Return a document by its version id or serial, which may be that of the current one.
-
-        Raises:
-            StateMismatchError: there is no such version.
-            CorruptStateError, NewerStateError: it is unusable.
-        """
+        """Return a kept or the current document, by version id or serial; raise `StateMismatchError` if unknown."""
         if version_id.isdecimal():
             with suppress(CorruptStateError):  # a damaged current document makes the versions more important
                 current = self.load()
@@ -144,11 +135,7 @@ class StateRepository:
         return self.decode(data, where=f"version {version_id} of {self.location}")
 
     def decode(self, data: bytes, *, where: str) -> DeploymentState:
-        """Parse a document from elsewhere, such as a file.
-
-        Raises:
-            CorruptStateError, NewerStateError, StateMismatchError: it is unusable.
-        """
+        """Parse a document from elsewhere, such as a file; raise as `load` if it is unusable."""
         return _loaded(StoredDocument(data=data, token=""), self._environment, where).state
 
     def replace_lost(
@@ -156,11 +143,7 @@ class StateRepository:
     ) -> LoadedState:
         """Save a document in place of a missing or unreadable one, above every known serial; back up the remains.
 
-        Args:
-            require_successor: refuses a document that must not follow the given identity.
-
-        Raises:
-            StoreError, StaleStateError, UnsavedStateError: as `save`.
+        `require_successor` refuses a document that must not follow the given identity.
         """
         stored = _current(self._store)
         lost = lost_identity(self._store, stored)
@@ -174,10 +157,7 @@ class StateRepository:
     def _successor(
         self, state: DeploymentState, serial: int, earlier: Sequence[str], write_id: str | None = None
     ) -> DeploymentState:
-        """Number a document after the highest serial, with the earlier write ids.
-
-        A restored document keeps its own write id among them: the new document contains its content.
-        """
+        """Number a document after the highest serial; a restored one keeps its write id, since this one contains it."""
         restored = (state.write_id,) if state.serial else ()
         return msgspec.structs.replace(
             state,
@@ -232,7 +212,6 @@ def _loaded(stored: StoredDocument, environment: str, where: str) -> LoadedState
 
 
 def _current(store: StateStore) -> StoredDocument | None:
-    """Return the stored document, even if the store detects that it is damaged."""
     try:
         return store.read()
     except CorruptStateError as error:
@@ -248,12 +227,7 @@ def _written(
     data: bytes,
     expected: StoredDocument | None,
 ) -> StoredDocument:
-    """Write a document, and resolve a conflict or a lost answer by reading back.
-
-    Raises:
-        StaleStateError: another run saved since.
-        StoreError: it was not written.
-    """
+    """Write a document, and resolve a conflict or a lost answer by reading back."""
     attempt = 1
     while True:
         try:

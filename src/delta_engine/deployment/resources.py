@@ -53,7 +53,6 @@ def applied_table(
     """Return the record of a table that matches its model.
 
     Args:
-        version: the table's id and version after the apply, as far as they are known.
         with_others: the definition with its unmanaged parts; None if there are none.
         settles: whether the apply settled the attempts of unfinished runs.
     """
@@ -139,10 +138,7 @@ def unmanaged_table(name: QualifiedName, earlier: Resource | None = None) -> Res
 
 
 def noted(resource: Resource, observed: TableState) -> Resource:
-    """Return a table's record with what only the catalog knows: its creation time, and the order of its columns.
-
-    Added columns are last in the catalog, at any place in the model.
-    """
+    """Return a table's record with its creation time and the catalog's column order, where added columns are last."""
     definition = resource.metadata.definition
     if definition is None or not observed.exists:
         return resource

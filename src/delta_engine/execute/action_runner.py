@@ -1,7 +1,4 @@
-"""Applies a compiled plan: independent tables and schemas in parallel.
-
-A failure stops only the dependents of the failed table or schema.
-"""
+"""Applies a compiled plan in parallel; a failure stops only the dependents of the failed table or schema."""
 
 from __future__ import annotations
 
@@ -87,11 +84,7 @@ def _failure_line(outcome: AnyOutcome) -> str:
 
 
 class ActionRunner:
-    """Compiles plans for one platform, and applies them.
-
-    Args:
-        parallelism: the most tables and schemas to change at once; the statements of each run in order.
-    """
+    """Compiles plans for one platform and applies them, changing at most `parallelism` tables and schemas at once."""
 
     def __init__(
         self,

@@ -34,8 +34,6 @@ class ApplyControl:
         running: the running statements by the `key` of their table or schema, one for each.
         notify: receives messages for the user about retries and waits, from any thread.
         wait: waits for some seconds, or less if the run is stopped; by default that of `stop`.
-        backoff: the pauses between attempts.
-        seconds: a monotonic clock.
     """
 
     stop: Stop = field(default_factory=Stop)

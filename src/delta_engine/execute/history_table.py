@@ -23,11 +23,7 @@ Value: TypeAlias = str | int | float | bool | datetime | None
 
 
 class HistoryTable:
-    """Appends rows to a table.
-
-    Args:
-        table: the SQL that addresses the table (`Addressing.table`); its schema must exist.
-    """
+    """Appends rows to the table that the SQL `table` addresses (`Addressing.table`); its schema must exist."""
 
     def __init__(
         self, runner: SqlRunner, table: str, *, columns: Mapping[str, tuple[str, str]], comment: str
@@ -38,19 +34,11 @@ class HistoryTable:
         self._comment = comment
 
     def append(self, rows: Sequence[Mapping[str, Value]]) -> None:
-        """Append rows, up to 500 per statement; create a missing table.
-
-        Args:
-            rows: values by column; missing columns are null.
-
-        Raises:
-            StatementError: the platform refused a statement.
-        """
+        """Append rows, up to 500 per statement; missing columns are null, a missing table is created."""
         for start in range(0, len(rows), _ROWS_AT_ONCE):
             self._insert(rows[start : start + _ROWS_AT_ONCE])
 
     def _insert(self, rows: Sequence[Mapping[str, Value]]) -> None:
-        """Append rows, all or none; create a missing table."""
         names = ", ".join(map(quote_ident, self._columns))
         values = ",\n".join(
             f"({', '.join(_literal(row.get(name)) for name in self._columns)})" for row in rows

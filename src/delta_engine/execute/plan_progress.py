@@ -102,7 +102,6 @@ class PlanProgress:
         heappush(self._held if is_held else self._ready, position)
 
     def _obstacle(self, step: Step) -> StatementError | None:
-        """Return why a step cannot run."""
         if step.name.key in self._failures:
             return self._failures[step.name.key]
         if self._is_stopped:

@@ -22,10 +22,7 @@ class StaleTableError(StatementError):
 
 
 def has_to_run(planned: Sequence[str], needed: Sequence[str], error: StatementError) -> bool:
-    """Return whether a statement must be sent again; if not, it succeeded.
-
-    Args:
-        planned: the rest of the table's statements, from this one on.
+    """Return whether the first `planned` statement must be sent again; if not, it succeeded.
 
     Raises:
         StaleTableError: the table needs something else.

@@ -40,7 +40,6 @@ class StatementRunner:
     Args:
         retry_check: without it, a statement that may have succeeded is not sent again.
         check: raises if no further statement may run, as after the loss of the lock.
-        runs: the statements sent so far.
     """
 
     runner: SqlRunner
@@ -51,11 +50,7 @@ class StatementRunner:
     runs: list[RunStatement] = field(default_factory=list)
 
     def run(self, sql: str) -> Sequence[Row]:
-        """Run one statement; see `SqlRunner.run`.
-
-        Raises:
-            StoppedError: the run is stopped.
-        """
+        """Run one statement as `SqlRunner.run`; raise `StoppedError` if the run is stopped."""
         control = self.control
         if control.stop.is_requested():
             raise StoppedError(sql)
@@ -137,7 +132,6 @@ class _Attempts:
             raise error from None
 
     def _wait(self, error: StatementError, sent: float) -> None:
-        """Wait for another attempt; raise if there is none."""
         is_throttled = transience(error) is Transience.THROTTLED
         if is_throttled:  # the runner itself has waited
             self._waited += self._control.seconds() - sent

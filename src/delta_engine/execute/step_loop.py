@@ -17,13 +17,7 @@ _Finished: TypeAlias = "tuple[int, Future[StepResult]]"
 
 
 class StepLoop:
-    """Runs the steps of one apply.
-
-    Only the thread that calls `run` uses the progress and calls `on_outcome`; the others run steps.
-
-    Args:
-        parallelism: the most steps to run at once.
-    """
+    """Runs the steps of one apply, at most `parallelism` at once; only the caller's thread uses the progress."""
 
     def __init__(self, runner: StepRunner, on_outcome: OnOutcome, *, parallelism: int) -> None:
         self._runner = runner
@@ -81,10 +75,7 @@ class StepLoop:
             self._on_outcome(outcome)
 
     def _report_the_rest(self) -> None:
-        """After an error, report the steps that finished; all threads are over.
-
-        The table of the step with the error is not reported: its outcome is unknown.
-        """
+        """After an error, report the finished steps, not the failed step's table, whose outcome is unknown."""
         while not self._finished.empty():
             done = self._finished.get()
             if done is not None and done[1].exception() is None:

@@ -47,11 +47,7 @@ class StepRunner:
     check: Callable[[], None]
 
     def run(self, step: Step, done_before: int) -> StepResult:
-        """Run a step's statements up to the first failure.
-
-        Args:
-            done_before: the number of statements of its table or schema that succeeded in earlier steps.
-        """
+        """Run a step's statements up to the first failure; `done_before` counts those of earlier steps."""
         kind = securable_kind(step.name)
         statements = StatementRunner(
             runner=self.runner,

@@ -38,11 +38,7 @@ def sealed(file: PlanFile) -> PlanFile:
 
 
 def read_plan_file(path: Path, *, environment: str, engine_version: str) -> PlanFile:
-    """Read a plan file that this engine may apply to an environment.
-
-    Raises:
-        PlanFileError: it is unreadable, was changed, or is for another environment or engine version.
-    """
+    """Read a plan file that this engine may apply to an environment; raise `PlanFileError` for others."""
     again = plan_again(environment, str(path))
     try:
         data = path.read_bytes()
@@ -62,11 +58,7 @@ def read_plan_file(path: Path, *, environment: str, engine_version: str) -> Plan
 
 
 def is_replaceable(path: Path) -> bool:
-    """Whether a path is free for a plan file: missing, empty, or a plan file, complete or not.
-
-    Raises:
-        OSError: it cannot be read, or is a folder.
-    """
+    """Whether a path is free for a plan file: missing, empty, or a plan file; a folder raises `OSError`."""
     if not path.exists():
         return True
     if not (path.is_file() or path.is_dir()):  # a device or a pipe, which the file would replace

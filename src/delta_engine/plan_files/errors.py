@@ -47,12 +47,7 @@ class Move:
 
 
 class StalePlanError(PlanFileError):
-    """A plan file whose models, tables, settings or records have changed since.
-
-    Args:
-        moves: the changes since, at least one.
-        note: further information, such as an earlier interrupted apply.
-    """
+    """A plan file whose models, tables, settings or records have changed since the review, as `moves` lists."""
 
     def __init__(self, moves: Sequence[Move], *, where: str, way_out: str, note: str = "") -> None:
         self.moves = tuple(moves)

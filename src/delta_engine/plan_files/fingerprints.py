@@ -34,13 +34,7 @@ def fingerprints(
     state: DeploymentState | None,
     ids: Mapping[str, str],
 ) -> Fingerprints:
-    """Return the fingerprints of all inputs of a plan.
-
-    Args:
-        tables: the tables, by `QualifiedName.key`.
-        observed: the snapshot, for the schemas.
-        ids: Delta's ids, as far as they are known, by the same keys.
-    """
+    """Return the fingerprints of all inputs of a plan; `tables` and Delta's `ids` have `QualifiedName.key` as keys."""
     return Fingerprints(
         tables={key: _table(tables[key], ids.get(key)) for key in sorted(tables)},
         schemas=dict(sorted(_schemas(tables, observed).items())),
@@ -89,7 +83,6 @@ def _facts(table: TableState) -> Mapping[str, object]:
 
 
 def _values(facets: Iterable[Facet[Any, State, Any]], state: State) -> dict[str, object]:
-    """Return the observed facets as plain data."""
     return {
         facet.key: _plain(facet.form.encode(facet.observed(state)))
         for facet in facets

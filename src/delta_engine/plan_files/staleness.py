@@ -27,11 +27,7 @@ class ReviewedPlan:
     statements: tuple[PlannedStatement, ...]
 
     def require(self, compiled: CompiledPlan) -> None:
-        """Require that a plan has exactly the statements of the file.
-
-        Raises:
-            UnreviewedStatementError: it differs.
-        """
+        """Require that a plan has exactly the statements of the file; raise `UnreviewedStatementError` if not."""
         for reviewed, planned in zip_longest(self.statements, planned_statements(compiled)):
             if reviewed != planned:
                 raise UnreviewedStatementError((planned or reviewed).sql)

@@ -18,12 +18,7 @@ _RECORD: Final = "Record"
 
 
 class DynamoDBLockRecords:
-    """Keeps the record of one lock.
-
-    Args:
-        table: the table's name. Its key is the string LockID.
-        lock_id: the item's key; unique for each environment in the table.
-    """
+    """Keeps the record of one lock; the table's key is the string LockID, with one `lock_id` per environment."""
 
     def __init__(self, client: AwsClient, table: str, lock_id: str, region: str | None = None) -> None:
         self._client = client

@@ -153,8 +153,6 @@ class FileLock:
 
 
 class _FileLease:
-    """A held file lock, which the operating system ends with the process."""
-
     def __init__(
         self,
         path: Path,
@@ -171,11 +169,7 @@ class _FileLease:
         _HELD.add(self)
 
     def check(self) -> None:
-        """Verify that the lock is still held, from the file's status alone.
-
-        Raises:
-            LockLost: it was broken, released, or belongs to the parent process.
-        """
+        """Raise `LockLost` if the lock was broken, released or is the parent's; read the file's status alone."""
         if self._descriptor is None:
             raise LockLost(f"{self._path}: the lock is not held by this process")
         if not _is_file(self._descriptor, self._path):
@@ -219,7 +213,6 @@ def _closed_on_error(descriptor: int) -> Iterator[None]:
 
 
 def _is_file(descriptor: int, path: Path) -> bool:
-    """Return whether an open file still has this name."""
     opened = os.fstat(descriptor)
     try:
         named = path.stat()

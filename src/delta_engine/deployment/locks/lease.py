@@ -47,7 +47,7 @@ _MOST_RACES = 10
 class LeaseLock:
     """A lock with a lease, the time after which another run takes over from a silent holder.
 
-    Clock and pause count seconds; the clock is this process's monotonic one.
+    Clock and pause count seconds; the clock is monotonic.
     """
 
     def __init__(
@@ -149,10 +149,7 @@ class LeaseLock:
 
 
 class Lease:
-    """A held lease that renews itself in the background until it is released or lost.
-
-    `renewed_at` is the time of the write's request, not of its answer.
-    """
+    """A held lease that renews itself in the background; `renewed_at` is the time of the request, not the answer."""
 
     def __init__(
         self,
@@ -179,11 +176,7 @@ class Lease:
         self._renewer.start()
 
     def check(self) -> None:
-        """Verify that the lease is still held; reads the store only if renewals are overdue.
-
-        Raises:
-            LockLost: it is not held.
-        """
+        """Verify that the lease is still held, else raise `LockLost`; reads the store only if renewals are overdue."""
         if os.getpid() != self._pid:
             raise LockLost(f"{self._records.location}: a forked process may not use its parent's lock")
         if not self._lost_to and self._silence() > self._record.lease_seconds * 2 / _BEATS_PER_LEASE:
@@ -244,11 +237,7 @@ _Stored = tuple[LockRecord, str]
 def _swapped(
     records: LockRecords, record: LockRecord, token: str | None
 ) -> tuple[_Stored | None, StoreError | None]:
-    """Write a record and resolve a conflict or a lost answer by reading back; return the stored one and the error.
-
-    Raises:
-        StoreError: it was not written, or cannot be read back.
-    """
+    """Write a record and resolve a conflict or a lost answer by reading back; return the stored one and the error."""
     try:
         return (record, records.replace(record, token)), None
     except (ConflictError, UncertainWriteError) as error:

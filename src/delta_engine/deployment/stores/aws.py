@@ -21,13 +21,7 @@ from delta_engine.errors import MissingDependencyError
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClientLimits:
-    """The retries and timeouts of a client.
-
-    Args:
-        attempts: the number of sends, including the first; the pauses between are jittered.
-        connect_timeout_seconds: per attempt.
-        read_timeout_seconds: for the next bytes of an answer, per attempt.
-    """
+    """Retries and timeouts: `attempts` counts the first; timeouts are per attempt, reads wait for the next bytes."""
 
     attempts: int = 4
     connect_timeout_seconds: float = 5.0
@@ -64,13 +58,10 @@ class Place:
 
 
 class AwsClient:
-    """A boto3 client that raises our errors. Threads may share it.
+    """A boto3 client that raises our errors. Threads may share it. Call `raw` only inside `request`.
 
     A write that was refused or not sent may still have been done by an earlier attempt whose answer was lost. botocore
     reports the last attempt alone, so this class watches every attempt.
-
-    Args:
-        raw: boto3's client, only for calls inside `request`.
     """
 
     def __init__(self, raw: Any, limits: ClientLimits) -> None:
@@ -109,7 +100,7 @@ def open_client(
     endpoint_url: str | None,
     limits: ClientLimits = DOCUMENT_LIMITS,
 ) -> AwsClient:
-    """Return a client without sending anything; boto3's configuration is the default for the region.
+    """Return a client without sending anything; boto3's configuration supplies a missing region.
 
     Raises:
         MissingDependencyError: boto3 is not installed.
@@ -218,7 +209,6 @@ def _is_server_failure(status: int) -> bool:
 
 
 def _answered(error: Any, place: Place) -> _Failure:
-    """Classify a `ClientError`, which carries the service's answer."""
     code = str(error.response.get("Error", {}).get("Code", ""))
     status = int(error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0))
     outcome, reason, way_out = _Outcome.NOT_DONE, "the request was refused", _CHECK_ENDPOINT
@@ -242,7 +232,6 @@ def _answered(error: Any, place: Place) -> _Failure:
 
 
 def _not_answered(error: Exception) -> _Failure:
-    """Classify an exception without an answer of the service."""
     from botocore import exceptions as botocore
 
     name = type(error).__name__

@@ -58,12 +58,9 @@ _ONE_OF_SEVERAL_LOCKS = "Make sure that no run works on the environment, and fre
 
 
 class DatabricksStateStore:
-    """Keeps the documents of one environment in `<volume>/<environment>/documents`.
+    """Keeps the documents of one environment in `<volume>/<environment>/documents`; `heads` is the table's SQL.
 
-    Args:
-        runner: runs one SELECT per load and one UPDATE per save.
-        files: the folder `<volume>/<environment>`.
-        heads: the SQL that addresses the table of heads.
+    A load is one SELECT, a save is one UPDATE.
     """
 
     def __init__(self, runner: SqlRunner, files: VolumeFiles, *, heads: str, environment: str) -> None:

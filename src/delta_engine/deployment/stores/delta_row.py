@@ -6,8 +6,7 @@ loser read after the winner's commit, it gets zero affected rows instead, so the
 The first row is different. Two MERGEs that insert change no common row, and with row-level concurrency both may
 succeed, whatever the table's isolation level (docs.databricks.com: "Row-level concurrency", its conflict matrix).
 So a run reads its row back, also after a lost answer, and deletes it if it finds another one. Commits have an
-order, so the later run always sees the earlier row. At most one run keeps its row, and no run loses a row that was
-reported as written.
+order, so the later run always sees the earlier row: at most one keeps its row, and no reported row is lost.
 """
 
 from __future__ import annotations
@@ -54,12 +53,9 @@ _SQL_TYPES: Mapping[type, str] = {str: "STRING", int: "BIGINT", bool: "BOOLEAN"}
 
 
 class DeltaRow:
-    """The row of one environment.
+    """The row of one environment; `columns` has the Python types of its columns besides the key.
 
-    Args:
-        columns: the columns besides the key, with their Python types.
-        one_of_several: which of several rows the user deletes, after a run was killed while it wrote the first.
-        pause: waits for a number of seconds.
+    `one_of_several` names which of several rows the user deletes, after a run was killed while it wrote the first.
     """
 
     def __init__(
@@ -85,12 +81,7 @@ class DeltaRow:
         return self._sql.location
 
     def read(self) -> Row | None:
-        """Return the row; None if there is no row, or no table.
-
-        Raises:
-            StoreError: it cannot be read.
-            CorruptStateError: there are several rows, also when read again.
-        """
+        """Return the row; None if there is no row, or no table. Several rows raise `CorruptStateError`."""
         rows = self._rows()
         for _ in range(_REREADS):
             if len(rows) <= 1:
@@ -104,13 +95,7 @@ class DeltaRow:
         )
 
     def replace(self, values: Mapping[str, Value], expected: Mapping[str, Value] | None) -> None:
-        """Write the row if it still holds the `expected` values (None: if there is no row).
-
-        Raises:
-            ConflictError: it holds something else, or another run was faster.
-            UncertainWriteError: there was no answer, or a first row could not be read back.
-            StoreError: it was not written.
-        """
+        """Write the row if it still holds the `expected` values (None: no row); see `StateStore.replace`."""
         if expected is None:
             self._write_first(values)
             return
@@ -135,11 +120,7 @@ class DeltaRow:
             raise lost_race
 
     def _repeated(self, step: Callable[[], Answer]) -> Answer:
-        """Return the answer of an idempotent step, repeated after any failure.
-
-        Raises:
-            UncertainWriteError: every attempt failed.
-        """
+        """Return the answer of an idempotent step, repeated after any failure, finally an `UncertainWriteError`."""
         for seconds in _REPEAT_SECONDS:
             with suppress(StoreError):
                 return step()
@@ -234,10 +215,7 @@ def _literal(value: Value) -> str:
 
 
 def _refusal(reason: str, error: StatementError, table: str, runner: SqlRunner) -> StoreError:
-    """Return the error of a refused statement; for a missing right, with the GRANT statements.
-
-    A transient error, or one that is not about the table, names no remedy.
-    """
+    """Return the error of a refused statement; for a missing right, with the GRANT statements."""
     names = _QUOTED_NAME.findall(table)
     reason = reason.removesuffix(".")
     may_pass = error.is_outcome_unknown or transience(error) is not None or isinstance(error, StoppedError)

@@ -21,8 +21,6 @@ class FileVersions:
     """Keeps the earlier documents of one environment, each as a compressed file, `<folder>/<version id>.json.gz`.
 
     Args:
-        files: the root of the environment's files, with the backups.
-        folder: the folder of the versions.
         kept: the number of versions to keep; None for all.
         current: reads the current document's identity, for stores with that document in the same folder.
     """
@@ -50,8 +48,7 @@ class FileVersions:
     def list(self) -> Sequence[StateVersion]:
         """Return the kept versions, newest first, without the current document.
 
-        If the folder also holds the current document, documents of a later serial never became current and are ignored.
-        If the current one is unknown, all are returned.
+        A folder that holds the current document may hold later serials that never became current; they are ignored.
         """
         current = self._current() if self._current else None
         found = self._all(is_replaced=self._current is None or current is not None)
@@ -112,9 +109,7 @@ class FileJournals:
             if run_id and entry.endswith(_ENTRY_ENDING) and position.isdecimal():
                 places.append((run_id, int(position), file.name))
         places.sort()
-        with ThreadPoolExecutor(
-            _PARALLEL_READS
-        ) as threads:  # each table has an entry, each entry takes a round trip
+        with ThreadPoolExecutor(_PARALLEL_READS) as threads:  # an entry per table, a round trip each
             entries = list(threads.map(self._files.read, (name for _, _, name in places)))
         journals: dict[str, list[bytes]] = {}
         for (run_id, _, _), data in zip(places, entries, strict=True):
@@ -128,7 +123,7 @@ class FileJournals:
 
 
 def compressed(data: bytes) -> bytes:
-    """Return a document compressed, deterministically."""
+    """Return a document in compressed form: the same bytes for the same document."""
     return gzip.compress(data, compresslevel=1, mtime=0)
 
 

@@ -159,11 +159,7 @@ class _CopyHeader(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class HybridStateStore:
-    """A remote store with a local copy, for commands that only read.
-
-    The copy is used only while it is young enough, and only if the caller accepts one. Every save and every locked run
-    uses the remote store.
-    """
+    """A remote store with a local copy for commands that only read; saves and locked runs use the remote store."""
 
     def __init__(
         self,

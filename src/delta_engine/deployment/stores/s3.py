@@ -31,7 +31,7 @@ class S3StateStore:
         return None if found is None else StoredDocument(data=found.data, token=found.etag)
 
     def replace(self, data: bytes, identity: Identity, expected: StoredDocument | None) -> StoredDocument:
-        """Write the document if its ETag is still the expected one; metadata show state id and serial in the bucket."""
+        """Write the document if its ETag is still the expected one; the metadata shows state id and serial."""
         metadata = {"state-id": identity.state_id, "serial": str(identity.serial)}
         etag = self._folder.replace(self._document, data, expected.token if expected else None, metadata)
         return StoredDocument(data=data, token=etag)

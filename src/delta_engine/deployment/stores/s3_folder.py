@@ -146,11 +146,7 @@ class EndpointProbe:
         self._has_passed = False
 
     def require(self) -> None:
-        """Probe the endpoint, unless a run of this version has done so for this folder.
-
-        Raises:
-            StoreError: it ignores conditions, or cannot be probed.
-        """
+        """Probe the endpoint once per version and folder; raise `StoreError` if it ignores conditions."""
         with self._guard:
             if self._has_passed:
                 return
@@ -168,11 +164,7 @@ class EndpointProbe:
             self._has_passed = True
 
     def ignored_condition(self) -> str | None:
-        """Return the condition that the endpoint ignores, None if it honours all; delete the scratch objects.
-
-        Raises:
-            UnansweredError: the endpoint gave no usable answer.
-        """
+        """Return the condition that the endpoint ignores, None if it honours all; delete the scratch objects."""
         scratch = f".delta-engine-probe-{uuid.uuid4().hex}"
         try:
             return find_ignored_condition(scratch, self._is_accepted, self._read)
@@ -232,11 +224,7 @@ class S3Folder:
     def replace(
         self, name: str, data: bytes, expected: str | None, metadata: Mapping[str, str] = _NO_METADATA
     ) -> str:
-        """Write an object if its ETag is still the expected one (None: no object); return its new ETag.
-
-        Raises:
-            StoreError: also if the endpoint ignores conditions.
-        """
+        """Write an object if its ETag is still the expected one (None: no object); return its new ETag."""
         self.probe.require()
         return self._objects.put(name, data, condition_for(expected), metadata)
 

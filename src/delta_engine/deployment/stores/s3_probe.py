@@ -25,12 +25,9 @@ Read = Callable[[str], "tuple[bytes, str] | None"]
 
 
 def find_ignored_condition(scratch: str, write: Write, read: Read) -> str | None:
-    """Return the header that the endpoint ignores; None if it honours both.
+    """Return the header that the endpoint ignores, None if it honours both; `scratch` prefixes all written objects.
 
-    Args:
-        scratch: an unused name, the prefix of all written objects.
-        write: writes under a condition. After a lost answer it may report its own write as refused, so only a read
-            afterwards counts.
+    After a lost answer, `write` may report its own write as refused, so only a read afterwards counts.
     """
     name = f"{scratch}-alone"
     write(name, b"first", None)

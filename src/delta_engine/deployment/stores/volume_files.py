@@ -24,11 +24,7 @@ _RETRY_SECONDS = 60
 
 
 class VolumeFiles:
-    """A folder of a volume. Implements `JournalFiles`.
-
-    Args:
-        root: the folder's path, `/Volumes/<catalog>/<schema>/<volume>` or below; names are relative to it.
-    """
+    """A folder of a volume, `/Volumes/<catalog>/<schema>/<volume>` or below. Implements `JournalFiles`."""
 
     def __init__(self, client: WorkspaceClient, root: str) -> None:
         self._api = client.files
@@ -139,11 +135,7 @@ class VolumeFiles:
 
 
 def upload_verified(files: VolumeFiles, name: str, data: bytes) -> None:
-    """Upload a file of a unique name and read it back: databricks-sdk before 0.38 could upload nothing.
-
-    Raises:
-        StoreError: the file is missing or incomplete.
-    """
+    """Upload a file of a unique name and verify it: databricks-sdk before 0.38 could upload nothing."""
     doubt: StoreError | None = None
     try:
         files.upload(name, data, overwrite=False)
