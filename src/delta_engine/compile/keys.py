@@ -15,7 +15,7 @@ from delta_engine.compile.compiled_plan import CarriedAction
 from delta_engine.models import ForeignKey, QualifiedName
 
 TableChange: TypeAlias = CreateTable | AlignTable
-"""What is done to one table that stays."""
+"""A change of one table that stays."""
 
 KeyName: TypeAlias = tuple[str, str, str]
 """A key's name with its catalog and schema, in lower case."""

@@ -34,10 +34,10 @@ class Stage(IntEnum):
 
 
 _UNTIL = {Stage.DROP_FOREIGN_KEYS: Phase.DROP_FOREIGN_KEYS, Stage.FREE_KEY_NAMES: Phase.DROP_PRIMARY_KEY}
-"""The last phase of the stages before the change."""
+"""The last phase of each stage before the change."""
 
 _SINCE = {Stage.HAND_OVER: Phase.CHANGE_GRANTS, Stage.ADD_FOREIGN_KEYS: Phase.ADD_FOREIGN_KEYS}
-"""The first phase of the stages after the change, the latest stage first."""
+"""The first phase of each stage after the change, the latest stage first."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -29,7 +29,7 @@ from delta_engine.deployment.run_facts import RunFacts, apply_record, described,
 from delta_engine.deployment.stamps import new_id, utc_now
 
 Notify = Callable[[str], None]
-"""Shows the user a note while a run goes on."""
+"""Shows the user a note during a run."""
 
 
 class RunRecorder:

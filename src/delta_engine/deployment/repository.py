@@ -41,7 +41,7 @@ from delta_engine.telemetry.context import command
 _ATTEMPTS = 3
 
 _REPLACED_SINCE = "replaced since"
-"""The token of a document that was saved and has been replaced since: no store returns it."""
+"""The token of a saved document that was replaced since; no store returns it."""
 
 _UNUSABLE = (CorruptStateError, NewerStateError, StateMismatchError)
 

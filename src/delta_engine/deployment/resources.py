@@ -26,7 +26,7 @@ Definition: TypeAlias = TableDefinition | SchemaDefinition
 _T = TypeVar("_T")
 
 HALF_DONE: Final = (Status.DEGRADED, Status.UNKNOWN)
-"""Statuses of resources that a run of the engine left unfinished: what it did to them is no drift."""
+"""Statuses of resources that a run of the engine left unfinished: the run's changes are not drift."""
 
 
 def resource_key(name: QualifiedName | SchemaName) -> str:

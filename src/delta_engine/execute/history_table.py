@@ -17,7 +17,7 @@ from delta_engine.sql.text import quote_ident, sql_literal
 _ROWS_AT_ONCE: Final = 500  # one commit each, which takes seconds on Databricks at any size
 
 _ATTEMPTS: Final = 5
-"""When several writers create the table at once, one may fail before the table exists."""
+"""The attempts to insert: when several writers create the table at once, one may fail before the table exists."""
 
 Value: TypeAlias = str | int | float | bool | datetime | None
 

@@ -14,7 +14,7 @@ from delta_engine.models import QualifiedName
 from delta_engine.telemetry.context import command
 
 Reread: TypeAlias = Callable[[QualifiedName], Sequence[str]]
-"""Reads a table again, and returns the statements that it needs now. Raises StatementError if it cannot."""
+"""Re-reads a table and returns the statements that it needs now; raises StatementError if it cannot."""
 
 
 class StaleTableError(StatementError):

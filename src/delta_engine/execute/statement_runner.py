@@ -21,7 +21,7 @@ from delta_engine.telemetry.redaction import redacted
 from delta_engine.telemetry.spans import span
 
 RetryCheck: TypeAlias = Callable[[int, StatementError], bool]
-"""Whether a statement has to be sent again after an ambiguous error, given how many statements succeeded before it."""
+"""Whether to send a statement again after an ambiguous error, given the number of successful ones before it."""
 
 
 def always(_done: int, _error: StatementError) -> bool:

@@ -25,7 +25,7 @@ from delta_engine.state.states import CatalogState, SchemaState, TableState
 State = TypeVar("State", TableState, SchemaState)
 
 _VOLATILE = ("delta.lastCommitTimestamp", "delta.lastUpdateVersion", "transient_", "spark.sql.statistics.")
-"""Prefixes of properties that move with the data."""
+"""Prefixes of properties that change with the data."""
 
 
 def fingerprints(

@@ -36,12 +36,12 @@ from delta_engine.telemetry.context import command
 
 _BEATS_PER_LEASE = 3
 _BEAT_PATIENCE = 2 / 3
-"""The share of a lease after which a beat is given up: the lease has expired by then."""
+"""The share of a lease after which a beat is abandoned, since the lease has expired by then."""
 _RELEASE_SECONDS = 20.0
-"""How long the released marker may take at most. Without it, the lease expires."""
+"""The most seconds that the released marker may take; without it, the lease expires."""
 _LONGEST_PAUSE_SECONDS = 2.0
 _MOST_RACES = 10
-"""How often a free lock is tried after the timeout: other runs were always faster, or the store always refuses."""
+"""The attempts to acquire a free lock after the timeout, while other runs are faster or the store refuses."""
 
 
 class LeaseLock:

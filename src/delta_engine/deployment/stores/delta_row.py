@@ -42,10 +42,10 @@ _ATTEMPTS = 3
 
 _REREADS: Final = 5
 _REREAD_SECONDS: Final = 1.0
-"""How often, and after what pause, two rows are read again: a run that finds itself second deletes its own."""
+"""The count and pause of re-reads of two rows: a run that finds itself second deletes its own."""
 
 _REPEAT_SECONDS: Final = (1.0, 2.0, 4.0, 8.0)
-"""The pauses before each repetition of a statement without which a second row could stay."""
+"""The pauses before each repetition of a statement that prevents a second row."""
 
 _QUOTED_NAME: Final = re.compile(r"`(?:[^`]|``)+`")
 

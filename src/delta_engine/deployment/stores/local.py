@@ -25,10 +25,10 @@ from delta_engine.deployment.stamps import utc_now
 from delta_engine.deployment.stores.files import FileVersions
 
 KEPT_VERSIONS = 50
-"""How many earlier documents a local folder keeps."""
+"""The number of earlier documents that a local folder keeps."""
 
 _UNREADABLE = (OSError, *UNDECODABLE)
-"""What reading a damaged copy raises."""
+"""The errors of reading a damaged copy."""
 
 
 class LocalFiles:

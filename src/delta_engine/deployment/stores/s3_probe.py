@@ -12,13 +12,13 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
 PROBE_VERSION: Final = 1
-"""Raised when the probe detects more: an endpoint that passed an earlier version is then probed again."""
+"""The version of the probe; endpoints are probed again after it is raised because the probe detects more."""
 
 _RACERS: Final = 8
 _ROUNDS: Final = 3
 
 Write = Callable[[str, bytes, "str | None"], bool]
-"""Writes a name's bytes if the ETag is the expected one (None: no object). Returns whether it did."""
+"""Writes a name's bytes if the ETag is the expected one (None: no object); returns whether it did."""
 
 Read = Callable[[str], "tuple[bytes, str] | None"]
 """Returns a name's bytes and ETag."""
