@@ -20,11 +20,7 @@ class Attempts:
     schemas: Mapping[str, tuple[Schema, ...]] = field(default_factory=lambda: MappingProxyType({}))
 
     def during(self, align: AlignTable, applied: Mapping[str, Table]) -> Attempts:
-        """Return these with the models that describe a table while a run renames its columns.
-
-        Args:
-            applied: the models that were applied last, by `QualifiedName.key`.
-        """
+        """Return these attempts plus a table's models with renamed columns, for use while a run renames them."""
         key, renames = align.table.key, renamed_columns(align)
         known = self.tables.get(key, ())
         earlier = (*known, applied[key]) if key in applied else known

@@ -1,7 +1,4 @@
-"""What a plan runs, as data: the statements of every table and schema, and the order across them.
-
-Everything that shows, reviews, runs or retries a plan reads it from here.
-"""
+"""A plan's statements as data: for every table and schema, with the order across them."""
 
 from __future__ import annotations
 
@@ -29,12 +26,7 @@ CarriedAction: TypeAlias = Action | CreateSchema | CreateTable | DropTable
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Statement:
-    """One statement.
-
-    Args:
-        actions: what it carries out. Actions that take several statements stand in each of them.
-        phase: the phase of an alignment; None for CREATE and DROP.
-    """
+    """A statement and the actions that it carries out; `phase` is None for CREATE and DROP."""
 
     sql: str
     actions: tuple[CarriedAction, ...]
@@ -42,7 +34,7 @@ class Statement:
 
     @property
     def hazards(self) -> tuple[Hazard, ...]:
-        """The hazards of its actions, each once."""
+        """The distinct hazards of the actions."""
         return tuple(dict.fromkeys(chain.from_iterable(action.hazards for action in self.actions)))
 
 
@@ -55,7 +47,7 @@ class Operation(Enum):
 
 
 class Round(IntEnum):
-    """A step starts when all steps of earlier rounds are over, successful or not."""
+    """The rounds of a plan: a step starts when all steps of earlier rounds are over, successful or not."""
 
     CHANGES = 0
     DROPS = 1  # when no other step needs the table
@@ -64,11 +56,7 @@ class Round(IntEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
-    """Statements of one table or schema that run without waiting for another.
-
-    Args:
-        after: the positions of the steps that must succeed first.
-    """
+    """Statements of one table or schema that run together, after the steps at the positions `after` succeeded."""
 
     name: SecurableName
     operation: Operation
@@ -78,13 +66,13 @@ class Step:
 
     @property
     def table_key(self) -> str:
-        """The key of its table; empty for a schema."""
+        """The key of the table; empty for a schema."""
         return self.name.key if isinstance(self.name, QualifiedName) else ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompiledPlan:
-    """A plan's steps, in an order in which they can run one by one."""
+    """The steps of a plan, in an order in which they can run one by one."""
 
     steps: tuple[Step, ...] = ()
 
@@ -98,7 +86,7 @@ class CompiledPlan:
         return tuple(statement.sql for step in steps for statement in step.statements)
 
     def sql_by_table(self) -> Mapping[str, Sequence[str]]:
-        """Return the statements by the keys of their tables; those of schemas stand under the empty key."""
+        """Return the statements by table key; those of schemas have the empty key."""
         found: dict[str, list[str]] = {}
         for step in self.steps:
             if step.statements:

@@ -1,13 +1,13 @@
-"""Compiles a plan: its statements, and the order across tables and schemas. Pure.
+"""Compiles a plan into statements and orders them across tables and schemas. Pure.
 
 1. Schemas are created and changed.
-2. Foreign keys are dropped that block the primary keys which they reference.
-3. Primary keys are dropped whose names other tables take.
+2. Foreign keys are dropped that block the primary keys that they reference.
+3. Primary keys are dropped if another table takes their names.
 4. Tables are created and changed, a parent before the tables that are created with foreign keys to it.
-5. Foreign keys are added to existing tables, and where tables reference each other.
-6. Tables that others come to reference change their grants and owners.
-7. Tables are dropped, when everything before is over.
-8. Schemas change what may take rights from the engine, if every table succeeded.
+5. Foreign keys are added to existing tables, and between tables that reference each other.
+6. Tables that get new references change their grants and owners.
+7. Tables are dropped when all earlier steps are over.
+8. Schemas change grants and owners that the engine may depend on, if every table succeeded.
 
 A step waits only for the steps that it depends on (docs/decisions/0019).
 """
@@ -61,7 +61,7 @@ def compile_plan(plan: TablePlan, addressing: Addressing, capabilities: Capabili
 
 
 def _add_schemas(steps: _Steps, plan: TablePlan, renderer: Renderer) -> list[Step]:
-    """Add the step of each schema that comes before its tables; return the steps that come after all tables."""
+    """Add the first step of each schema; return the steps that come after all tables."""
     creates = {str(create).lower(): create for create in plan.create_schemas}
     aligns = {str(align).lower(): align for align in plan.align_schemas}
     handovers = []
@@ -85,7 +85,7 @@ def _add_schemas(steps: _Steps, plan: TablePlan, renderer: Renderer) -> list[Ste
 
 
 def _split(align: AlignSchema) -> tuple[AlignSchema | None, AlignSchema | None]:
-    """Return the changes before all tables, and those after them, which may take the engine's rights on tables."""
+    """Return the early changes, and the late ones, which may revoke the engine's rights on tables."""
     late = tuple(one for one in align.actions if isinstance(one, _TAKING_RIGHTS))
     early = tuple(one for one in align.actions if not isinstance(one, _TAKING_RIGHTS))
     return (
@@ -113,8 +113,6 @@ def _add_tables(steps: _Steps, plan: TablePlan, renderer: Renderer) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _StagedTable:
-    """A table of a plan, its statements by stage."""
-
     name: QualifiedName
     operation: Operation
     stages: Mapping[Stage, tuple[Statement, ...]]
@@ -123,11 +121,7 @@ class _StagedTable:
 def _table(
     change: TableChange, deferred: frozenset[str], staging: Staging, renderer: Renderer
 ) -> _StagedTable:
-    """Return a table that stays.
-
-    Args:
-        deferred: the parents that it is created without, because they need it themselves.
-    """
+    """Return a table that stays, created without the `deferred` parents, which need it themselves."""
     match change:
         case CreateTable():
             operation, statements = Operation.CREATE, _created(change, deferred, renderer)
@@ -139,7 +133,7 @@ def _table(
 
 def _created(create: CreateTable, deferred: frozenset[str], renderer: Renderer) -> tuple[Statement, ...]:
     desired = create.desired
-    late = deferred | {create.table.key}  # not there before it is created
+    late = deferred | {create.table.key}  # it does not exist before it is created
     inline = tuple(key for key in desired.foreign_keys if key.references.lower() not in late)
     added = (ForeignKeyAdd(key) for key in desired.foreign_keys if key.references.lower() in late)
     bare = CreateTable(replace(desired, foreign_keys=inline, declared_at=desired.declared_at))
@@ -151,22 +145,20 @@ def _created(create: CreateTable, deferred: frozenset[str], renderer: Renderer) 
 
 
 def _table_before_drop(drop: DropTable, renderer: Renderer) -> _StagedTable:
-    """Return a table that is dropped, with the drops of its keys that block other tables."""
+    """Return a dropped table with the drops of its keys that block other tables."""
     statements = renderer.table_alignment(AlignTable(drop.table, drop.keys)) if drop.keys else ()
     stages = divided(statements, frozenset({Stage.DROP_FOREIGN_KEYS, Stage.FREE_KEY_NAMES}))
     return _StagedTable(name=drop.table, operation=Operation.DROP, stages=stages)
 
 
 class _Steps:
-    """Collects the steps, and which steps each has to wait for."""
-
     def __init__(self) -> None:
         self.steps: list[Step] = []
         self._schemas: dict[str, int] = {}
-        self._new_names: dict[str, str] = {}  # of renamed tables, by their former names
-        self._done: dict[str, int] = {}  # where a table is as it has to be, but for foreign keys
-        self._cleared: dict[str, set[int]] = defaultdict(set)  # what comes before changes of a table
-        self._uses: dict[str, set[int]] = defaultdict(set)  # what needs rights on a table
+        self._new_names: dict[str, str] = {}  # new names of renamed tables, by former name
+        self._done: dict[str, int] = {}  # the step after which a table is complete except for foreign keys
+        self._cleared: dict[str, set[int]] = defaultdict(set)  # the steps before a change of a table
+        self._uses: dict[str, set[int]] = defaultdict(set)  # the steps that need rights on a table
         self._freed: dict[KeyName, int] = {}
 
     def add_schema(self, step: Step) -> None:
@@ -216,7 +208,7 @@ class _Steps:
                 return self._uses[key]
 
     def _add(self, table: QualifiedName, step: Step, after: set[int]) -> int:
-        """Add a step of a table; it waits for its schema, and for the key names that it takes, as well."""
+        """Add a step of a table, which also waits for its schema and for the key names that it takes."""
         position, actions = len(self.steps), _actions(step.statements)
         after = after | {self._freed[name] for name in taken_names(table, actions) if name in self._freed}
         schema = self._schemas.get(table.key.rpartition(".")[0])
@@ -237,7 +229,7 @@ def _actions(statements: Iterable[Statement]) -> tuple[CarriedAction, ...]:
 
 
 def _needs(changes: Mapping[str, TableChange]) -> Mapping[str, frozenset[str]]:
-    """Return which tables of a plan have to be there before those that it creates."""
+    """Return the tables of the plan that each created table needs first."""
     return {
         key: frozenset(referenced_tables(change.desired.foreign_keys) & changes.keys() - {key})
         if isinstance(change, CreateTable)
@@ -247,7 +239,7 @@ def _needs(changes: Mapping[str, TableChange]) -> Mapping[str, frozenset[str]]:
 
 
 def _children_first(dropped: Mapping[str, DropTable]) -> Mapping[str, frozenset[str]]:
-    """Return which tables are dropped before others, because they reference them."""
+    """Return the dropped tables that reference each dropped table."""
     children: dict[str, set[str]] = {key: set() for key in dropped}
     for key, drop in dropped.items():
         for parent in drop.references:

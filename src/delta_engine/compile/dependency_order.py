@@ -1,4 +1,4 @@
-"""Topological order of tables that need each other. Pure, and iterative for long chains."""
+"""Topological order of interdependent tables. Pure, and iterative for long chains."""
 
 from __future__ import annotations
 
@@ -8,15 +8,9 @@ from heapq import heapify, heappop, heappush
 
 
 def in_order(needs: Mapping[str, frozenset[str]]) -> tuple[list[str], Mapping[str, frozenset[str]]]:
-    """Return tables in an order in which each comes after those that it needs; by name where there is a choice.
+    """Return the tables, each after those that it needs, and the needs of each table that come later.
 
-    A cycle is broken at one table, which comes first.
-
-    Args:
-        needs: the tables that each table needs, without itself.
-
-    Returns:
-        The order, and for each table those that it needs and that come later.
+    Names resolve ties. A cycle is broken at one table, which comes first. No table needs itself.
     """
     pending = {key: set(needed) for key, needed in needs.items()}
     dependants: dict[str, list[str]] = defaultdict(list)
@@ -47,7 +41,7 @@ def in_order(needs: Mapping[str, frozenset[str]]) -> tuple[list[str], Mapping[st
 
 
 def _member_of_a_cycle(needs: Mapping[str, set[str]], start: str) -> str:
-    """Return the first table by name of a cycle that a table leads to; every table needs another one."""
+    """Return the first table by name of a cycle that is reachable from a table; every table needs another one."""
     path: dict[str, None] = {}
     key = start
     while key not in path:

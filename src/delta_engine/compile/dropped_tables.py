@@ -1,4 +1,4 @@
-"""Tables that are dropped: which of their keys block other tables, and which tables reference them. Pure.
+"""Dropped tables: which of their keys block other tables, and which tables reference them. Pure.
 
 DROP TABLE also drops the foreign keys that reference the table (Databricks documentation, "DROP TABLE").
 """
@@ -29,13 +29,12 @@ def dropped_tables(
     blocking: Mapping[str, Sequence[Action]],
     state: CatalogState,
 ) -> tuple[DropTable, ...]:
-    """Return the drops of tables, sorted by name.
+    """Return the drops of the `removed` tables and their numbers of rows, sorted by name.
 
     Args:
-        removed: the tables to drop, with their numbers of rows.
-        staying: what is done to all other tables.
+        staying: the changes of all other tables.
         blocking: drops of foreign keys that other changes need first, by `QualifiedName.key`.
-        state: the snapshot; a table that it does not cover counts as one without keys.
+        state: a table that the snapshot does not cover counts as one without keys.
     """
     if not removed:
         return ()
@@ -78,7 +77,7 @@ def _parents(table: TableState) -> list[str]:
 def _lost_references(
     gone: Mapping[str, TableState], staying: Sequence[TableChange], state: CatalogState
 ) -> Mapping[str, list[Reference]]:
-    """Return the foreign keys of other tables that the drops would break, by the tables that are dropped."""
+    """Return the foreign keys of other tables that the drops would break, by dropped table."""
     dropped = {
         (change.table.key, (key.name or "").lower())
         for change in staying

@@ -1,4 +1,4 @@
-"""Which keys the changes of a table add and drop, and which names they take and free. Pure.
+"""The keys that a table's changes add and drop, and the names that they take and free. Pure.
 
 The keys of one schema share their names (Databricks documentation, "CONSTRAINT clause").
 """
@@ -15,24 +15,24 @@ from delta_engine.compile.compiled_plan import CarriedAction
 from delta_engine.models import ForeignKey, QualifiedName
 
 TableChange: TypeAlias = CreateTable | AlignTable
-"""What is done to one table that stays."""
+"""A change of one table that stays."""
 
 KeyName: TypeAlias = tuple[str, str, str]
 """A key's name with its catalog and schema, in lower case."""
 
 
 def key_name(table: QualifiedName, name: str | None) -> KeyName:
-    """Return the name of a key of a table as it compares with those of others."""
+    """Return the name of a table's key in the form in which names are compared."""
     return table.catalog.lower(), table.schema.lower(), (name or "").lower()
 
 
 def changes_of(change: TableChange) -> tuple[CarriedAction, ...]:
-    """Return what a table's change consists of: its actions, or the creation."""
+    """Return the actions of a table's change, or the creation itself."""
     return change.actions if isinstance(change, AlignTable) else (change,)
 
 
 def taken_names(table: QualifiedName, changes: Iterable[CarriedAction]) -> Iterator[KeyName]:
-    """Yield the names of the keys that are added."""
+    """Yield the names of the added keys."""
     for change in changes:
         match change:
             case CreateTable(desired):
@@ -47,7 +47,7 @@ def taken_names(table: QualifiedName, changes: Iterable[CarriedAction]) -> Itera
 
 
 def freed_names(table: QualifiedName, changes: Iterable[CarriedAction]) -> Iterator[KeyName]:
-    """Yield the names of the keys that are dropped."""
+    """Yield the names of the dropped keys."""
     for change in changes:
         match change:
             case PrimaryKeyDrop(name):
@@ -57,7 +57,7 @@ def freed_names(table: QualifiedName, changes: Iterable[CarriedAction]) -> Itera
 
 
 def added_foreign_keys(changes: Iterable[CarriedAction]) -> Iterator[ForeignKey]:
-    """Yield the foreign keys that are added."""
+    """Yield the added foreign keys."""
     for change in changes:
         if isinstance(change, CreateTable):
             yield from change.desired.foreign_keys
@@ -66,10 +66,10 @@ def added_foreign_keys(changes: Iterable[CarriedAction]) -> Iterator[ForeignKey]
 
 
 def dropped_foreign_keys(changes: Iterable[CarriedAction]) -> Iterator[ForeignKey]:
-    """Yield the foreign keys that are dropped."""
+    """Yield the dropped foreign keys."""
     yield from (change.observed for change in changes if isinstance(change, ForeignKeyDrop))
 
 
 def referenced_tables(keys: Iterable[ForeignKey]) -> set[str]:
-    """Return the tables that foreign keys point at, by `QualifiedName.key`."""
+    """Return the tables that foreign keys reference, by `QualifiedName.key`."""
     return {key.references.lower() for key in keys}

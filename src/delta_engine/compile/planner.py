@@ -1,4 +1,4 @@
-"""The planner: the smallest set of actions that brings the catalog to the models. Pure and deterministic."""
+"""Plans the smallest set of actions that brings the catalog to the models. Pure and deterministic."""
 
 from __future__ import annotations
 
@@ -20,11 +20,7 @@ from delta_engine.telemetry.garbage import no_garbage_collection
 
 
 class TablePlanner:
-    """Compares models with the observed state.
-
-    Args:
-        policy: decides, among others, which undeclared parts are removed.
-    """
+    """Compares models with the observed state under a policy."""
 
     def __init__(self, policy: Policy = NO_POLICY, schemas: Sequence[Schema] = ()) -> None:
         self.policy = policy
@@ -59,16 +55,10 @@ class TablePlanner:
         The planner refuses nothing: see `validation.relations.checked_plan`.
 
         Args:
-            last_applied: the models that were applied last, by `QualifiedName.key`; parts that only they declare are
-                removed.
-            removed: tables that exist, were applied and are no longer declared, with their numbers of rows. A table
-                whose rows were not counted (None) is kept.
-            applied_schemas: the schemas that were applied last, by `Schema.key`; empty if only some models were
-                loaded.
+            last_applied: the last applied models by `QualifiedName.key`; parts that only they declare are removed.
+            removed: existing tables that are no longer declared, with their numbers of rows; None keeps a table.
+            applied_schemas: the last applied schemas by `Schema.key`; empty if only some models were loaded.
             attempts: the models that later runs failed to apply; parts that only they declare are removed as well.
-
-        Raises:
-            KeyError: the snapshot does not cover a model.
         """
         by_key = {model.key: model for model in resolved(models)}
         existing = {key: model for key, model in by_key.items() if state.tables[key].exists}
@@ -103,10 +93,10 @@ class TablePlanner:
         last_applied: Mapping[str, Table],
         attempts: Attempts,
     ) -> dict[str, tuple[Action, ...]]:
-        """Return the actions of existing tables, by key in order; without tables that need nothing.
+        """Return the actions of the existing tables that need some, ordered by key.
 
-        Tables are compared in the order of their models, which is how they lie in memory: in another one, thousands
-        of them take a fifth longer. No comparison is kept: that would cost time and memory.
+        Tables are compared in the order of their models, which is their order in memory: another order takes a fifth
+        longer for thousands of tables. Comparisons are not kept, which saves time and memory.
         """
         changes: dict[str, tuple[Action, ...]] = {}
         for key, model in existing.items():
@@ -117,7 +107,6 @@ class TablePlanner:
         return dict(sorted(changes.items()))
 
     def _missing_schemas(self, models: Sequence[Table], state: CatalogState) -> Iterator[CreateSchema]:
-        """Yield the schemas that do not exist, and that are declared or that models need."""
         comments = {schema.key: schema.comment or "" for schema in self.schemas}
         needed = {SchemaName(model.catalog_name.lower(), model.schema_name.lower()) for model in models}
         needed |= {SchemaName(one.catalog_name.lower(), one.schema_name.lower()) for one in self.schemas}
@@ -126,7 +115,7 @@ class TablePlanner:
                 yield CreateSchema(name.catalog, name.schema, comments.get(name.key, ""))
 
     def _kept_schemas(self, state: CatalogState, applied: Mapping[str, Schema]) -> Iterator[SchemaName]:
-        """Yield the schemas that were applied and are not declared any more: a plan neither changes nor drops them."""
+        """Yield applied schemas that are no longer declared: a plan neither changes nor drops them."""
         declared = {schema.key for schema in self.schemas}
         for key, schema in sorted(applied.items()):
             if key not in declared and not _is_absent(schema.qualified_name, state):
@@ -137,7 +126,7 @@ class TablePlanner:
     ) -> Iterator[AlignSchema]:
         for schema in self.schemas:
             observed, key = state.schema(schema.qualified_name), schema.key
-            if observed is None:  # nothing is known of it
+            if observed is None:  # unknown schema
                 continue
             attempted = attempts.schemas.get(key, ())
             actions = tuple(

@@ -1,10 +1,9 @@
 """Foreign keys that block changes of a plan. Pure.
 
-Unity Catalog refuses to drop a primary key that a foreign key references, and with CASCADE drops the foreign key as
-well (databricks-sdk, `TableConstraintsAPI.delete`). Both sides of a foreign key have one type (Databricks
-documentation, "CONSTRAINT clause"); that the type of a column under one cannot change is assumed
-(docs/assumptions.md). So the plan drops those foreign keys first and adds them again at the end. It does not drop a
-foreign key that it cannot add again.
+Unity Catalog refuses to drop a referenced primary key; with CASCADE it also drops the foreign key (databricks-sdk,
+`TableConstraintsAPI.delete`). Both sides of a foreign key have one type (Databricks documentation, "CONSTRAINT
+clause"); the engine assumes that the type of a column under one cannot change (docs/assumptions.md). So the plan
+drops those foreign keys first and adds them again at the end, unless it cannot add them again.
 """
 
 from __future__ import annotations
@@ -27,15 +26,9 @@ def with_referencing_keys(
     state: CatalogState,
     dropped: Collection[str] = (),
 ) -> Mapping[str, tuple[Action, ...]]:
-    """Return the actions with the drops and adds of the foreign keys that block them.
+    """Return the actions with the drops and adds of the foreign keys that block them, also for dropped tables.
 
-    Args:
-        actions: the actions of existing tables, by `QualifiedName.key`.
-        models: the declared tables, resolved, by the same key.
-        dropped: the keys of tables that are dropped; foreign keys of theirs are not added again.
-
-    Returns:
-        The actions, also of dropped tables. An action that unmanaged foreign keys still block names them.
+    An action that unmanaged foreign keys still block names them. The keys of dropped tables are not added again.
     """
     blocked = {key for key, needed in actions.items() if any(map(_is_blocked, needed))}
     if not blocked:
@@ -65,10 +58,7 @@ def with_referencing_keys(
 
 
 def references(parents: Set[str], state: CatalogState) -> Mapping[str, list[Reference]]:
-    """Return the foreign keys that reference tables, sorted, from what both sides show.
-
-    Tables that the plan renames have their new names.
-    """
+    """Return the observed foreign keys to tables, sorted; tables that the plan renames have their new names."""
     renamed = {table.former_name.key: key for key, table in state.tables.items() if table.former_name}
     found = {}
     for parent in parents:
@@ -98,7 +88,7 @@ def _blocking(
 ) -> Iterator[Reference]:
     """Yield the foreign keys that block an action.
 
-    Keys have the former names of columns. That does no harm: renaming a column drops its keys anyway.
+    Keys have the former names of columns, which is harmless: renaming a column drops its keys anyway.
     """
     if isinstance(action, PrimaryKeyDrop):
         yield from pointing_here
@@ -114,7 +104,7 @@ def _blocking(
 def _remade(
     reference: Reference, models: Mapping[str, Table], state: CatalogState, dropped: Collection[str]
 ) -> tuple[Action, ...]:
-    """Return the drop and the add of a foreign key that stays declared, or the drop of one whose table is dropped."""
+    """Return the drop and the add of a declared foreign key, or only the drop if its table is dropped."""
     model, table = models.get(reference.table.key), state.tables.get(reference.table.key, ABSENT)
     observed = [key for key in table.foreign_keys if _lower(key) == reference.name.lower()]
     if observed and reference.table.key in dropped:

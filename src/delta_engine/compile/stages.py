@@ -1,7 +1,4 @@
-"""When the statements of a table run, seen from the other tables of a plan. Pure.
-
-A table that has nothing to do with others has one stage.
-"""
+"""The stages in which a table's statements run, relative to the other tables of a plan. Pure."""
 
 from __future__ import annotations
 
@@ -29,35 +26,30 @@ from delta_engine.models import QualifiedName
 class Stage(IntEnum):
     """The stages of a plan, in order."""
 
-    DROP_FOREIGN_KEYS = 0  # they block the primary keys that they reference
-    FREE_KEY_NAMES = 1  # a primary key goes whose name another table takes
-    CHANGE = 2  # everything that needs no stage of its own
-    ADD_FOREIGN_KEYS = 3  # when all tables have their primary keys
-    HAND_OVER = 4  # grants and owner, when other tables have their foreign keys to it
+    DROP_FOREIGN_KEYS = 0  # before the primary keys that they reference
+    FREE_KEY_NAMES = 1  # drops of primary keys whose names another table takes
+    CHANGE = 2  # all statements without a stage of their own
+    ADD_FOREIGN_KEYS = 3  # after all primary keys
+    HAND_OVER = 4  # grants and owner, after the foreign keys of other tables to it
 
 
 _UNTIL = {Stage.DROP_FOREIGN_KEYS: Phase.DROP_FOREIGN_KEYS, Stage.FREE_KEY_NAMES: Phase.DROP_PRIMARY_KEY}
-"""The last phase of the stages before the change."""
+"""The last phase of each stage before the change."""
 
 _SINCE = {Stage.HAND_OVER: Phase.CHANGE_GRANTS, Stage.ADD_FOREIGN_KEYS: Phase.ADD_FOREIGN_KEYS}
-"""The first phase of the stages after the change, the latest stage first."""
+"""The first phase of each stage after the change, the latest stage first."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Staging:
-    """What the other tables of a plan need of a table.
-
-    Args:
-        names: the tables that add keys, by the keys' names.
-        referenced: the tables that other tables come to reference.
-    """
+    """The needs of other tables; `names` maps key names to the tables that add such a key."""
 
     names: Mapping[KeyName, set[str]]
     referenced: frozenset[str]
 
     @classmethod
     def of(cls, changes: Iterable[TableChange]) -> Staging:
-        """Collect it from everything that is done to tables."""
+        """Collect the needs from all changes of tables."""
         names: dict[KeyName, set[str]] = defaultdict(set)
         referenced: set[str] = set()
         for change in changes:

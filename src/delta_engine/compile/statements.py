@@ -1,7 +1,4 @@
-"""The statements of one table or schema, each with the actions that it carries out. Pure.
-
-How an action is spelled is the business of its aspect.
-"""
+"""The statements of one table or schema, with their actions; the aspects spell them. Pure."""
 
 from __future__ import annotations
 
@@ -27,13 +24,13 @@ _LAST_OF_BMP = 0xFFFF
 
 @dataclass(frozen=True, slots=True)
 class Renderer:
-    """Turns plan actions into statements for one platform."""
+    """Renders plan actions as statements of one platform."""
 
     addressing: Addressing
     capabilities: Capabilities
 
     def schema_creation(self, create: CreateSchema) -> tuple[Statement, ...]:
-        """Return CREATE SCHEMA; nothing where a schema is a folder."""
+        """Return CREATE SCHEMA; empty on platforms where a schema is a folder."""
         sql = self.addressing.create_schema(create.catalog_name, create.schema_name, create.comment)
         return () if sql is None else (Statement(sql=sql, actions=(create,)),)
 
@@ -43,10 +40,7 @@ class Renderer:
         yield from _statements(aspects.render(align, SchemaContext(name)))
 
     def table_creation(self, create: CreateTable) -> Iterator[Statement]:
-        """Yield CREATE TABLE, whole: a table exists with everything that the statement can say, or not at all.
-
-        Clustering follows in a statement of its own where CREATE TABLE cannot take it.
-        """
+        """Yield CREATE TABLE with everything that it can express, so that no table is half created, then the rest."""
         context = RenderContext(create.table, self.addressing, self.capabilities)
         clauses = aspects.create_clauses(create.desired, context)
         whole = _create_table(context.table, clauses)

@@ -21,7 +21,7 @@ from delta_engine.telemetry.garbage import no_garbage_collection
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decoded:
-    """A document in the current format, and the format's version that it was written in."""
+    """A document in the current format, with the format version of its stored form."""
 
     state: DeploymentState
     version: int
@@ -32,7 +32,7 @@ class _Header(msgspec.Struct):
 
 
 def restore_hint() -> str:
-    """Return the way out of an unusable document."""
+    """Return the user's remedy for an unusable document."""
     return f"{command('state versions')} lists earlier ones, {command('state restore')} brings one back."
 
 
@@ -45,7 +45,7 @@ def decode_state(data: bytes, *, environment: str, where: str) -> Decoded:
     """Parse a document of any known format, read for an environment.
 
     Raises:
-        CorruptStateError: it is incomplete or invalid, or was edited by hand where that breaks it.
+        CorruptStateError: it is incomplete or invalid, or a manual edit broke it.
         NewerStateError: a newer engine wrote it.
     """
     if not data.strip():
@@ -62,10 +62,7 @@ def decode_state(data: bytes, *, environment: str, where: str) -> Decoded:
 
 
 def published_schema() -> str:
-    """Return the JSON schema as indented JSON, generated from the document's classes and their docstrings.
-
-    `docs/schemas/deployment-state-v1.json` holds it.
-    """
+    """Return the indented JSON schema of documents, the content of `docs/schemas/deployment-state-v1.json`."""
     return described_schema(
         DeploymentState,
         uri=SCHEMA_URI,

@@ -34,12 +34,7 @@ class LockedRun:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Deployment:
-    """The documents, journals and lock of one environment.
-
-    Args:
-        facts: finds out who runs, and where; that can cost a statement.
-        lock_timeout_seconds: how long to wait for the lock.
-    """
+    """The documents, journals and lock of one environment; `facts` may run a statement."""
 
     repository: StateRepository
     journals: JournalStore
@@ -58,29 +53,21 @@ class Deployment:
         )
 
     def peek(self) -> LoadedState | None:
-        """Return the document without a lock, or a recent copy."""
+        """Return the document without a lock, possibly a recent copy."""
         return self.repository.load(allow_cached=True)
 
     def peek_replayed(self, *, allow_cached: bool = False) -> DeploymentState | None:
-        """Return the document without a lock, with the journals of killed runs.
-
-        Args:
-            allow_cached: whether a recent copy will do.
-        """
+        """Return the document without a lock, with the journals of killed runs replayed; a recent copy if allowed."""
         loaded = self.repository.load(allow_cached=allow_cached)
         return None if loaded is None else replay(loaded.state, self.journals.read()).state
 
     @contextmanager
     def locked(self, operation: str, notify: Notify) -> Iterator[LockedRun]:
-        """Hold the lock for a run.
-
-        Args:
-            operation: the command, shown to runs that wait for the lock.
-            notify: gets notes for the user, such as a lease that expired.
+        """Hold the lock for a run; `operation` is shown to runs that wait for it, `notify` receives notes for the user.
 
         Raises:
-            LockHeld: another run has it, also after the timeout.
-            StoreError, CorruptStateError, NewerStateError, StateMismatchError: the deployment state cannot be used.
+            LockHeld: another run still holds it after the timeout.
+            StoreError, CorruptStateError, NewerStateError, StateMismatchError: the deployment state is unusable.
         """
         facts = self.facts()
         with self._leased(facts, operation, notify) as lease:
@@ -88,13 +75,9 @@ class Deployment:
             yield LockedRun(lease=lease, recorder=recorder, facts=facts, operation=operation)
 
     def migrate(self, notify: Notify) -> int | None:
-        """Save the document in the current format and keep the old one as a backup.
+        """Save the document in the current format with a backup; return the old format, None if it is current.
 
-        Returns:
-            The former format; None if there was nothing to do.
-
-        Raises:
-            LockHeld, StoreError, CorruptStateError, NewerStateError, StateMismatchError: as `locked`.
+        Raises as `locked`.
         """
         with self._leased(self.facts(), "state migrate", notify):
             loaded = self.repository.load()
@@ -110,11 +93,10 @@ class Deployment:
 
         Args:
             force: also replace a document with another state_id, or one that was saved later.
-            is_version: whether it is one of the kept versions, which are always older.
+            is_version: whether it is a kept version, which is always older.
 
         Raises:
             StateMismatchError: it does not belong to this environment.
-            LockHeld, StoreError, NewerStateError, StaleStateError, UnsavedStateError: as `locked` and `save`.
         """
         with self._leased(self.facts(), "state restore", notify):
             require = partial(_require_successor, force=force, is_version=is_version)
@@ -142,7 +124,7 @@ class Deployment:
                 notify(f"took over the lock of a run that died: {lease.taken_over_from}")
             yield lease
         except BaseException:
-            with stopped_by_signals(Stop()):  # the original error says more than a second signal
+            with stopped_by_signals(Stop()):  # the original error is more informative than a second signal
                 lease.release()
             raise
         with deferred_signals():

@@ -1,4 +1,4 @@
-"""Errors of the deployment state. A refused operation changed nothing."""
+"""Errors of the deployment state. A refused operation changes nothing."""
 
 from __future__ import annotations
 
@@ -19,14 +19,7 @@ class _DocumentRefusedError(RefusedError):
 
 
 class CorruptStateError(_DocumentRefusedError):
-    """A document that is truncated, malformed, or does not match its checksum.
-
-    Args:
-        reason: what is wrong with it.
-        where: its place in the store.
-        way_out: what the user can do.
-        stored: its remains, if its store knows that it is damaged: a restored document replaces them.
-    """
+    """A document that is truncated, malformed or fails its checksum; `stored` is what remains of it."""
 
     def __init__(
         self, reason: str, *, where: str = "", way_out: str = "", stored: StoredDocument | None = None
@@ -44,7 +37,7 @@ class StateMismatchError(_DocumentRefusedError):
 
 
 class StaleStateError(DeltaEngineError):
-    """Another run saved the deployment state since it was loaded: this save was not done."""
+    """Another run saved the deployment state since it was loaded; this save was not done."""
 
 
 class StoreError(DeltaEngineError):
@@ -52,19 +45,19 @@ class StoreError(DeltaEngineError):
 
 
 class UncertainWriteError(StoreError):
-    """A write got no answer: it may have been done. Reading back tells."""
+    """A write got no answer and may have been done; reading back resolves it."""
 
 
 class UnansweredError(StoreError):
-    """A read got no usable answer, which says nothing about what is stored."""
+    """A read got no usable answer; the stored content is unknown."""
 
 
 class ConflictError(StoreError):
-    """A conditional write was refused: the store holds something else, or this very write by a hidden retry."""
+    """A conditional write was refused: the store holds something else, or this write through a hidden retry."""
 
 
 class UnsavedStateError(DeltaEngineError):
-    """The record of an apply could not be saved. The document lies in a file, to be restored by the user."""
+    """The record of an apply could not be saved; the user restores the document from a file."""
 
 
 class LockHeld(DeltaEngineError):

@@ -14,13 +14,9 @@ _TEMPORARY_SUFFIX = ".tmp"
 
 
 def write_atomically(path: Path, data: bytes) -> None:
-    """Replace a file's content, durably and never partially.
+    """Replace a file's content durably and atomically; on `OSError`, the old content is unchanged.
 
-    The temporary file, its fsync, the rename and the folder's fsync are all needed: without the folder's fsync, a
-    power loss undoes an acknowledged write.
-
-    Raises:
-        OSError: it was not written; the old content is there.
+    Without the folder's fsync, a power loss undoes an acknowledged write.
     """
     temporary = path.with_name(f".{path.name}.{os.getpid()}{_TEMPORARY_SUFFIX}")
     try:
@@ -36,12 +32,9 @@ def write_atomically(path: Path, data: bytes) -> None:
 
 
 def append_durably(path: Path, data: bytes) -> None:
-    """Append to a file durably; the file is created if it does not exist.
+    """Append to a file durably; create a missing file.
 
-    If the disk is full, a part that was written is removed again: the next entry must not continue in its middle.
-
-    Raises:
-        OSError: it was not appended.
+    If the disk is full, a partial entry is removed again: the next entry must not continue in its middle.
     """
     is_new = not path.exists()
     with path.open("ab", buffering=0) as file:
@@ -60,7 +53,7 @@ def append_durably(path: Path, data: bytes) -> None:
 
 
 def remove_stray_files(path: Path) -> None:
-    """Remove the temporary files of killed writers of a file. The caller must be its only writer."""
+    """Remove the temporary files of killed writers of a file; the caller must be its only writer."""
     for stray in path.parent.glob(f".{path.name}.*{_TEMPORARY_SUFFIX}"):
         stray.unlink(missing_ok=True)
 
@@ -76,7 +69,7 @@ def sync_folder(folder: Path) -> None:
 
 @contextmanager
 def exclusive(path: Path) -> Iterator[None]:
-    """Admit one process at a time. The file stays, so that all processes lock the same one."""
+    """Admit one process at a time; the lock file stays, so that all processes lock the same one."""
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
@@ -87,11 +80,7 @@ def exclusive(path: Path) -> Iterator[None]:
 
 @contextmanager
 def store_errors(where: Path, doing: str) -> Iterator[None]:
-    """Turn an `OSError` into a `StoreError` that names the place.
-
-    Raises:
-        StoreError: the block raised an `OSError`.
-    """
+    """Convert an `OSError` into a `StoreError` that names the place."""
     try:
         yield
     except OSError as error:

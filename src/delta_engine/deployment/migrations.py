@@ -1,6 +1,6 @@
 """Migrations of raw documents: one step from each format to the next.
 
-A step works on its own frozen copy of the old shape, never on the live classes. Same input, same output: reading a
+A step works on its own frozen copy of the old shape, never on the live classes. It is deterministic: reading a
 document twice gives the same identity.
 """
 
@@ -17,11 +17,7 @@ RawDocument: TypeAlias = dict[str, Any]
 
 
 def migrate(document: RawDocument, version: int, *, to: int, environment: str) -> RawDocument:
-    """Return a document in a newer format; the environment is the one it was read for.
-
-    Raises:
-        msgspec.ValidationError: it is not of the format that it claims.
-    """
+    """Return a document in a newer format; raise `msgspec.ValidationError` if it violates its own format."""
     for step in range(version, to):
         document = _STEPS[step](document, environment) | {"version": step + 1}
     return document
@@ -45,7 +41,6 @@ class _DocumentV0(msgspec.Struct):
 
 
 def _migrate_v0_to_v1(document: RawDocument, environment: str) -> RawDocument:
-    """Add identity, lineage, environment and dependencies; all existing fields stay."""
     old = msgspec.convert(document, _DocumentV0)
     digest = hashlib.sha256(msgspec.json.encode(document, order="sorted")).hexdigest()
     return {
@@ -86,7 +81,7 @@ def _resource_v1(old: _ResourceV0) -> RawDocument:
 
 
 def _checksum_v1(definition: RawDocument) -> str:
-    """Return the checksum as format 1 defines it: SHA-256 of the definition's JSON, keys sorted."""
+    """Return the checksum as format 1 defines it: SHA-256 of the definition's JSON with sorted keys."""
     return f"sha256:{hashlib.sha256(msgspec.json.encode(definition, order='sorted')).hexdigest()}"
 
 

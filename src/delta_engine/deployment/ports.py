@@ -1,4 +1,4 @@
-"""The ports of the deployment state: where documents, journals and locks live.
+"""The ports of the deployment state: stores of documents, journals and locks.
 
 Every implementation serves one environment. A store moves bytes and compares tokens; it does not interpret
 documents. It reports a write as done, refused or unanswered. Its callers (`StateRepository`, `LeaseLock`) resolve
@@ -20,13 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Identity:
-    """What distinguishes one saved document from every other.
-
-    Args:
-        state_id: identifies the environment's document through all its saves.
-        serial: counts the saves.
-        write_id: unique per save.
-    """
+    """What distinguishes one saved document from every other: one state_id per environment, one write_id per save."""
 
     state_id: str
     serial: int
@@ -43,7 +37,6 @@ class StoredDocument:
     """A document as its store holds it.
 
     Args:
-        data: the bytes as saved.
         token: what the store compares before it replaces the document; opaque.
         identity: the store's own record of the identity; None if only the bytes hold it.
     """
@@ -58,7 +51,6 @@ class StateVersion:
     """A kept version.
 
     Args:
-        version_id: its name in `restore` and `diff`.
         saved_at: when the store received it, UTC.
         size: in bytes, as stored.
         is_replaced: whether a later document replaced it; False if the store cannot tell.
@@ -72,7 +64,7 @@ class StateVersion:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredFile:
-    """A file in a listing; the name is relative to the listed folder's root, the time UTC."""
+    """A file in a listing; the name is relative to the listed folder's root, the time is UTC."""
 
     name: str
     size: int
@@ -86,36 +78,36 @@ class Files(Protocol):
     """
 
     def location(self, name: str) -> str:
-        """Return where a file is, for messages; without credentials."""
+        """Return a file's place for messages, without credentials."""
 
     def read(self, name: str) -> bytes | None:
         """Return a file's bytes; None if it does not exist."""
 
     def write(self, name: str, data: bytes) -> str:
-        """Write or replace a file; return where it is."""
+        """Write or replace a file; return its place."""
 
     def create(self, name: str, data: bytes) -> None:
-        """Write a file unless it exists: an existing file stays as it is."""
+        """Write a file unless it exists."""
 
     def list(self, folder: str) -> Sequence[StoredFile]:
-        """Return all files below a folder; nothing if the folder does not exist."""
+        """Return all files below a folder; empty if the folder does not exist."""
 
     def delete(self, name: str) -> None:
-        """Delete a file; no error if it does not exist."""
+        """Delete a file; a missing file is no error."""
 
 
 class JournalFiles(Files, Protocol):
     """Files whose folders can be deleted as a whole."""
 
     def delete_folder(self, folder: str) -> None:
-        """Delete a folder and all files in it; no error if it does not exist."""
+        """Delete a folder with all its files; a missing folder is no error."""
 
 
 class ReportFiles(Protocol):
     """Keeps the latest report of each kind beside the documents."""
 
     def write(self, name: str, data: bytes) -> str:
-        """Write or replace a report such as `prod.drift.html`; return where it is."""
+        """Write or replace a report such as `prod.drift.html`; return its place."""
 
 
 class StateStore(Protocol):
@@ -123,25 +115,25 @@ class StateStore(Protocol):
 
     @property
     def location(self) -> str:
-        """Where the document is, for messages; without credentials."""
+        """The document's place for messages, without credentials."""
 
     @property
     def versions(self) -> FileVersions:
         """The earlier documents."""
 
     def read(self, *, allow_cached: bool = False) -> StoredDocument | None:
-        """Return the document; None if there is none yet. A run that holds the lock accepts no cached copy.
+        """Return the document; None before the first save. A run that holds the lock accepts no cached copy.
 
         Raises:
             StoreError: it cannot be read.
-            CorruptStateError: it does not match the store's own checksum; the error carries what is there.
+            CorruptStateError: it does not match the store's own checksum; the error carries the stored content.
         """
 
     def replace(self, data: bytes, identity: Identity, expected: StoredDocument | None) -> StoredDocument:
-        """Write a document if the store still holds the expected one (None: no document). Return what it holds now.
+        """Write a document if the store still holds the expected one (None: no document); return the stored one.
 
         Raises:
-            ConflictError: the store holds another document, which may be this very write by a hidden retry.
+            ConflictError: the store holds another document, or this one through a hidden retry.
             UncertainWriteError: there was no answer.
             StoreError: it was not written.
         """
@@ -157,21 +149,18 @@ class JournalStore(Protocol):
         """Return the entries of every journal, in order, by run id."""
 
     def remove(self, run_id: str) -> None:
-        """Remove a run's journal; no error if there is none."""
+        """Remove a run's journal; a missing journal is no error."""
 
 
 class LockRecords(Protocol):
-    """Keeps the one record of a lock, with a compare-and-swap.
-
-    The record is never deleted, so that its fence survives.
-    """
+    """Keeps the single record of a lock, with compare-and-swap; never deletes it, so that the fence survives."""
 
     @property
     def location(self) -> str:
-        """Where the record is, for messages; without credentials."""
+        """The record's place for messages, without credentials."""
 
     def read(self) -> tuple[LockRecord, str] | None:
-        """Return the record and the token to replace it with; None if there never was one.
+        """Return the record and the token to replace it with; None before the first write.
 
         Raises:
             StoreError: it cannot be read.
@@ -179,11 +168,7 @@ class LockRecords(Protocol):
         """
 
     def replace(self, record: LockRecord, expected: str | None) -> str:
-        """Write a record if the token still fits (None: no record); return the new token.
-
-        Raises:
-            ConflictError, UncertainWriteError, StoreError: as `StateStore.replace`.
-        """
+        """Write a record if the token still fits (None: no record); return the new token. See `StateStore.replace`."""
 
 
 class LockLease(Protocol):
@@ -191,21 +176,17 @@ class LockLease(Protocol):
 
     @property
     def fence(self) -> int:
-        """Counts the holders of this lock, through releases and takeovers."""
+        """The count of this lock's holders, through releases and takeovers."""
 
     @property
     def taken_over_from(self) -> LockHolder | None:
         """The dead holder that this lease replaced; None if the lock was free."""
 
     def check(self) -> None:
-        """Verify that the lock is still held; cheap enough for every statement.
-
-        Raises:
-            LockLost: it is not.
-        """
+        """Raise `LockLost` if the lock is no longer held; cheap enough for every statement."""
 
     def release(self) -> None:
-        """Release the lock; does nothing if this lease does not hold it any more."""
+        """Release the lock; does nothing if this lease no longer holds it."""
 
 
 class StateLock(Protocol):
@@ -213,7 +194,7 @@ class StateLock(Protocol):
 
     @property
     def location(self) -> str:
-        """Where the lock is, for messages."""
+        """The lock's place for messages."""
 
     def acquire(
         self,
@@ -222,10 +203,10 @@ class StateLock(Protocol):
         timeout_seconds: float,
         on_wait: Callable[[LockHolder], None] = lambda _holder: None,
     ) -> LockLease:
-        """Acquire the lock, waiting until the timeout; `on_wait` is called once, with the holder that is waited for.
+        """Acquire the lock; before a wait, call `on_wait` once with the current holder.
 
         Raises:
-            LockHeld: it is still held after the timeout; names the holder.
+            LockHeld: it is still held after the timeout; the error names the holder.
             StoreError: the lock cannot be reached.
         """
 

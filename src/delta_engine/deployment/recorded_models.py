@@ -1,4 +1,4 @@
-"""What the records say, as models: applied, attempted, with unmanaged parts; and the grants that they name."""
+"""Models from the records: applied, attempted, with unmanaged parts, and with recorded grants."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ _Declared = TypeVar("_Declared", Table, Schema)
 
 
 def last_applied(state: DeploymentState) -> Mapping[str, Table]:
-    """Return the tables as they were applied last: plain models by `QualifiedName.key`."""
+    """Return the last applied tables as plain models, by `QualifiedName.key`."""
     definitions = (resource.metadata.definition for resource in state.resources.values())
     models = (as_table(definition) for definition in definitions if definition is not None)
     return {model.key: model for model in models}
 
 
 def last_applied_schemas(state: DeploymentState) -> Mapping[str, Schema]:
-    """Return the declared schemas as they were applied last: plain models by `Schema.key`."""
+    """Return the last applied declared schemas as plain models, by `Schema.key`."""
     definitions = (resource.metadata.schema_definition for resource in state.resources.values())
     models = (as_schema(definition) for definition in definitions if definition is not None)
     return {model.key: model for model in models}
@@ -33,11 +33,7 @@ def last_applied_schemas(state: DeploymentState) -> Mapping[str, Schema]:
 def last_applied_to(
     models: Iterable[Table], applied: Mapping[str, Table], observed: CatalogState
 ) -> Mapping[str, Table]:
-    """Return what was applied last, with the new names of tables that are about to be renamed.
-
-    Args:
-        applied: what was applied last, by `QualifiedName.key`.
-    """
+    """Return the last applied models by `QualifiedName.key`, with the new names of tables that will be renamed."""
     renamed = {}
     for model in models:
         former = observed.table(model.qualified_name).former_name
@@ -53,7 +49,7 @@ def models_of(metadata: ResourceMetadata) -> tuple[Table, ...]:
 
 
 def table_with_unmanaged_parts(metadata: ResourceMetadata) -> Table | None:
-    """Return a table as it was applied last, with its unmanaged parts; None if it had none."""
+    """Return the last applied table with its unmanaged parts; None if it had none."""
     return as_table(metadata.with_others) if metadata.with_others else None
 
 
@@ -67,7 +63,6 @@ def with_recorded_grants(models: Iterable[_Declared], state: DeploymentState | N
 
 
 def _recorded_grants(state: DeploymentState) -> dict[str, Grants]:
-    """Return the grants by the key of their table or schema."""
     found: dict[str, Grants] = {}
     for resource_key, resource in state.resources.items():
         key = resource_key.partition(".")[2]
@@ -87,7 +82,7 @@ def _with_grants(model: _Declared, recorded: dict[str, Grants]) -> _Declared:
 
 
 def _keys(model: Table | Schema) -> Iterator[str]:
-    """Yield the names under which a table or schema may be recorded."""
+    """Yield the keys under which a table or schema may be recorded."""
     yield model.key
     former = former_name(model) if isinstance(model, Table) else None
     if former is not None:

@@ -1,6 +1,6 @@
-"""Keeps the deployment state of one locked run: loads it, journals what changes, saves it.
+"""Keeps the deployment state of one locked run: loads it, journals its changes, saves it.
 
-A run that does not end in order saves nothing: its journal stays, and the next run replays it.
+An interrupted run saves nothing: its journal stays, and the next run replays it.
 """
 
 from __future__ import annotations
@@ -29,19 +29,11 @@ from delta_engine.deployment.run_facts import RunFacts, apply_record, described,
 from delta_engine.deployment.stamps import new_id, utc_now
 
 Notify = Callable[[str], None]
-"""Shows the user a note while a run goes on."""
+"""Shows the user a note during a run."""
 
 
 class RunRecorder:
-    """Records one run.
-
-    `resources` are the records as this run changes them, by key. `run_id` is the write_id of the document that the run
-    saves.
-
-    Args:
-        now: the clock, UTC.
-        seconds: a monotonic clock.
-    """
+    """Records one run: `resources` by key, under the `run_id` that becomes the write_id of the saved document."""
 
     def __init__(
         self,
@@ -78,7 +70,7 @@ class RunRecorder:
 
     @property
     def state(self) -> DeploymentState:
-        """The document as it stands in this run."""
+        """The document with the changes of this run so far."""
         return msgspec.structs.replace(self._state, resources=dict(self.resources))
 
     @state.setter
@@ -96,12 +88,9 @@ class RunRecorder:
         """Write the first document and the journal's first entry, so that a killed apply leaves its traces.
 
         Args:
-            tables: the keys of the tables that are about to be changed.
-            attempted: what the run is about to apply to tables and schemas, by their keys.
+            tables: the keys of the tables that the run is about to change.
+            attempted: the definitions that the run is about to apply, by the keys of tables and schemas.
             plan_file: the checksum of the plan file that the run follows.
-
-        Raises:
-            StoreError, UnsavedStateError: nothing may be changed then.
         """
         self._began_at = self._seconds()
         if self._base is None:
@@ -128,10 +117,7 @@ class RunRecorder:
         )
 
     def record(self, resource: Resource, checkpoint: Checkpoint) -> None:
-        """Record a finished table or schema, and write it into the journal.
-
-        A journal that cannot be written is a warning: the save at the end records all tables.
-        """
+        """Record and journal a finished table or schema; a failed journal is a warning, because `save` records all."""
         self.resources[checkpoint.resource] = resource
         self._checkpoints.append(checkpoint)
         try:
@@ -149,14 +135,7 @@ class RunRecorder:
         self._state = self._state.with_applied_plan(applied)
 
     def save(self, applied: ApplyActions | None = None) -> LoadedState | None:
-        """Save what this run found and did, if that is anything; then remove the journals.
-
-        Args:
-            applied: what the run applied; None for a run without a plan.
-
-        Raises:
-            StaleStateError, UnsavedStateError: it could not be saved; the journal stays.
-        """
+        """Save the changes of this run, if any, then remove the journals; after an error, the journal stays."""
         state = self.state
         saved = self._base and self._base.state
         if saved and not self._checkpoints and _says_the_same(saved, state):
@@ -175,11 +154,7 @@ class RunRecorder:
         return self._base
 
     def save_edited(self, state: DeploymentState) -> LoadedState:
-        """Save a document that was changed by hand.
-
-        Raises:
-            StaleStateError, UnsavedStateError: as `save`.
-        """
+        """Save a manually edited document; raises as `save`."""
         self._base = self._repository.save(state, self._base)
         self._remove_journals()
         return self._base
@@ -191,7 +166,7 @@ class RunRecorder:
             self._notify(warning)
 
     def _remove_journals(self) -> None:
-        """Remove the journals that the document includes now; a replay knows one that stays by its run's id."""
+        """Remove the journals that the document now includes; a replay recognizes a remaining one by its run id."""
         for run_id in (*self._obsolete_journals, self.run_id):
             try:
                 self._journals.remove(run_id)

@@ -1,4 +1,4 @@
-"""The identity of a document that is damaged or gone: from its store, its own bytes, and the kept versions.
+"""The identity of a damaged or missing document: from its store, its own bytes, and the kept versions.
 
 A document that replaces it must have the same state_id and a higher serial.
 """
@@ -26,29 +26,18 @@ class _Identified(msgspec.Struct):
 
 
 def identity_in(data: bytes) -> Identity:
-    """Return the identity that a document's bytes hold; empty parts where they lack one.
-
-    Raises:
-        The errors of `UNDECODABLE`: it is not a document.
-    """
+    """Return the identity in a document's bytes, missing parts empty; raises `UNDECODABLE` if it is no document."""
     found = msgspec.json.decode(data, type=_Identified)
     return Identity(state_id=found.state_id, serial=found.serial, write_id=found.write_id)
 
 
 def lost_identity(store: StateStore, stored: StoredDocument | None) -> Identity:
-    """Return the identity of a document that cannot be read; its serial is at least the one that it had.
-
-    Args:
-        stored: what is left of the document; None if it is gone.
-
-    Raises:
-        StoreError: the kept versions cannot be read.
-    """
+    """Return the identity of an unreadable or missing document, with a serial that is at least its own."""
     kept = [one for one in store.versions.list() if one.version_id.partition("-")[0].isdecimal()]
     newest = [one.version_id for one in kept[:1]]
     found = [*_identities(store, stored, newest), Identity(state_id="", serial=0, write_id="")]
     known = next((one for one in found if one.state_id), found[-1])
-    # A version is replaced by the next serial.
+    # The next serial replaced this version.
     reached = [int(one.version_id.partition("-")[0]) + one.is_replaced for one in kept]
     return replace(known, serial=max([*(one.serial for one in found), *reached]))
 

@@ -19,10 +19,10 @@ from delta_engine.telemetry.context import command
 def with_renamed(
     resources: Mapping[str, Resource], former: QualifiedName, name: QualifiedName
 ) -> dict[str, Resource]:
-    """Return records with a table's record, if there is one, under the table's new name.
+    """Return records with a table's record, if any, under the table's new name.
 
-    Foreign keys to it follow it, as is assumed of Unity Catalog (docs/assumptions.md); no other platform renames
-    tables. A record under the new name stays, unless it has nothing but what a run attempted under that name.
+    Foreign keys to it follow it, an assumption about Unity Catalog (docs/assumptions.md); no other platform renames
+    tables. An existing record under the new name stays, unless it holds only attempts.
     """
     kept = {
         key: redefined(one, lambda definition: pointing_at(name, former, definition))
@@ -47,12 +47,9 @@ def with_renamed(
 def with_settled_renames(
     state: DeploymentState, models: Iterable[Table], observed: CatalogState
 ) -> DeploymentState:
-    """Return a document whose records stand under the names that their tables have now.
+    """Return a document whose records have the current names of their tables; the models name former names.
 
-    A run can end between a rename and its record, and tables are renamed by hand.
-
-    Args:
-        models: the declared tables, which name former names.
+    A run can end between a rename and its record, and users rename tables by hand.
     """
     resources: Mapping[str, Resource] = state.resources
     for model in models:
@@ -90,7 +87,6 @@ def redefined(resource: Resource, change: Callable[[TableDefinition], TableDefin
 
 
 def _renamed(resource: Resource, name: QualifiedName) -> Resource:
-    """Return a table's record under another name."""
     renamed = redefined(
         resource,
         lambda definition: msgspec.structs.replace(
@@ -113,17 +109,13 @@ def _with_definitions(
 
 
 def without_resources(state: DeploymentState, keys: Collection[str]) -> DeploymentState:
-    """Return the document without some resources, which the engine then does not know."""
+    """Return the document without some resources, which are then unknown to the engine."""
     kept = {key: resource for key, resource in state.resources.items() if key not in keys}
     return msgspec.structs.replace(state, resources=kept)
 
 
 def with_renamed_table(state: DeploymentState, old: QualifiedName, new: QualifiedName) -> DeploymentState:
-    """Return the document with a table under another name, after it was renamed in the catalog.
-
-    Raises:
-        StateMismatchError: there is no such table, or there is one of the new name.
-    """
+    """Return the document with a renamed table; raise `StateMismatchError` if it is unknown or the name is used."""
     old_key, new_key = resource_key(old), resource_key(new)
     if old_key not in state.resources:
         raise StateMismatchError(

@@ -1,8 +1,8 @@
 """Loads and saves the deployment state of one environment.
 
-Every save is a compare-and-swap on state id, serial and write id. The lock does not prevent two runs from losing
-each other's records; the compare-and-swap does. A conflict or a lost answer is resolved by reading back: a document
-that carries our write id is ours, whatever the store answered.
+Every save is a compare-and-swap on state id, serial and write id. The lock cannot prevent that two runs lose each
+other's records; the compare-and-swap can. A conflict or a lost answer is resolved by reading back: a document with
+our write id is ours, whatever the store answered.
 """
 
 from __future__ import annotations
@@ -41,14 +41,14 @@ from delta_engine.telemetry.context import command
 _ATTEMPTS = 3
 
 _REPLACED_SINCE = "replaced since"
-"""The token of a document that was saved and has been replaced since: no store returns it."""
+"""The token of a saved document that was replaced since; no store returns it."""
 
 _UNUSABLE = (CorruptStateError, NewerStateError, StateMismatchError)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoadedState:
-    """A deployment state as it was loaded or saved; the next save replaces exactly `stored`."""
+    """A loaded or saved deployment state; the next save replaces exactly `stored`."""
 
     state: DeploymentState
     stored: StoredDocument = field(repr=False)
@@ -66,10 +66,7 @@ class LoadedState:
 
 
 class StateRepository:
-    """The documents of one environment; documents of others are refused.
-
-    A document that cannot be saved is written to `errored_dir`.
-    """
+    """The documents of one environment; refuses those of others, and writes unsaved ones to `errored_dir`."""
 
     def __init__(
         self,
@@ -88,11 +85,11 @@ class StateRepository:
 
     @property
     def location(self) -> str:
-        """Where the document is."""
+        """The document's place."""
         return self._store.location
 
     def load(self, *, allow_cached: bool = False) -> LoadedState | None:
-        """Return the current document, migrated if necessary; None if there is none yet.
+        """Return the current document, migrated if necessary; None before the first save.
 
         Raises:
             CorruptStateError, NewerStateError, StateMismatchError: it is unusable.
@@ -104,37 +101,24 @@ class StateRepository:
     def save(
         self, state: DeploymentState, base: LoadedState | None, *, write_id: str | None = None
     ) -> LoadedState:
-        """Save the successor of a document.
-
-        Args:
-            state: the successor; this method sets its serial, write id and time.
-            base: the document that it replaces; None for the first.
-            write_id: an id of the caller's, used for this save alone; a new one by default.
-
-        Returns:
-            The saved document.
+        """Save the successor of `base` (None: the first document); return it with its new serial, write id and time.
 
         Raises:
             StaleStateError: another run saved since `base` was loaded; nothing was written.
-            UnsavedStateError: it could not be saved; it lies in a file, to be restored by the user.
+            UnsavedStateError: it could not be saved; the user restores it from a file.
         """
         earlier = (base.state.write_id, *base.state.recent_write_ids) if base else ()
         successor = self._successor(state, base.state.serial if base else 0, earlier, write_id)
         return self._save(successor, base.stored if base else None, lambda: _keep(self._store.versions, base))
 
     def versions(self) -> Sequence[StateVersion]:
-        """Return the earlier documents that are kept, newest first."""
+        """Return the kept earlier documents, newest first."""
         return self._store.versions.list()
 
     def load_version(self, version_id: str) -> DeploymentState:
-        """Return an earlier document, by its version id or its serial, which may be the current one's.
-
-        Raises:
-            StateMismatchError: there is no such version.
-            CorruptStateError, NewerStateError: it is unusable.
-        """
+        """Return a kept or the current document, by version id or serial; raise `StateMismatchError` if unknown."""
         if version_id.isdecimal():
-            with suppress(CorruptStateError):  # then another version is needed all the more
+            with suppress(CorruptStateError):  # a damaged current document makes the versions more important
                 current = self.load()
                 if current and current.state.serial == int(version_id):
                     return current.state
@@ -151,29 +135,19 @@ class StateRepository:
         return self.decode(data, where=f"version {version_id} of {self.location}")
 
     def decode(self, data: bytes, *, where: str) -> DeploymentState:
-        """Parse a document from elsewhere, such as a file.
-
-        Raises:
-            CorruptStateError, NewerStateError, StateMismatchError: it is unusable.
-        """
+        """Parse a document from elsewhere, such as a file; raise as `load` if it is unusable."""
         return _loaded(StoredDocument(data=data, token=""), self._environment, where).state
 
     def replace_lost(
         self, state: DeploymentState, require_successor: Callable[[DeploymentState, Identity], None]
     ) -> LoadedState:
-        """Save a document in place of one that is missing or unreadable, above every known serial.
+        """Save a document in place of a missing or unreadable one, above every known serial; back up the remains.
 
-        The remains of the lost document are kept as a backup.
-
-        Args:
-            require_successor: refuses what must not follow a document of the given identity.
-
-        Raises:
-            StoreError, StaleStateError, UnsavedStateError: as `save`.
+        `require_successor` refuses a document that must not follow the given identity.
         """
         stored = _current(self._store)
         lost = lost_identity(self._store, stored)
-        if lost.state_id:  # a file of the lost document's own serial may replace it
+        if lost.state_id:  # a file with the lost document's own serial may replace it
             require_successor(state, dataclasses.replace(lost, serial=lost.serial - 1))
         earlier = (lost.write_id,) if lost.write_id else ()
         successor = self._successor(state, max(lost.serial, state.serial), earlier)
@@ -183,10 +157,7 @@ class StateRepository:
     def _successor(
         self, state: DeploymentState, serial: int, earlier: Sequence[str], write_id: str | None = None
     ) -> DeploymentState:
-        """Number a document after the highest serial and the earlier write ids so far.
-
-        A restored document keeps its own write id among them: this one contains its content.
-        """
+        """Number a document after the highest serial; a restored one keeps its write id, since this one contains it."""
         restored = (state.write_id,) if state.serial else ()
         return msgspec.structs.replace(
             state,
@@ -210,7 +181,7 @@ class StateRepository:
 
 
 def _keep(versions: FileVersions, base: LoadedState | None) -> None:
-    """Keep the document that is about to be replaced as a version; one of an old format also as a backup."""
+    """Keep the document that the save replaces as a version; one of an old format also as a backup."""
     if base is None:
         return
     if base.format_version != VERSION:
@@ -229,7 +200,6 @@ def _back_up(versions: FileVersions, environment: str, stored: StoredDocument, w
 
 
 def _loaded(stored: StoredDocument, environment: str, where: str) -> LoadedState:
-    """Parse a stored document, and refuse one of another environment."""
     decoded = decode_state(stored.data, environment=environment, where=where)
     name = decoded.state.environment.name
     if name != environment:
@@ -242,7 +212,6 @@ def _loaded(stored: StoredDocument, environment: str, where: str) -> LoadedState
 
 
 def _current(store: StateStore) -> StoredDocument | None:
-    """Return what the store holds, including a document that it knows to be damaged."""
     try:
         return store.read()
     except CorruptStateError as error:
@@ -258,12 +227,7 @@ def _written(
     data: bytes,
     expected: StoredDocument | None,
 ) -> StoredDocument:
-    """Write a document, and resolve a conflict or a lost answer by reading back.
-
-    Raises:
-        StaleStateError: another run saved since.
-        StoreError: it was not written.
-    """
+    """Write a document, and resolve a conflict or a lost answer by reading back."""
     attempt = 1
     while True:
         try:
@@ -301,7 +265,7 @@ def _stale(where: str, found: LoadedState | Exception | None) -> StaleStateError
 
 
 def _unsaved(data: bytes, state: DeploymentState, errored_dir: Path, error: Exception) -> UnsavedStateError:
-    """Write a document that could not be saved to a file, and return the error that names it."""
+    """Write an unsaved document to a file, and return the error that names the file."""
     name = f"errored-{state.serial}.json"
     for folder in (errored_dir, Path(gettempdir())):
         try:

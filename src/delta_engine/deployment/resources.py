@@ -26,7 +26,7 @@ Definition: TypeAlias = TableDefinition | SchemaDefinition
 _T = TypeVar("_T")
 
 HALF_DONE: Final = (Status.DEGRADED, Status.UNKNOWN)
-"""Statuses of resources that a run of the engine left unfinished: what it did to them is no drift."""
+"""Statuses of resources that a run of the engine left unfinished: the run's changes are not drift."""
 
 
 def resource_key(name: QualifiedName | SchemaName) -> str:
@@ -50,12 +50,11 @@ def applied_table(
     with_others: TableDefinition | None = None,
     settles: bool = True,
 ) -> Resource:
-    """Return the record of a table that is as its model says.
+    """Return the record of a table that matches its model.
 
     Args:
-        version: the table's id and version after the apply, as far as they are known.
         with_others: the definition with its unmanaged parts; None if there are none.
-        settles: whether the apply settled what unfinished runs attempted.
+        settles: whether the apply settled the attempts of unfinished runs.
     """
     definition = define(model)
     known = earlier.metadata if earlier else ResourceMetadata()
@@ -86,11 +85,7 @@ def applied_table(
 def applied_schema(
     schema: Schema | SchemaName, *, at: datetime, by: str, earlier: Resource | None = None
 ) -> Resource:
-    """Return the record of a schema that exists, and is as its model says if it is declared.
-
-    Args:
-        earlier: the record of a declared schema so far; its time and author stay if it says the same.
-    """
+    """Return the record of an existing schema; an unchanged definition keeps the time and author of `earlier`."""
     if isinstance(schema, SchemaName):
         return _unapplied(schema, Status.HEALTHY, at=at, by=by)
     definition, resource = define_schema(schema), earlier
@@ -117,11 +112,7 @@ def unfinished(
     attempted: Iterable[Definition],
     earlier: Resource | None,
 ) -> Resource:
-    """Return the record of a table or schema that a run did not finish: what was applied before stays.
-
-    Args:
-        attempted: what the run was about to apply.
-    """
+    """Return the record of a table or schema that a run did not finish; the earlier applied definition stays."""
     resource, new = earlier or _unapplied(name, status), tuple(attempted)
     known = resource.metadata
     metadata = msgspec.structs.replace(
@@ -136,11 +127,7 @@ def unfinished(
 
 
 def unmanaged_table(name: QualifiedName, earlier: Resource | None = None) -> Resource:
-    """Return the record of a table that no model declares.
-
-    Args:
-        earlier: its record so far, if a run attempted to apply something to it.
-    """
+    """Return the record of a table that no model declares, with the attempts of its `earlier` record."""
     return msgspec.structs.replace(
         _unapplied(name, Status.UNMANAGED),
         metadata=ResourceMetadata(
@@ -151,10 +138,7 @@ def unmanaged_table(name: QualifiedName, earlier: Resource | None = None) -> Res
 
 
 def noted(resource: Resource, observed: TableState) -> Resource:
-    """Return a table's record with what only the catalog knows: its creation time, and the order of its columns.
-
-    Added columns stand last, wherever the model has them.
-    """
+    """Return a table's record with its creation time and the catalog's column order, where added columns are last."""
     definition = resource.metadata.definition
     if definition is None or not observed.exists:
         return resource
@@ -169,7 +153,7 @@ def noted(resource: Resource, observed: TableState) -> Resource:
 
 
 def with_version(resource: Resource, version: TableVersion) -> Resource:
-    """Return a table's record with Delta's id and version of it."""
+    """Return a table's record with its Delta id and version."""
     metadata = msgspec.structs.replace(
         resource.metadata, delta_table_id=version.table_id, delta_version=version.version
     )
@@ -184,7 +168,7 @@ def recorded_version(metadata: ResourceMetadata) -> TableVersion | None:
 
 
 def is_half_done(resource: Resource) -> bool:
-    """Whether a run left a table or schema unfinished. A change that the catalog only showed late is finished."""
+    """Whether a run left a table or schema unfinished; a change that the catalog showed late is finished."""
     metadata = resource.metadata
     return bool(metadata.attempted or metadata.attempted_schemas) or (
         resource.status in HALF_DONE and not metadata.lag

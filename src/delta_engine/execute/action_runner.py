@@ -1,7 +1,4 @@
-"""Applies a compiled plan: tables and schemas in parallel, as far as they do not depend on each other.
-
-A failure stops only what depends on the failed table or schema.
-"""
+"""Applies a compiled plan in parallel; a failure stops only the dependents of the failed table or schema."""
 
 from __future__ import annotations
 
@@ -30,11 +27,7 @@ from delta_engine.execute.step_runner import StepRunner
 
 
 class ApplyFailedError(DeltaEngineError):
-    """At least one schema or table failed; the others were applied. Another run applies the rest.
-
-    Args:
-        outcomes: what became of every schema and table of the plan.
-    """
+    """At least one schema or table failed; the others were applied. Another run applies the rest."""
 
     def __init__(self, outcomes: Sequence[AnyOutcome]) -> None:
         self.outcomes = tuple(outcomes)
@@ -42,12 +35,12 @@ class ApplyFailedError(DeltaEngineError):
 
     @property
     def tables(self) -> tuple[TableOutcome, ...]:
-        """What became of every table."""
+        """The outcomes of all tables."""
         return of_tables(self.outcomes)
 
     @property
     def schemas(self) -> tuple[SchemaOutcome, ...]:
-        """What became of every schema."""
+        """The outcomes of all schemas."""
         return of_schemas(self.outcomes)
 
     @property
@@ -91,11 +84,7 @@ def _failure_line(outcome: AnyOutcome) -> str:
 
 
 class ActionRunner:
-    """Compiles plans for one platform, and applies them.
-
-    Args:
-        parallelism: how many tables and schemas to change at once, at most; the statements of one run in order.
-    """
+    """Compiles plans for one platform and applies them, changing at most `parallelism` tables and schemas at once."""
 
     def __init__(
         self,
@@ -123,19 +112,16 @@ class ActionRunner:
         check: Callable[[], None] = lambda: None,
         reread: Reread | None = None,
     ) -> tuple[AnyOutcome, ...]:
-        """Run every statement of a plan, and no other statement that changes anything.
+        """Run every statement of a plan, and no other changes; return the outcomes, sorted by name.
 
         Args:
-            on_outcome: called in the calling thread as each table and schema is over.
+            on_outcome: called in the calling thread after each table and schema.
             check: called before every statement; its errors end the apply.
-            reread: reads and plans one table again after an ambiguous error; without it, such an error is a failure.
-
-        Returns:
-            What became of each table and schema, sorted by name.
+            reread: re-reads and re-plans a table after an ambiguous error; without it, such an error is a failure.
 
         Raises:
-            ApplyStoppedError: the run was stopped before all was done.
-            ApplyFailedError: at least one schema or table failed; everything that does not depend on it was tried.
+            ApplyStoppedError: the run was stopped before it was complete.
+            ApplyFailedError: at least one schema or table failed; all independent ones were tried.
         """
         runner = StepRunner(
             runner=self._runner, plan=plan, control=control or ApplyControl(), reread=reread, check=check

@@ -1,4 +1,4 @@
-"""Shows an apply to the user while it runs, and lets the user stop it."""
+"""Shows a running apply to the user, and lets the user stop it."""
 
 from __future__ import annotations
 
@@ -15,32 +15,25 @@ _LONGEST_LINE = 160
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunningStatement:
-    """A statement that was sent and has no answer yet.
-
-    Args:
-        resource: the table or schema that it changes.
-        since: when it was sent, by the clock of `ApplyControl`.
-    """
+    """A sent statement without an answer yet; `since` is the send time by the clock of `ApplyControl`."""
 
     resource: SecurableName
     sql: str
     since: float
 
     def line(self, now: float) -> str:
-        """Return it on one line, with how long it has been running."""
+        """Return the statement and its running time as one line."""
         return f"{self.resource}  {now - self.since:.0f} s  {' '.join(self.sql.split())}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApplyControl:
-    """Shared by all threads of one apply.
+    """Controls one apply, shared by all its threads.
 
     Args:
-        running: the running statements by the `key` of what they change; of each, one statement runs at a time.
-        notify: receives messages for the user, from any thread: retries and waits.
-        wait: waits for some seconds, or less if the run is stopped; that of `stop` by default.
-        backoff: how long to wait before another attempt.
-        seconds: a monotonic clock.
+        running: the running statements by the `key` of their table or schema, one for each.
+        notify: receives messages for the user about retries and waits, from any thread.
+        wait: waits for some seconds, or less if the run is stopped; by default that of `stop`.
     """
 
     stop: Stop = field(default_factory=Stop)

@@ -1,7 +1,4 @@
-"""An append-only Delta table for histories; it is created when it is missing.
-
-An INSERT is one commit.
-"""
+"""An append-only Delta table for histories, created when missing; one INSERT is one commit."""
 
 from __future__ import annotations
 
@@ -17,20 +14,16 @@ from delta_engine.sql.columns import sql_column_definition
 from delta_engine.sql.tables import sql_create_table
 from delta_engine.sql.text import quote_ident, sql_literal
 
-_ROWS_AT_ONCE: Final = 500  # one commit each: seconds on Databricks, whatever is in it
+_ROWS_AT_ONCE: Final = 500  # one commit each, which takes seconds on Databricks at any size
 
 _ATTEMPTS: Final = 5
-"""When several writers create the table at once, one may fail before the table exists."""
+"""The attempts to insert: when several writers create the table at once, one may fail before the table exists."""
 
 Value: TypeAlias = str | int | float | bool | datetime | None
 
 
 class HistoryTable:
-    """Appends rows.
-
-    Args:
-        table: the SQL that addresses the table (`Addressing.table`); its schema must exist.
-    """
+    """Appends rows to the table that the SQL `table` addresses (`Addressing.table`); its schema must exist."""
 
     def __init__(
         self, runner: SqlRunner, table: str, *, columns: Mapping[str, tuple[str, str]], comment: str
@@ -41,19 +34,11 @@ class HistoryTable:
         self._comment = comment
 
     def append(self, rows: Sequence[Mapping[str, Value]]) -> None:
-        """Append rows, up to 500 in a statement; create the table only if it is missing.
-
-        Args:
-            rows: values by column; columns that a row does not name are null.
-
-        Raises:
-            StatementError: the platform refused a statement.
-        """
+        """Append rows, up to 500 per statement; missing columns are null, a missing table is created."""
         for start in range(0, len(rows), _ROWS_AT_ONCE):
             self._insert(rows[start : start + _ROWS_AT_ONCE])
 
     def _insert(self, rows: Sequence[Mapping[str, Value]]) -> None:
-        """Append rows, all or none; create the table if it is missing."""
         names = ", ".join(map(quote_ident, self._columns))
         values = ",\n".join(
             f"({', '.join(_literal(row.get(name)) for name in self._columns)})" for row in rows
@@ -90,7 +75,7 @@ def _literal(value: Value) -> str:
         case None:
             return "NULL"
         case datetime():
-            # With its zone: otherwise the session's zone applies.
+            # The explicit zone overrides the session's zone.
             moment = value.astimezone(timezone.utc).replace(tzinfo=None)
             return f"TIMESTAMP '{moment.isoformat(sep=' ', timespec='microseconds')} UTC'"
         case str():

@@ -1,4 +1,4 @@
-"""How far a compiled plan has got: which steps may start, and what became of each table and schema. Starts nothing."""
+"""The progress of a compiled plan: which steps may start, and the outcome of each table and schema."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _KINDS: Mapping[Operation, OutcomeKind] = {
 
 
 class PlanProgress:
-    """Keeps account of the steps of a plan."""
+    """Tracks the steps of a plan."""
 
     def __init__(self, steps: Sequence[Step]) -> None:
         self._steps = steps
@@ -30,8 +30,8 @@ class PlanProgress:
         for position, step in enumerate(steps):
             for before in step.after:
                 self._followers[before].append(position)
-        self._in_round = Counter(step.round for step in steps)  # not over yet
-        self._held: list[int] = []  # free, but of a later round
+        self._in_round = Counter(step.round for step in steps)  # unfinished steps
+        self._held: list[int] = []  # unblocked, but of a later round
         self._ready: list[int] = []
         self._left = Counter(step.name.key for step in steps)
         self._runs: dict[str, tuple[RunStatement, ...]] = {}
@@ -45,7 +45,7 @@ class PlanProgress:
 
     @property
     def is_over(self) -> bool:
-        """Whether no step is left."""
+        """Whether all steps are over."""
         return not self._left
 
     def start(self, most: int) -> Iterator[tuple[int, Step]]:
@@ -61,7 +61,7 @@ class PlanProgress:
                 yield position, self._steps[position]
 
     def statements_done(self, name: SecurableName) -> int:
-        """Return how many statements of a table or schema succeeded so far."""
+        """Return the number of statements of a table or schema that succeeded so far."""
         return sum(run.is_done for run in self._runs.get(name.key, ()))
 
     def finish(self, position: int, result: StepResult) -> None:
@@ -88,21 +88,20 @@ class PlanProgress:
             self._outcomes.append(self._outcome(step))
 
     def stop(self) -> None:
-        """Skip all steps that have not been started."""
+        """Skip all steps that have not started."""
         self._is_stopped = True
 
     def take_outcomes(self) -> Iterator[AnyOutcome]:
-        """Yield and remove the outcomes of the tables and schemas that are over."""
+        """Yield and remove the outcomes of finished tables and schemas."""
         while self._outcomes:
             yield self._outcomes.popleft()
 
     def _free(self, position: int) -> None:
-        """Make a step ready that waits for no other step; hold it while an earlier round is not over."""
+        """Make an unblocked step ready, or hold it until earlier rounds are over."""
         is_held = any(self._in_round[earlier] for earlier in Round if earlier < self._steps[position].round)
         heappush(self._held if is_held else self._ready, position)
 
     def _obstacle(self, step: Step) -> StatementError | None:
-        """Return why a step cannot run."""
         if step.name.key in self._failures:
             return self._failures[step.name.key]
         if self._is_stopped:

@@ -1,7 +1,7 @@
-"""Whether a statement whose attempt was lost still has to run: a fresh read of its table tells.
+"""Decides by a fresh read of the table whether a statement must be sent again after a lost attempt.
 
-After a conflict, another principal has changed the table since it was read. A lost answer may hide that the statement
-succeeded. So the table is read and planned again: it must need exactly the rest of the plan.
+A conflict means that another principal has changed the table since it was read. A lost answer may hide that the
+statement succeeded. The new plan of the table must equal exactly the rest of the old one.
 """
 
 from __future__ import annotations
@@ -14,18 +14,15 @@ from delta_engine.models import QualifiedName
 from delta_engine.telemetry.context import command
 
 Reread: TypeAlias = Callable[[QualifiedName], Sequence[str]]
-"""Reads a table again, and returns the statements that it needs now. Raises StatementError if it cannot."""
+"""Re-reads a table and returns the statements that it needs now; raises StatementError if it cannot."""
 
 
 class StaleTableError(StatementError):
-    """The plan does not fit a table any more."""
+    """The plan no longer fits a table."""
 
 
 def has_to_run(planned: Sequence[str], needed: Sequence[str], error: StatementError) -> bool:
-    """Return whether a statement has to be sent again; if not, it succeeded.
-
-    Args:
-        planned: the rest of the table's statements, from this one on.
+    """Return whether the first `planned` statement must be sent again; if not, it succeeded.
 
     Raises:
         StaleTableError: the table needs something else.

@@ -1,4 +1,4 @@
-"""Runs statements of one table or schema, one after the other: each is timed, and retried where that is safe."""
+"""Runs the statements of one table or schema in order, with timing, and with retries where they are safe."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from delta_engine.telemetry.redaction import redacted
 from delta_engine.telemetry.spans import span
 
 RetryCheck: TypeAlias = Callable[[int, StatementError], bool]
-"""Whether a statement has to be sent again after an ambiguous error, given how many statements succeeded before it."""
+"""Whether to send a statement again after an ambiguous error, given the number of successful ones before it."""
 
 
 def always(_done: int, _error: StatementError) -> bool:
-    """Send a statement again: a `RetryCheck` for statements that may run twice."""
+    """Send a statement again: a `RetryCheck` for idempotent statements."""
     return True
 
 
@@ -39,8 +39,7 @@ class StatementRunner:
 
     Args:
         retry_check: without it, a statement that may have succeeded is not sent again.
-        check: raises if no further statement may run, as when the lock is lost.
-        runs: the statements that were sent so far.
+        check: raises if no further statement may run, as after the loss of the lock.
     """
 
     runner: SqlRunner
@@ -51,11 +50,7 @@ class StatementRunner:
     runs: list[RunStatement] = field(default_factory=list)
 
     def run(self, sql: str) -> Sequence[Row]:
-        """Run one statement; see `SqlRunner.run`.
-
-        Raises:
-            StoppedError: the run is stopped.
-        """
+        """Run one statement as `SqlRunner.run`; raise `StoppedError` if the run is stopped."""
         control = self.control
         if control.stop.is_requested():
             raise StoppedError(sql)
@@ -89,8 +84,6 @@ class StatementRunner:
 
 
 class _Attempts:
-    """The attempts to run one statement."""
-
     def __init__(self, statements: StatementRunner, sql: str) -> None:
         self.retries = 0
         self._statements = statements
@@ -100,7 +93,7 @@ class _Attempts:
         self._ambiguous: StatementError | None = None  # the statement may have succeeded
 
     def run(self) -> Sequence[Row]:
-        """Send the statement until it has an answer that counts."""
+        """Send the statement until it gets a definite answer."""
         while True:
             sent = self._control.seconds()
             try:
@@ -118,7 +111,7 @@ class _Attempts:
                     return ()
                 self._statements.check()
                 return self._statements.runner.run(self._sql)
-        except StaleTableError as error:  # the failure is this statement's
+        except StaleTableError as error:  # report it as this statement's failure
             facts = error.facts if error.error_class or not self._ambiguous else self._ambiguous.facts
             raise StaleTableError(error.message, sql=self._sql, **facts) from error
         except StatementError as error:
@@ -126,7 +119,7 @@ class _Attempts:
             if is_schema and self.retries and is_existing_schema(error):
                 return ()  # an earlier attempt created it
             raise
-        except OSError as error:  # the connection is lost, or timed out
+        except OSError as error:  # the connection was lost, or timed out
             message = f"no answer: {type(error).__name__}: {error}"
             raise StatementError(message, sql=self._sql, error_class=None, is_outcome_unknown=True) from error
 
@@ -135,13 +128,12 @@ class _Attempts:
         assert retry_check is not None
         try:
             return retry_check(sum(run.is_done for run in runs), error)
-        except StoppedError:  # the read was cancelled, so that the outcome stays unknown
+        except StoppedError:  # the cancelled read leaves the outcome unknown
             raise error from None
 
     def _wait(self, error: StatementError, sent: float) -> None:
-        """Wait for another attempt; raise if there is none."""
         is_throttled = transience(error) is Transience.THROTTLED
-        if is_throttled:  # the runner waited by itself
+        if is_throttled:  # the runner itself has waited
             self._waited += self._control.seconds() - sent
         delay = self._delay(error)
         if delay is not None:
@@ -158,7 +150,7 @@ class _Attempts:
         self.retries += 1
 
     def _delay(self, error: StatementError) -> float | None:
-        """Return how many seconds to wait before the next attempt, and notify the user; None for no attempt."""
+        """Return the seconds until the next attempt, and notify the user; None for no further attempt."""
         reason, name = transience(error), self._statements.name
         if reason is None or self._control.stop.is_requested():
             return None

@@ -1,4 +1,4 @@
-"""Starts the steps of a plan as they become free, many at once, and collects their results."""
+"""Starts the steps of a plan in parallel as they become ready, and collects their results."""
 
 from __future__ import annotations
 
@@ -17,13 +17,7 @@ _Finished: TypeAlias = "tuple[int, Future[StepResult]]"
 
 
 class StepLoop:
-    """Runs the steps of one apply.
-
-    Only the thread that calls `run` touches the progress and calls `on_outcome`; the others run steps.
-
-    Args:
-        parallelism: how many steps to run at once, at most.
-    """
+    """Runs the steps of one apply, at most `parallelism` at once; only the caller's thread uses the progress."""
 
     def __init__(self, runner: StepRunner, on_outcome: OnOutcome, *, parallelism: int) -> None:
         self._runner = runner
@@ -36,7 +30,7 @@ class StepLoop:
         self._outcomes: list[AnyOutcome] = []
 
     def run(self) -> tuple[AnyOutcome, ...]:
-        """Run all steps that can run; return what became of each table and schema, sorted by name."""
+        """Run all steps that can run; return the outcomes of all tables and schemas, sorted by name."""
         with self._stop.on_request(partial(self._finished.put, None)):
             try:
                 with (
@@ -81,10 +75,7 @@ class StepLoop:
             self._on_outcome(outcome)
 
     def _report_the_rest(self) -> None:
-        """After an error, report the steps that ended nevertheless; no thread is running any more.
-
-        The table of the step with the error is not reported: its outcome is unknown.
-        """
+        """After an error, report the finished steps, not the failed step's table, whose outcome is unknown."""
         while not self._finished.empty():
             done = self._finished.get()
             if done is not None and done[1].exception() is None:
@@ -92,6 +83,6 @@ class StepLoop:
         self._progress.stop()
         for _ in self._progress.start(1):
             raise AssertionError("no step starts after a stop")
-        with ExitStack() as reports:  # all of them, also if one raises
+        with ExitStack() as reports:  # report every outcome, also if one report raises
             for outcome in reversed(list(self._progress.take_outcomes())):
                 reports.callback(self._on_outcome, outcome)

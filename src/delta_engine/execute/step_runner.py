@@ -1,4 +1,4 @@
-"""Runs the steps of a compiled plan, and explains failures that the platform's words leave open."""
+"""Runs the steps of a compiled plan, and explains failures that the platform reports unclearly."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from delta_engine.telemetry.spans import span
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepResult:
-    """What became of a step: the statements that were sent, and why the last one failed."""
+    """The result of a step: the sent statements, and the failure of the last one."""
 
     runs: tuple[RunStatement, ...] = ()
     failure: StatementError | None = None
@@ -36,7 +36,7 @@ class StepRunner:
     """Runs the steps of one apply; safe to call from several threads.
 
     Args:
-        reread: reads a table again after an ambiguous error; without it, such an error is a failure.
+        reread: re-reads a table after an ambiguous error; without it, such an error is a failure.
         check: raises if no further statement may run.
     """
 
@@ -47,11 +47,7 @@ class StepRunner:
     check: Callable[[], None]
 
     def run(self, step: Step, done_before: int) -> StepResult:
-        """Run a step's statements up to the first that fails.
-
-        Args:
-            done_before: how many statements of its table or schema succeeded in earlier steps.
-        """
+        """Run a step's statements up to the first failure; `done_before` counts those of earlier steps."""
         kind = securable_kind(step.name)
         statements = StatementRunner(
             runner=self.runner,
@@ -75,7 +71,7 @@ class StepRunner:
     def _retry_check(self, step: Step, done_before: int) -> RetryCheck | None:
         name, reread = step.name, self.reread
         if isinstance(name, SchemaName):
-            return always  # its statements may run twice
+            return always  # idempotent statements
         if reread is None:
             return None
 
@@ -85,7 +81,6 @@ class StepRunner:
         return is_needed
 
     def _current_user(self) -> str:
-        """Return the principal that runs the statements, for messages."""
         try:
             rows = self.runner.run(sql_current_user())
         except (StatementError, OSError):
@@ -94,7 +89,7 @@ class StepRunner:
 
 
 def explained(statement: Statement, error: StatementError, current_user: Callable[[], str]) -> StatementError:
-    """Return the error of a statement with what the plan knows about its cause.
+    """Return the error of a statement with the plan's knowledge about its cause.
 
     Unity Catalog hides relations from principals without rights on them, and lists foreign keys by catalog.
     """
@@ -122,7 +117,7 @@ def _creates_table(statement: Statement) -> bool:
 
 
 def _drops_constraint(statement: Statement, name: str) -> bool:
-    """Whether it drops a constraint, and not the table property that stands for one."""
+    """Whether a statement drops a constraint, rather than the table property that represents one."""
     return statement.phase is Phase.DROP_PRIMARY_KEY and statement.sql.endswith(
         f"DROP CONSTRAINT {quote_ident(name)}"
     )

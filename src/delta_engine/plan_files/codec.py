@@ -23,7 +23,7 @@ from delta_engine.validation.model_rules import ValidTableNames
 
 _CHECKSUM = "checksum"
 _MARK = "urn:delta-engine:plan-file:"
-_HEAD = 200  # bytes, in which a plan file says that it is one
+_HEAD = 200  # bytes that contain the mark of a plan file
 _ENGINE_VERSION = re.compile(r"[\w.+!-]{1,50}", re.ASCII)
 
 
@@ -38,11 +38,7 @@ def sealed(file: PlanFile) -> PlanFile:
 
 
 def read_plan_file(path: Path, *, environment: str, engine_version: str) -> PlanFile:
-    """Read a plan file that this engine may apply to an environment.
-
-    Raises:
-        PlanFileError: it cannot be read, was changed, or is for another environment or engine version.
-    """
+    """Read a plan file that this engine may apply to an environment; raise `PlanFileError` for others."""
     again = plan_again(environment, str(path))
     try:
         data = path.read_bytes()
@@ -62,11 +58,7 @@ def read_plan_file(path: Path, *, environment: str, engine_version: str) -> Plan
 
 
 def is_replaceable(path: Path) -> bool:
-    """Whether a plan file may be written to a path: it has no file, an empty file or a plan file, complete or not.
-
-    Raises:
-        OSError: it cannot be read, or is a folder.
-    """
+    """Whether a path is free for a plan file: missing, empty, or a plan file; a folder raises `OSError`."""
     if not path.exists():
         return True
     if not (path.is_file() or path.is_dir()):  # a device or a pipe, which the file would replace
@@ -77,7 +69,7 @@ def is_replaceable(path: Path) -> bool:
 
 
 def plan_again(environment: str, where: str, options: Options = NO_OPTIONS) -> str:
-    """Return how to write a plan file again: the way out if one cannot be applied."""
+    """Return the command that writes a plan file again, the user's remedy for an unusable one."""
     given = [*_repeated("-t", options.tables), *_repeated("--allow", options.allow)]
     given += ["--preflight"] if options.counts_checks else []
     again = command(shlex.join(["plan", *given, "--out", where]), environment)
@@ -113,7 +105,7 @@ def _decoded(data: bytes, *, where: str, way_out: str, engine_version: str) -> P
 
 
 def _require_name(key: str) -> None:
-    """Refuse what cannot be the name of a table: tables are read by these names."""
+    """Refuse keys that cannot be the name of a table: tables are read by these names."""
     name = QualifiedName.of_key(key)
     if any(map(ValidTableNames.FORBIDDEN.search, (name.catalog, name.schema, name.table))):
         raise ValueError(f"{key!r} is no name of a table")
@@ -142,13 +134,13 @@ def _object(data: bytes, where: str, way_out: str) -> dict[str, Any]:
 
 
 def _repeated_key(data: bytes) -> str | None:
-    """Return a key that an object of a JSON text has twice: reviewers may read the value that is not used."""
+    """Return a duplicate key of a JSON object: reviewers may read the value that is not used."""
     found: list[str] = []
 
     def collect(pairs: list[tuple[str, object]]) -> None:
         found.extend(key for key, times in Counter(key for key, _ in pairs).items() if times > 1)
 
-    json.loads(data, object_pairs_hook=collect, parse_int=str)  # an integer may be longer than Python takes
+    json.loads(data, object_pairs_hook=collect, parse_int=str)  # an integer may exceed Python's length limit
     return next(iter(found), None)
 
 
@@ -195,7 +187,7 @@ def _numbers(version: str) -> list[int]:
 def _has_its_checksum(raw: dict[str, Any]) -> bool:
     try:
         return bool(raw.get(_CHECKSUM) == _checksum(raw))
-    except RecursionError:  # no plan file is that deep
+    except RecursionError:  # too deep for a plan file
         return False
 
 
@@ -206,7 +198,7 @@ def _checksum(raw: dict[str, Any]) -> str:
 
 
 def plan_file_schema() -> str:
-    """Return the published JSON schema, indented: what `docs/schemas/plan-file-v1.json` holds."""
+    """Return the published JSON schema, indented, as in `docs/schemas/plan-file-v1.json`."""
     return described_schema(
         PlanFile, uri=SCHEMA_URI, title="Delta Engine plan file", renamed={"schema_uri": "$schema"}
     )

@@ -1,4 +1,4 @@
-"""Errors of plan files. Each is raised before anything is changed."""
+"""Errors of plan files, each raised before any change."""
 
 from __future__ import annotations
 
@@ -10,18 +10,14 @@ from delta_engine.errors import DeltaEngineError, RefusedError, SourceLocation
 
 
 class PlanFileError(RefusedError):
-    """A plan file that cannot be used, or not in this environment.
-
-    Args:
-        where: the file, as the user named it.
-    """
+    """A plan file that cannot be used, or not in this environment; `where` is the path as the user named it."""
 
     def __init__(self, reason: str, *, where: str, way_out: str) -> None:
         super().__init__(reason, location=SourceLocation(where), way_out=way_out)
 
 
 class MoveKind(Enum):
-    """How something that a plan was made from has changed."""
+    """How an input of a plan has changed."""
 
     TABLE_ALTERED = "table {} was altered"
     TABLE_DROPPED = "table {} was dropped"
@@ -40,12 +36,7 @@ class MoveKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """One change since the review.
-
-    Args:
-        name: what has changed.
-        note: details, such as both values.
-    """
+    """One change since the review; `note` has details, such as both values."""
 
     kind: MoveKind
     name: str
@@ -56,12 +47,7 @@ class Move:
 
 
 class StalePlanError(PlanFileError):
-    """A plan file that was made from other models, tables, settings or records than there are now.
-
-    Args:
-        moves: what has changed since, at least one.
-        note: further information, such as an earlier apply that was interrupted.
-    """
+    """A plan file whose models, tables, settings or records have changed since the review, as `moves` lists."""
 
     def __init__(self, moves: Sequence[Move], *, where: str, way_out: str, note: str = "") -> None:
         self.moves = tuple(moves)

@@ -1,4 +1,4 @@
-"""Fingerprints: short texts that stay the same if, and only if, the inputs of a plan stay the same."""
+"""Fingerprints: short texts that are equal if, and only if, the inputs of a plan are equal."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from delta_engine.state.states import CatalogState, SchemaState, TableState
 State = TypeVar("State", TableState, SchemaState)
 
 _VOLATILE = ("delta.lastCommitTimestamp", "delta.lastUpdateVersion", "transient_", "spark.sql.statistics.")
-"""Prefixes of properties that move with the data."""
+"""Prefixes of properties that change with the data."""
 
 
 def fingerprints(
@@ -34,13 +34,7 @@ def fingerprints(
     state: DeploymentState | None,
     ids: Mapping[str, str],
 ) -> Fingerprints:
-    """Return the fingerprints of all inputs of a plan.
-
-    Args:
-        tables: the tables, by `QualifiedName.key`.
-        observed: the snapshot, for the schemas.
-        ids: Delta's ids, where they are known, by the same keys.
-    """
+    """Return the fingerprints of all inputs of a plan; `tables` and Delta's `ids` have `QualifiedName.key` as keys."""
     return Fingerprints(
         tables={key: _table(tables[key], ids.get(key)) for key in sorted(tables)},
         schemas=dict(sorted(_schemas(tables, observed).items())),
@@ -49,7 +43,7 @@ def fingerprints(
 
 
 def model_checksums(models: Iterable[Table]) -> dict[str, str]:
-    """Return the checksums of models as the deployment state has them, by `QualifiedName.key`."""
+    """Return the checksums of models as in the deployment state, by `QualifiedName.key`."""
     found = {model.qualified_name.key: definition_checksum(define(model)) for model in models}
     return dict(sorted(found.items()))
 
@@ -73,7 +67,7 @@ def _table(table: TableState, table_id: str | None) -> TableFingerprint:
 
 
 def _facts(table: TableState) -> Mapping[str, object]:
-    """Return everything that a table is, as plain data, without the properties that change with its data."""
+    """Return all facts of a table as plain data, without the properties that change with its data."""
     facts = _values(TABLE_FACETS, table)
     facts["properties"] = {
         key: value for key, value in table.table_properties.items() if not key.startswith(_VOLATILE)
@@ -89,7 +83,6 @@ def _facts(table: TableState) -> Mapping[str, object]:
 
 
 def _values(facets: Iterable[Facet[Any, State, Any]], state: State) -> dict[str, object]:
-    """Return the observed facets as plain data."""
     return {
         facet.key: _plain(facet.form.encode(facet.observed(state)))
         for facet in facets

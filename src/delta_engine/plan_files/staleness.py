@@ -21,28 +21,20 @@ from delta_engine.plan_files.errors import Move, MoveKind, UnreviewedStatementEr
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReviewedPlan:
-    """A plan file that is not stale.
-
-    Args:
-        checksum: the file's, by which the deployment state remembers it.
-    """
+    """A plan file that is not stale; the deployment state remembers it by its checksum."""
 
     checksum: str
     statements: tuple[PlannedStatement, ...]
 
     def require(self, compiled: CompiledPlan) -> None:
-        """Make sure that a plan runs the statements of the file and no others.
-
-        Raises:
-            UnreviewedStatementError: it differs.
-        """
+        """Require that a plan has exactly the statements of the file; raise `UnreviewedStatementError` if not."""
         for reviewed, planned in zip_longest(self.statements, planned_statements(compiled)):
             if reviewed != planned:
                 raise UnreviewedStatementError((planned or reviewed).sql)
 
 
 def moves(reviewed: PlanFile, current: PlanFile) -> tuple[Move, ...]:
-    """Return what has changed since the review; the statements are compared only if nothing else has changed."""
+    """Return the changes since the review; compare the statements only if nothing else has changed."""
     then, now = reviewed.fingerprints, current.fingerprints
     found = (
         *_tables(then.tables, now.tables),
@@ -56,7 +48,7 @@ def moves(reviewed: PlanFile, current: PlanFile) -> tuple[Move, ...]:
 
 
 def _tables(then: Mapping[str, TableFingerprint], now: Mapping[str, TableFingerprint]) -> Iterator[Move]:
-    """Yield the tables that changed; a table that only one side has read shows as a changed model."""
+    """Yield the changed tables; a table that only one side has read counts as a changed model."""
     for name in sorted({*then} & {*now}):
         before, after = then[name], now[name]
         if before.state is None and after.state is not None:

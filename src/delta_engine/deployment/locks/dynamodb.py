@@ -1,7 +1,7 @@
-"""The record of a lock as an item of a DynamoDB table. It is overwritten, never deleted.
+"""A lock record as an item of a DynamoDB table, overwritten and never deleted.
 
 The attributes are for users who browse the table; the engine reads `Record`. There is no time to live: DynamoDB
-removes such items days late, and the fence with them.
+removes expired items days late, with their fence.
 """
 
 from __future__ import annotations
@@ -18,12 +18,7 @@ _RECORD: Final = "Record"
 
 
 class DynamoDBLockRecords:
-    """Keeps the record of one lock.
-
-    Args:
-        table: the table's name. Its key is the string LockID.
-        lock_id: the item's key; every environment that shares the table needs its own.
-    """
+    """Keeps the record of one lock; the table's key is the string LockID, with one `lock_id` per environment."""
 
     def __init__(self, client: AwsClient, table: str, lock_id: str, region: str | None = None) -> None:
         self._client = client
@@ -42,11 +37,11 @@ class DynamoDBLockRecords:
 
     @property
     def location(self) -> str:
-        """Where the record is."""
+        """The record's place."""
         return f"the item {self._lock_id!r} of {self._place.name}"
 
     def read(self) -> tuple[LockRecord, str] | None:
-        """Return the record, read consistently, and its JSON, by which it is compared."""
+        """Return the record, read consistently, and its JSON as the token."""
         with self._client.request(self._place, Intent.READ):
             answer = self._client.raw.get_item(
                 TableName=self._table, Key={_KEY: {"S": self._lock_id}}, ConsistentRead=True
@@ -107,6 +102,6 @@ def _condition(expected: str | None) -> Mapping[str, object]:
 
 
 def _is_from_dynamodb(answer: Mapping[str, Any]) -> bool:
-    """Return whether DynamoDB answered. boto3 accepts any page with status 200 as an empty answer."""
+    """Return whether DynamoDB answered; boto3 accepts any page with status 200 as an empty answer."""
     content_type = str(answer["ResponseMetadata"]["HTTPHeaders"].get("content-type", ""))
     return content_type.startswith("application/x-amz-json")

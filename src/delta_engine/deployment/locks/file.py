@@ -1,8 +1,7 @@
-"""The lock for local files: the operating system's own, which a dead process cannot keep.
+"""The lock for local files: the operating system's own, which ends with its process.
 
-The lock file is never removed: two processes that lock two files of one name would both hold "the" lock. It is
-never truncated either: a record beside it names the holder. A lock is broken by putting a new file in place of the
-old one, which its holder detects.
+The lock file is never removed: two processes that lock two files of one name would both hold the lock. It is never
+truncated: a record beside it names the holder. Breaking a lock replaces the file, which the holder detects.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ _PAUSE_SECONDS = 0.1
 
 
 class FileLock:
-    """The lock of an environment whose deployment state is a local file. Clock and pause count seconds."""
+    """The lock of an environment with a local deployment state. Clock and pause count seconds."""
 
     def __init__(
         self,
@@ -62,7 +61,7 @@ class FileLock:
         timeout_seconds: float,
         on_wait: Callable[[LockHolder], None] = lambda _holder: None,
     ) -> LockLease:
-        """Acquire the lock, waiting until the timeout; see `StateLock.acquire`."""
+        """Acquire the lock within the timeout; see `StateLock.acquire`."""
         deadline = self._monotonic() + timeout_seconds
         has_waited = False
         with store_errors(self._path, "locked"):
@@ -92,7 +91,7 @@ class FileLock:
         return None
 
     def break_lock(self) -> LockHolder | None:
-        """Put a new lock file in place of the held one; return its holder, None if the lock was free."""
+        """Replace a held lock file; return its holder, None if the lock was free."""
         holder = self.holder()
         if holder is None:
             return None
@@ -133,7 +132,7 @@ class FileLock:
         return _FileLease(self._path, descriptor, record.fence, dead, self._mark_released)
 
     def _record(self) -> LockRecord | None:
-        """Return the last record. A damaged one does not matter: the lock is the file, not the record."""
+        """Return the last record; a damaged one is harmless, because the file itself is the lock."""
         try:
             data = self._record_path.read_bytes()
             return decode_lock_record(data, where=str(self._record_path), token="")
@@ -154,8 +153,6 @@ class FileLock:
 
 
 class _FileLease:
-    """A held file lock; the operating system ends it with the process."""
-
     def __init__(
         self,
         path: Path,
@@ -172,11 +169,7 @@ class _FileLease:
         _HELD.add(self)
 
     def check(self) -> None:
-        """Verify that the lock is still held; reads the file's status alone.
-
-        Raises:
-            LockLost: it was broken, released, or belongs to the parent process.
-        """
+        """Raise `LockLost` if the lock was broken, released or is the parent's; read the file's status alone."""
         if self._descriptor is None:
             raise LockLost(f"{self._path}: the lock is not held by this process")
         if not _is_file(self._descriptor, self._path):
@@ -202,7 +195,7 @@ _HELD: weakref.WeakSet[_FileLease] = weakref.WeakSet()
 
 
 def _forget_in_child() -> None:
-    """Release a child's descriptors: they would keep the lock after the parent's death."""
+    """Close a child's descriptors, which would keep the lock after the parent's death."""
     for lease in list(_HELD):
         lease.forget()
 
@@ -220,7 +213,6 @@ def _closed_on_error(descriptor: int) -> Iterator[None]:
 
 
 def _is_file(descriptor: int, path: Path) -> bool:
-    """Return whether an open file is the one that has this name now."""
     opened = os.fstat(descriptor)
     try:
         named = path.stat()

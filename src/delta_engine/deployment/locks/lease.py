@@ -1,7 +1,7 @@
 """The lease protocol, over any store that can compare and swap one small record.
 
 A holder renews its lease by counting beats. A waiter takes over after it has seen the same beat of the same holder
-for one whole lease, by its own monotonic clock: the clocks of two machines are never compared. The record is
+for one whole lease, by its own monotonic clock: clocks of two machines are never compared. The record is
 overwritten, never deleted, so that the fence survives.
 """
 
@@ -36,18 +36,18 @@ from delta_engine.telemetry.context import command
 
 _BEATS_PER_LEASE = 3
 _BEAT_PATIENCE = 2 / 3
-"""The share of a lease after which a beat is given up: the lease has expired by then."""
+"""The share of a lease after which a beat is abandoned, since the lease has expired by then."""
 _RELEASE_SECONDS = 20.0
-"""How long the released marker may take at most. Without it, the lease expires."""
+"""The most seconds that the released marker may take; without it, the lease expires."""
 _LONGEST_PAUSE_SECONDS = 2.0
 _MOST_RACES = 10
-"""How often a free lock is tried after the timeout: other runs were always faster, or the store always refuses."""
+"""The attempts to acquire a free lock after the timeout, while other runs are faster or the store refuses."""
 
 
 class LeaseLock:
-    """A lock with a lease: how long a holder may be silent before another run takes over.
+    """A lock with a lease, the time after which another run takes over from a silent holder.
 
-    Clock and pause count seconds; the clock is this process's monotonic one.
+    Clock and pause count seconds; the clock is monotonic.
     """
 
     def __init__(
@@ -65,7 +65,7 @@ class LeaseLock:
 
     @property
     def location(self) -> str:
-        """Where the lock is."""
+        """The lock's place."""
         return self._records.location
 
     def acquire(
@@ -75,7 +75,7 @@ class LeaseLock:
         timeout_seconds: float,
         on_wait: Callable[[LockHolder], None] = lambda _holder: None,
     ) -> LockLease:
-        """Acquire the lock, waiting until the timeout; see `StateLock.acquire`."""
+        """Acquire the lock within the timeout; see `StateLock.acquire`."""
         deadline = self._monotonic() + timeout_seconds
         watched, since, pause, races = "", 0.0, 0.1, 0
         lease: Lease | StoreError | None = None
@@ -126,12 +126,12 @@ class LeaseLock:
             broken = msgspec.structs.replace(record, released=True)
             stored, _doubt = _swapped(self._records, broken, token)
             if stored is not None and stored[0] == broken:
-                return record.holder  # else the holder renewed or released it, or another run took it over
+                return record.holder  # else the holder renewed or released it, or another run acquired it
 
     def _take(
         self, holder: LockHolder, found: _Stored | None, taken_over_from: LockHolder | None
     ) -> Lease | StoreError:
-        """Write our record; return why that failed if another run was faster, or the store did not answer."""
+        """Write our record; return the error if another run was faster or the store did not answer."""
         record = LockRecord(
             lock_id=new_id(),
             fence=found[0].fence + 1 if found else 1,
@@ -149,10 +149,7 @@ class LeaseLock:
 
 
 class Lease:
-    """A held lease: renews itself in the background until it is released or lost.
-
-    `renewed_at` is when the write of the record was requested, not when it was answered.
-    """
+    """A held lease that renews itself in the background; `renewed_at` is the time of the request, not the answer."""
 
     def __init__(
         self,
@@ -179,11 +176,7 @@ class Lease:
         self._renewer.start()
 
     def check(self) -> None:
-        """Verify that the lease is still held; reads the store only if renewals are overdue.
-
-        Raises:
-            LockLost: it is not held.
-        """
+        """Verify that the lease is still held, else raise `LockLost`; reads the store only if renewals are overdue."""
         if os.getpid() != self._pid:
             raise LockLost(f"{self._records.location}: a forked process may not use its parent's lock")
         if not self._lost_to and self._silence() > self._record.lease_seconds * 2 / _BEATS_PER_LEASE:
@@ -207,7 +200,7 @@ class Lease:
             if self._lost_to:
                 return
             released = msgspec.structs.replace(self._record, released=True)
-            with suppress(StoreError):  # written, lost, or soon expired: nothing is left to do
+            with suppress(StoreError):  # it is written, lost or soon expired
                 self._records.replace(released, self._token)
             self._lost_to = "it was released"
 
@@ -220,7 +213,7 @@ class Lease:
             self._renew()
 
     def _renew(self) -> None:
-        """Write the next beat. If the store does not answer, the next beat tries again."""
+        """Write the next beat; after no answer, the next beat tries again."""
         patience = self._record.lease_seconds * _BEAT_PATIENCE
         with self._guard, Stop(within=current_stop(), seconds=patience).as_current():
             asked_at = self._monotonic()
@@ -244,14 +237,7 @@ _Stored = tuple[LockRecord, str]
 def _swapped(
     records: LockRecords, record: LockRecord, token: str | None
 ) -> tuple[_Stored | None, StoreError | None]:
-    """Write a record, and resolve a conflict or a lost answer by reading back.
-
-    Returns:
-        What the store holds now, and the error that was resolved.
-
-    Raises:
-        StoreError: it was not written, or cannot be read back.
-    """
+    """Write a record and resolve a conflict or a lost answer by reading back; return the stored one and the error."""
     try:
         return (record, records.replace(record, token)), None
     except (ConflictError, UncertainWriteError) as error:

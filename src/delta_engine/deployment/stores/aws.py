@@ -1,8 +1,8 @@
-"""Clients of S3 and DynamoDB, or of servers with their interfaces, and what became of each request.
+"""Clients of S3 and DynamoDB or compatible servers, which classify the outcome of each request.
 
-boto3 retries a call by itself and raises its own exceptions. They are told apart by class, error code and HTTP
-status, never by text, and end in one of three ways: not done, refused by a condition, unknown. boto3 is imported
-late, in functions. Credentials come from boto3's own chain alone.
+boto3 retries a call by itself and raises its own exceptions. This module classifies them by class, error code and
+HTTP status, never by text: not done, refused by a condition, or unknown. Functions import boto3 late. Credentials
+come from boto3's own chain alone.
 """
 
 from __future__ import annotations
@@ -21,13 +21,7 @@ from delta_engine.errors import MissingDependencyError
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClientLimits:
-    """How long a client tries.
-
-    Args:
-        attempts: how often a call is sent, including the first time; the pauses between are jittered.
-        connect_timeout_seconds: for a connection, per attempt.
-        read_timeout_seconds: for the next bytes of an answer, per attempt.
-    """
+    """Retries and timeouts: `attempts` counts the first; timeouts are per attempt, reads wait for the next bytes."""
 
     attempts: int = 4
     connect_timeout_seconds: float = 5.0
@@ -38,7 +32,7 @@ DOCUMENT_LIMITS: Final = ClientLimits()
 
 
 class Intent(Enum):
-    """What a request is for."""
+    """The kind of a request."""
 
     READ = auto()
     WRITE = auto()
@@ -47,11 +41,11 @@ class Intent(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """The bucket or table that a request is about, for messages.
+    """The bucket or table of a request, for messages.
 
     Args:
         name: such as `the bucket 'states' at http://…`; without credentials.
-        when_missing: what to do if it does not exist.
+        when_missing: the user's remedy if it does not exist.
     """
 
     name: str
@@ -59,18 +53,15 @@ class Place:
     permissions: str
 
     def not_answered_by(self, service: str) -> str:
-        """Return a message: the answer did not come from the service. boto3 accepts any page with status 200."""
+        """Return a message: another server answered. boto3 accepts any page with status 200."""
         return f"{self.name}: the answer is not from {service}. Check endpoint_url."
 
 
 class AwsClient:
-    """A client of boto3 that raises our errors. Threads may share it.
+    """A boto3 client that raises our errors. Threads may share it. Call `raw` only inside `request`.
 
-    A write that was refused, or could not even be sent, may still have been done by an earlier attempt whose answer
-    was lost. botocore reports the last attempt alone, so this class watches every attempt.
-
-    Args:
-        raw: boto3's client; its calls belong into `request`.
+    A write that was refused or not sent may still have been done by an earlier attempt whose answer was lost. botocore
+    reports the last attempt alone, so this class watches every attempt.
     """
 
     def __init__(self, raw: Any, limits: ClientLimits) -> None:
@@ -109,7 +100,7 @@ def open_client(
     endpoint_url: str | None,
     limits: ClientLimits = DOCUMENT_LIMITS,
 ) -> AwsClient:
-    """Return a client; nothing is sent yet. Without a region, boto3's configuration names it.
+    """Return a client without sending anything; boto3's configuration supplies a missing region.
 
     Raises:
         MissingDependencyError: boto3 is not installed.
@@ -127,7 +118,7 @@ def open_client(
         retries={"mode": "standard", "total_max_attempts": limits.attempts},
         connect_timeout=limits.connect_timeout_seconds,
         read_timeout=limits.read_timeout_seconds,
-        # Servers other than AWS's often know none of the newer checksums, and no host name per bucket.
+        # Servers other than AWS's often support neither the newer checksums nor a host name per bucket.
         request_checksum_calculation="when_required",
         response_checksum_validation="when_required",
         s3={"addressing_style": "path"} if endpoint_url else {},
@@ -135,7 +126,7 @@ def open_client(
     try:
         if urlsplit(endpoint_url or "").username:
             raise StoreError("endpoint_url holds credentials. Leave them to AWS_PROFILE or the environment.")
-        # A session of its own: boto3's shared one is not safe for threads.
+        # boto3's shared session is not thread-safe.
         session = boto3.session.Session()
         raw = session.client(service, region_name=region, endpoint_url=endpoint_url, config=config)
     except (BotoCoreError, ValueError) as error:
@@ -146,7 +137,7 @@ def open_client(
 
 
 class _Unanswered(threading.local):
-    """Whether an attempt of this thread's current call may have been done without an answer."""
+    """Whether an attempt of this thread's current call may have succeeded without an answer."""
 
     any = False
 
@@ -201,7 +192,7 @@ _REFUSED_CREDENTIALS: Final = frozenset(
     }
 )
 _MISSING: Final = frozenset({"NoSuchBucket", "ResourceNotFoundException"})
-# A conditional write to an object that does not exist cannot match either: S3 calls that NoSuchKey.
+# S3 answers NoSuchKey to a conditional write to a missing object.
 _CONFLICTS: Final = frozenset({"ConditionalCheckFailedException", "NoSuchKey"})
 _OTHER_REGION: Final = frozenset({"AuthorizationHeaderMalformed", "PermanentRedirect"})
 _NOT_IMPLEMENTED: Final = 501
@@ -218,7 +209,6 @@ def _is_server_failure(status: int) -> bool:
 
 
 def _answered(error: Any, place: Place) -> _Failure:
-    """Classify a `ClientError`, which carries the service's answer."""
     code = str(error.response.get("Error", {}).get("Code", ""))
     status = int(error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0))
     outcome, reason, way_out = _Outcome.NOT_DONE, "the request was refused", _CHECK_ENDPOINT
@@ -242,7 +232,6 @@ def _answered(error: Any, place: Place) -> _Failure:
 
 
 def _not_answered(error: Exception) -> _Failure:
-    """Classify an exception that carries no answer of the service."""
     from botocore import exceptions as botocore
 
     name = type(error).__name__
@@ -266,7 +255,7 @@ def _not_answered(error: Exception) -> _Failure:
         ):
             return _Failure(_Outcome.NOT_DONE, f"the endpoint cannot be reached ({name})", _CHECK_ENDPOINT)
         case botocore.ParamValidationError():
-            # Raised before anything is sent; its text is about names from the configuration.
+            # Raised before the request is sent; its text is about names from the configuration.
             return _Failure(_Outcome.NOT_DONE, f"the request is not valid ({error})")
         case botocore.SSLError():
             reason = f"no secure connection ({name})"

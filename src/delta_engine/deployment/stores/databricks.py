@@ -1,6 +1,6 @@
 """Deployment states and locks on Databricks: documents in a volume, heads and locks in small Delta tables.
 
-A volume has no compare-and-swap. A Delta commit has one, but is no place for megabytes. So every document is an
+A volume has no compare-and-swap. A Delta commit has one, but must not carry megabytes. So every document is an
 immutable file, and the head, one row per environment, names the current one.
 """
 
@@ -58,12 +58,9 @@ _ONE_OF_SEVERAL_LOCKS = "Make sure that no run works on the environment, and fre
 
 
 class DatabricksStateStore:
-    """Keeps the documents of one environment in `<volume>/<environment>/documents`.
+    """Keeps the documents of one environment in `<volume>/<environment>/documents`; `heads` is the table's SQL.
 
-    Args:
-        runner: runs SQL: one SELECT a load, one UPDATE a save.
-        files: the folder `<volume>/<environment>`.
-        heads: the SQL that addresses the table of heads.
+    A load is one SELECT, a save is one UPDATE.
     """
 
     def __init__(self, runner: SqlRunner, files: VolumeFiles, *, heads: str, environment: str) -> None:
@@ -94,7 +91,7 @@ class DatabricksStateStore:
         return StoredDocument(data=decompressed(data, blob, remains), token=remains.token)
 
     def replace(self, data: bytes, identity: Identity, expected: StoredDocument | None) -> StoredDocument:
-        """Upload the document, and move the head if it is still the expected one; see `StateStore.replace`."""
+        """Upload the document and move the head if it is still the expected one; see `StateStore.replace`."""
         blob = compressed(data)
         name = self.versions.name(identity.version_id)
         upload_verified(self._files, name, blob)
@@ -119,7 +116,7 @@ class DatabricksStateStore:
         return None if head is None else _identity(head)
 
     def _delete_unless_current(self, name: str) -> None:
-        """Delete a document that lost the race. If that fails, it stays as a file that no head names."""
+        """Delete a document that lost the race; after a failure it remains as a file that no head names."""
         with suppress(StoreError, CorruptStateError):
             head = self._head.read()
             if head is not None and head["blob"] != self._files.location(name):
@@ -127,7 +124,7 @@ class DatabricksStateStore:
 
 
 class DeltaLockRecords:
-    """Keeps the record of one environment's lock. The engine reads `record`; the other columns are for users."""
+    """Keeps the record of one environment's lock; the columns besides `record` are for users."""
 
     def __init__(self, runner: SqlRunner, table: str, environment: str) -> None:
         self._row = DeltaRow(
@@ -136,11 +133,11 @@ class DeltaLockRecords:
 
     @property
     def location(self) -> str:
-        """Where the record is."""
+        """The record's place."""
         return self._row.location
 
     def read(self) -> tuple[LockRecord, str] | None:
-        """Return the record and its JSON, by which it is compared."""
+        """Return the record, and its JSON as the token."""
         row = self._row.read()
         if row is None:
             return None

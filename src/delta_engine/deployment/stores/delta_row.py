@@ -1,14 +1,12 @@
-"""One row of a small Delta table, replaced only if it still holds what was read.
+"""One row of a small Delta table, replaced only if it still holds the values that were read.
 
-A Delta commit is atomic, and of two that change one row exactly one wins. The loser gets a conflict. If it read
-after the winner's commit, it gets no error but zero affected rows, so the count is checked.
+A Delta commit is atomic: of two commits that change one row, exactly one wins, and the other gets a conflict. If the
+loser read after the winner's commit, it gets zero affected rows instead, so the count is checked.
 
 The first row is different. Two MERGEs that insert change no common row, and with row-level concurrency both may
-succeed, whatever the table's isolation level (docs.databricks.com: "Row-level concurrency", its conflict matrix). So
-the row is read back: a run counts it as written only if it is alone. A run that finds another row beside its own
-deletes its own. Commits have an order, so the run that commits later always sees the earlier row: at most one run
-keeps its row, and no run loses a row that was reported as written. The row is also read back if the MERGE's answer
-is lost: its row may be the second.
+succeed, whatever the table's isolation level (docs.databricks.com: "Row-level concurrency", its conflict matrix).
+So a run reads its row back, also after a lost answer, and deletes it if it finds another one. Commits have an
+order, so the later run always sees the earlier row: at most one keeps its row, and no reported row is lost.
 """
 
 from __future__ import annotations
@@ -44,10 +42,10 @@ _ATTEMPTS = 3
 
 _REREADS: Final = 5
 _REREAD_SECONDS: Final = 1.0
-"""How often, and after what pause, two rows are read again: a run that finds itself second deletes its own."""
+"""The count and pause of re-reads of two rows: a run that finds itself second deletes its own."""
 
 _REPEAT_SECONDS: Final = (1.0, 2.0, 4.0, 8.0)
-"""The pauses before each repetition of a statement without which a second row could stay."""
+"""The pauses before each repetition of a statement that prevents a second row."""
 
 _QUOTED_NAME: Final = re.compile(r"`(?:[^`]|``)+`")
 
@@ -55,12 +53,9 @@ _SQL_TYPES: Mapping[type, str] = {str: "STRING", int: "BIGINT", bool: "BOOLEAN"}
 
 
 class DeltaRow:
-    """The row of one environment.
+    """The row of one environment; `columns` has the Python types of its columns besides the key.
 
-    Args:
-        columns: the columns besides the key, with their Python types.
-        one_of_several: which of several rows the user deletes, after a run was killed while it wrote the first.
-        pause: waits for a number of seconds.
+    `one_of_several` names which of several rows the user deletes, after a run was killed while it wrote the first.
     """
 
     def __init__(
@@ -82,16 +77,11 @@ class DeltaRow:
 
     @property
     def location(self) -> str:
-        """Where the row is, for messages."""
+        """The row's place, for messages."""
         return self._sql.location
 
     def read(self) -> Row | None:
-        """Return the row; None if there is no row, or no table.
-
-        Raises:
-            StoreError: it cannot be read.
-            CorruptStateError: there are several rows, and re-reading did not change that.
-        """
+        """Return the row; None if there is no row, or no table. Several rows raise `CorruptStateError`."""
         rows = self._rows()
         for _ in range(_REREADS):
             if len(rows) <= 1:
@@ -105,16 +95,7 @@ class DeltaRow:
         )
 
     def replace(self, values: Mapping[str, Value], expected: Mapping[str, Value] | None) -> None:
-        """Write the row.
-
-        Args:
-            expected: what the row must still hold; None: there must be no row.
-
-        Raises:
-            ConflictError: it holds something else, or another run was faster.
-            UncertainWriteError: there was no answer, or a first row could not be read back.
-            StoreError: it was not written.
-        """
+        """Write the row if it still holds the `expected` values (None: no row); see `StateStore.replace`."""
         if expected is None:
             self._write_first(values)
             return
@@ -123,7 +104,7 @@ class DeltaRow:
             raise ConflictError(f"{self.location} is not what was read ({affected} rows were changed)")
 
     def _write_first(self, values: Mapping[str, Value]) -> None:
-        """Insert the row, read it back whatever the answer was, and delete it if it is not alone."""
+        """Insert the row, read it back whatever the answer, and delete it if it is not alone."""
         self._write(self._create_table)
         lost_race = ConflictError(f"another run wrote {self.location} at the same time")
         reason: StoreError = lost_race
@@ -139,11 +120,7 @@ class DeltaRow:
             raise lost_race
 
     def _repeated(self, step: Callable[[], Answer]) -> Answer:
-        """Return the answer of an idempotent step, repeated after any failure.
-
-        Raises:
-            UncertainWriteError: it failed each time.
-        """
+        """Return the answer of an idempotent step, repeated after any failure, finally an `UncertainWriteError`."""
         for seconds in _REPEAT_SECONDS:
             with suppress(StoreError):
                 return step()
@@ -163,10 +140,9 @@ class DeltaRow:
             raise _refusal(reason, error, self._sql.table, self._runner) from error
 
     def _write(self, sql: str, attempts: int = 1) -> int:
-        """Run a statement; return how many rows it reports as changed.
+        """Run a statement; return the number of rows that it reports as changed.
 
-        Args:
-            attempts: more than one for a new table: while another run creates it as well, Delta may not see it yet.
+        A new table needs several attempts: while another run creates it as well, Delta may not see it yet.
         """
         for left in reversed(range(attempts)):
             try:
@@ -188,8 +164,6 @@ class DeltaRow:
 
 @dataclass(frozen=True, slots=True)
 class _RowSql:
-    """The statements about one environment's row."""
-
     table: str
     environment: str
 
@@ -241,14 +215,11 @@ def _literal(value: Value) -> str:
 
 
 def _refusal(reason: str, error: StatementError, table: str, runner: SqlRunner) -> StoreError:
-    """Return the error of a refused statement, with the way out: for a missing right, the GRANT statements.
-
-    An error that may pass, or that says nothing about the table, has no such way out.
-    """
+    """Return the error of a refused statement; for a missing right, with the GRANT statements."""
     names = _QUOTED_NAME.findall(table)
     reason = reason.removesuffix(".")
     may_pass = error.is_outcome_unknown or transience(error) is not None or isinstance(error, StoppedError)
-    if may_pass or len(names) != 3:  # a table by path
+    if may_pass or len(names) != 3:  # the table is addressed by path
         return StoreError(f"{reason}.")
     catalog, schema = names[0], ".".join(names[:2])
     if not is_forbidden(error):
@@ -265,7 +236,7 @@ def _refusal(reason: str, error: StatementError, table: str, runner: SqlRunner) 
 
 
 def _principal(runner: SqlRunner) -> str:
-    """Return the principal of this run; a placeholder if the platform does not tell."""
+    """Return the principal of this run; a placeholder if the platform does not name it."""
     try:
         rows = runner.run(sql_current_user())
     except StatementError:

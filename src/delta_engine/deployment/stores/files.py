@@ -1,4 +1,4 @@
-"""What lies beside a document in any folder of files: earlier versions, backups and the journals of runs."""
+"""The files beside a document in any folder: earlier versions, backups and the journals of runs."""
 
 from __future__ import annotations
 
@@ -21,10 +21,8 @@ class FileVersions:
     """Keeps the earlier documents of one environment, each as a compressed file, `<folder>/<version id>.json.gz`.
 
     Args:
-        files: the root of the environment's files; backups lie there.
-        folder: the folder of the versions.
-        kept: how many versions to keep; None for all.
-        current: reads the current document's identity, for stores whose folder holds that document as well.
+        kept: the number of versions to keep; None for all.
+        current: reads the current document's identity, for stores with that document in the same folder.
     """
 
     def __init__(
@@ -41,13 +39,7 @@ class FileVersions:
         self._current = current
 
     def keep(self, version_id: str, data: bytes) -> None:
-        """Keep a document that is about to be replaced, and delete the versions beyond the limit.
-
-        Keeping it again changes nothing.
-
-        Raises:
-            StoreError: it could not be kept.
-        """
+        """Keep a document before its replacement, and delete the versions beyond the limit. Idempotent."""
         self._files.create(self.name(version_id), compressed(data))
         if self._kept is not None:
             for old in self._all()[self._kept :]:
@@ -56,8 +48,7 @@ class FileVersions:
     def list(self) -> Sequence[StateVersion]:
         """Return the kept versions, newest first, without the current document.
 
-        If the folder also holds the current document, documents of a later serial never became current and are
-        ignored. If the current one is unknown, all are returned.
+        A folder that holds the current document may hold later serials that never became current; they are ignored.
         """
         current = self._current() if self._current else None
         found = self._all(is_replaced=self._current is None or current is not None)
@@ -71,17 +62,13 @@ class FileVersions:
         ]
 
     def read(self, version_id: str) -> bytes | None:
-        """Return a kept version's bytes; None if there is no such version.
-
-        Raises:
-            CorruptStateError: it is damaged.
-        """
+        """Return a kept version's bytes; None if it does not exist. Raises `CorruptStateError` if it is damaged."""
         name = self.name(version_id)
         data = None if "/" in version_id else self._files.read(name)
         return None if data is None else decompressed(data, self._files.location(name))
 
     def back_up(self, name: str, data: bytes) -> str:
-        """Keep a copy beside the document, such as `prod.state.v0.backup.json`; return where it is."""
+        """Keep a copy beside the document, such as `prod.state.v0.backup.json`; return its place."""
         return self._files.write(name, data)
 
     def name(self, version_id: str) -> str:
@@ -110,11 +97,11 @@ class FileJournals:
         self._folder = folder
 
     def append(self, run_id: str, position: int, entry: bytes) -> None:
-        """Add an entry. A hidden retry that writes it twice does no harm."""
+        """Add an entry; a hidden retry that writes it twice is harmless."""
         self._files.write(f"{self._folder}/{run_id}/{position:06d}{_ENTRY_ENDING}", entry)
 
     def read(self) -> Mapping[str, Sequence[bytes]]:
-        """Return the entries of every journal, in order, by run id; other files are ignored."""
+        """Return the entries of every journal, in order, by run id; ignore other files."""
         places = []
         for file in self._files.list(self._folder):
             run_id, _, entry = file.name[len(self._folder) + 1 :].rpartition("/")
@@ -136,16 +123,12 @@ class FileJournals:
 
 
 def compressed(data: bytes) -> bytes:
-    """Return a document compressed: the same bytes for the same document."""
+    """Return a document in compressed form: the same bytes for the same document."""
     return gzip.compress(data, compresslevel=1, mtime=0)
 
 
 def decompressed(data: bytes, where: str, stored: StoredDocument | None = None) -> bytes:
-    """Return a compressed document's bytes.
-
-    Raises:
-        CorruptStateError: it is damaged; carries `stored`.
-    """
+    """Return a compressed document's bytes; a damaged one raises `CorruptStateError` with `stored`."""
     try:
         if not data:
             raise EOFError("it is empty")  # gzip accepts an empty file

@@ -25,14 +25,14 @@ from delta_engine.deployment.stamps import utc_now
 from delta_engine.deployment.stores.files import FileVersions
 
 KEPT_VERSIONS = 50
-"""How many earlier documents a local folder keeps."""
+"""The number of earlier documents that a local folder keeps."""
 
 _UNREADABLE = (OSError, *UNDECODABLE)
-"""What reading a damaged copy raises."""
+"""The errors of reading a damaged copy."""
 
 
 class LocalFiles:
-    """A folder of the file system; folders are created when a file is written."""
+    """A folder of the file system; a write creates missing folders."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -51,7 +51,7 @@ class LocalFiles:
                 return None
 
     def write(self, name: str, data: bytes) -> str:
-        """Write or replace a file, completely or not at all; return its path."""
+        """Write or replace a file atomically; return its path."""
         path = self._folder / name
         with store_errors(path, "written"):
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -125,7 +125,7 @@ class LocalJournalStore:
         self._folder = folder / f"{environment}.journal"
 
     def append(self, run_id: str, position: int, entry: bytes) -> None:
-        """Add a line and make it durable; its position is its place in the file."""
+        """Append a line durably; its position is its place in the file."""
         path = self._path(run_id)
         with store_errors(path, "written"):
             self._folder.mkdir(parents=True, exist_ok=True)
@@ -136,7 +136,7 @@ class LocalJournalStore:
         journals: dict[str, Sequence[bytes]] = {}
         with store_errors(self._folder, "read"):
             for path in sorted(self._folder.glob("*.jsonl")):
-                with suppress(FileNotFoundError):  # without the lock: its run has just ended
+                with suppress(FileNotFoundError):  # a run may end at this moment: this read has no lock
                     journals[path.stem] = path.read_bytes().splitlines()
         return journals
 
@@ -150,8 +150,6 @@ class LocalJournalStore:
 
 
 class _CopyHeader(msgspec.Struct, frozen=True, kw_only=True):
-    """What a local copy is a copy of."""
-
     location: str
     state_id: str
     serial: int
@@ -161,11 +159,7 @@ class _CopyHeader(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class HybridStateStore:
-    """A remote store with a local copy, for commands that only read.
-
-    The copy is used while it is young enough, and only if the caller accepts a copy. It is never written back:
-    every save and every locked run uses the remote store.
-    """
+    """A remote store with a local copy for commands that only read; saves and locked runs use the remote store."""
 
     def __init__(
         self,
@@ -183,7 +177,7 @@ class HybridStateStore:
 
     @property
     def location(self) -> str:
-        """Where the remote document is."""
+        """The remote document's place."""
         return self._remote.location
 
     @property
@@ -208,7 +202,7 @@ class HybridStateStore:
         return stored
 
     def _young_copy(self) -> StoredDocument | None:
-        """Return the copy if it is complete, young and of this remote; a broken one counts as none."""
+        """Return the copy if it is complete, young and of this remote, else None."""
         try:
             header, _, data = self._copy.read_bytes().partition(b"\n")
             copied = msgspec.json.decode(header, type=_CopyHeader)
@@ -223,7 +217,7 @@ class HybridStateStore:
         return StoredDocument(data=data, token=copied.token) if is_usable else None
 
     def _keep_copy(self, stored: StoredDocument) -> None:
-        """Write the copy. If that fails, the next reader pays a round trip."""
+        """Write the copy; after a failure, the next reader pays a round trip."""
         try:
             identity = identity_in(stored.data)
             header = _CopyHeader(
@@ -237,5 +231,5 @@ class HybridStateStore:
             self._copy.parent.mkdir(parents=True, exist_ok=True)
             write_atomically(self._copy, msgspec.json.encode(header) + b"\n" + stored.data)
         except _UNREADABLE:
-            with suppress(OSError):  # an old copy is still valid, and too old soon
+            with suppress(OSError):  # an old copy is still valid, and soon expires
                 self._copy.unlink()

@@ -1,7 +1,7 @@
 """The deployment state and its lock in an S3 bucket, or on a server with S3's conditional writes.
 
-An object's ETag is what a save compares. Identical bytes have the identical ETag: the fresh write id in every
-document makes the comparison safe.
+A save compares the object's ETag. Identical bytes have identical ETags: the fresh write id in every document makes
+the comparison safe.
 """
 
 from __future__ import annotations
@@ -22,19 +22,16 @@ class S3StateStore:
 
     @property
     def location(self) -> str:
-        """Where the document is."""
+        """The document's place."""
         return self._folder.location(self._document)
 
     def read(self, *, allow_cached: bool = False) -> StoredDocument | None:
-        """Return the document; there is no cache here."""
+        """Return the document; there is no cache."""
         found = self._folder.get(self._document)
         return None if found is None else StoredDocument(data=found.data, token=found.etag)
 
     def replace(self, data: bytes, identity: Identity, expected: StoredDocument | None) -> StoredDocument:
-        """Write the document if its ETag is still the expected one.
-
-        The object's metadata hold state id and serial, for users who browse the bucket.
-        """
+        """Write the document if its ETag is still the expected one; the metadata shows state id and serial."""
         metadata = {"state-id": identity.state_id, "serial": str(identity.serial)}
         etag = self._folder.replace(self._document, data, expected.token if expected else None, metadata)
         return StoredDocument(data=data, token=etag)
@@ -46,10 +43,9 @@ def s3_journals(folder: S3Folder, environment: str) -> FileJournals:
 
 
 class S3LockRecords:
-    """Keeps the lock's record in `<environment>.lock.json`.
+    """Keeps the lock's record in `<environment>.lock.json`, overwritten and never deleted.
 
-    It is overwritten, never deleted: some servers ignore conditions on DELETE, others refuse to create an object
-    where one was deleted.
+    Some servers ignore conditions on DELETE, others refuse to create an object again after its deletion.
     """
 
     def __init__(self, folder: S3Folder, environment: str) -> None:
@@ -58,7 +54,7 @@ class S3LockRecords:
 
     @property
     def location(self) -> str:
-        """Where the record is."""
+        """The record's place."""
         return self._folder.location(self._name)
 
     def read(self) -> tuple[LockRecord, str] | None:

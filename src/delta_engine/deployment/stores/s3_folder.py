@@ -55,11 +55,11 @@ class S3Objects:
         )
 
     def location(self, name: str) -> str:
-        """Return where an object is, for messages."""
+        """Return an object's place, for messages."""
         return f"s3://{self._bucket}/{self._prefix}{name} at {self.endpoint}"
 
     def get(self, name: str) -> S3Object | None:
-        """Return an object; None if there is none of that name."""
+        """Return an object; None if it does not exist."""
         with self._client.request(self._place, Intent.READ):
             try:
                 return self._get_whole(self._prefix + name)
@@ -73,7 +73,7 @@ class S3Objects:
         condition: Mapping[str, str] | None = None,
         metadata: Mapping[str, str] = _NO_METADATA,
     ) -> str:
-        """Write an object, under a condition of `condition_for` if one is given; return its new ETag."""
+        """Write an object, optionally under a condition of `condition_for`; return its new ETag."""
         intent = Intent.WRITE if condition is None else Intent.CONDITIONAL_WRITE
         content_type = _CONTENT_TYPES.get(PurePosixPath(name).suffix, "application/octet-stream")
         with self._client.request(self._place, intent):
@@ -91,7 +91,7 @@ class S3Objects:
         return str(etag)
 
     def list(self, beginning: str) -> Sequence[StoredFile]:
-        """Return the objects whose names begin so, from all pages of the listing."""
+        """Return the objects with a name prefix, from all pages of the listing."""
         with self._client.request(self._place, Intent.READ):
             paginator = self._client.raw.get_paginator("list_objects_v2")
             pages = paginator.paginate(Bucket=self._bucket, Prefix=self._prefix + beginning)
@@ -106,7 +106,7 @@ class S3Objects:
             ]
 
     def delete(self, name: str) -> None:
-        """Delete an object; no error if it does not exist."""
+        """Delete an object; a missing object is no error."""
         with self._client.request(self._place, Intent.WRITE):
             try:
                 self._client.raw.delete_object(Bucket=self._bucket, Key=self._prefix + name)
@@ -114,12 +114,12 @@ class S3Objects:
                 return
 
     def delete_all(self, beginning: str) -> None:
-        """Delete the objects whose names begin so, in parallel: a journal has an object per table."""
+        """Delete the objects with a name prefix in parallel: a journal has an object per table."""
         with ThreadPoolExecutor(_PARALLEL_DELETES) as threads:
             list(threads.map(self.delete, [found.name for found in self.list(beginning)]))
 
     def _get_whole(self, key: str) -> S3Object:
-        """Read to the end. botocore retries what fails before the body, this method what fails within it."""
+        """Read an object to its end, with retries: botocore retries failures before the body, not within it."""
         from botocore.exceptions import HTTPClientError, IncompleteReadError
 
         attempt = 1
@@ -146,11 +146,7 @@ class EndpointProbe:
         self._has_passed = False
 
     def require(self) -> None:
-        """Probe the endpoint, unless a run of this version has done so for this folder.
-
-        Raises:
-            StoreError: it ignores conditions, or cannot be probed.
-        """
+        """Probe the endpoint once per version and folder; raise `StoreError` if it ignores conditions."""
         with self._guard:
             if self._has_passed:
                 return
@@ -168,16 +164,12 @@ class EndpointProbe:
             self._has_passed = True
 
     def ignored_condition(self) -> str | None:
-        """Return the condition that the endpoint ignores; None if it honours all. Scratch objects are deleted.
-
-        Raises:
-            UnansweredError: the endpoint gave no usable answer.
-        """
+        """Return the condition that the endpoint ignores, None if it honours all; delete the scratch objects."""
         scratch = f".delta-engine-probe-{uuid.uuid4().hex}"
         try:
             return find_ignored_condition(scratch, self._is_accepted, self._read)
         except UncertainWriteError as error:
-            # Only a scratch object is in doubt: the write that waits for the probe was certainly not done.
+            # Only a scratch object is uncertain: the write that waits for the probe was not done.
             raise UnansweredError(str(error)) from error
         finally:
             with suppress(StoreError):
@@ -196,18 +188,18 @@ class EndpointProbe:
 
 
 class S3Folder:
-    """A folder of a bucket, or the bucket itself. Threads may share it. It implements `JournalFiles`."""
+    """A folder of a bucket, or the bucket itself. Threads may share it. Implements `JournalFiles`."""
 
     def __init__(self, client: AwsClient, bucket: str, prefix: str) -> None:
         self._objects = S3Objects(client, bucket, prefix)
         self.probe = EndpointProbe(self._objects)
 
     def location(self, name: str) -> str:
-        """Return where an object is."""
+        """Return an object's place."""
         return self._objects.location(name)
 
     def get(self, name: str) -> S3Object | None:
-        """Return an object with its ETag; None if there is none of that name."""
+        """Return an object with its ETag; None if it does not exist."""
         return self._objects.get(name)
 
     def read(self, name: str) -> bytes | None:
@@ -216,7 +208,7 @@ class S3Folder:
         return None if found is None else found.data
 
     def write(self, name: str, data: bytes) -> str:
-        """Write or replace an object; return where it is."""
+        """Write or replace an object; return its place."""
         self._objects.put(name, data)
         return self.location(name)
 
@@ -232,11 +224,7 @@ class S3Folder:
     def replace(
         self, name: str, data: bytes, expected: str | None, metadata: Mapping[str, str] = _NO_METADATA
     ) -> str:
-        """Write an object if its ETag is still the expected one (None: no object); return its new ETag.
-
-        Raises:
-            StoreError: also if the endpoint ignores conditions.
-        """
+        """Write an object if its ETag is still the expected one (None: no object); return its new ETag."""
         self.probe.require()
         return self._objects.put(name, data, condition_for(expected), metadata)
 

@@ -1,4 +1,4 @@
-"""Finds out whether an S3 endpoint honours conditional writes, alone and in a race.
+"""Detects whether an S3 endpoint honours conditional writes, alone and in a race.
 
 garage, s3rver and s3s-fs accept the headers and ignore them, or check first and write later: two runs would then
 overwrite each other without an error.
@@ -12,25 +12,22 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
 PROBE_VERSION: Final = 1
-"""Raised when the probe detects more: an endpoint that passed an earlier version is then probed again."""
+"""The version of the probe; endpoints are probed again after it is raised because the probe detects more."""
 
 _RACERS: Final = 8
 _ROUNDS: Final = 3
 
 Write = Callable[[str, bytes, "str | None"], bool]
-"""Writes a name's bytes if the ETag is the expected one (None: no object). Returns whether it did."""
+"""Writes a name's bytes if the ETag is the expected one (None: no object); returns whether it did."""
 
 Read = Callable[[str], "tuple[bytes, str] | None"]
 """Returns a name's bytes and ETag."""
 
 
 def find_ignored_condition(scratch: str, write: Write, read: Read) -> str | None:
-    """Return the header that the endpoint ignores; None if it honours both.
+    """Return the header that the endpoint ignores, None if it honours both; `scratch` prefixes all written objects.
 
-    Args:
-        scratch: an unused name; the objects written begin with it.
-        write: writes under a condition. After a lost answer it may report its own write as refused, so only what
-            can be read afterwards counts.
+    After a lost answer, `write` may report its own write as refused, so only a read afterwards counts.
     """
     name = f"{scratch}-alone"
     write(name, b"first", None)

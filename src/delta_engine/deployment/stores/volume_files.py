@@ -1,4 +1,4 @@
-"""Files of a Unity Catalog volume, through databricks-sdk's Files API; the SDK is imported late.
+"""Files of a Unity Catalog volume, through the Files API of databricks-sdk, which is imported late.
 
 Upload without overwriting is the API's only condition, and it is not documented as atomic. So files here are
 immutable, have unique names, and never decide which writer won.
@@ -24,18 +24,14 @@ _RETRY_SECONDS = 60
 
 
 class VolumeFiles:
-    """A folder of a volume. It implements `JournalFiles`.
-
-    Args:
-        root: the folder's path, `/Volumes/<catalog>/<schema>/<volume>` or below; names are relative to it.
-    """
+    """A folder of a volume, `/Volumes/<catalog>/<schema>/<volume>` or below. Implements `JournalFiles`."""
 
     def __init__(self, client: WorkspaceClient, root: str) -> None:
         self._api = client.files
         self._root = root
 
     def location(self, name: str) -> str:
-        """Return a file's path; an absolute path stays as it is."""
+        """Return a file's path; an absolute path is unchanged."""
         return name if name.startswith("/") else f"{self._root}/{name}"
 
     def read(self, name: str) -> bytes | None:
@@ -71,10 +67,10 @@ class VolumeFiles:
             upload_verified(self, name, data)
 
     def upload(self, name: str, data: bytes, *, overwrite: bool) -> None:
-        """Write a file; its folder is created if it turns out to be missing.
+        """Write a file; create its folder if the upload finds it missing.
 
         Raises:
-            ConflictError: it exists and must not be overwritten; it may be this very upload, by a hidden retry.
+            ConflictError: it exists and must not be overwritten; it may be this upload through a hidden retry.
             UncertainWriteError: there was no answer.
             StoreError: it was not written.
         """
@@ -94,7 +90,7 @@ class VolumeFiles:
                 self._api.upload(path, BytesIO(data), overwrite=overwrite)
 
     def list(self, folder: str) -> Sequence[StoredFile]:
-        """Return all files below a folder; nothing if the folder does not exist."""
+        """Return all files below a folder; empty if the folder does not exist."""
         from databricks.sdk.errors import NotFound
 
         path = self.location(folder)
@@ -114,7 +110,7 @@ class VolumeFiles:
         return found
 
     def delete(self, name: str) -> None:
-        """Delete a file; no error if it does not exist."""
+        """Delete a file; a missing file is no error."""
         from databricks.sdk.errors import NotFound
 
         path = self.location(name)
@@ -125,7 +121,7 @@ class VolumeFiles:
                 return
 
     def delete_folder(self, folder: str) -> None:
-        """Delete a folder and its files; no error if it does not exist."""
+        """Delete a folder and its files; a missing folder is no error."""
         from databricks.sdk.errors import NotFound
 
         for file in self.list(folder):
@@ -139,11 +135,7 @@ class VolumeFiles:
 
 
 def upload_verified(files: VolumeFiles, name: str, data: bytes) -> None:
-    """Upload a file of a unique name and read it back: databricks-sdk before 0.38 could upload nothing.
-
-    Raises:
-        StoreError: the file is not there, or not complete.
-    """
+    """Upload a file of a unique name and verify it: databricks-sdk before 0.38 could upload nothing."""
     doubt: StoreError | None = None
     try:
         files.upload(name, data, overwrite=False)
@@ -156,10 +148,9 @@ def upload_verified(files: VolumeFiles, name: str, data: bytes) -> None:
 
 
 def open_volume_files(root: str, profile: str | None = None) -> VolumeFiles:
-    """Return the files below a path, in the workspace that databricks-sdk's unified authentication finds.
+    """Return the files below a path, in the workspace of databricks-sdk's unified authentication.
 
     Args:
-        root: the path.
         profile: a login in `~/.databrickscfg`; None for the SDK's default.
 
     Raises:
@@ -190,11 +181,7 @@ def open_volume_files(root: str, profile: str | None = None) -> VolumeFiles:
 
 @contextmanager
 def _errors(path: str, *, is_write: bool) -> Iterator[None]:
-    """Turn the SDK's errors into ours, by their class.
-
-    Raises:
-        ConflictError, UncertainWriteError, StoreError: as `VolumeFiles.upload`; a read raises `UnansweredError`.
-    """
+    """Convert the SDK's errors by their class, as `VolumeFiles.upload`; a read raises `UnansweredError`."""
     from databricks.sdk import errors as sdk
     from databricks.sdk.errors.base import DatabricksError
     from requests.exceptions import RequestException
@@ -223,6 +210,6 @@ def _errors(path: str, *, is_write: bool) -> Iterator[None]:
         kind: type[StoreError] = UncertainWriteError if is_write else UnansweredError
         raise kind(f"{path}: no usable answer, also after retries: {error}") from error
     except DatabricksError as error:
-        # An error without a class of its own, such as a gateway's 502, does not tell what was done.
+        # An error without a class of its own, such as a gateway's 502, leaves the outcome open.
         kind = UncertainWriteError if is_write and type(error) is DatabricksError else StoreError
         raise kind(f"{path}: {error}") from error
