@@ -1,4 +1,4 @@
-"""The changes of columns and fields that expressions may read: checks and generation depend on them.
+"""The changes of columns and fields that checks and generation expressions may read.
 
 Paths have the present names, and end where SQL has no dotted notation for them.
 """
@@ -12,7 +12,7 @@ from delta_engine.models.nested_types import Path, within_structs
 
 
 def lost_places(comparison: Comparison) -> Iterator[Path]:
-    """Yield what is dropped or renamed: expressions can no longer read it."""
+    """Yield the dropped and renamed paths: expressions can no longer read them."""
     yield from ((former,) for former, _ in comparison.renames.columns)
     yield from ((column.name,) for column in comparison.dropped)
     yield from _said_with_dots(
@@ -25,7 +25,7 @@ def lost_places(comparison: Comparison) -> Iterator[Path]:
 
 
 def retyped_places(comparison: Comparison) -> Iterator[Path]:
-    """Yield what gets another type."""
+    """Yield the paths whose type changes."""
     yield from _said_with_dots(comparison, (pair.path for pair in comparison.types))
 
 

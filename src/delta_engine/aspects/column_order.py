@@ -1,6 +1,6 @@
-"""The order of columns: changed only if the policy says so. Moving a column touches no data.
+"""The order of columns, changed only under an enforcing policy. Moving a column touches no data.
 
-Drift of the order is found in `drift.comparison`: it needs the order after the last apply instead of the model's.
+`drift.comparison` finds drift of the order, because it needs the order after the last apply.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from delta_engine.sql.columns import sql_move_column
 
 @dataclass(frozen=True, slots=True)
 class MoveColumn:
-    """Move a column behind another one (`after`), from behind the one it follows now (`former`); None is the front."""
+    """Move a column from behind `former` to behind `after`. None is the front."""
 
     phase: ClassVar[Phase] = Phase.REORDER_COLUMNS
     hazards: ClassVar[tuple[Hazard, ...]] = SAFE
@@ -35,9 +35,9 @@ class MoveColumn:
 
 
 def diff(comparison: Comparison) -> Iterator[MoveColumn]:
-    """Yield the fewest moves that bring the columns into the model's order, in the order of the model.
+    """Yield the fewest moves that bring the columns into model order. Each move builds on the previous ones.
 
-    Every move builds on the ones before it. Columns that the model lacks stay last.
+    Columns that the model lacks stay last.
     """
     if comparison.policy.column_order is not ColumnOrder.ENFORCE:
         return
@@ -102,9 +102,9 @@ def explain(action: MoveColumn) -> Iterable[Change]:
 def _is_in_order(
     key: str, identities: Sequence[str], wanted: Sequence[str], places: Mapping[str, int]
 ) -> bool:
-    """Whether a column is on the right side of every identity column; those cannot be moved themselves.
+    """Whether a column is on the right side of every identity column.
 
-    Delta refuses every ALTER COLUMN on them (`DELTA_IDENTITY_COLUMNS_ALTER_COLUMN_NOT_SUPPORTED`).
+    Delta refuses to move identity columns (`DELTA_IDENTITY_COLUMNS_ALTER_COLUMN_NOT_SUPPORTED`).
     """
     return all(
         (wanted.index(key) < wanted.index(fixed)) == (places[key] < places[fixed])

@@ -21,10 +21,9 @@ from delta_engine.state.states import TableState
 
 @dataclass(frozen=True, slots=True)
 class ColumnTypeChange:
-    """Change a type in place: a column's, or that of a field inside it.
+    """Change the type of a column, or of the field at `path` inside it, in place.
 
     Args:
-        path: the path into the column; empty for the column itself.
         referenced_by: the foreign keys over this column, on either side, that the plan does not drop.
     """
 
@@ -51,7 +50,7 @@ class ColumnTypeChange:
 
 
 def diff(comparison: Comparison) -> Iterable[ColumnTypeChange]:
-    """Yield a change per place in a shared column whose type differs."""
+    """Yield a change per path in a shared column whose type differs."""
     for pair in comparison.types:
         yield ColumnTypeChange(pair.path[0], pair.desired, pair.observed, pair.path[1:])
 
@@ -74,7 +73,7 @@ def explain(action: ColumnTypeChange) -> Iterable[Change]:
 
 
 def accept(model: Table, _observed: TableState, action: ColumnTypeChange) -> Table:
-    """Return the model with the type as it is at that path; other paths keep theirs."""
+    """Return the model with the observed type at that path."""
     return with_type(model, action.name, lambda whole: with_type_at(whole, action.path, action.observed))
 
 
