@@ -1,6 +1,6 @@
-"""Generated and identity columns: set by CREATE TABLE, and fixed from then on.
+"""Generated and identity columns, set by CREATE TABLE and fixed afterwards.
 
-No action here has a statement: it is in the plan so that a rule can refuse it.
+No action here has a statement: each is in the plan so that a rule can refuse it.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from delta_engine.state.states import TableState
 
 @dataclass(frozen=True, slots=True)
 class ChangeGeneration:
-    """Change the source of a column's values, which no platform does. None stands for values from writers."""
+    """Change the source of column values, which no platform does. None stands for values from writers."""
 
     phase: ClassVar[Phase] = Phase.CHANGE_DEFAULTS
     hazards: ClassVar[tuple[Hazard, ...]] = (Hazard.REWRITES_DATA,)
@@ -40,11 +40,11 @@ class ChangeGeneration:
 
 @dataclass(frozen=True, slots=True)
 class ChangeFixedColumn:
-    """Change a column that is fixed by its own generation or by another column's, which no platform does.
+    """Change a column that its own or another column's generation fixes, which no platform does.
 
     Args:
         name: the column, or the path of a field inside one, by the present names.
-        used_by: the generated column that reads it, or that it is; None for an identity column.
+        used_by: the generated column that reads it, or itself if it is generated; None for an identity column.
     """
 
     phase: ClassVar[Phase] = Phase.CHANGE_DEFAULTS
@@ -65,9 +65,9 @@ def differences(comparison: Comparison) -> Iterator[ChangeGeneration]:
 
 
 def diff(comparison: Comparison) -> Iterator[ChangeGeneration | ChangeFixedColumn]:
-    """Yield those, and the changes of columns that generation fixes.
+    """Yield the differences, and the changes of columns that generation fixes.
 
-    This includes models that manage comments alone: ALTER COLUMN changes no identity column, in any respect.
+    The latter apply even to models that manage comments alone: ALTER COLUMN changes nothing about an identity column.
     """
     yield from differences(comparison)
     model = comparison.desired
@@ -124,7 +124,7 @@ def accept(model: Table, _observed: TableState, action: ChangeGeneration | Chang
 
 
 def described(generation: str | Identity | None) -> str:
-    """Return the source of values, as SQL spells it."""
+    """Return the source of values in SQL."""
     match generation:
         case str():
             return sql_generation(generation, None)
