@@ -1,6 +1,6 @@
-"""The scratch tables and the scratch schema of a run, as data: together they need every statement of the engine.
+"""The scratch tables and the scratch schema of a run, as data. Together they need every statement of the engine.
 
-Each group is independent, so that a refusal in one does not stop the others. A test fails while an action, a kind of
+Groups are independent, so that a refusal in one does not stop the others. A test fails while an action, a kind of
 statement or a feature has no group.
 """
 
@@ -44,8 +44,8 @@ class Step:
     """The target of one step of a group.
 
     Args:
-        removed: tables of the step before that this one no longer declares.
-        hides_owner: whether the planner sees no owner, so that it sets the owner that the object already has.
+        removed: tables of the previous step that this one no longer declares.
+        hides_owner: whether the planner sees no owner, so that it sets the existing owner again.
     """
 
     tables: tuple[Table, ...] = ()
@@ -59,8 +59,8 @@ class Group:
     """Scratch objects that belong together.
 
     Args:
-        features: the features of the platform that it needs.
-        lacks: the input that is missing, so that the group is skipped; empty for none.
+        features: the platform features that it needs.
+        lacks: the missing input for which the group is skipped; empty for none.
     """
 
     name: str
@@ -76,7 +76,7 @@ class Group:
 
 
 def groups(place: Place) -> tuple[Group, ...]:
-    """Return the groups of a run in the order in which they run."""
+    """Return the groups of a run in execution order."""
     return (
         *_columns(place),
         *_values(place),
@@ -93,7 +93,6 @@ def scratch_table(place: Place, name: str, *columns: Column, **declared: Any) ->
 
 
 def _group(name: str, features: tuple[Feature, ...], *tables: Table, **settings: Any) -> Group:
-    """Return a group of one table that changes from step to step."""
     return Group(name=name, features=features, steps=tuple(Step(tables=(one,)) for one in tables), **settings)
 
 
