@@ -220,11 +220,7 @@ class CreateClauses:
 
 @dataclass(frozen=True, slots=True)
 class RenderContext:
-    """The inputs of statements besides the actions.
-
-    Args:
-        is_streaming: whether it is a streaming table, which takes one column per statement.
-    """
+    """The inputs of statements besides the actions; a streaming table takes one column per statement."""
 
     name: QualifiedName
     addressing: Addressing

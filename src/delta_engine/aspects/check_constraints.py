@@ -38,12 +38,7 @@ class CheckAdd:
 
 @dataclass(frozen=True, slots=True)
 class CheckDrop:
-    """Drop a check.
-
-    Args:
-        is_remade: whether the plan adds a check of that name again.
-        is_ours: whether this engine added it.
-    """
+    """Drop a check; `is_remade` if the plan adds it again, `is_ours` if this engine added it."""
 
     phase: ClassVar[Phase] = Phase.DROP_CHECKS
     observed: CheckConstraint

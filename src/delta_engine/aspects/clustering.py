@@ -30,12 +30,7 @@ from delta_engine.state.states import TableState
 
 @dataclass(frozen=True, slots=True)
 class ChangeClustering:
-    """Cluster by other columns, or by none. Existing data keeps its layout until OPTIMIZE runs.
-
-    Args:
-        becomes_automatic: whether the platform chooses the columns from now on.
-        was_automatic: whether the platform chose them before.
-    """
+    """Cluster by other columns, by none, or automatically. Existing data keeps its layout until OPTIMIZE runs."""
 
     phase: ClassVar[Phase] = Phase.CHANGE_CLUSTERING
     hazards: ClassVar[tuple[Hazard, ...]] = SAFE

@@ -51,11 +51,7 @@ class DropColumnMask:
 
 
 def diff(comparison: Comparison) -> Iterable[SetColumnMask | DropColumnMask]:
-    """Yield an action per column whose mask differs or reads a dropped column.
-
-    No platform drops a column that another column's mask reads. The mask is dropped first, with consent, even if it is
-    unmanaged.
-    """
+    """Yield an action per mask that differs, or that blocks a drop because it reads the dropped column."""
     changes = tuple(differences(comparison))
     yield from changes
     changed = {change.column for change in changes}
@@ -83,11 +79,7 @@ def differences(comparison: Comparison) -> Iterable[SetColumnMask | DropColumnMa
 
 
 def mask_clause(column: Column, table: QualifiedName, added: Collection[str] = ()) -> str:
-    """Return the MASK clause of a column definition; empty without a mask.
-
-    Args:
-        added: the keys of columns that the same statement adds. A mask that reads one of them is set later.
-    """
+    """Return the MASK clause; empty without a mask or if it reads a column in `added`, which has to exist first."""
     if column.mask is None or _takes(column.mask, added):
         return ""
     return f" {_clause(column.mask, table)}"

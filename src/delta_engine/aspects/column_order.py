@@ -35,10 +35,7 @@ class MoveColumn:
 
 
 def diff(comparison: Comparison) -> Iterator[MoveColumn]:
-    """Yield the fewest moves that bring the columns into model order. Each move builds on the previous ones.
-
-    Columns that the model lacks stay last.
-    """
+    """Yield the fewest moves into model order, each building on the previous ones. Undeclared columns stay last."""
     if comparison.policy.column_order is not ColumnOrder.ENFORCE:
         return
     dropped = {column.key for column in comparison.dropped}

@@ -21,11 +21,7 @@ from delta_engine.state.states import TableState
 
 @dataclass(frozen=True, slots=True)
 class ColumnTypeChange:
-    """Change the type of a column, or of the field at `path` inside it, in place.
-
-    Args:
-        referenced_by: the foreign keys over this column, on either side, that the plan does not drop.
-    """
+    """Change the type at `path` of a column in place; `referenced_by` are the foreign keys over it that stay."""
 
     phase: ClassVar[Phase] = Phase.CHANGE_COLUMN_TYPES
     name: str

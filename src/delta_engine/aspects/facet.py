@@ -150,11 +150,7 @@ class Facet(Generic[Model, State, Value]):
 
 
 def written_part(part: Any, short: str | None = None) -> Any:
-    """Return a part of a model, such as a key, as a mapping without defaults. A name of its own comes first.
-
-    Args:
-        short: the field whose value may stand alone.
-    """
+    """Return a part as a mapping without defaults, name first, or only the value of `short` if that suffices."""
     if part is None:
         return None
     found = ((field.name, getattr(part, field.name), field.default) for field in fields(part))

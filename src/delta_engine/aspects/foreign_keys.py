@@ -52,12 +52,7 @@ class ForeignKeyAdd:
 
 @dataclass(frozen=True, slots=True)
 class ForeignKeyDrop:
-    """Drop a foreign key.
-
-    Args:
-        is_remade: whether the plan adds a key of that name again.
-        is_ours: whether this engine added it.
-    """
+    """Drop a foreign key; `is_remade` if the plan adds it again, `is_ours` if this engine added it."""
 
     phase: ClassVar[Phase] = Phase.DROP_FOREIGN_KEYS
     observed: ForeignKey

@@ -10,11 +10,7 @@ _PART = re.compile(r"(`(?:[^`]|``)*`)|([^`.]+)")
 
 
 def full_function_name(function: str, table: QualifiedName) -> QualifiedName:
-    """Return the three-part name in lower case. Missing parts are those of the protected table.
-
-    Raises:
-        ValueError: the name has more than three parts, or an empty one.
-    """
+    """Return the lower-case name, completed from the protected table; raises ValueError for an invalid name."""
     parts = [part.lower() for part in function_parts(function)]
     if not 1 <= len(parts) <= 3 or not all(parts):
         raise ValueError(f"{function!r} is not a function's name")

@@ -65,10 +65,7 @@ def differences(comparison: Comparison) -> Iterator[ChangeGeneration]:
 
 
 def diff(comparison: Comparison) -> Iterator[ChangeGeneration | ChangeFixedColumn]:
-    """Yield the differences, and the changes of columns that generation fixes.
-
-    The latter apply even to models that manage comments alone: ALTER COLUMN changes nothing about an identity column.
-    """
+    """Yield the differences and every change of fixed columns: ALTER COLUMN cannot even comment identity columns."""
     yield from differences(comparison)
     model = comparison.desired
     changed_types = {pair.path[0].lower() for pair in comparison.types}

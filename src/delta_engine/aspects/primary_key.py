@@ -36,12 +36,7 @@ from delta_engine.state.states import TableState
 
 @dataclass(frozen=True, slots=True)
 class PrimaryKeyAdd:
-    """Add a primary key to an existing table.
-
-    Args:
-        already_not_null: the columns of the key that were NOT NULL before this plan.
-        replaced: the former key, for an action that shows both sides.
-    """
+    """Add a primary key; `already_not_null` are its columns that were NOT NULL before this plan."""
 
     phase: ClassVar[Phase] = Phase.ADD_PRIMARY_KEY
     hazards: ClassVar[tuple[Hazard, ...]] = SAFE
@@ -54,13 +49,7 @@ class PrimaryKeyAdd:
 
 @dataclass(frozen=True, slots=True)
 class PrimaryKeyDrop:
-    """Drop the primary key.
-
-    Args:
-        referenced_by: the foreign keys that reference it and that this plan does not drop.
-        is_remade: whether the plan adds a key of that name again.
-        is_ours: whether this engine added it.
-    """
+    """Drop the primary key; `referenced_by` are the foreign keys to it that this plan does not drop."""
 
     phase: ClassVar[Phase] = Phase.DROP_PRIMARY_KEY
     name: str

@@ -36,12 +36,7 @@ class Right(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Requirement:
-    """A kind of statement and the right that it needs.
-
-    Args:
-        demands: the requirement as the page `source` of the documentation phrases it.
-        owners_above: whether owning the schema or the catalog suffices as well.
-    """
+    """A kind of statement and the right that it needs; `demands` are the words of the page `source`."""
 
     statement: str
     right: Right

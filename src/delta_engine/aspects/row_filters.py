@@ -48,10 +48,7 @@ class DropRowFilter:
 
 
 def diff(comparison: Comparison) -> Iterable[SetRowFilter | DropRowFilter]:
-    """Yield an action if function or columns differ, or if the filter reads a dropped column.
-
-    No platform drops a column that a filter reads. The filter is dropped first, with consent, even if it is unmanaged.
-    """
+    """Yield an action if the filter differs, or blocks a drop because it reads the dropped column."""
     if comparison.desired.row_filter is None and comparison.observed.row_filter is None:
         return
     changes = tuple(differences(comparison))

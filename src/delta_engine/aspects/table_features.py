@@ -70,11 +70,7 @@ class EnableTableFeature:
 
 @dataclass(frozen=True, slots=True)
 class ContradictFeature:
-    """A declared property contradicts the needs of the plan's own changes. A rule refuses it.
-
-    Args:
-        declared: the value in the model or in the environment's defaults.
-    """
+    """A declared property or environment default contradicts the needs of the plan. A rule refuses it."""
 
     phase: ClassVar[Phase] = Phase.ENABLE_TABLE_FEATURES
     hazards: ClassVar[tuple[Hazard, ...]] = SAFE

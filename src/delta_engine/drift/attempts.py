@@ -24,10 +24,7 @@ from delta_engine.state.states import CatalogState
 def attempted_by(
     plan: TablePlan, models: Iterable[Table], schemas: Iterable[Schema], resources: Mapping[str, Resource]
 ) -> Mapping[str, tuple[Definition, ...]]:
-    """Return the definitions that a run is about to apply, by resource key.
-
-    For a table, this includes the recorded definitions under the names that the run gives its columns.
-    """
+    """Return the definitions that a run applies, and the recorded ones under new column names, by resource key."""
     by_key = {resource_key(model.qualified_name): model for model in models}
     aligned = {resource_key(align.table): align for align in plan.align_tables}
     changed = {*aligned, *(resource_key(create.table) for create in plan.create_tables)} & by_key.keys()
@@ -43,11 +40,7 @@ def attempted_by(
 
 
 def attempts_of(state: DeploymentState, models: Iterable[Table], observed: CatalogState) -> Attempts:
-    """Return the attempts of unfinished runs, for the planner.
-
-    Args:
-        observed: a snapshot that covers them. A renamed table has its attempts under the new name.
-    """
+    """Return the attempts of unfinished runs for the planner. A renamed table has them under its new name."""
     tables: dict[str, tuple[Table, ...]] = {}
     schemas: dict[str, tuple[Schema, ...]] = {}
     for key, resource in state.resources.items():

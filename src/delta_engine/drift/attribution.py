@@ -41,10 +41,7 @@ def attribution(deviation: Deviation, commits: Sequence[Commit]) -> Attribution 
 
 
 def last_written(audit: Audit, applied_at: datetime | None) -> Attribution | None:
-    """Return the principal that altered a table or schema last; None if that was the apply.
-
-    It need not be the author of a deviation: every write to a table updates `last_altered`.
-    """
+    """Return the last principal to write, not always the author of a deviation; None if that was the apply."""
     if audit.altered_at is None or (applied_at is not None and audit.altered_at <= applied_at):
         return None
     return Attribution(who=audit.altered_by, at=audit.altered_at)

@@ -23,11 +23,7 @@ Model = TypeVar("Model", Table, Schema)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Deviation:
-    """One difference between a table or schema and its baseline. None marks an absent side.
-
-    Args:
-        difference: the difference that an aspect found; None for the rest, such as a deletion.
-    """
+    """One difference from the baseline. None marks an absent side; `difference` is None if no aspect compares it."""
 
     kind: DriftKind
     field: str

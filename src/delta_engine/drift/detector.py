@@ -54,8 +54,7 @@ class DriftDetector:
 
     Args:
         plan_policy: decides which unmanaged tags and privileges are drift.
-        versions: reads the ids of tables that may have been replaced.
-        is_thorough: whether to read ids also where a creation time is unknown.
+        is_thorough: whether to read the ids of tables also where a creation time is unknown.
     """
 
     def __init__(
@@ -78,10 +77,8 @@ class DriftDetector:
     ) -> tuple[DriftedResource, ...]:
         """Return the drifted schemas, then the drifted tables, each sorted by name.
 
-        Args:
-            state: the applied resources. Half-done changes of a run are not drift.
-            observed: a snapshot. Resources that it does not cover are skipped.
-            now: the time of the snapshot. Entries of the policy expire.
+        Half-done changes of a run are not drift. Resources outside the snapshot are skipped. Entries of the policy
+        expire at `now`, the time of the snapshot.
         """
         suspects = [
             suspect
@@ -104,11 +101,7 @@ class DriftDetector:
     def unmanaged(
         self, observed: CatalogState, managed: Iterable[str], *, now: datetime
     ) -> tuple[tuple[QualifiedName, ClassifiedDrift], ...]:
-        """Return the tables of managed schemas that no model declares.
-
-        Args:
-            managed: the keys (`QualifiedName.key`) of declared and applied tables.
-        """
+        """Return the tables of managed schemas whose keys are not in `managed`, the declared and applied ones."""
         known = set(managed)
         found = [name for name in observed.other_tables if name.key not in known]
         others = self._not_delta([name for name in found if name.key not in observed.audits])

@@ -36,8 +36,6 @@ class Drifted(Generic[Model_co, State_co]):
     """A table or schema that differs from its last apply.
 
     Args:
-        observed: the current state; absent if it was deleted.
-        version: the current version of a table, if it was read.
         is_history_whole: whether the history of a table reaches back to the apply, so that renames are known.
         field_renames: the renames of fields in commits, new paths by old ones, dotted and in lower case.
     """
@@ -99,13 +97,7 @@ def classified(
     *,
     written: Attribution | None = None,
 ) -> ClassifiedDrift:
-    """Return a deviation as the policy classifies it.
-
-    Args:
-        changed: its author; None if unknown.
-        now: the time of the snapshot. Entries of the policy expire.
-        written: the last principal to write to the table or schema, for a deviation without an author.
-    """
+    """Return a deviation as the policy at `now` classifies it; `written` is the last writer, for an unknown author."""
     kind, subject = deviation.kind, deviation.field
     entries = (
         entry for entry in policy.ignores if not entry.is_expired(now) and entry.matches(name, kind, subject)

@@ -49,10 +49,7 @@ def reverted_drift(
 def with_ignored_drift(
     models: Sequence[Model], drifted: Iterable[DriftedResource], policy: Policy = NO_POLICY
 ) -> tuple[Model, ...]:
-    """Return the models for a plan, with the observed side of ignored drift.
-
-    A table or schema whose deletion the policy ignores is omitted.
-    """
+    """Return the models with the observed side of ignored drift, without those whose deletion is ignored."""
     by_key = {one.name.key: one for one in drifted}
     pairs = ((model, by_key.get(model.key)) for model in without_ignored_deletions(models, by_key.values()))
     return tuple(_with_ignored(model, one, policy) if one else model for model, one in pairs)

@@ -62,12 +62,9 @@ _EPOCH: Final = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
 
 class DriftHistory:
-    """The history of every environment that shares a table.
+    """The history of the environments that share a table. The schema of the table must exist.
 
     Its methods raise `StatementError` if the platform refuses a statement.
-
-    Args:
-        table: the SQL that addresses the table (`Addressing.table`). Its schema must exist.
     """
 
     def __init__(self, runner: SqlRunner, table: str) -> None:
@@ -76,10 +73,7 @@ class DriftHistory:
         self._rows = HistoryTable(runner, table, columns=_COLUMNS, comment=_COMMENT)
 
     def append(self, report: DriftReport, run_id: str) -> None:
-        """Add a report under a unique run id, without its ignored findings. Create the table if it is missing.
-
-        One statement adds up to 499 findings.
-        """
+        """Add a report without ignored findings, 499 findings per statement. Create the table if it is missing."""
         self._rows.append(list(_rows(report, run_id)))
 
     def recent(self, environment: str, limit: int = 60) -> tuple[PastRun, ...]:

@@ -274,11 +274,9 @@ class DriftFacts:
     Args:
         checked_at: the time of the snapshot, UTC.
         is_partial: whether only some of the models were loaded.
-        state: the deployment state; None before the first apply.
         applied: the last applied tables, by `QualifiedName.key`.
         unreadable: the tables that could not be read. The snapshot lacks them.
         applied_schemas: the last applied schemas, by `Schema.key`.
-        plan_policy: decides about unmanaged parts and the order of columns in plans.
     """
 
     environment: str

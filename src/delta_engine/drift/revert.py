@@ -28,10 +28,7 @@ from delta_engine.telemetry.context import command
 
 
 def restored(drifted: Drifted[Model, Any]) -> Model:
-    """Return the target of a revert: the baseline with ignored drift and with differences that are not drift.
-
-    A renamed column is renamed back and keeps its data.
-    """
+    """Return the baseline with ignored drift and explained differences. Renamed columns are renamed back."""
     if not drifted.observed.exists:
         return drifted.recorded.baseline
     kept = [detail.deviation for detail in drifted.details if detail.ignored_by is not None]

@@ -48,7 +48,6 @@ def synchronize(
     Args:
         observed: a snapshot. Resources that it does not cover keep their status.
         managed: the keys of all models' tables; None if only some models were loaded: unmanaged tables are unknown.
-        policy: decides which unmanaged tags and privileges are drift.
     """
     held = as_applied(policy)
     resources = {key: _synchronized(one, observed, held) for key, one in state.resources.items()}
@@ -69,10 +68,7 @@ def confirmed(
 ) -> Resource:
     """Return the record of a table that was just applied, after a second read of the table.
 
-    A difference is lag, not drift: the catalog may show a change late. Unmanaged parts are not differences.
-
-    Args:
-        ours: the earlier recorded models: a part that is no longer wanted may show for a while.
+    A difference is lag, not drift: the catalog may show a change late, and removed parts of `ours` for a while.
     """
     kept = () if policy.definitions is Ownership.FULL else unmanaged_parts(wanted, observed, ours)
     found = aspects.differences(Comparison.of(wanted, observed, policy=as_applied(policy)))

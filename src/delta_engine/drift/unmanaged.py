@@ -49,12 +49,9 @@ def unmanaged_parts(
 
 
 def with_unmanaged_parts(model: Table, observed: TableState, earlier: ResourceMetadata | None) -> Table:
-    """Return the baseline of an apply: the model with the unmanaged parts that are not drift.
+    """Return the baseline of an apply: the model with the prior unmanaged parts that are not drift.
 
     Recorded parts stay, under the model's names. Parts that are new since the last apply are drift and stay out.
-
-    Args:
-        observed: the table before the apply.
     """
     ours = models_of(earlier) if earlier else ()
     observed = _without_dropped(model, observed, ours)
@@ -76,11 +73,7 @@ def kept_by_plan(model: Table, known: Table, ours: Sequence[Table]) -> Table:
 def listed_parts(
     models: Iterable[Table], observed: CatalogState, applied: Mapping[str, Table]
 ) -> Iterator[UnmanagedPart]:
-    """Yield the unmanaged parts of tables for reports, including properties that no platform sets.
-
-    Args:
-        applied: the last applied models, by `QualifiedName.key`.
-    """
+    """Yield the unmanaged parts of tables, and properties that no platform sets; `applied` is by table key."""
     for model in models:
         last, table = applied.get(model.key), observed.table(model.qualified_name)
         resource = resource_key(model.qualified_name)

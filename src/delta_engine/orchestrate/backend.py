@@ -52,9 +52,7 @@ class Backend:
 
     Args:
         host: the workspace's URL; empty if unknown.
-        audit_log: None where the platform has none.
         principals: reads the current principal and its privileges; None where the platform has none.
-        listing: databricks-sdk's listing of tables; None if unavailable.
     """
 
     runner: SqlRunner
@@ -80,12 +78,7 @@ def databricks_backend(
     listing: TableListing | None = None,
     capabilities: Capabilities = DATABRICKS,
 ) -> Backend:
-    """Return Unity Catalog behind any runner. It needs only SQL, so it runs on serverless compute.
-
-    Args:
-        parallelism: the largest number of concurrent statements.
-        listing: databricks-sdk's listing of tables. Without it, SQL describes every table.
-    """
+    """Return Unity Catalog behind any runner, serverless included. Without `listing`, SQL describes every table."""
     addressing = CatalogAddressing()
     reader = UnityCatalogReader(runner, parallelism=parallelism, listing=listing)
     queries = TableQueries(runner, addressing, parallelism=parallelism)
@@ -112,11 +105,7 @@ def open_warehouse_backend(
     notify: Callable[[str], None] = lambda _note: None,
     decorate: RunnerDecorator = undecorated,
 ) -> Backend:
-    """Return Unity Catalog behind a SQL warehouse, without Spark.
-
-    Args:
-        parallelism: the largest number of concurrent statements.
-        notify: receives a note when statements wait for the warehouse.
+    """Return Unity Catalog behind a SQL warehouse, without Spark; `notify` receives notes about waits.
 
     Raises:
         MissingDependencyError: databricks-sdk is not installed.

@@ -42,12 +42,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scene:
-    """The input of probes.
-
-    Args:
-        walked: the groups of tables after the walk.
-        created: collects the names of tables that probes create without the walk.
-    """
+    """The input of probes; `created` collects the tables that probes create without the walk."""
 
     backend: Backend
     log: StatementLog

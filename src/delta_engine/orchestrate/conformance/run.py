@@ -83,7 +83,6 @@ def prepare(
     """Check that a run may begin; changes nothing.
 
     Args:
-        backend: the platform, with the log in front of its runner.
         target: the schema to work in: `catalog.schema`.
         run_id: eight hexadecimal digits, unique to the run.
         external_location: the location for an external table; empty for none.

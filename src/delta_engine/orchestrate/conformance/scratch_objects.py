@@ -41,13 +41,7 @@ _RESERVED_CATALOGS: Final = ("system", "samples", "__databricks_internal")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """The place of a run.
-
-    Args:
-        run_id: eight hexadecimal digits, unique to the run.
-        user: the principal that runs the statements; empty where the platform has none.
-        external_location: the location for an external table; empty for none.
-    """
+    """The place of a run with a unique `run_id` of eight hexadecimal digits. An empty text marks an absent value."""
 
     catalog: str
     schema: str
@@ -108,11 +102,7 @@ def parse_target(target: str) -> SchemaName:
 
 
 class ScratchObjects:
-    """Tracks and drops the objects of a run.
-
-    Args:
-        control: the control of the run. The clean-up uses its waits and ignores requests to stop.
-    """
+    """Tracks and drops the objects of a run. The clean-up ignores requests to stop."""
 
     def __init__(self, backend: Backend, place: Place, control: ApplyControl) -> None:
         self.created: set[SecurableName] = set()
@@ -122,11 +112,7 @@ class ScratchObjects:
         self._control = replace(control, stop=Stop(), running={})
 
     def create_function(self, name: str) -> None:
-        """Create a scratch function. The clean-up drops it even if its CREATE had no answer.
-
-        Raises:
-            StatementError, OSError: the platform refused it, or did not answer.
-        """
+        """Create a scratch function, tracked even without an answer; raises StatementError or OSError."""
         function = self._place.qualified(name)
         self._functions.append(function)
         try:

@@ -41,12 +41,7 @@ _EVERY_TYPE: Final = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
-    """The target of one step of a group.
-
-    Args:
-        removed: tables of the previous step that this one no longer declares.
-        hides_owner: whether the planner sees no owner, so that it sets the existing owner again.
-    """
+    """The target of one step of a group; `hides_owner` makes the planner set the existing owner again."""
 
     tables: tuple[Table, ...] = ()
     schemas: tuple[Schema, ...] = ()
@@ -56,12 +51,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Group:
-    """Scratch objects that belong together.
-
-    Args:
-        features: the platform features that it needs.
-        lacks: the missing input for which the group is skipped; empty for none.
-    """
+    """Scratch objects that belong together. A group that `lacks` an input is skipped."""
 
     name: str
     features: tuple[Feature, ...]

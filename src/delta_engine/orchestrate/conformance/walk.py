@@ -59,11 +59,7 @@ Read: TypeAlias = Callable[[Sequence[Table], Sequence[Schema]], CatalogState]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
-    """The result of one read.
-
-    Args:
-        refusals: the errors of failed reads by key; under the empty key, why the whole read failed.
-    """
+    """The result of one read; `refusals` has errors by key, and under the empty key why the whole read failed."""
 
     state: CatalogState = field(default_factory=lambda: CatalogState(tables={}))
     refusals: Mapping[str, Sequence[str]] = field(default_factory=dict)
@@ -170,11 +166,7 @@ class Walk:
             self._read_back([one for one in taken if one.latest.schemas], self._backend.reader.snapshot)
 
     def create(self, tables: Sequence[Table], states: Mapping[str, TableState] = NO_STATES) -> None:
-        """Bring tables to their models; `states` are the current states by key, without tables to create.
-
-        Raises:
-            ApplyFailedError, ApplyStoppedError: the platform refused a statement, or the run must stop.
-        """
+        """Bring tables to their models, creating those without a state; raises ApplyFailedError, ApplyStoppedError."""
         state = _state(tables, states)
         self._apply(checked_plan(tables, state, lambda: self.planner.plan(tables, state)))
 
@@ -301,11 +293,7 @@ class Walk:
 
 
 def reading(read: Read, resources: Sequence[Resource], addressing: Addressing) -> Reading:
-    """Read objects. One unreadable object does not hide the others.
-
-    Raises:
-        StoppedError: the run must stop.
-    """
+    """Read objects. One unreadable object does not hide the others. Raises StoppedError if the run must stop."""
     if not resources:
         return Reading()
     tables = [one for one in resources if isinstance(one, Table)]
