@@ -1,7 +1,4 @@
-"""The changes of columns and fields that checks and generation expressions may read.
-
-Paths have the present names, and end where SQL has no dotted notation for them.
-"""
+"""Changed columns and fields that expressions may read, by present names, as far as SQL has a dotted notation."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Liquid clustering: the columns by which the platform lays out the data. Changing them rewrites nothing.
-
-Clustering that no model ever named is unmanaged, except for dropped columns.
-"""
+"""Liquid clustering. Changing it rewrites no data. Undeclared clustering is unmanaged, except for dropped columns."""
 
 from __future__ import annotations
 

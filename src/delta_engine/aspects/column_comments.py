@@ -1,7 +1,4 @@
-"""Column comments: one statement sets all of a table's.
-
-The empty string means no comment. It does not clear a comment that no model ever named.
-"""
+"""Column comments, set in one statement. The empty string means none, and clears only comments that a model named."""
 
 from __future__ import annotations
 

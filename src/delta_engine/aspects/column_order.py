@@ -1,7 +1,4 @@
-"""The order of columns, changed only under an enforcing policy. Moving a column touches no data.
-
-`drift.comparison` finds drift of the order, because it needs the order after the last apply.
-"""
+"""The order of columns, changed only under an enforcing policy. `drift.comparison` finds its drift."""
 
 from __future__ import annotations
 

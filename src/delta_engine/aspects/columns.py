@@ -186,7 +186,7 @@ def _in_order_of_reading(actions: Sequence[ColumnAction]) -> Iterator[Sequence[C
     while left:
         read = {name for action in left for name in _read(action)}
         held = [one for one in left if isinstance(one, ColumnDrop) and one.observed.key in read]
-        if len(held) == len(left):  # in a circle no order is better than another
+        if len(held) == len(left):  # in a cycle, any order is as good
             yield left
             return
         yield [one for one in left if not (isinstance(one, ColumnDrop) and one.observed.key in read)]

@@ -1,7 +1,4 @@
-"""Generated and identity columns, set by CREATE TABLE and fixed afterwards.
-
-No action here has a statement: each is in the plan so that a rule can refuse it.
-"""
+"""Generated and identity columns, fixed by CREATE TABLE. Actions here have no statement: a rule refuses them."""
 
 from __future__ import annotations
 

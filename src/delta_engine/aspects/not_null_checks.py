@@ -1,4 +1,4 @@
-"""The checks that enforce NOT NULL on columns without it, dropped and added around other changes.
+"""The checks that enforce NOT NULL on columns that could not be tightened, dropped and added around other changes.
 
 Delta changes no column that a check names (`DELTA_CONSTRAINT_DEPENDENT_COLUMN_CHANGE`). `nullability` decides which
 columns are NOT NULL.

@@ -1,7 +1,4 @@
-"""The rights that statements need on Unity Catalog. Each aspect names them for its action types.
-
-Sources: docs.databricks.com. docs/rights.md shows them as a table.
-"""
+"""The rights that statements need on Unity Catalog, from docs.databricks.com. docs/rights.md shows them as a table."""
 
 from __future__ import annotations
 
@@ -13,10 +10,7 @@ from delta_engine.models.parts import ALL_PRIVILEGES
 
 
 class Right(Enum):
-    """A right of a principal on an object; its owner always has it.
-
-    The values are privileges on the object or its parents. Any one suffices; the first is the one to request.
-    """
+    """Privileges on an object or its parents. Any one suffices, as does ownership; the first is the one to request."""
 
     SELECT = ("SELECT", ALL_PRIVILEGES)
     MODIFY = ("MODIFY", ALL_PRIVILEGES)

@@ -1,7 +1,4 @@
-"""The row filter: the function that decides who sees which rows. A new table has its filter from the start.
-
-A filter that no model ever named is unmanaged.
-"""
+"""The row filter, which a new table has from the start. A filter that no model ever named is unmanaged."""
 
 from __future__ import annotations
 

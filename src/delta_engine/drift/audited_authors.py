@@ -52,7 +52,7 @@ def with_audited_authors(facts: DriftFacts, log: AuditLogReader) -> DriftFacts:
     since = max(min(unexplained.values()), facts.checked_at - _LONGEST_LOOK)
     try:
         events = log.read({ACTIONS[kind] for kind, _ in unexplained}, names, since=since)
-    except StatementError as error:  # the report is poorer without it, and still true
+    except StatementError as error:  # the report stays correct without authors
         note = (
             f"The audit log may not be read, which knows who deleted, granted and tagged: {error.first_line}"
         )

@@ -143,7 +143,6 @@ def _may_be_side_effect(difference: aspects.Difference) -> bool:
 
 
 def _with_kept_parts(attempted: Securable, known: Recorded[Securable]) -> Securable:
-    """Return an attempted model with the unmanaged parts that its plan keeps."""
     whole = known.with_unmanaged_parts
     if isinstance(attempted, Schema) or isinstance(whole, Schema) or whole is None:
         return attempted

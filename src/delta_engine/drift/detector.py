@@ -1,7 +1,4 @@
-"""The drift detector: compares the deployment state with the catalog, and finds the authors of changes.
-
-Only changed tables cost statements: a clean run costs nothing beyond its snapshot.
-"""
+"""Compares the deployment state with the catalog, and finds authors. Only changed tables cost statements."""
 
 from __future__ import annotations
 

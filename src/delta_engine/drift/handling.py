@@ -27,10 +27,7 @@ from delta_engine.telemetry.context import command
 def reverted_drift(
     model: Securable, drifted: DriftedResource, policy: Policy = NO_POLICY
 ) -> tuple[ClassifiedDrift, ...]:
-    """Return the drift that a sync of the table or schema reverts.
-
-    Drift that the model now declares is not reverted. The order of columns is reverted only if the policy enforces it.
-    """
+    """Return the drift that a sync reverts, without the order of columns unless the policy enforces it."""
     observed = drifted.observed
     if not observed.exists:
         return drifted.details

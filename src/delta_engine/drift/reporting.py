@@ -79,10 +79,7 @@ def drift_report(facts: DriftFacts) -> DriftReport:
 
 
 def _was_deleted(one: DriftedResource, facts: DriftFacts) -> bool:
-    """Whether a table or schema was deleted outside the engine; an undeclared one was retired.
-
-    In a partial report, the applied schemas of its tables count as declared.
-    """
+    """Whether a resource was deleted, not retired. In a partial report, the schemas of its tables count as declared."""
     declared = {*(model.key for model in facts.models), *(schema.key for schema in facts.schemas)}
     is_declared = one.name.key in declared or (facts.is_partial and not is_table(one))
     return not one.observed.exists and is_declared

@@ -100,7 +100,6 @@ def _lost_fields(model: Table, table: DriftedTable) -> Iterator[DriftRefusal]:
 
 
 def _possible_renames(table: DriftedTable) -> Iterator[tuple[str, str]]:
-    """Yield (old, new) pairs of columns of one type."""
     if table.is_history_whole:
         return
     actions = _actions(table.drift)

@@ -1,7 +1,4 @@
-"""The status of every resource, from what the catalog shows. Pure.
-
-Only statuses and findings change here. The record of the last apply stays.
-"""
+"""The status of every resource, from what the catalog shows. The record of the last apply stays. Pure."""
 
 from __future__ import annotations
 
@@ -159,10 +156,7 @@ def _documented(found: Iterable[aspects.Difference]) -> tuple[Difference, ...]:
 def _with_unmanaged(
     resources: dict[str, Resource], observed: CatalogState, managed: Collection[str]
 ) -> dict[str, Resource]:
-    """Replace the known unmanaged tables by those that exist.
-
-    An undeclared table that a run only attempted is either one of them or was never created.
-    """
+    """Replace the known unmanaged tables by those that exist, and omit undeclared tables that were only attempted."""
     formers = {resource_key(table.former_name) for table in observed.tables.values() if table.former_name}
     listed = observed.schemas | observed.missing_schemas
     given_up = {

@@ -144,7 +144,6 @@ class _WithoutJson:
     runner: SqlRunner
 
     def run(self, sql: str) -> Sequence[Row]:
-        """Run one statement, unless it asks for JSON."""
         if sql.endswith(" AS JSON"):
             raise StatementError("left out by the probe", sql=sql, error_class="PARSE_SYNTAX_ERROR")
         return self.runner.run(sql)

@@ -90,7 +90,6 @@ class _RecordedSqlRunner:
     runner: SqlRunner
 
     def run(self, sql: str) -> Sequence[Row]:
-        """Run and record one statement."""
         place = self.log.begin(sql)
         started = self.log.seconds()
         rows: int | None = None

@@ -80,7 +80,6 @@ class Walked:
     """The progress of a group.
 
     Args:
-        tables: the states of its tables from the last read, by key.
         is_lost: whether its objects could not be read, so that no further step can be planned.
         skipped: the missing right for which the group does not count; empty for a group that counts.
     """
@@ -141,13 +140,10 @@ class Walk:
         self.action_runner = ActionRunner(backend.runner, backend.addressing, backend.capabilities)
 
     def take(self, walked: Sequence[Walked], position: int, on_group: Callable[[str], object]) -> None:
-        """Take every group one step further and read all of them back together.
+        """Take every group one step further and read all back together; raises StoppedError, ApplyStoppedError.
 
         Statements are scarce, so each step is read back in one way. The first and third step are read from the
         tables, as after an apply. The second step is read from the views, as for a plan.
-
-        Raises:
-            StoppedError, ApplyStoppedError: the run must stop.
         """
         taken: list[Walked] = []
         for one in walked:
