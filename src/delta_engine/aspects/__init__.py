@@ -1,7 +1,6 @@
-"""Aspects: one module per facet of a table or schema, and the explicit lists of them.
+"""Aspects: one module per facet of a table or schema, and the explicit ordered tuples of them.
 
-A new aspect is one module here, its entries in these tuples, its fields in the model and the observed state, and its
-golden cases. Nothing registers itself.
+A new aspect is one module, its entries in these tuples, its fields in the model and observed state, its golden cases.
 """
 
 from __future__ import annotations
@@ -160,7 +159,7 @@ def diff(comparison: AnyComparison) -> Iterator[Action]:
 
 
 def after_create(desired: Table | Schema) -> Iterator[Action]:
-    """Yield what a new table or schema still needs after its CREATE statement, aspect by aspect."""
+    """Yield the actions that a new table or schema needs after its CREATE statement, aspect by aspect."""
     comparison: AnyComparison
     if isinstance(desired, Schema):
         comparison, aspects = Comparison.of(desired, SchemaState()), SCHEMA_ASPECTS
@@ -173,13 +172,12 @@ def after_create(desired: Table | Schema) -> Iterator[Action]:
 
 
 def beyond_columns(desired: Table) -> Iterator[Action]:
-    """Yield what a new table has besides its columns, and besides what their definitions hold: tags and masks."""
+    """Yield the parts of a new table that its column definitions do not contain."""
     made = TableState(columns=tuple(replace(column, tags={}, mask=None) for column in desired.columns))
     yield from diff(Comparison.of(desired, made))
 
 
 def _relevant(comparison: AnyComparison) -> Sequence[Aspect[Any, Any, Any, Any]]:
-    """Return the aspects that may find a difference."""
     desired = comparison.desired
     if isinstance(desired, Schema):
         return SCHEMA_ASPECTS
@@ -191,12 +189,7 @@ def _relevant(comparison: AnyComparison) -> Sequence[Aspect[Any, Any, Any, Any]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Difference:
-    """One difference between a table or schema and a model.
-
-    Args:
-        kind: the kind of drift it is if the model is what was applied last.
-        action: what would bring the table or schema to the model.
-    """
+    """One difference between a table or schema and a model, with the action that would revert it."""
 
     kind: DriftKind
     change: Change
@@ -204,7 +197,7 @@ class Difference:
 
 
 def differences(comparison: AnyComparison) -> Iterator[Difference]:
-    """Yield the differences of the two sides: the diff without what only makes other changes possible."""
+    """Yield the differences of both sides: the diff without the actions that only enable others."""
     is_schema = isinstance(comparison.desired, Schema)
     for aspect in _relevant(comparison):
         for action in (aspect.differences or aspect.diff)(comparison):
@@ -216,14 +209,14 @@ def differences(comparison: AnyComparison) -> Iterator[Difference]:
 
 
 def accept(model: _Model, observed: SecurableState, accepted: Iterable[Difference]) -> _Model:
-    """Return a model that takes the observed side of some differences, and keeps its own in all others."""
+    """Return the model with the observed side of the accepted differences."""
     for difference in accepted:
         model = _ASPECT_OF[type(difference.action)].accept(model, observed, difference.action)
     return model
 
 
 def render(align: AlignTable | AlignSchema, context: AnyContext) -> Iterator[tuple[Sequence[Action], str]]:
-    """Yield the statements of an alignment, in execution order, each after the actions of its aspect and phase."""
+    """Yield the statements of an alignment in execution order, each with its actions."""
     for together, group in groupby(align.actions, key=_aspect_and_phase):
         actions = tuple(group)
         for sql in together[0].render(actions, context):
@@ -235,13 +228,13 @@ def _aspect_and_phase(action: Action) -> tuple[Aspect[Any, Any, Any, Any], Phase
 
 
 def explain(actions: Iterable[Action]) -> Iterator[Change]:
-    """Yield what each action changes, line by line."""
+    """Yield the changes of each action, line by line."""
     for action in actions:
         yield from _ASPECT_OF[type(action)].explain(action)
 
 
 def create_clauses(desired: Table, context: RenderContext) -> CreateClauses:
-    """Return what all aspects contribute to CREATE TABLE, in one piece."""
+    """Return the contributions of all aspects to CREATE TABLE, merged."""
     parts = [aspect.create(desired, context) for aspect in ASPECTS]
     return CreateClauses(
         columns=tuple(column for part in parts for column in part.columns),

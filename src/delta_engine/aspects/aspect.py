@@ -1,4 +1,4 @@
-"""What an aspect is: the shape of the modules in this folder, and the types that they share."""
+"""The interface of the modules in this folder, and the types that they share."""
 
 from __future__ import annotations
 
@@ -45,17 +45,15 @@ ColumnPair: TypeAlias = tuple[Column, Column]
 class Comparison(Generic[Model_co, State_co]):
     """A model and the table or schema that it describes, with columns paired by name.
 
-    Renamed columns and fields have their new names on every side. Keys and checks keep the old ones: a plan drops them
-    before the rename and adds them after it.
+    Renamed columns and fields have their new names on every side. Keys and checks keep the old names, because a plan
+    drops them before the rename and adds them after it.
 
     Args:
         last_applied: the model that this engine applied last, if any.
-        attempted: the models of later runs that did not finish: parts of them may exist.
-        differing: the columns on both sides that differ in anything.
-        added: the model's columns that the table lacks.
-        dropped: the table's columns that the model lacks.
-        fields: the fields inside shared columns that differ; each path starts with the column.
-        types: the types of shared columns, and inside them, that differ; each path starts with the column.
+        attempted: the models of later runs that did not finish. Parts of them may exist.
+        differing: the shared columns with any difference.
+        fields: the differing fields inside shared columns. Each path starts with the column.
+        types: the differing types of shared columns and inside them. Each path starts with the column.
     """
 
     desired: Model_co
@@ -79,7 +77,7 @@ class Comparison(Generic[Model_co, State_co]):
         policy: Policy = NO_POLICY,
         attempted: Sequence[SomeModel] = (),
     ) -> Comparison[SomeModel, SomeState]:
-        """Pair the columns of both sides of a table, ignoring case, in the model's order; a schema has none."""
+        """Pair the columns of both sides in model order, ignoring case. Schemas have no columns."""
         plain = Comparison(
             desired=desired,
             observed=observed,
@@ -96,11 +94,11 @@ class Comparison(Generic[Model_co, State_co]):
 
     @property
     def ours(self) -> tuple[Model_co, ...]:
-        """The applied and attempted models: what they name and the model does not is ours to remove."""
+        """The applied and attempted models. The engine may remove their parts."""
         return (*((self.last_applied,) if self.last_applied else ()), *self.attempted)
 
     def may_remove(self, names: Callable[[Model_co], object]) -> bool:
-        """Whether to remove a part that the model does not name: ours, or unmanaged under full ownership."""
+        """Whether the engine may remove an undeclared part: its own, or any under full ownership."""
         return self.policy.definitions is Ownership.FULL or self.is_ours(names)
 
     def is_ours(self, names: Callable[[Model_co], object]) -> bool:
@@ -109,12 +107,12 @@ class Comparison(Generic[Model_co, State_co]):
 
     @property
     def renamed(self) -> tuple[tuple[str, str], ...]:
-        """The renamed columns: their present names, and their names in the model."""
+        """The renamed columns as pairs of present name and model name."""
         return self.renames.columns
 
     @property
     def shared(self) -> tuple[ColumnPair, ...]:
-        """The columns of both sides, desired and observed, whether they differ or not."""
+        """The columns of both sides, whether they differ or not."""
         if isinstance(self.desired, Schema) or isinstance(self.observed, SchemaState):
             return ()
         there = {column.key: column for column in self.observed.columns}
@@ -122,22 +120,21 @@ class Comparison(Generic[Model_co, State_co]):
 
     @property
     def has_equal_columns(self) -> bool:
-        """Whether no column differs; a rename is a difference, too."""
+        """Whether no column differs. A rename is a difference."""
         return not (self.differing or self.added or self.dropped)
 
     def drops_any(self, columns: Iterable[str]) -> bool:
-        """Whether one of some columns, such as those that a filter takes, is to be dropped."""
+        """Whether the plan drops one of the columns."""
         dropped = {column.key for column in self.dropped}
         return any(name.lower() in dropped for name in columns)
 
     @property
     def differing_or_new(self) -> tuple[ColumnPair, ...]:
-        """The shared columns that differ, and the added ones paired with what ADD COLUMNS leaves."""
+        """The shared columns that differ, and the added ones paired with the result of ADD COLUMNS."""
         return (*self.differing, *((column, bare_column(column)) for column in self.added))
 
 
 def _with_columns(plain: Comparison[Any, Any], pairs: _Paired) -> Comparison[Any, Any]:
-    """Return a comparison of tables with how their columns differ."""
     desired, renames = plain.desired, NO_RENAMES
     if declares_renames(desired):
         renames = Renames.of(desired, plain.observed)
@@ -172,7 +169,7 @@ AnyComparison: TypeAlias = Comparison[Securable, SecurableState]
 
 
 def bare_column(column: Column) -> Column:
-    """Return a column as ADD COLUMNS creates it, without what other statements add."""
+    """Return a column as ADD COLUMNS creates it, without the parts that other statements add."""
     return Column(column.name, column.data_type, column.is_nullable, column.comment)
 
 
@@ -180,8 +177,6 @@ _NAME = attrgetter("name")
 
 
 class _Paired(NamedTuple):
-    """The differences of the columns of two sides, paired by name."""
-
     differing: tuple[ColumnPair, ...] = ()
     added: tuple[Column, ...] = ()
     dropped: tuple[Column, ...] = ()
@@ -204,7 +199,6 @@ def _paired(desired: tuple[Column, ...], observed: tuple[Column, ...]) -> _Paire
 
 
 def _inside(pairs: Iterable[ColumnPair]) -> Iterator[FieldPair | TypePair]:
-    """Yield the places where the types of columns differ."""
     for desired, observed in pairs:
         if desired.data_type is observed.data_type:  # most columns: a text is parsed once
             continue
@@ -214,7 +208,7 @@ def _inside(pairs: Iterable[ColumnPair]) -> Iterator[FieldPair | TypePair]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CreateClauses:
-    """What an aspect contributes to CREATE TABLE."""
+    """The contribution of an aspect to CREATE TABLE."""
 
     columns: tuple[str, ...] = ()
     constraints: tuple[str, ...] = ()
@@ -226,11 +220,7 @@ class CreateClauses:
 
 @dataclass(frozen=True, slots=True)
 class RenderContext:
-    """What statements need besides the actions.
-
-    Args:
-        is_streaming: whether it is a streaming table, which takes one column per statement.
-    """
+    """The inputs of statements besides the actions; a streaming table takes one column per statement."""
 
     name: QualifiedName
     addressing: Addressing
@@ -243,7 +233,7 @@ class RenderContext:
         return self.addressing.table(self.name)
 
     def together(self, groups: Iterable[Sequence[_T]]) -> Iterator[Sequence[_T]]:
-        """Yield what one ALTER COLUMN changes, out of the columns that may share one."""
+        """Yield the changes of each ALTER COLUMN, merging columns where the platform allows."""
         takes_one = self.is_streaming or self.capabilities.columns_per_statement is ColumnsPerStatement.ONE
         for group in groups:
             if takes_one:
@@ -259,7 +249,7 @@ class RenderContext:
 
 @dataclass(frozen=True, slots=True)
 class SchemaContext:
-    """What statements about a schema need besides the actions."""
+    """The inputs of statements about a schema besides the actions."""
 
     name: SchemaName
 
@@ -279,17 +269,17 @@ AnyContext: TypeAlias = RenderContext | SchemaContext
 
 
 def no_create_clauses(_desired: Table, _context: RenderContext) -> CreateClauses:
-    """Contribute nothing: for aspects that CREATE TABLE covers by the clause of another aspect."""
+    """Contribute nothing: the clause of another aspect covers this one."""
     return CreateClauses()
 
 
 def no_statements(_actions: Sequence[object], _context: object) -> Iterable[str]:
-    """Render nothing: for actions that a rule always refuses."""
+    """Render nothing: a rule always refuses these actions."""
     return ()
 
 
 def unchanged(model: SomeModel, _observed: object, _action: object) -> SomeModel:
-    """Return the model as it is: for differences that it does not declare."""
+    """Return the model unchanged: it does not declare the difference."""
     return model
 
 
@@ -303,7 +293,7 @@ class Sign(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
-    """One line that explains an action; None on a side means that there is nothing."""
+    """One line that explains an action. None marks an absent side."""
 
     sign: Sign
     subject: str
@@ -312,18 +302,18 @@ class Change:
 
 
 def with_column(model: Table, name: str, change: Callable[[Column], Column]) -> Table:
-    """Return a model with one of its columns changed; the model as it is if it has no such column."""
+    """Return a model with one column changed; the model itself if it lacks the column."""
     columns = (change(column) if column.key == name.lower() else column for column in model.columns)
     return replace(model, columns=tuple(columns))
 
 
 def with_type(model: Table, name: str, change: Callable[[DataType], DataType]) -> Table:
-    """Return a model with the type of one of its columns changed."""
+    """Return a model with the type of one column changed."""
     return with_column(model, name, lambda column: replace(column, data_type=change(column.data_type)))
 
 
 def with_property(model: Table, key: str, value: str | None) -> Table:
-    """Return a model with one of its properties changed; None removes it, unless it is a default."""
+    """Return a model with one property changed. None removes it unless it is a default."""
     kept = {name: text for name, text in model.table_properties.items() if name != key}
     return replace(model, table_properties=kept if value is None else {**kept, key: value})
 
@@ -339,17 +329,14 @@ class Aspect(Generic[SomeAction, _Model, _State, _Context]):
 
     Args:
         part: the part that a model has to manage; None for an aspect that asks the model itself.
-        actions: the types of its actions, which no other aspect has, and the right that their statements take; None
-            for an action that a rule always refuses.
-        diff: yields the actions that bring the observed side to the desired one; empty when equal.
+        actions: its action types with the right that their statements need; None for an action that a rule refuses.
         render: turns all actions of one phase into statements, as few as the platform allows.
-        explain: turns one action into lines of a report.
-        accept: returns a model with the observed side of what an action would change.
+        accept: returns a model with the observed side of an action.
         drift_kind: the kind of drift that an action would revert.
-        is_of_columns: whether it looks at columns alone: it is skipped for tables whose columns all equal the model's.
+        is_of_columns: whether it reads columns only. It is skipped for tables whose columns all equal the model's.
         completes_create: whether a new table needs its statements after CREATE TABLE.
-        differences: yields an action per difference; the diff, unless that combines several differences in an action or
-            has actions that only enable others.
+        differences: yields one action per difference. It defaults to the diff. An aspect sets it if its diff combines
+            differences or has actions that only enable others.
     """
 
     name: str

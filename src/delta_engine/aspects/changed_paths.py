@@ -1,7 +1,4 @@
-"""The changes of columns and fields that expressions may read: checks and generation depend on them.
-
-Paths have the present names, and end where SQL has no dotted notation for them.
-"""
+"""Changed columns and fields that expressions may read, by present names, as far as SQL has a dotted notation."""
 
 from __future__ import annotations
 
@@ -12,7 +9,7 @@ from delta_engine.models.nested_types import Path, within_structs
 
 
 def lost_places(comparison: Comparison) -> Iterator[Path]:
-    """Yield what is dropped or renamed: expressions can no longer read it."""
+    """Yield the dropped and renamed paths: expressions can no longer read them."""
     yield from ((former,) for former, _ in comparison.renames.columns)
     yield from ((column.name,) for column in comparison.dropped)
     yield from _said_with_dots(
@@ -25,7 +22,7 @@ def lost_places(comparison: Comparison) -> Iterator[Path]:
 
 
 def retyped_places(comparison: Comparison) -> Iterator[Path]:
-    """Yield what gets another type."""
+    """Yield the paths whose type changes."""
     yield from _said_with_dots(comparison, (pair.path for pair in comparison.types))
 
 

@@ -1,8 +1,7 @@
-"""Check constraints: conditions that the platform enforces, compared by name and by normalized expression.
+"""Check constraints, compared by name and normalized expression. A check that no model ever named is unmanaged.
 
-A check that no model ever named is unmanaged. A check blocks changes to the columns that it reads
-(`DELTA_CONSTRAINT_DEPENDENT_COLUMN_CHANGE`): managed or not, it is dropped before such a change and added again after
-it. A check that no longer fits is dropped for good, with consent.
+A check blocks changes to the columns that it reads (`DELTA_CONSTRAINT_DEPENDENT_COLUMN_CHANGE`). The plan drops it
+before such a change and adds it again after it, or drops it for good, with consent, if it no longer fits.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ from delta_engine.state.states import TableState
 
 @dataclass(frozen=True, slots=True)
 class CheckAdd:
-    """Add a check, which reads every row; `replaced` is the expression of the check of that name that it replaces."""
+    """Add a check, which reads every row; `replaced` is the expression of the former check of that name."""
 
     phase: ClassVar[Phase] = Phase.ADD_CHECKS
     hazards: ClassVar[tuple[Hazard, ...]] = (Hazard.SCANS_DATA, Hazard.LOCKS)
@@ -39,13 +38,7 @@ class CheckAdd:
 
 @dataclass(frozen=True, slots=True)
 class CheckDrop:
-    """Drop a check.
-
-    Args:
-        observed: the check as the catalog has it.
-        is_remade: whether the plan adds one of that name again.
-        is_ours: whether this engine added it.
-    """
+    """Drop a check; `is_remade` if the plan adds it again, `is_ours` if this engine added it."""
 
     phase: ClassVar[Phase] = Phase.DROP_CHECKS
     observed: CheckConstraint
@@ -75,7 +68,7 @@ def diff(comparison: Comparison) -> Iterable[CheckAdd | CheckDrop]:
 
 
 def differences(comparison: Comparison) -> Iterable[CheckAdd | CheckDrop]:
-    """Yield one action per name that differs, both sides in it."""
+    """Yield one action with both sides per name that differs."""
     for observed, desired in _pairs(comparison):
         if not _differ(observed, desired):
             continue
@@ -99,7 +92,7 @@ def render(actions: Sequence[CheckAdd | CheckDrop], context: RenderContext) -> I
 
 
 def explain(action: CheckAdd | CheckDrop) -> Iterable[Change]:
-    """Yield the check's name and its expression."""
+    """Yield the name and expression of the check."""
     match action:
         case CheckAdd(desired, str(replaced)):
             yield Change(
@@ -115,7 +108,7 @@ def explain(action: CheckAdd | CheckDrop) -> Iterable[Change]:
 
 
 def accept(model: Table, observed: TableState, action: CheckAdd | CheckDrop) -> Table:
-    """Return the model with the check of that name as it is."""
+    """Return the model with the observed check of that name."""
     name = (action.desired if isinstance(action, CheckAdd) else action.observed).name.lower()
     found = [check for check in observed.checks if check.name.lower() == name]
     kept = [check for check in model.checks if check.name.lower() != name]
@@ -123,7 +116,6 @@ def accept(model: Table, observed: TableState, action: CheckAdd | CheckDrop) -> 
 
 
 def _pairs(comparison: Comparison) -> Iterator[tuple[CheckConstraint | None, CheckConstraint | None]]:
-    """Yield (observed, desired) checks of one name, sorted by it, without unmanaged ones."""
     observed = {check.name.lower(): check for check in comparison.observed.checks}
     desired = {check.name.lower(): check for check in comparison.desired.checks}
     for name in sorted({*observed, *desired}):
@@ -132,7 +124,6 @@ def _pairs(comparison: Comparison) -> Iterator[tuple[CheckConstraint | None, Che
 
 
 def _others_in_the_way(comparison: Comparison, touched: Iterable[Path]) -> Iterator[CheckAdd | CheckDrop]:
-    """Yield the actions on unmanaged checks that read changed or dropped columns."""
     handled = {observed.name.lower() for observed, _ in _pairs(comparison) if observed}
     lost = tuple(lost_places(comparison))
     for check in comparison.observed.checks:
@@ -145,7 +136,6 @@ def _others_in_the_way(comparison: Comparison, touched: Iterable[Path]) -> Itera
 
 
 def _reads_any(check: CheckConstraint, places: Iterable[Path]) -> bool:
-    """Whether an observed check reads one of some paths; both have the present names."""
     return any(reads(check.expression, place) for place in places)
 
 

@@ -1,7 +1,4 @@
-"""Liquid clustering: the columns by which the platform lays out the data. Changing them rewrites nothing.
-
-Clustering that no model ever named is unmanaged, except for columns that are dropped.
-"""
+"""Liquid clustering. Changing it rewrites no data. Undeclared clustering is unmanaged, except for dropped columns."""
 
 from __future__ import annotations
 
@@ -30,12 +27,7 @@ from delta_engine.state.states import TableState
 
 @dataclass(frozen=True, slots=True)
 class ChangeClustering:
-    """Cluster by other columns, or by none. Existing data stays where it is until it is optimized.
-
-    Args:
-        becomes_automatic: whether the platform chooses the columns from now on.
-        was_automatic: whether it chose them so far.
-    """
+    """Cluster by other columns, by none, or automatically. Existing data keeps its layout until OPTIMIZE runs."""
 
     phase: ClassVar[Phase] = Phase.CHANGE_CLUSTERING
     hazards: ClassVar[tuple[Hazard, ...]] = SAFE
@@ -50,7 +42,7 @@ class ChangeClustering:
 
 
 def diff(comparison: Comparison) -> Iterable[ChangeClustering]:
-    """Yield an action when automatic clustering differs, or else the columns or their order."""
+    """Yield an action if automatic clustering, the columns or their order differ."""
     desired, observed = comparison.desired, comparison.observed
     if desired.clusters_automatically and observed.clusters_automatically:
         return  # the columns are the platform's
@@ -95,17 +87,14 @@ def explain(action: ChangeClustering) -> Iterable[Change]:
 
 
 def accept(model: Table, observed: TableState, _action: ChangeClustering) -> Table:
-    """Return the model clustered as the table is."""
+    """Return the model with the observed clustering."""
     is_automatic = observed.clusters_automatically
     columns = () if is_automatic else observed.cluster_by
     return replace(model, cluster_by=columns, clusters_automatically=is_automatic)
 
 
 def can_cluster(data_type: DataType) -> bool:
-    """Whether columns of a type can cluster a table: Delta keeps minima and maxima of them.
-
-    Databricks documentation, "Use liquid clustering for tables".
-    """
+    """Whether columns of a type can cluster a table (Databricks docs, "Use liquid clustering for tables")."""
     match data_type:
         case AtomicType(name):
             return name not in ("boolean", "binary", "variant")
@@ -135,7 +124,7 @@ def _listed(columns: tuple[str, ...]) -> str:
 
 
 def _places_of(name: str) -> tuple[str, str]:
-    """Return the names that a clustering column may have: a field is named after its column."""
+    """Return the possible names of a clustering column: a field is named after its column."""
     return name.lower(), name.lower().partition(".")[0]
 
 

@@ -1,7 +1,4 @@
-"""Column comments: one statement sets all of a table's.
-
-The empty string means no comment; it does not clear a comment that no model ever named.
-"""
+"""Column comments, set in one statement. The empty string means none, and clears only comments that a model named."""
 
 from __future__ import annotations
 
@@ -32,7 +29,7 @@ from delta_engine.state.states import TableState
 
 @dataclass(frozen=True, slots=True)
 class ColumnComment:
-    """The comment of a column or field, both sides; `path` leads into the column and is empty for the column itself."""
+    """Both sides of a column or field comment; `path` leads into the column and is empty for the column."""
 
     name: str
     desired: str
@@ -45,13 +42,13 @@ class ColumnComment:
 
     @property
     def place(self) -> Path:
-        """The path, from the column on."""
+        """The path, starting with the column."""
         return (self.name, *self.path)
 
 
 @dataclass(frozen=True, slots=True)
 class SetColumnComments:
-    """Set or clear the comments of existing columns and fields. New ones are created with theirs."""
+    """Set or clear the comments of existing columns and fields. CREATE and ADD COLUMNS set those of new ones."""
 
     phase: ClassVar[Phase] = Phase.SET_COLUMN_COMMENTS
     hazards: ClassVar[tuple[Hazard, ...]] = SAFE
@@ -94,7 +91,7 @@ def explain(action: SetColumnComments) -> Iterable[Change]:
 
 
 def accept(model: Table, _observed: TableState, action: SetColumnComments) -> Table:
-    """Return the model with the comments as they are."""
+    """Return the model with the observed comments."""
     for comment in action.comments:
         model = _with_comment(model, comment, comment.observed)
     return model
@@ -111,7 +108,6 @@ def _with_comment(model: Table, comment: ColumnComment, text: str) -> Table:
 
 
 def _differing(comparison: Comparison) -> Sequence[ColumnComment]:
-    """Return the comments that differ, without unmanaged ones."""
     return [
         comment
         for comment in _different(comparison)
@@ -120,7 +116,6 @@ def _differing(comparison: Comparison) -> Sequence[ColumnComment]:
 
 
 def _names(model: Table, place: Path) -> bool:
-    """Whether a model has a comment at a path."""
     column = next((one for one in model.columns if one.key == place[0].lower()), None)
     if column is None or len(place) == 1:
         return column is not None and bool(column.comment)

@@ -1,7 +1,4 @@
-"""Defaults of columns: set and dropped in place. They apply to new rows only.
-
-A default that no model ever named is unmanaged.
-"""
+"""Defaults of columns, which apply to new rows only. A default that no model ever named is unmanaged."""
 
 from __future__ import annotations
 
@@ -32,7 +29,7 @@ from delta_engine.state.states import TableState
 
 @dataclass(frozen=True, slots=True)
 class SetColumnDefault:
-    """Set the default of a column, in place of another one or of none."""
+    """Set or replace the default of a column."""
 
     phase: ClassVar[Phase] = Phase.CHANGE_DEFAULTS
     hazards: ClassVar[tuple[Hazard, ...]] = SAFE
@@ -47,7 +44,7 @@ class SetColumnDefault:
 
 @dataclass(frozen=True, slots=True)
 class DropColumnDefault:
-    """Take the default of a column away."""
+    """Drop the default of a column."""
 
     phase: ClassVar[Phase] = Phase.CHANGE_DEFAULTS
     hazards: ClassVar[tuple[Hazard, ...]] = SAFE
@@ -56,7 +53,7 @@ class DropColumnDefault:
 
 
 def diff(comparison: Comparison) -> Iterator[SetColumnDefault | DropColumnDefault]:
-    """Yield a set or a drop per column whose default differs; new columns have none yet."""
+    """Yield a set or a drop per column whose default differs. New columns have none yet."""
     for desired, observed in changed_defaults(comparison):
         if desired.default is not None:
             yield SetColumnDefault(observed.name, desired.default, observed.default)
@@ -65,13 +62,13 @@ def diff(comparison: Comparison) -> Iterator[SetColumnDefault | DropColumnDefaul
 
 
 def create(desired: Table, _context: RenderContext) -> CreateClauses:
-    """Return the feature that the table needs; the column definitions have the defaults."""
+    """Return the table feature that defaults need. The column definitions contain the defaults."""
     has_defaults = any(column.default is not None for column in desired.columns)
     return CreateClauses(properties={COLUMN_DEFAULTS: "supported"} if has_defaults else {})
 
 
 def render(actions: Sequence[SetColumnDefault | DropColumnDefault], context: RenderContext) -> Iterable[str]:
-    """Yield one ALTER COLUMN for all that are set, one for all that are dropped, where they can share one."""
+    """Yield one ALTER COLUMN for all sets and one for all drops, where columns can share one."""
     values = [(action.name, action.desired) for action in actions if isinstance(action, SetColumnDefault)]
     dropped = [action.name for action in actions if isinstance(action, DropColumnDefault)]
     for together in context.together([values]):
@@ -92,12 +89,11 @@ def explain(action: SetColumnDefault | DropColumnDefault) -> Iterable[Change]:
 
 
 def accept(model: Table, _observed: TableState, action: SetColumnDefault | DropColumnDefault) -> Table:
-    """Return the model with the default as it is."""
+    """Return the model with the observed default."""
     return with_column(model, action.name, lambda column: replace(column, default=action.observed))
 
 
 def _names(model: Table, key: str) -> bool:
-    """Whether a model has a default for a column."""
     return any(column.key == key and column.default is not None for column in model.columns)
 
 

@@ -1,7 +1,7 @@
 """Column masks: the functions through which readers see a column. A new column has its mask from the start.
 
-A mask that no model ever named is unmanaged. A dropped column keeps its mask until it is gone, so that no reader sees
-it unmasked.
+A mask that no model ever named is unmanaged. A column keeps its mask until it is dropped, so that no reader sees it
+unmasked.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from delta_engine.state.states import TableState
 
 @dataclass(frozen=True, slots=True)
 class SetColumnMask:
-    """Set or replace a column's mask: readers see other values than before."""
+    """Set or replace the mask of a column. Readers see other values than before."""
 
     phase: ClassVar[Phase] = Phase.CHANGE_COLUMN_MASKS
     hazards: ClassVar[tuple[Hazard, ...]] = (Hazard.BREAKS_READERS,)
@@ -42,7 +42,7 @@ class SetColumnMask:
 
 @dataclass(frozen=True, slots=True)
 class DropColumnMask:
-    """Remove a column's mask, which needs consent: readers see the column's own values."""
+    """Remove the mask of a column, with consent. Readers see the raw values."""
 
     phase: ClassVar[Phase] = Phase.CHANGE_COLUMN_MASKS
     hazards: ClassVar[tuple[Hazard, ...]] = (Hazard.BREAKS_READERS,)
@@ -51,11 +51,7 @@ class DropColumnMask:
 
 
 def diff(comparison: Comparison) -> Iterable[SetColumnMask | DropColumnMask]:
-    """Yield an action per column whose mask differs or takes a dropped column.
-
-    No platform drops a column that another one's mask takes. So the mask is dropped first, even an unmanaged one; that
-    needs consent.
-    """
+    """Yield an action per mask that differs, or that blocks a drop because it reads the dropped column."""
     changes = tuple(differences(comparison))
     yield from changes
     changed = {change.column for change in changes}
@@ -83,11 +79,7 @@ def differences(comparison: Comparison) -> Iterable[SetColumnMask | DropColumnMa
 
 
 def mask_clause(column: Column, table: QualifiedName, added: Collection[str] = ()) -> str:
-    """Return the mask at the end of a column's definition; empty without one.
-
-    Args:
-        added: the keys of columns that the same statement adds; a mask that takes one of them is set after it.
-    """
+    """Return the MASK clause; empty without a mask or if it reads a column in `added`, which has to exist first."""
     if column.mask is None or _takes(column.mask, added):
         return ""
     return f" {_clause(column.mask, table)}"
@@ -106,7 +98,7 @@ def render(actions: Sequence[SetColumnMask | DropColumnMask], context: RenderCon
 
 
 def explain(action: SetColumnMask | DropColumnMask) -> Iterable[Change]:
-    """Yield both functions with the columns they take besides the masked one."""
+    """Yield both functions with the further columns that they read."""
     subject = f"column {action.column} mask"
     match action:
         case SetColumnMask(_, desired, None):
@@ -120,14 +112,14 @@ def explain(action: SetColumnMask | DropColumnMask) -> Iterable[Change]:
 
 
 def accept(model: Table, observed: TableState, action: SetColumnMask | DropColumnMask) -> Table:
-    """Return the model with the column's mask as it is."""
+    """Return the model with the observed mask of the column."""
     masks = {column.key: column.mask for column in observed.columns}
     mask = masks.get(action.column.lower())
     return with_column(model, action.column, lambda column: replace(column, mask=mask))
 
 
 def describe(mask: ColumnMask) -> str:
-    """Return a mask as a report shows it."""
+    """Return the text of a mask for reports."""
     return f"{mask.function} ({', '.join(mask.using_columns)})" if mask.using_columns else mask.function
 
 
@@ -142,7 +134,7 @@ def _identity(mask: ColumnMask) -> tuple[str, tuple[str, ...]]:
 
 
 def _after_adding(comparison: Comparison) -> Iterable[SetColumnMask]:
-    """Yield the masks of new columns that take other new columns: those have to exist first."""
+    """Yield the masks of new columns that read other new columns: those have to exist first."""
     added = {column.key for column in comparison.added}
     for column in comparison.added:
         mask = _normal(column.mask, comparison.desired.qualified_name)

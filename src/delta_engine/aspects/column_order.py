@@ -1,7 +1,4 @@
-"""The order of columns: changed only if the policy says so. Moving a column touches no data.
-
-Drift of the order is found in `drift.comparison`: it needs the order after the last apply instead of the model's.
-"""
+"""The order of columns, changed only under an enforcing policy. `drift.comparison` finds its drift."""
 
 from __future__ import annotations
 
@@ -21,7 +18,7 @@ from delta_engine.sql.columns import sql_move_column
 
 @dataclass(frozen=True, slots=True)
 class MoveColumn:
-    """Move a column behind another one (`after`), from behind the one it follows now (`former`); None is the front."""
+    """Move a column from behind `former` to behind `after`. None is the front."""
 
     phase: ClassVar[Phase] = Phase.REORDER_COLUMNS
     hazards: ClassVar[tuple[Hazard, ...]] = SAFE
@@ -35,10 +32,7 @@ class MoveColumn:
 
 
 def diff(comparison: Comparison) -> Iterator[MoveColumn]:
-    """Yield the fewest moves that bring the columns into the model's order, in the order of the model.
-
-    Every move builds on the ones before it. Columns that the model lacks stay last.
-    """
+    """Yield the fewest moves into model order, each building on the previous ones. Undeclared columns stay last."""
     if comparison.policy.column_order is not ColumnOrder.ENFORCE:
         return
     dropped = {column.key for column in comparison.dropped}
@@ -102,9 +96,9 @@ def explain(action: MoveColumn) -> Iterable[Change]:
 def _is_in_order(
     key: str, identities: Sequence[str], wanted: Sequence[str], places: Mapping[str, int]
 ) -> bool:
-    """Whether a column is on the right side of every identity column; those cannot be moved themselves.
+    """Whether a column is on the right side of every identity column.
 
-    Delta refuses every ALTER COLUMN on them (`DELTA_IDENTITY_COLUMNS_ALTER_COLUMN_NOT_SUPPORTED`).
+    Delta refuses to move identity columns (`DELTA_IDENTITY_COLUMNS_ALTER_COLUMN_NOT_SUPPORTED`).
     """
     return all(
         (wanted.index(key) < wanted.index(fixed)) == (places[key] < places[fixed])

@@ -1,4 +1,4 @@
-"""Renamed columns and fields, which keep their data. The platform adjusts clustering and partitioning."""
+"""Renames of columns and fields, which keep their data. The platform adjusts clustering and partitioning."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from delta_engine.state.states import TableState
 
 @dataclass(frozen=True, slots=True)
 class ColumnRename:
-    """Rename a column, or the field of the struct that `inside` leads to by the desired names."""
+    """Rename a column, or the field of the struct at `inside`, a path of desired names."""
 
     phase: ClassVar[Phase] = Phase.RENAME_COLUMNS
     hazards: ClassVar[tuple[Hazard, ...]] = (Hazard.BREAKS_READERS,)
@@ -35,12 +35,12 @@ class ColumnRename:
 
 
 def renamed_columns(align: AlignTable) -> Mapping[str, str]:
-    """Return the new names of the columns that an alignment renames, by their present names."""
+    """Return the new names of the renamed columns by their present names."""
     return {one.observed: one.desired for one in align.of_type(ColumnRename) if not one.inside}
 
 
 def diff(comparison: Comparison) -> Iterable[ColumnRename]:
-    """Yield a rename per column, then per field from the outside in: the paths inside use the new names."""
+    """Yield a rename per column, then per field from the outside in: inner paths use the new names."""
     for observed, desired in comparison.renames.columns:
         yield ColumnRename(observed, desired)
     for rename in comparison.renames.fields:
@@ -49,7 +49,7 @@ def diff(comparison: Comparison) -> Iterable[ColumnRename]:
 
 
 def render(actions: Sequence[ColumnRename], context: RenderContext) -> Iterable[str]:
-    """Yield a statement per rename: no platform takes several."""
+    """Yield a statement per rename: no platform accepts several in one."""
     for action in actions:
         yield sql_rename_column(context.table, (*action.inside, action.observed), action.desired)
 

@@ -49,7 +49,7 @@ class SetColumnTags:
 
 @dataclass(frozen=True, slots=True)
 class UnsetColumnTags:
-    """Unset tags of a column; `before_drop` says that the column itself is dropped after that."""
+    """Unset tags of a column; `before_drop` marks a column that is dropped afterwards."""
 
     phase: ClassVar[Phase] = Phase.UNSET_TAGS
     hazards: ClassVar[tuple[Hazard, ...]] = SAFE
@@ -63,7 +63,7 @@ class UnsetColumnTags:
 
 
 def diff(comparison: Comparison) -> Iterable[SetColumnTags | UnsetColumnTags]:
-    """Yield one action per column for all its tags to set, and one for those to take away."""
+    """Yield one action per column for the tags to set, and one for the tags to unset."""
     for name, changes in _changes(comparison):
         yield SetColumnTags(name, changes)
     for name, unwanted in _unwanted(comparison):
@@ -74,7 +74,7 @@ def diff(comparison: Comparison) -> Iterable[SetColumnTags | UnsetColumnTags]:
 
 
 def differences(comparison: Comparison) -> Iterable[SetColumnTags | UnsetColumnTags]:
-    """Yield one action per tag of the shared columns; the drop of a column covers its tags."""
+    """Yield one action per tag of the shared columns. The drop of a column covers its tags."""
     for name, changes in _changes(comparison):
         if name.lower() not in {column.key for column in comparison.added}:
             yield from (SetColumnTags(name, (change,)) for change in changes)
@@ -107,7 +107,7 @@ def explain(action: SetColumnTags | UnsetColumnTags) -> Iterable[Change]:
 
 
 def accept(model: Table, observed: TableState, action: SetColumnTags | UnsetColumnTags) -> Table:
-    """Return the model with the column's tags as they are."""
+    """Return the model with the observed tags of the column."""
     match action:
         case SetColumnTags(name, changes):
             keys = [change.key for change in changes]

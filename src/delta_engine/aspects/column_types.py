@@ -21,12 +21,7 @@ from delta_engine.state.states import TableState
 
 @dataclass(frozen=True, slots=True)
 class ColumnTypeChange:
-    """Change a type in place: a column's, or that of a field inside it.
-
-    Args:
-        path: the path into the column; empty for the column itself.
-        referenced_by: the foreign keys over this column, on either side, that the plan does not drop.
-    """
+    """Change the type at `path` of a column in place; `referenced_by` are the foreign keys over it that stay."""
 
     phase: ClassVar[Phase] = Phase.CHANGE_COLUMN_TYPES
     name: str
@@ -51,7 +46,7 @@ class ColumnTypeChange:
 
 
 def diff(comparison: Comparison) -> Iterable[ColumnTypeChange]:
-    """Yield a change per place in a shared column whose type differs."""
+    """Yield a change per path in a shared column whose type differs."""
     for pair in comparison.types:
         yield ColumnTypeChange(pair.path[0], pair.desired, pair.observed, pair.path[1:])
 
@@ -74,7 +69,7 @@ def explain(action: ColumnTypeChange) -> Iterable[Change]:
 
 
 def accept(model: Table, _observed: TableState, action: ColumnTypeChange) -> Table:
-    """Return the model with the type as it is at that path; other paths keep theirs."""
+    """Return the model with the observed type at that path."""
     return with_type(model, action.name, lambda whole: with_type_at(whole, action.path, action.observed))
 
 

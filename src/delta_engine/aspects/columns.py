@@ -1,4 +1,4 @@
-"""Columns, and the fields inside them: which ones exist. Adding is harmless, dropping loses data."""
+"""Columns and the fields inside them. Adding is harmless, dropping loses data."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ from delta_engine.state.states import TableState
 
 @dataclass(frozen=True, slots=True)
 class ColumnAdd:
-    """Add a column, comment included. It keeps the model's nullability; a rule refuses NOT NULL."""
+    """Add a column with its comment. It keeps the model's nullability. A rule refuses NOT NULL."""
 
     phase: ClassVar[Phase] = Phase.ADD_COLUMNS
     hazards: ClassVar[tuple[Hazard, ...]] = SAFE
@@ -59,7 +59,7 @@ class ColumnDrop:
 
 @dataclass(frozen=True, slots=True)
 class FieldAdd:
-    """Add a field to a struct inside an existing column, comment included; `path` starts with the column."""
+    """Add a field with its comment to a struct inside an existing column; `path` starts with the column."""
 
     phase: ClassVar[Phase] = Phase.ADD_COLUMNS
     hazards: ClassVar[tuple[Hazard, ...]] = SAFE
@@ -69,7 +69,7 @@ class FieldAdd:
 
 @dataclass(frozen=True, slots=True)
 class FieldDrop:
-    """Drop a field of a struct inside a column, and its data; `path` starts with the column."""
+    """Drop a field of a struct and its data; `path` starts with the column."""
 
     phase: ClassVar[Phase] = Phase.DROP_COLUMNS
     hazards: ClassVar[tuple[Hazard, ...]] = (Hazard.LOSES_DATA,)
@@ -81,7 +81,7 @@ ColumnAction: TypeAlias = ColumnAdd | ColumnDrop | FieldAdd | FieldDrop
 
 
 def diff(comparison: Comparison) -> Iterable[ColumnAction]:
-    """Yield an add per column or field only the model has, a drop per one only the table has."""
+    """Yield an add per column or field that only the model has, and a drop per one that only the table has."""
     yield from map(ColumnAdd, comparison.added)
     yield from map(ColumnDrop, comparison.dropped)
     for pair in comparison.fields:
@@ -98,9 +98,9 @@ def create(desired: Table, _context: RenderContext) -> CreateClauses:
 
 
 def render(actions: Sequence[ColumnAction], context: RenderContext) -> Iterable[str]:
-    """Yield one ADD COLUMNS or one DROP COLUMNS, and what has to go before a drop.
+    """Yield one ADD COLUMNS or one DROP COLUMNS, preceded by the statements that unblock a drop.
 
-    Dropped columns that other dropped columns read take a DROP COLUMNS of their own after those.
+    A dropped column that other dropped columns read needs a later DROP COLUMNS.
     """
     names = {action.desired.key for action in actions if isinstance(action, ColumnAdd)}
     added = [definition for action in actions for definition in _added(action, context.name, names)]
@@ -157,14 +157,14 @@ def drift_kind(action: ColumnAction) -> DriftKind:
 
 
 def values_clause(column: Column) -> str:
-    """Return the clause for the source of a column's values; empty for a column that writers fill."""
+    """Return the clause for the source of column values; empty for a column that writers fill."""
     if column.default is not None:
         return sql_default(column.default)
     return sql_generation(column.generated_as, column.identity)
 
 
 def described(column: Column | StructField, values: str = "") -> str:
-    """Return a column or field as a report shows it, without its name; `values` says where its values come from."""
+    """Return the text of a column or field for reports, without its name; `values` is the source of its values."""
     not_null = "" if column.is_nullable else " NOT NULL"
     comment = f" {column.comment!r}" if column.comment else ""
     return f"{sql_data_type(column.data_type)}{not_null}{values and f' {values}'}{comment}"
@@ -181,12 +181,12 @@ def _added(action: ColumnAction, table: QualifiedName, added: Collection[str]) -
 
 
 def _in_order_of_reading(actions: Sequence[ColumnAction]) -> Iterator[Sequence[ColumnAction]]:
-    """Yield the actions in groups: a column that reads another one, by its mask or its generation, is dropped first."""
+    """Yield groups of drops: a column whose mask or generation reads another one is dropped first."""
     left = actions
     while left:
         read = {name for action in left for name in _read(action)}
         held = [one for one in left if isinstance(one, ColumnDrop) and one.observed.key in read]
-        if len(held) == len(left):  # in a circle no order is better than another
+        if len(held) == len(left):  # in a cycle, any order is as good
             yield left
             return
         yield [one for one in left if not (isinstance(one, ColumnDrop) and one.observed.key in read)]
@@ -194,7 +194,6 @@ def _in_order_of_reading(actions: Sequence[ColumnAction]) -> Iterator[Sequence[C
 
 
 def _read(action: ColumnAction) -> Iterable[str]:
-    """Return the columns that a column reads, in lower case."""
     if not isinstance(action, ColumnDrop):
         return ()
     mask, generated_as = action.observed.mask, action.observed.generated_as

@@ -1,7 +1,7 @@
 """Facets: each fact of a table, a column or a schema, described once.
 
-Model files, their writer and editors, variables, the recorded documents, fingerprints, `manages`, `leave_out` and
-`import` follow from these descriptions, by walking the tuples in `delta_engine.aspects`.
+Model files, their writer and editors, variables, recorded documents, fingerprints, `manages`, `leave_out` and
+`import` derive from the tuples in `delta_engine.aspects`.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ TextChange: TypeAlias = Callable[[str], str]
 
 
 class Place(Protocol):
-    """The place of a value in a model file: it knows how the value is written there, and its line."""
+    """The place of a value in a model file: it knows its spelling and its line."""
 
     def text(self, value: object) -> str:
         """Return a scalar as text: `true` and `7` are "true" and "7"; raises ConfigError for all else."""
@@ -37,7 +37,7 @@ class Place(Protocol):
         ...
 
     def error(self, reason: str, way_out: str = "", *steps: str | int) -> ConfigError:
-        """Return a refusal of the value, or of what the steps lead to inside it."""
+        """Return a refusal of the value, or of the value inside it at `steps`."""
         ...
 
 
@@ -55,18 +55,15 @@ def _without_variables(value: Value, _names: TextChange, _values: TextChange) ->
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Form(Generic[Value]):
-    """How the values of facets are recorded and written; many facets share one.
+    """The recorded and written form of values; many facets share one.
 
     Args:
         recorded_type: the type in documents, for msgspec.
-        encode: makes the recorded value.
-        decode: makes the model's value from the recorded one.
         written_type: the type in model files, for msgspec.
         read: makes the model's value from the written one; raises ConfigError.
-        write: makes the written value; None for none.
-        with_texts: changes the texts into which variables are filled: those that are names of catalogs, schemas,
-            tables or functions, and those that are plain values.
-        words: what the documentation calls a written value.
+        write: makes the written value; None omits the key.
+        with_texts: applies one change to the names of catalogs, schemas, tables and functions, and one to plain values.
+        words: the term of the documentation for a written value.
     """
 
     recorded_type: object
@@ -80,35 +77,31 @@ class Form(Generic[Value]):
 
     @property
     def has_texts(self) -> bool:
-        """Whether variables are filled into the values."""
+        """Whether the values may contain variables."""
         return self.with_texts is not _without_variables
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Facet(Generic[Model, State, Value]):
-    """A fact of a table, a column or a schema: what a model declares and the catalog has.
+    """A fact of a table, a column or a schema: declared by a model and observed in the catalog.
 
     Args:
-        key: its key in model files and documents.
-        argument: the model's field; None for one that is named like the key.
-        declared: returns a model's value.
+        argument: the model's field; None if it has the name of the key.
         absent: the value of a model that does not declare it.
-        form: how values are written and recorded.
-        meaning: one line of documentation; None for a fact that no model file has a key for.
-        default: the word of the documentation for the value where the key is left out; None for `absent`.
-        written: returns what a model file says; None for how the form writes the value.
-        entry: what messages call one entry of a mapping or list.
+        meaning: one line of documentation; None for a fact without a key in model files.
+        default: the documentation's term for the default; None for `absent`.
+        written: returns the value for a model file; None for the form's own `write`.
+        entry: the term of messages for one entry of a mapping or list.
         constructor: the class that Python models call for a mapping.
-        short: the argument of the constructor that may stand alone in a model file.
-        constants: the written values that Python models name by a constant of `delta_engine`.
-        observed: returns the catalog's value; None for an instruction to the engine, which is not recorded either.
-        recorded: returns the value that documents record of a model; None for the declared one.
-        is_always_recorded: whether documents have the key even where the value is absent.
+        short: the constructor's argument that may stand alone in a model file.
+        constants: the written values with a constant in `delta_engine`.
+        observed: returns the catalog's value; None for an instruction to the engine, which is not recorded.
+        recorded: returns the value for documents; None for the declared one.
+        is_always_recorded: whether documents have the key even for an absent value.
         imported: returns the value that `import` declares for an existing object; None for the observed one.
-        is_imported: whether `import` declares it at all.
         part: the part of a table that a model has to manage to declare it.
-        title: what refusals call it; empty for a fact that every model may declare.
-        feature: what a platform needs to have; None for what every platform has.
+        title: the term of refusals; empty for a fact that every model may declare.
+        feature: the platform feature that it needs; None for none.
     """
 
     key: str
@@ -134,35 +127,30 @@ class Facet(Generic[Model, State, Value]):
 
     @property
     def attribute(self) -> str:
-        """The model's field."""
+        """The field of the model."""
         return self.argument or self.key
 
     def is_declared(self, model: Model) -> bool:
-        """Whether a model says something other than what holds without it."""
+        """Whether the model differs from the default."""
         return self.declared(model) != self.absent
 
     def recorded_value(self, model: Model) -> Any:
-        """Return what documents record of a model."""
+        """Return the value that documents record of a model."""
         return self.form.encode((self.recorded or self.declared)(model))
 
     def written_value(self, model: Model) -> Written | None:
-        """Return what a model file says; None leaves the key out, and so does the written form of `absent`."""
+        """Return the value for a model file; None, like the written form of `absent`, omits the key."""
         return self.form.write(self.declared(model)) if self.written is None else self.written(model)
 
     def imported_value(self, name: QualifiedName | SchemaName | None, state: State) -> Value:
-        """Return what `import` declares for an object that exists."""
+        """Return the value that `import` declares for an existing object."""
         if self.imported is not None:
             return self.imported(name, state)
         return self.absent if self.observed is None else self.observed(state)
 
 
 def written_part(part: Any, short: str | None = None) -> Any:
-    """Return a part of a model, such as a key, as a mapping without defaults: a name of its own comes first.
-
-    Args:
-        part: a dataclass, or None for None.
-        short: the field whose value may stand alone.
-    """
+    """Return a part as a mapping without defaults, name first, or only the value of `short` if that suffices."""
     if part is None:
         return None
     found = ((field.name, getattr(part, field.name), field.default) for field in fields(part))

@@ -1,8 +1,8 @@
 """Foreign keys. Equal keys have the same name, columns, referenced table and referenced columns, in the same order.
 
-The models of a plan are resolved (`models.resolution`): every key has its name, the whole name of the table it
-references, and that table's columns. A key that no model ever named is unmanaged; it is dropped, with consent, if its
-columns are renamed or dropped.
+Models of a plan are resolved (`models.resolution`): every key has its name, the full name of the referenced table, and
+its columns. A key that no model ever named is unmanaged. The plan drops it, with consent, if its columns are renamed
+or dropped.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ ARROW = " → "
 
 @dataclass(frozen=True, slots=True)
 class ForeignKeyAdd:
-    """Add a complete foreign key; `replaced` is the key of that name that it replaces."""
+    """Add a complete foreign key; `replaced` is the former key of that name."""
 
     phase: ClassVar[Phase] = Phase.ADD_FOREIGN_KEYS
     hazards: ClassVar[tuple[Hazard, ...]] = SAFE
@@ -52,13 +52,7 @@ class ForeignKeyAdd:
 
 @dataclass(frozen=True, slots=True)
 class ForeignKeyDrop:
-    """Drop a foreign key.
-
-    Args:
-        observed: the key as the catalog has it.
-        is_remade: whether the plan adds one of that name again.
-        is_ours: whether this engine added it.
-    """
+    """Drop a foreign key; `is_remade` if the plan adds it again, `is_ours` if this engine added it."""
 
     phase: ClassVar[Phase] = Phase.DROP_FOREIGN_KEYS
     observed: ForeignKey
@@ -83,7 +77,7 @@ def diff(comparison: Comparison) -> Iterable[ForeignKeyAdd | ForeignKeyDrop]:
 
 
 def differences(comparison: Comparison) -> Iterable[ForeignKeyAdd | ForeignKeyDrop]:
-    """Yield one action per name, both sides in it."""
+    """Yield one action with both sides per name."""
     for observed, desired in _pairs(comparison):
         if desired:
             yield ForeignKeyAdd(desired, replaced=observed)
@@ -92,7 +86,7 @@ def differences(comparison: Comparison) -> Iterable[ForeignKeyAdd | ForeignKeyDr
 
 
 def create(desired: Table, context: RenderContext) -> CreateClauses:
-    """Return the keys as constraint clauses or as properties, whichever the platform takes."""
+    """Return the keys as constraint clauses or as properties, as the platform requires."""
     keys = desired.foreign_keys
     match context.capabilities.primary_keys:
         case PrimaryKeySupport.CONSTRAINT:
@@ -104,7 +98,7 @@ def create(desired: Table, context: RenderContext) -> CreateClauses:
 
 
 def render(actions: Sequence[ForeignKeyAdd | ForeignKeyDrop], context: RenderContext) -> Iterable[str]:
-    """Yield one statement per key; properties all in one."""
+    """Yield one statement per key, or one for all keys that are properties."""
     match context.capabilities.primary_keys:
         case PrimaryKeySupport.CONSTRAINT:
             for action in actions:
@@ -116,7 +110,7 @@ def render(actions: Sequence[ForeignKeyAdd | ForeignKeyDrop], context: RenderCon
 
 
 def explain(action: ForeignKeyAdd | ForeignKeyDrop) -> Iterable[Change]:
-    """Yield the key's name, its columns and the table it references."""
+    """Yield the name, columns and referenced table of the key."""
     match action:
         case ForeignKeyAdd(desired, ForeignKey() as replaced):
             yield Change(
@@ -134,13 +128,13 @@ def explain(action: ForeignKeyAdd | ForeignKeyDrop) -> Iterable[Change]:
 
 
 def describe(key: ForeignKey) -> str:
-    """Return a key's columns and the table it references, as a report shows them."""
+    """Return the columns and the referenced table of a key for reports."""
     referenced = f"({', '.join(key.referenced_columns)})"
     return f"({', '.join(key.columns)}){ARROW}{key.references} {referenced}{' RELY' if key.rely else ''}"
 
 
 def accept(model: Table, observed: TableState, action: ForeignKeyAdd | ForeignKeyDrop) -> Table:
-    """Return the model with the key of that name as it is, without a derived name."""
+    """Return the model with the observed key of that name, without a derived name."""
     name = (action.desired if isinstance(action, ForeignKeyAdd) else action.observed).name
     found = [key for key in observed.foreign_keys if _same_name(key, name)]
     kept = [key for key in model.foreign_keys if not _same_name(_named(model.qualified_name, key), name)]
@@ -155,19 +149,18 @@ def is_same_key(one: ForeignKey, other: ForeignKey) -> bool:
 
 
 def as_declared(table: QualifiedName, key: ForeignKey) -> ForeignKey:
-    """Return a key as a model declares it: the other table by its short name, and no derived name."""
+    """Return a key as a model declares it: the short name of the other table, and no derived name."""
     referenced = table.shortened(table.resolve(key.references))
     return replace(without_derived_name(table, key), references=referenced)
 
 
 def without_derived_name(table: QualifiedName, key: ForeignKey) -> ForeignKey:
-    """Return a key without its name, if that is the derived one."""
+    """Return a key without its name if that is the derived one."""
     derived = _named(table, replace(key, name=None)).name
     return replace(key, name=None if _same_name(key, derived) else key.name)
 
 
 def _pairs(comparison: Comparison) -> Iterator[tuple[ForeignKey | None, ForeignKey | None]]:
-    """Yield (observed, desired) keys of one name that differ, without unmanaged ones."""
     observed = {(key.name or "").lower(): key for key in comparison.observed.foreign_keys}
     model = comparison.desired
     wanted_keys = resolved_keys(model, {model.qualified_name.key: model})
@@ -183,7 +176,6 @@ def _pairs(comparison: Comparison) -> Iterator[tuple[ForeignKey | None, ForeignK
 
 
 def _others_in_the_way(comparison: Comparison) -> Iterator[tuple[ForeignKey, None]]:
-    """Yield unmanaged keys whose columns are renamed or dropped; keys have the present names."""
     gone = {old.lower() for old, _ in comparison.renames.columns}
     gone |= {column.key for column in comparison.dropped}
     for key in comparison.observed.foreign_keys:
@@ -205,7 +197,7 @@ def _names(model: Table, name: str) -> bool:
 
 
 def _applied(comparison: Comparison, key: ForeignKey) -> Iterator[ForeignKey]:
-    """Yield a key as this engine applied it, with its RELY; after a failed run there may be several versions."""
+    """Yield a key with the RELY that this engine applied. After a failed run there may be several versions."""
     for model in comparison.ours:
         yield from (one for one in model.foreign_keys if is_same_key(one, key))
 

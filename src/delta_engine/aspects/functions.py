@@ -10,11 +10,7 @@ _PART = re.compile(r"(`(?:[^`]|``)*`)|([^`.]+)")
 
 
 def full_function_name(function: str, table: QualifiedName) -> QualifiedName:
-    """Return a function's three-part name in lower case; missing parts are those of the table it protects.
-
-    Raises:
-        ValueError: the name, with or without quotes, has more than three parts, or an empty one.
-    """
+    """Return the lower-case name, completed from the protected table; raises ValueError for an invalid name."""
     parts = [part.lower() for part in function_parts(function)]
     if not 1 <= len(parts) <= 3 or not all(parts):
         raise ValueError(f"{function!r} is not a function's name")
@@ -22,10 +18,7 @@ def full_function_name(function: str, table: QualifiedName) -> QualifiedName:
 
 
 def function_parts(function: str) -> tuple[str, ...]:
-    """Return the parts of a function's name without their quotes; none for a text that is no name.
-
-    Dots inside quotes belong to a part.
-    """
+    """Return the parts of a function name without quotes, which may contain dots; empty for an invalid name."""
     parts = _PART.findall(function.strip())
     spelled = ".".join(quoted or plain for quoted, plain in parts)
     if spelled != function.strip():

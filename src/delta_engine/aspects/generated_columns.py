@@ -1,7 +1,4 @@
-"""Generated and identity columns: set by CREATE TABLE, and fixed from then on.
-
-No action here has a statement: it is in the plan so that a rule can refuse it.
-"""
+"""Generated and identity columns, fixed by CREATE TABLE. Actions here have no statement: a rule refuses them."""
 
 from __future__ import annotations
 
@@ -25,7 +22,7 @@ from delta_engine.state.states import TableState
 
 @dataclass(frozen=True, slots=True)
 class ChangeGeneration:
-    """Change the source of a column's values, which no platform does. None stands for values from writers."""
+    """Change the source of column values, which no platform does. None stands for values from writers."""
 
     phase: ClassVar[Phase] = Phase.CHANGE_DEFAULTS
     hazards: ClassVar[tuple[Hazard, ...]] = (Hazard.REWRITES_DATA,)
@@ -40,11 +37,11 @@ class ChangeGeneration:
 
 @dataclass(frozen=True, slots=True)
 class ChangeFixedColumn:
-    """Change a column that is fixed by its own generation or by another column's, which no platform does.
+    """Change a column that its own or another column's generation fixes, which no platform does.
 
     Args:
         name: the column, or the path of a field inside one, by the present names.
-        used_by: the generated column that reads it, or that it is; None for an identity column.
+        used_by: the generated column that reads it, or itself if it is generated; None for an identity column.
     """
 
     phase: ClassVar[Phase] = Phase.CHANGE_DEFAULTS
@@ -65,10 +62,7 @@ def differences(comparison: Comparison) -> Iterator[ChangeGeneration]:
 
 
 def diff(comparison: Comparison) -> Iterator[ChangeGeneration | ChangeFixedColumn]:
-    """Yield those, and the changes of columns that generation fixes.
-
-    This includes models that manage comments alone: ALTER COLUMN changes no identity column, in any respect.
-    """
+    """Yield the differences and every change of fixed columns: ALTER COLUMN cannot even comment identity columns."""
     yield from differences(comparison)
     model = comparison.desired
     changed_types = {pair.path[0].lower() for pair in comparison.types}
@@ -124,7 +118,7 @@ def accept(model: Table, _observed: TableState, action: ChangeGeneration | Chang
 
 
 def described(generation: str | Identity | None) -> str:
-    """Return the source of values, as SQL spells it."""
+    """Return the source of values in SQL."""
     match generation:
         case str():
             return sql_generation(generation, None)

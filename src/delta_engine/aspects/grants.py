@@ -1,8 +1,7 @@
-"""Grants on tables and schemas: one statement per principal, and only for privileges that differ.
+"""Grants on tables and schemas: one statement per principal, only for privileges that differ.
 
-The policy decides the ownership of privileges that no model names. Principals compare without case. `ALL PRIVILEGES`
-includes all others, except those that have to be granted one by one (Databricks documentation, "Unity Catalog
-privileges reference").
+The policy decides the ownership of undeclared privileges. Principals compare without case. `ALL PRIVILEGES` includes
+all others, except those that have to be granted one by one (Databricks docs, "Unity Catalog privileges reference").
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ _NONE: frozenset[str] = frozenset()
 
 @dataclass(frozen=True, slots=True)
 class GrantPrivileges:
-    """Grant privileges to a principal; `observed` are those it has already. Both are sorted."""
+    """Grant privileges to a principal; `observed` are its present ones. Both are sorted."""
 
     phase: ClassVar[Phase] = Phase.CHANGE_GRANTS
     hazards: ClassVar[tuple[Hazard, ...]] = SAFE
@@ -55,7 +54,7 @@ class GrantPrivileges:
 
 @dataclass(frozen=True, slots=True)
 class RevokePrivileges:
-    """Revoke privileges (sorted) of a principal: its work with the table or schema may fail from then on."""
+    """Revoke privileges (sorted) of a principal, whose access may fail afterwards."""
 
     phase: ClassVar[Phase] = Phase.CHANGE_GRANTS
     hazards: ClassVar[tuple[Hazard, ...]] = (Hazard.BREAKS_READERS,)
@@ -69,11 +68,7 @@ class RevokePrivileges:
 
 @dataclass(frozen=True, slots=True)
 class _PrivilegeChange:
-    """The privileges of one principal that differ, each sorted.
-
-    Args:
-        principal: as the catalog spells it, if it has it.
-    """
+    """The differing privileges of one principal, sorted, with its name as the catalog spells it, if known."""
 
     principal: str
     granted: tuple[str, ...]
@@ -86,7 +81,7 @@ class _PrivilegeChange:
 
 
 def diff(comparison: AnyComparison) -> Iterable[GrantPrivileges | RevokePrivileges]:
-    """Yield what to grant per principal, then what to revoke."""
+    """Yield the grants per principal, then the revocations."""
     changes = tuple(_changes(comparison))
     for change in changes:
         if change.granted:
@@ -158,13 +153,6 @@ def _privilege_changes(
     ownership: Ownership,
     owner: str | None,
 ) -> Iterator[_PrivilegeChange]:
-    """Yield a change per principal whose privileges differ, sorted by principal.
-
-    Args:
-        ours: the grants of models that this engine applied.
-        ownership: decides about grants that no model names.
-        owner: the owner in the end; its rights are not revoked.
-    """
     if not desired and not observed:
         return
     wanted, found, granted = (
@@ -187,7 +175,6 @@ def _privilege_changes(
 def _with_observed_privileges(
     grants: Grants, observed: Grants, principal: str, privileges: Iterable[str]
 ) -> dict[str, tuple[str, ...]]:
-    """Return a model's grants with the observed side of some privileges of a principal."""
     key, taken = principal.lower(), frozenset(privileges)
     mine = without_implied(by_principal(grants).get(key, _NONE))
     kept = (mine - taken) | (by_principal(observed).get(key, _NONE) & taken)
@@ -197,7 +184,7 @@ def _with_observed_privileges(
 
 
 def _drift_kind(action: GrantPrivileges | RevokePrivileges) -> DriftKind:
-    """Return the drift that an action reverts; added grants are drift only under full ownership."""
+    """Return the drift that an action reverts. Added grants are drift only under full ownership."""
     return DriftKind.GRANT if isinstance(action, GrantPrivileges) else DriftKind.GRANT_ADDED
 
 

@@ -1,4 +1,4 @@
-"""The folder of an external table's files: set by CREATE TABLE, and fixed. A rule refuses a change."""
+"""The storage location of an external table, set by CREATE TABLE and fixed afterwards. A rule refuses a change."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _OTHER_NAMES = {"s3a": "s3", "s3n": "s3", "dbfs": "", "file": ""}
 
 @dataclass(frozen=True, slots=True)
 class ChangeLocation:
-    """Move a table's files, which no platform does. None is a managed table."""
+    """Move the files of a table, which no platform does. None is a managed table."""
 
     phase: ClassVar[Phase] = Phase.CHANGE_CLUSTERING
     hazards: ClassVar[tuple[Hazard, ...]] = (Hazard.REWRITES_DATA,)
@@ -34,7 +34,7 @@ class ChangeLocation:
 
 
 def diff(comparison: Comparison) -> Iterable[ChangeLocation]:
-    """Yield an action when the locations differ, or when one side is managed."""
+    """Yield an action if the locations differ, or if one side is managed."""
     desired, observed = comparison.desired.location, comparison.observed.location
     if not is_same_location(desired, observed):
         yield ChangeLocation(desired, observed)
@@ -57,17 +57,17 @@ def explain(action: ChangeLocation) -> Iterable[Change]:
 
 
 def accept(model: Table, observed: TableState, _action: ChangeLocation) -> Table:
-    """Return the model with the table's location."""
+    """Return the model with the observed location."""
     return replace(model, location=observed.location)
 
 
 def described(location: str | None) -> str:
-    """Return a location as a report shows it."""
+    """Return the text of a location for reports."""
     return "managed by the catalog" if location is None else location
 
 
 def is_same_location(one: str | None, other: str | None) -> bool:
-    """Whether two locations are equal, apart from case and aliases of the scheme, and from trailing slashes."""
+    """Whether two locations are equal, ignoring case and aliases of the scheme, and trailing slashes."""
     if one is None or other is None:
         return one is other
     return _normal_form(one) == _normal_form(other)

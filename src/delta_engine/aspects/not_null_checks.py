@@ -1,7 +1,7 @@
-"""The checks that enforce NOT NULL on columns that could not be tightened: dropped and added around other changes.
+"""The checks that enforce NOT NULL on columns that could not be tightened, dropped and added around other changes.
 
-Delta changes no column that a check names (`DELTA_CONSTRAINT_DEPENDENT_COLUMN_CHANGE`). Which columns are NOT NULL
-belongs to `nullability`.
+Delta changes no column that a check names (`DELTA_CONSTRAINT_DEPENDENT_COLUMN_CHANGE`). `nullability` decides which
+columns are NOT NULL.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class DropNotNullCheck:
 
 @dataclass(frozen=True, slots=True)
 class AddNotNullCheck:
-    """Add the check again, under the column's new name."""
+    """Add the check that enforces NOT NULL again, under the column's new name."""
 
     phase: ClassVar[Phase] = Phase.ADD_CHECKS
     hazards: ClassVar[tuple[Hazard, ...]] = (Hazard.SCANS_DATA, Hazard.LOCKS)
@@ -38,7 +38,7 @@ class AddNotNullCheck:
 
 
 def diff(comparison: Comparison) -> Iterable[DropNotNullCheck | AddNotNullCheck]:
-    """Yield both for a column that changes otherwise, the drop alone for one that becomes nullable as well."""
+    """Yield a drop and an add per column that changes otherwise, or only the drop if it becomes nullable."""
     in_the_way = {*changed_columns(comparison)} & {*map(str.lower, comparison.observed.not_null_checks)}
     if not in_the_way:
         return
@@ -72,7 +72,7 @@ def explain(action: DropNotNullCheck | AddNotNullCheck) -> Iterable[Change]:
 
 
 def changed_columns(comparison: Comparison) -> Iterable[str]:
-    """Yield the columns, in lower case, that Delta would not change under a check."""
+    """Yield the columns, in lower case, whose changes a check would block."""
     yield from (name.lower() for _, name in comparison.renames.columns)
     yield from (rename.path[0].lower() for rename in comparison.renames.fields)
     yield from (pair.path[0].lower() for pair in comparison.fields if pair.desired is None)

@@ -32,7 +32,7 @@ from delta_engine.state.states import TableState
 
 @dataclass(frozen=True, slots=True)
 class ColumnNullabilityChange:
-    """Make a column, or the field inside it that `path` leads to, nullable or NOT NULL."""
+    """Make a column, or the field at `path` inside it, nullable or NOT NULL."""
 
     phase: ClassVar[Phase] = Phase.CHANGE_NULLABILITY
     name: str
@@ -84,7 +84,7 @@ def render(actions: Sequence[ColumnNullabilityChange], context: RenderContext) -
 
 
 def explain(action: ColumnNullabilityChange) -> Iterable[Change]:
-    """Yield both sides, as SQL spells them."""
+    """Yield both sides in SQL."""
     observed, desired = ("NOT NULL", "NULL") if action.make_nullable else ("NULL", "NOT NULL")
     yield Change(
         sign=Sign.CHANGED,
@@ -95,7 +95,7 @@ def explain(action: ColumnNullabilityChange) -> Iterable[Change]:
 
 
 def accept(model: Table, _observed: TableState, action: ColumnNullabilityChange) -> Table:
-    """Return the model with the column's or field's nullability as it is."""
+    """Return the model with the observed nullability of the column or field."""
     is_nullable = not action.make_nullable
     if action.path:
         return with_type(

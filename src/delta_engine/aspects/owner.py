@@ -1,4 +1,4 @@
-"""The owner of a table or schema: compared if the model names one, and changed last of all."""
+"""The owner of a table or schema, compared if the model names one, and changed last."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from delta_engine.state.states import SchemaState, TableState
 
 @dataclass(frozen=True, slots=True)
 class ChangeOwner:
-    """Change the owner: the former one loses the rights of an owner."""
+    """Change the owner. The former one loses an owner's rights."""
 
     phase: ClassVar[Phase] = Phase.CHANGE_OWNER
     hazards: ClassVar[tuple[Hazard, ...]] = (Hazard.BREAKS_READERS,)
@@ -41,12 +41,12 @@ class ChangeOwner:
 
 
 def is_other_owner(desired: str | None, observed: str | None) -> bool:
-    """Whether a model names another owner; principals compare without case."""
+    """Whether a model names another owner. Principals compare without case."""
     return desired is not None and desired.lower() != (observed or "").lower()
 
 
 def diff(comparison: AnyComparison) -> Iterable[ChangeOwner]:
-    """Yield an action when the model names another owner."""
+    """Yield an action if the model names another owner."""
     desired, observed = comparison.desired.owner, comparison.observed.owner
     if desired is not None and is_other_owner(desired, observed):
         yield ChangeOwner(desired, observed)

@@ -1,4 +1,4 @@
-"""Hive-style partitioning: set by CREATE TABLE, and fixed from then on. A rule refuses a change."""
+"""Hive-style partitioning, set by CREATE TABLE and fixed afterwards. A rule refuses a change."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class ChangePartitioning:
 
 
 def diff(comparison: Comparison) -> Iterable[ChangePartitioning]:
-    """Yield an action when the columns or their order differ."""
+    """Yield an action if the columns or their order differ."""
     desired, observed = comparison.desired.partitioned_by, comparison.observed.partitioned_by
     if desired != observed and _keys(desired) != _keys(observed):
         yield ChangePartitioning(desired, observed)
@@ -53,12 +53,12 @@ def explain(action: ChangePartitioning) -> Iterable[Change]:
 
 
 def accept(model: Table, observed: TableState, _action: ChangePartitioning) -> Table:
-    """Return the model partitioned as the table is."""
+    """Return the model with the observed partitioning."""
     return replace(model, partitioned_by=observed.partitioned_by)
 
 
 def described(columns: tuple[str, ...]) -> str:
-    """Return columns as a report shows them."""
+    """Return the text of the columns for reports."""
     return f"({', '.join(columns)})" if columns else "none"
 
 

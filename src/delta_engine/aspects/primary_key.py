@@ -1,7 +1,7 @@
 """The primary key. Equal keys have the same name and the same columns in the same order.
 
 A key that no model ever named is unmanaged. It is dropped, with consent, if its columns change or if a model declares
-another key, because a table has one at most.
+another key, because a table has at most one.
 """
 
 from __future__ import annotations
@@ -36,12 +36,7 @@ from delta_engine.state.states import TableState
 
 @dataclass(frozen=True, slots=True)
 class PrimaryKeyAdd:
-    """Add a primary key to an existing table.
-
-    Args:
-        already_not_null: the columns of the key that were NOT NULL before this plan.
-        replaced: the key that it replaces, where one action shows both sides.
-    """
+    """Add a primary key; `already_not_null` are its columns that were NOT NULL before this plan."""
 
     phase: ClassVar[Phase] = Phase.ADD_PRIMARY_KEY
     hazards: ClassVar[tuple[Hazard, ...]] = SAFE
@@ -54,13 +49,7 @@ class PrimaryKeyAdd:
 
 @dataclass(frozen=True, slots=True)
 class PrimaryKeyDrop:
-    """Drop the primary key.
-
-    Args:
-        referenced_by: the foreign keys that reference it and that this plan does not drop.
-        is_remade: whether the plan adds one of that name again.
-        is_ours: whether this engine added it.
-    """
+    """Drop the primary key; `referenced_by` are the foreign keys to it that this plan does not drop."""
 
     phase: ClassVar[Phase] = Phase.DROP_PRIMARY_KEY
     name: str
@@ -103,7 +92,7 @@ def diff(comparison: Comparison) -> Iterable[PrimaryKeyAdd | PrimaryKeyDrop]:
 
 
 def differences(comparison: Comparison) -> Iterable[PrimaryKeyAdd | PrimaryKeyDrop]:
-    """Yield one action, both sides in it, or nothing."""
+    """Yield at most one action, with both sides."""
     actions = tuple(diff(comparison))
     if len(actions) > 1:
         actions = tuple(
@@ -115,7 +104,7 @@ def differences(comparison: Comparison) -> Iterable[PrimaryKeyAdd | PrimaryKeyDr
 
 
 def named_primary_key(table: Table) -> PrimaryKey | None:
-    """Return a model's key with its name: the declared one or the derived one."""
+    """Return a model's key with its declared or derived name."""
     key = table.primary_key
     if key is None or key.name:
         return key
@@ -123,7 +112,7 @@ def named_primary_key(table: Table) -> PrimaryKey | None:
 
 
 def create(desired: Table, context: RenderContext) -> CreateClauses:
-    """Return the key as a constraint clause or as a property, whichever the platform takes."""
+    """Return the key as a constraint clause or as a property, as the platform requires."""
     key = named_primary_key(desired)
     if key is None:
         return CreateClauses()
@@ -150,7 +139,7 @@ def render(actions: Sequence[PrimaryKeyAdd | PrimaryKeyDrop], context: RenderCon
 
 
 def explain(action: PrimaryKeyAdd | PrimaryKeyDrop) -> Iterable[Change]:
-    """Yield the key's name and columns, and RELY."""
+    """Yield the name and columns of the key, and RELY."""
     match action:
         case PrimaryKeyAdd(name, columns, rely, replaced=PrimaryKey() as replaced):
             yield Change(
@@ -166,7 +155,7 @@ def explain(action: PrimaryKeyAdd | PrimaryKeyDrop) -> Iterable[Change]:
 
 
 def accept(model: Table, observed: TableState, _action: PrimaryKeyAdd | PrimaryKeyDrop) -> Table:
-    """Return the model with the key as it is, without a derived name."""
+    """Return the model with the observed key, without a derived name."""
     key = observed.primary_key
     if key is not None and key.name == build_primary_key_name(model.qualified_name, key.columns):
         key = PrimaryKey(key.columns)
@@ -174,7 +163,7 @@ def accept(model: Table, observed: TableState, _action: PrimaryKeyAdd | PrimaryK
 
 
 def _is_same(model: Table, observed: PrimaryKey | None) -> bool:
-    """Whether a key equals that of a model in everything that platforms report: all but RELY."""
+    """Whether a key equals that of a model, ignoring RELY, which no platform reports."""
     desired = model.primary_key
     if desired is None or observed is None:
         return desired is observed
@@ -187,7 +176,6 @@ def _is_same(model: Table, observed: PrimaryKey | None) -> bool:
 
 
 def _full_name(table: Table, key: PrimaryKey) -> str:
-    """Return the declared name, or the derived one."""
     return key.name or build_primary_key_name(table.qualified_name, key.columns)
 
 
@@ -198,8 +186,8 @@ def _name(key: PrimaryKey) -> str:
 def _remembered(comparison: Comparison) -> PrimaryKey | None:
     """Return the observed key with the RELY that this engine gave it.
 
-    The RELY of an unmanaged key is unknown and counts as the desired one. After a failed run it may be either: it
-    counts as the other one, so that the key is made anew.
+    The RELY of an unmanaged key is unknown and counts as the desired one. After a failed run it may be either. It then
+    counts as the undesired one, so that the plan replaces the key.
     """
     observed = comparison.observed.primary_key
     if observed is None:
@@ -220,7 +208,6 @@ def _names_one(model: Table) -> bool:
 
 
 def _is_in_the_way(key: PrimaryKey, comparison: Comparison) -> bool:
-    """Whether a key's columns are renamed, dropped or become nullable; keys have the present names."""
     changed = {old.lower() for old, _ in comparison.renames.columns}
     changed |= {column.key for column in comparison.dropped}
     changed |= {

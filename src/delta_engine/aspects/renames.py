@@ -1,4 +1,4 @@
-"""Renamed columns and fields: which ones, and both sides of a comparison with the new names. Pure."""
+"""Pending renames of columns and fields, and both sides of a comparison with the new names. Pure."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ class Renames:
     """The declared renames that are pending.
 
     Args:
-        columns: pairs of the columns' present names and their names in the model.
-        fields: the fields inside columns; their paths start with the column's new name.
-        clashes: pairs of former and new names that both exist: the data of one would be lost.
+        columns: pairs of present name and model name.
+        fields: the fields inside columns. Their paths start with the column's new name.
+        clashes: pairs of former and new names that both exist: a rename would lose the data of one.
     """
 
     columns: tuple[tuple[str, str], ...] = ()
@@ -55,16 +55,16 @@ class Renames:
 
     @property
     def new_names(self) -> Mapping[str, str]:
-        """The new names of columns by their former ones."""
+        """The new names of columns by former names."""
         return dict(self.columns)
 
     @property
     def contested(self) -> frozenset[str]:
-        """The former names, in lower case, of columns that would have to be dropped for a rename."""
+        """The former names, in lower case, of columns that a rename would have to drop."""
         return frozenset(former.lower() for former, _ in self.clashes)
 
     def applied_to(self, observed: TableState) -> TableState:
-        """Return a table's state with the new names, except in keys and checks."""
+        """Return the state with the new names, except in keys and checks."""
         names = {former.lower(): name for former, name in self.columns}
         if not names and not self.fields:
             return observed
@@ -93,7 +93,7 @@ def declares_renames(model: Table) -> bool:
 
 
 def with_renames(model: Table, renames: Mapping[str, str]) -> Table:
-    """Return a model with columns renamed wherever it names them; `renames` are new names by old ones."""
+    """Return a model with columns renamed in every part; `renames` maps old names to new ones."""
     if not renames:
         return model
     new_names = {old.lower(): new for old, new in renames.items()}
@@ -120,11 +120,9 @@ def with_renames(model: Table, renames: Mapping[str, str]) -> Table:
 
 
 def with_all_renames(applied: Table, desired: Table, pending: Renames) -> Table:
-    """Return what was applied, with the names that a model has for its columns.
+    """Return the applied model with the column names of the desired one.
 
-    Args:
-        desired: the model, which names former names also after their rename was done by hand or by an unrecorded run.
-        pending: the renames that are not done yet.
+    The desired model keeps former names after their rename was done by hand or by an unrecorded run.
     """
     known, wanted = {column.key for column in applied.columns}, {column.key for column in desired.columns}
     done = {
@@ -136,7 +134,7 @@ def with_all_renames(applied: Table, desired: Table, pending: Renames) -> Table:
 
 
 def without_declared_renames(model: Table) -> Table:
-    """Return a model that names things as they are now, and says nothing of former names."""
+    """Return a model without former names."""
     if not declares_renames(model):
         return model
     columns = (replace(column, renamed_from=None, renamed_fields={}) for column in model.columns)

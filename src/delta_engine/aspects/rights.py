@@ -1,7 +1,4 @@
-"""The rights that statements take on Unity Catalog: each aspect names them for its types of action.
-
-The sources are pages of docs.databricks.com. docs/rights.md shows the same as a table.
-"""
+"""The rights that statements need on Unity Catalog, from docs.databricks.com. docs/rights.md shows them as a table."""
 
 from __future__ import annotations
 
@@ -13,11 +10,7 @@ from delta_engine.models.parts import ALL_PRIVILEGES
 
 
 class Right(Enum):
-    """A right of a principal on an object; owning the object is always enough.
-
-    The values are the privileges of which any one is enough, on the object or on its parents; the first one is the one
-    to ask for.
-    """
+    """Privileges on an object or its parents. Any one suffices, as does ownership; the first is the one to request."""
 
     SELECT = ("SELECT", ALL_PRIVILEGES)
     MODIFY = ("MODIFY", ALL_PRIVILEGES)
@@ -30,20 +23,14 @@ class Right(Enum):
 
     @property
     def privilege(self) -> str:
-        """The privilege to ask for."""
+        """The privilege to request."""
         privilege: str = self.value[0]
         return privilege
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Requirement:
-    """A kind of statement, and the right that it takes.
-
-    Args:
-        right: the right that the engine looks for.
-        demands: the demand of the documentation, on the page `source`.
-        owners_above: whether owning the schema or the catalog is enough as well.
-    """
+    """A kind of statement and the right that it needs; `demands` are the words of the page `source`."""
 
     statement: str
     right: Right
@@ -57,18 +44,18 @@ _PRIVILEGES: Final = "Manage privileges in Unity Catalog"
 
 
 def takes_modify(statement: str, source: str = ALTER_TABLE) -> Requirement:
-    """Return the requirement of a statement that takes MODIFY."""
+    """Return the requirement of a statement that needs MODIFY."""
     return Requirement(statement=statement, right=Right.MODIFY, demands="`MODIFY`", source=source)
 
 
 def takes_ownership(statement: str) -> Requirement:
-    """Return the requirement of what the page on ALTER TABLE calls "all other operations"."""
+    """Return the requirement of "all other operations" on the page on ALTER TABLE."""
     demands = "ownership; `MANAGE` may transfer it"
     return Requirement(statement=statement, right=Right.MANAGE, demands=demands, source=ALTER_TABLE)
 
 
 def takes_manage(statement: str, source: str, demands: str = "ownership or `MANAGE`") -> Requirement:
-    """Return the requirement of a statement that takes ownership or MANAGE."""
+    """Return the requirement of a statement that needs ownership or MANAGE."""
     return Requirement(statement=statement, right=Right.MANAGE, demands=demands, source=source)
 
 

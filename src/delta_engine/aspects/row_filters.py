@@ -1,7 +1,4 @@
-"""The row filter: the function that decides who sees which rows. A new table has it from its first moment on.
-
-A filter that no model ever named is unmanaged.
-"""
+"""The row filter, which a new table has from the start. A filter that no model ever named is unmanaged."""
 
 from __future__ import annotations
 
@@ -26,7 +23,7 @@ from delta_engine.state.states import TableState
 
 @dataclass(frozen=True, slots=True)
 class SetRowFilter:
-    """Set or replace the row filter: readers see other rows than before."""
+    """Set or replace the row filter. Readers see other rows than before."""
 
     phase: ClassVar[Phase] = Phase.CHANGE_ROW_FILTERS
     hazards: ClassVar[tuple[Hazard, ...]] = (Hazard.BREAKS_READERS,)
@@ -40,7 +37,7 @@ class SetRowFilter:
 
 @dataclass(frozen=True, slots=True)
 class DropRowFilter:
-    """Remove the row filter, which needs consent: readers see all rows."""
+    """Remove the row filter, with consent. Readers see all rows."""
 
     phase: ClassVar[Phase] = Phase.CHANGE_ROW_FILTERS
     hazards: ClassVar[tuple[Hazard, ...]] = (Hazard.BREAKS_READERS,)
@@ -48,11 +45,7 @@ class DropRowFilter:
 
 
 def diff(comparison: Comparison) -> Iterable[SetRowFilter | DropRowFilter]:
-    """Yield an action when function or columns differ, or when a filter takes a dropped column.
-
-    No platform drops a column that a filter takes. So the filter is dropped first, even an unmanaged one; that needs
-    consent.
-    """
+    """Yield an action if the filter differs, or blocks a drop because it reads the dropped column."""
     if comparison.desired.row_filter is None and comparison.observed.row_filter is None:
         return
     changes = tuple(differences(comparison))
@@ -63,7 +56,7 @@ def diff(comparison: Comparison) -> Iterable[SetRowFilter | DropRowFilter]:
 
 
 def differences(comparison: Comparison) -> Iterable[SetRowFilter | DropRowFilter]:
-    """Yield an action when function or columns differ."""
+    """Yield an action if function or columns differ."""
     name = comparison.desired.qualified_name
     desired = _normal(comparison.desired.row_filter, name)
     observed = _normal(comparison.observed.row_filter, name)
@@ -94,7 +87,7 @@ def render(actions: Sequence[SetRowFilter | DropRowFilter], context: RenderConte
 
 
 def explain(action: SetRowFilter | DropRowFilter) -> Iterable[Change]:
-    """Yield both functions with the columns they take."""
+    """Yield both functions with their columns."""
     match action:
         case SetRowFilter(desired, None):
             yield Change(sign=Sign.ADDED, subject="row filter", desired=describe(desired))
@@ -110,12 +103,12 @@ def explain(action: SetRowFilter | DropRowFilter) -> Iterable[Change]:
 
 
 def accept(model: Table, observed: TableState, _action: SetRowFilter | DropRowFilter) -> Table:
-    """Return the model with the filter as it is."""
+    """Return the model with the observed filter."""
     return replace(model, row_filter=observed.row_filter)
 
 
 def describe(row_filter: RowFilter) -> str:
-    """Return a filter as a report shows it."""
+    """Return the text of a filter for reports."""
     return f"{row_filter.function} ({', '.join(row_filter.columns)})"
 
 

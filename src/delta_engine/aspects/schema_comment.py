@@ -1,4 +1,4 @@
-"""A schema's comment. None in the model leaves it as it is; the empty string clears it."""
+"""A schema's comment. None in the model means unmanaged; the empty string clears it."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class SetSchemaComment:
 
 
 def diff(comparison: Comparison[Schema, SchemaState]) -> Iterable[SetSchemaComment]:
-    """Yield an action when the model has a comment and it differs."""
+    """Yield an action if the model has a comment and it differs."""
     desired, observed = comparison.desired.comment, comparison.observed.comment
     if desired is not None and desired != observed:
         yield SetSchemaComment(desired, observed)

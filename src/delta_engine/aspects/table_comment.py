@@ -1,4 +1,4 @@
-"""The comments of tables and schemas. The empty string means no comment; on a table it clears managed comments only."""
+"""The table comment. The empty string means no comment, and clears managed comments only."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class SetTableComment:
 
 
 def diff(comparison: Comparison) -> Iterable[SetTableComment]:
-    """Yield an action when the comments differ."""
+    """Yield an action if the comments differ."""
     desired, observed = comparison.desired.comment, comparison.observed.table_comment
     if desired != observed and (desired or comparison.may_remove(lambda model: model.comment)):
         yield SetTableComment(desired, observed)
@@ -66,7 +66,7 @@ def explain(action: SetTableComment) -> Iterable[Change]:
 
 
 def accept(model: Table, _observed: TableState, action: SetTableComment) -> Table:
-    """Return the model with the comment as it is."""
+    """Return the model with the observed comment."""
     return replace(model, comment=action.observed)
 
 

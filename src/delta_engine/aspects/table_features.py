@@ -1,7 +1,7 @@
-"""Table features: properties that upgrade the table's protocol. Only DROP FEATURE, by hand, lowers it.
+"""Table features: properties that upgrade the protocol of a table. Only a manual DROP FEATURE lowers it.
 
-They are apart from other properties because they come first (dropping a column needs column mapping), and because a
-plan has to show them: older readers can no longer read the table.
+They precede other properties, because dropping a column needs column mapping. The plan shows them, because older
+readers can no longer read the table.
 """
 
 from __future__ import annotations
@@ -70,11 +70,7 @@ class EnableTableFeature:
 
 @dataclass(frozen=True, slots=True)
 class ContradictFeature:
-    """A declared property contradicts what the plan's own changes need. A rule refuses it.
-
-    Args:
-        declared: the value in the model or in the environment's defaults.
-    """
+    """A declared property or environment default contradicts the needs of the plan. A rule refuses it."""
 
     phase: ClassVar[Phase] = Phase.ENABLE_TABLE_FEATURES
     hazards: ClassVar[tuple[Hazard, ...]] = SAFE
@@ -89,7 +85,7 @@ class ContradictFeature:
 
 
 def is_feature_key(key: str) -> bool:
-    """Whether a property always belongs to this aspect; Delta reads its own keys without regard to case."""
+    """Whether a property always belongs to this aspect. Delta ignores the case of its own keys."""
     return _spelled(key) in _FEATURE_KEYS or key.lower().startswith(_FEATURE_PREFIX)
 
 
@@ -102,7 +98,7 @@ def is_upgrade(key: str, value: str) -> bool:
 
 
 def allowed_values(key: str) -> tuple[str, ...]:
-    """Return the values that Delta takes for a property, in lower case; none for a property that is not checked."""
+    """Return the values that Delta accepts, in lower case; empty for an unchecked property."""
     if key.lower().startswith(_FEATURE_PREFIX):
         return ("supported", "enabled")
     return {COLUMN_MAPPING_MODE: ("name", "id", "none"), TYPE_WIDENING: ("true", "false")}.get(
@@ -126,7 +122,7 @@ def diff(comparison: Comparison) -> Iterable[EnableTableFeature | ContradictFeat
 
 
 def differences(comparison: Comparison) -> Iterable[EnableTableFeature]:
-    """Yield the features that the model declares; what a revert would need is not drift."""
+    """Yield the features that the model declares. The needs of a revert are not drift."""
     yield from _missing(_declared(comparison), _observed(comparison))
 
 
@@ -141,7 +137,7 @@ def changed_defaults(comparison: Comparison) -> Iterator[tuple[Column, Column]]:
 def render(
     actions: Sequence[EnableTableFeature | ContradictFeature], context: RenderContext
 ) -> Iterable[str]:
-    """Yield one SET TBLPROPERTIES for all of them; nothing for an action that a rule refuses."""
+    """Yield one SET TBLPROPERTIES for all features."""
     properties = {action.key: action.desired for action in actions if isinstance(action, EnableTableFeature)}
     if properties:
         yield sql_set_table_properties(context.table, properties)
@@ -167,7 +163,7 @@ def explain(action: EnableTableFeature | ContradictFeature) -> Iterable[Change]:
 
 
 def accept(model: Table, _observed: TableState, action: EnableTableFeature | ContradictFeature) -> Table:
-    """Return the model with the property as it is."""
+    """Return the model with the observed property."""
     match action:
         case EnableTableFeature(key, _, observed):
             return with_property(model, key, observed)
@@ -176,7 +172,6 @@ def accept(model: Table, _observed: TableState, action: EnableTableFeature | Con
 
 
 def _spelled(key: str) -> str:
-    """Return a known key as Delta spells it."""
     return _SPELLING.get(key.lower(), key)
 
 
@@ -232,7 +227,6 @@ def _missing(wanted: Mapping[str, str], observed: Mapping[str, str]) -> Iterable
 
 
 def _needs_column_mapping(comparison: Comparison) -> bool:
-    """Whether columns or fields are renamed or dropped."""
     return bool(
         comparison.dropped
         or comparison.renames.columns
@@ -242,7 +236,6 @@ def _needs_column_mapping(comparison: Comparison) -> bool:
 
 
 def _added_types(comparison: Comparison) -> list[DataType]:
-    """Return the types of new columns and fields."""
     fields = (pair.desired.data_type for pair in comparison.fields if pair.desired and not pair.observed)
     return [*(column.data_type for column in comparison.added), *fields]
 

@@ -1,4 +1,4 @@
-"""The table's name: changed if its model names the former one. The data stays where it is."""
+"""The name of a table, changed if its model names the former one. The data does not move."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from delta_engine.state.states import TableState
 
 @dataclass(frozen=True, slots=True)
 class RenameTable:
-    """Rename a table within its schema: readers of the former name fail from then on."""
+    """Rename a table within its schema. Readers of the former name fail afterwards."""
 
     phase: ClassVar[Phase] = Phase.RENAME_TABLE
     hazards: ClassVar[tuple[Hazard, ...]] = (Hazard.BREAKS_READERS,)

@@ -1,7 +1,7 @@
-"""Table properties: set if the model names them, unset if it no longer names what this engine applied.
+"""Table properties: set if the model names them, unset if the engine applied them and the model no longer names them.
 
-Databricks and other tools set properties of their own: a key that no model ever named is unmanaged. Keys that enable a
-table feature belong to `table_features`.
+A key that no model ever named is unmanaged: Databricks and other tools set properties too. Keys that enable a table
+feature belong to `table_features`.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ _SET_BY_PLATFORM = (
 
 @dataclass(frozen=True, slots=True)
 class PropertyChange:
-    """One property, both sides; None where the table has no such key."""
+    """One property, both sides. None marks an absent key."""
 
     key: str
     desired: str
@@ -87,7 +87,7 @@ class SetTableProperties:
 
 @dataclass(frozen=True, slots=True)
 class UnsetTableProperties:
-    """Remove properties that were applied once, as (key, observed value) pairs sorted by key."""
+    """Remove applied properties, as (key, observed value) pairs sorted by key."""
 
     phase: ClassVar[Phase] = Phase.UNSET_TABLE_PROPERTIES
     hazards: ClassVar[tuple[Hazard, ...]] = SAFE
@@ -155,7 +155,7 @@ def explain(action: SetTableProperties | UnsetTableProperties) -> Iterable[Chang
 
 
 def accept(model: Table, observed: TableState, action: SetTableProperties | UnsetTableProperties) -> Table:
-    """Return the model with the properties as they are."""
+    """Return the model with the observed properties."""
     match action:
         case SetTableProperties(changes):
             keys = [change.key for change in changes]
@@ -191,10 +191,7 @@ def _value(properties: Mapping[str, str], key: str) -> str | None:
 
 
 def _no_longer_wanted(comparison: Comparison) -> Iterable[tuple[str, str]]:
-    """Yield the properties that were applied last, still exist, and are not in the model.
-
-    Table features stay: unsetting a property does not remove them.
-    """
+    """Yield the applied properties to unset. Table features stay: unsetting them removes nothing."""
     wanted = comparison.desired.effective_table_properties
     unwanted = {
         key: None

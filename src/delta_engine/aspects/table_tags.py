@@ -1,4 +1,4 @@
-"""Tags of a table or schema itself: one statement sets and one removes, and only those that differ."""
+"""Tags of a table or schema: one statement sets and one unsets, only tags that differ."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class UnsetTableTags:
 
 
 def diff(comparison: AnyComparison) -> Iterable[SetTableTags | UnsetTableTags]:
-    """Yield one action for all tags to set, and one for all to remove."""
+    """Yield one action for all tags to set, and one for all to unset."""
     changes, unwanted = _changes(comparison), _unwanted(comparison)
     if changes:
         yield SetTableTags(changes)

@@ -1,4 +1,4 @@
-"""Tags, on whatever object: the keys that a model names are set. The policy decides the ownership of all others.
+"""Tags of any object. The engine sets the declared keys; the policy decides the ownership of all others.
 
 Keys and values compare exactly: Unity Catalog distinguishes `Sales` from `sales` (Databricks documentation, "Apply tags
 to Unity Catalog securable objects").
@@ -18,7 +18,7 @@ Tags = Mapping[str, str]
 
 @dataclass(frozen=True, slots=True)
 class TagChange:
-    """One tag, both sides; None where there is no such key."""
+    """One tag, both sides. None marks an absent key."""
 
     key: str
     desired: str
@@ -43,7 +43,7 @@ def changed_tags(desired: Tags, observed: Tags) -> tuple[TagChange, ...]:
 def unwanted_tags(
     desired: Tags, observed: Tags, ours: Container[str], ownership: Ownership
 ) -> tuple[tuple[str, str], ...]:
-    """Return the (key, value) pairs that the model does not name and that are ours to unset, sorted."""
+    """Return the undeclared (key, value) pairs that the engine may unset, sorted."""
     return tuple(
         (key, value)
         for key, value in sorted(observed.items())
@@ -52,7 +52,7 @@ def unwanted_tags(
 
 
 def explain_set(changes: Iterable[TagChange], subject: str = "") -> Iterator[Change]:
-    """Yield a line per tag; `subject` names the tagged column, with a space after it, and is empty for a table."""
+    """Yield a line per tag; `subject` is the tagged column followed by a space, or empty for a table."""
     for change in changes:
         yield Change(
             sign=Sign.ADDED if change.observed is None else Sign.CHANGED,
@@ -63,7 +63,7 @@ def explain_set(changes: Iterable[TagChange], subject: str = "") -> Iterator[Cha
 
 
 def explain_unset(tags: Iterable[tuple[str, str]], subject: str = "") -> Iterator[Change]:
-    """Yield a line per tag; `subject` is that of `explain_set`."""
+    """Yield a line per tag; `subject` as in `explain_set`."""
     for key, value in tags:
         yield Change(sign=Sign.REMOVED, subject=f"{subject}tag {key}", observed=repr(value))
 

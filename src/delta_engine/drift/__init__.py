@@ -1,1 +1,1 @@
-"""Drift: what changed outside the engine, by whom, and what to do about it."""
+"""Drift: changes made outside the engine, their authors, and their handling."""

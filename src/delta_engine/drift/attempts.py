@@ -1,4 +1,4 @@
-"""What runs attempt. It is recorded before they begin, so that parts made by an unfinished run stay ours."""
+"""Attempts: the definitions that runs record before they apply them, so that parts of unfinished runs stay managed."""
 
 from __future__ import annotations
 
@@ -24,13 +24,7 @@ from delta_engine.state.states import CatalogState
 def attempted_by(
     plan: TablePlan, models: Iterable[Table], schemas: Iterable[Schema], resources: Mapping[str, Resource]
 ) -> Mapping[str, tuple[Definition, ...]]:
-    """Return what a run is about to apply, by the resources' keys.
-
-    For a table that is also the recorded definitions, under the names that the run gives its columns.
-
-    Args:
-        models: the declared tables, resolved.
-    """
+    """Return the definitions that a run applies, and the recorded ones under new column names, by resource key."""
     by_key = {resource_key(model.qualified_name): model for model in models}
     aligned = {resource_key(align.table): align for align in plan.align_tables}
     changed = {*aligned, *(resource_key(create.table) for create in plan.create_tables)} & by_key.keys()
@@ -46,11 +40,7 @@ def attempted_by(
 
 
 def attempts_of(state: DeploymentState, models: Iterable[Table], observed: CatalogState) -> Attempts:
-    """Return what unfinished runs attempted, for the planner.
-
-    Args:
-        observed: a snapshot that covers them: a renamed table has its attempts under the new name.
-    """
+    """Return the attempts of unfinished runs for the planner. A renamed table has them under its new name."""
     tables: dict[str, tuple[Table, ...]] = {}
     schemas: dict[str, tuple[Schema, ...]] = {}
     for key, resource in state.resources.items():
@@ -67,7 +57,7 @@ def attempts_of(state: DeploymentState, models: Iterable[Table], observed: Catal
 
 
 def _renamed(align: AlignTable | None, earlier: Resource | None) -> Iterable[TableDefinition]:
-    """Yield the recorded definitions under the new names of columns: a half-done rename leaves them there."""
+    """Yield the recorded definitions under new column names: a half-done rename leaves them there."""
     renames = renamed_columns(align) if align else {}
     if not renames or earlier is None:
         return

@@ -1,7 +1,7 @@
 """The authors of deviations, from the commits of a table's history. Pure.
 
-Delta says what a commit changed in its operation and parameters (Delta documentation, "History schema"); the
-forms of the parameters are pinned by tests/integration/test_drift.py, which reads real ones.
+A commit names its changes in its operation and parameters (Delta documentation, "History schema").
+tests/integration/test_drift.py pins the forms of the parameters.
 """
 
 from __future__ import annotations
@@ -27,11 +27,7 @@ _RECREATIONS = ("CREATE", "REPLACE", "CLONE", "RESTORE")
 
 
 def attribution(deviation: Deviation, commits: Sequence[Commit]) -> Attribution | None:
-    """Return the author of a deviation; None if no commit explains it.
-
-    Args:
-        commits: the commits since the apply, newest first.
-    """
+    """Return the author of a deviation; None if no commit (newest first) since the apply explains it."""
     traces = set(_traces(deviation))
     may_have: Commit | None = None
     for commit in commits:
@@ -45,10 +41,7 @@ def attribution(deviation: Deviation, commits: Sequence[Commit]) -> Attribution 
 
 
 def last_written(audit: Audit, applied_at: datetime | None) -> Attribution | None:
-    """Return the principal that altered a table or schema last; None if that was the apply.
-
-    It need not be the author of a deviation: `last_altered` moves with every write to a table.
-    """
+    """Return the last principal to write, not always the author of a deviation; None if that was the apply."""
     if audit.altered_at is None or (applied_at is not None and audit.altered_at <= applied_at):
         return None
     return Attribution(who=audit.altered_by, at=audit.altered_at)
@@ -67,12 +60,12 @@ def by_commit(commit: Commit) -> Attribution:
 
 
 def since(commits: Sequence[Commit], version: int | None) -> tuple[Commit, ...]:
-    """Return the commits after a version, newest first; all of them if it is not known."""
+    """Return the commits after a version, newest first; all of them if the version is unknown."""
     return tuple(commit for commit in commits if version is None or commit.version > version)
 
 
 def since_recreated(commits: Sequence[Commit]) -> tuple[Commit, ...]:
-    """Return the commits since the table was created again, newest first; all if no commit did that."""
+    """Return the commits since the table was recreated, newest first; all if none did that."""
     for place, commit in enumerate(commits):
         if _recreates(commit):
             return tuple(commits[: place + 1])
@@ -80,7 +73,7 @@ def since_recreated(commits: Sequence[Commit]) -> tuple[Commit, ...]:
 
 
 def renames(commits: Sequence[Commit]) -> dict[str, str]:
-    """Return the columns that commits (newest first) renamed, new names by old ones; chains are followed."""
+    """Return the columns that commits (newest first) renamed, new names by old ones, with chains resolved."""
     found: dict[str, str] = {}
     for commit in reversed(commits):
         if commit.operation != "RENAME COLUMN":
@@ -92,7 +85,7 @@ def renames(commits: Sequence[Commit]) -> dict[str, str]:
 
 
 def is_understood(commit: Commit) -> bool:
-    """Whether the form in which a commit names its changes is known here."""
+    """Whether this module knows the form of a commit's changes."""
     return _recreates(commit) or any(True for _ in _touched(commit))
 
 
@@ -101,7 +94,6 @@ def _recreates(commit: Commit) -> bool:
 
 
 def _touched(commit: Commit) -> Iterator[str]:
-    """Yield the fields, in lower case, that a commit has changed."""
     parameters = commit.parameters
     match commit.operation:
         case "ADD COLUMNS" | "DROP COLUMNS" | "CHANGE COLUMN" | "CHANGE COLUMNS":
@@ -145,7 +137,7 @@ def _column_names(parameters: Mapping[str, str]) -> Iterator[str]:
 
 
 def _fields_of_property(key: str) -> Iterator[str]:
-    """Yield the fields that a property stands for; Delta logs the table's comment as a property."""
+    """Yield the fields of a property. Delta logs the table's comment as a property."""
     if key == "comment":
         yield "table comment"
     if key.startswith(KEY_PROPERTY_PREFIX):
@@ -165,7 +157,6 @@ def _may_change_schema(commit: Commit) -> bool:
 
 
 def _name(path: str) -> str:
-    """Return a column's name without the backticks that Delta puts around odd ones."""
     if len(path) > 1 and path.startswith("`") and path.endswith("`"):
         return path[1:-1].replace("``", "`")
     return path

@@ -1,4 +1,4 @@
-"""The authors of deletions, privileges and tags, from the audit log: no table's history explains them."""
+"""The authors of deletions, privileges and tags, from the audit log: a table's history does not explain them."""
 
 from __future__ import annotations
 
@@ -40,10 +40,10 @@ _Change = tuple[DriftKind, str]
 
 
 def with_audited_authors(facts: DriftFacts, log: AuditLogReader) -> DriftFacts:
-    """Return the facts with the authors that the audit log knows; costs one query if any finding needs it.
+    """Return the facts with authors from the audit log, at the cost of at most one query.
 
-    The query goes back to the oldest apply of what drifted, 30 days at most, and covers 200 tables and schemas at most.
-    If several principals made such changes since the apply, none is named. If the log may not be read, a note says so.
+    The query goes back to the oldest apply, 30 days at most, and covers at most 200 tables and schemas. If several
+    principals made such changes since the apply, none is named. If the log may not be read, a note reports it.
     """
     unexplained = dict(_unexplained(facts))
     if not unexplained:
@@ -52,7 +52,7 @@ def with_audited_authors(facts: DriftFacts, log: AuditLogReader) -> DriftFacts:
     since = max(min(unexplained.values()), facts.checked_at - _LONGEST_LOOK)
     try:
         events = log.read({ACTIONS[kind] for kind, _ in unexplained}, names, since=since)
-    except StatementError as error:  # the report is poorer without it, and still true
+    except StatementError as error:  # the report stays correct without authors
         note = (
             f"The audit log may not be read, which knows who deleted, granted and tagged: {error.first_line}"
         )
@@ -63,7 +63,6 @@ def with_audited_authors(facts: DriftFacts, log: AuditLogReader) -> DriftFacts:
 
 
 def _unexplained(facts: DriftFacts) -> Iterator[tuple[_Change, datetime]]:
-    """Yield the changes without an author that the log may explain, with the time of the last apply."""
     for one in facts.drifted:
         resource = facts.state.resources.get(one.resource) if facts.state else None
         applied_at = resource.deployed_at if resource else None

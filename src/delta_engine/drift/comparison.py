@@ -1,4 +1,4 @@
-"""What is drift: how a table or schema differs from its baseline, less what an attempt explains. Pure."""
+"""Compares tables and schemas with their baselines, less what an attempt explains. Pure."""
 
 from __future__ import annotations
 
@@ -23,11 +23,7 @@ Model = TypeVar("Model", Table, Schema)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Deviation:
-    """One difference between a table or schema and its baseline; None on a side: it is not there.
-
-    Args:
-        difference: the difference that an aspect found; None for what no aspect compares.
-    """
+    """One difference from the baseline. None marks an absent side; `difference` is None if no aspect compares it."""
 
     kind: DriftKind
     field: str
@@ -38,13 +34,13 @@ class Deviation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recorded(Generic[Model_co]):
-    """What the deployment state records of a table or schema.
+    """The record of a table or schema in the deployment state.
 
     Args:
-        with_unmanaged_parts: the same with the unmanaged parts that existed then; None if there were none.
-        attempted: the models of later runs that did not finish. None of schemas: an unfinished schema is not compared.
-        column_order: the column names in the table's order after the apply; None if that is unknown.
-        renames: the columns that were renamed since, new names by old ones.
+        with_unmanaged_parts: the model with the unmanaged parts of that time; None if there were none.
+        attempted: the models of later unfinished runs. Empty for schemas: an unfinished schema is not compared.
+        column_order: the column names in table order after the apply; None if unknown.
+        renames: the later renames of columns, new names by old ones.
     """
 
     declared: Model_co
@@ -61,7 +57,7 @@ class Recorded(Generic[Model_co]):
 
 
 def recorded(metadata: ResourceMetadata, policy: Policy) -> Recorded[Securable] | None:
-    """Return what a resource's metadata records; None for a resource that was never applied from a model."""
+    """Return the record in the metadata of a resource; None if it was never applied from a model."""
     if metadata.definition is not None:
         return Recorded(
             declared=as_table(metadata.definition),
@@ -83,7 +79,7 @@ def deviations(known: Recorded[Securable], observed: SecurableState) -> tuple[De
 
 
 def changes(known: Recorded[Securable], observed: SecurableState) -> tuple[aspects.Difference, ...]:
-    """Return the changes since the baseline. Removing an unmanaged part is none."""
+    """Return the changes since the baseline. Removing an unmanaged part is not a change."""
     found = tuple(_differences(known.baseline, observed, known.policy))
     if not found or known.with_unmanaged_parts is None:
         return found
@@ -96,8 +92,7 @@ def unexplained(
 ) -> tuple[aspects.Difference, ...]:
     """Return the changes that no unfinished run can have made.
 
-    A run does what it attempts. It may also have dropped keys and checks that were in its way, and NOT NULL where a
-    check stands for it.
+    A run may also have dropped keys and checks that blocked its changes, and NOT NULL where a check replaces it.
     """
     left = tuple(found)
     for model in known.attempted if left else ():
@@ -115,7 +110,7 @@ def unexplained(
 
 
 def explained(known: Recorded[Securable], observed: SecurableState) -> tuple[Deviation, ...]:
-    """Return the differences from the baseline that are no drift: an attempt explains them, or ownership does."""
+    """Return the differences from the baseline that an attempt or ownership explains. They are not drift."""
     if not known.attempted and known.with_unmanaged_parts is None:
         return ()
     drift = {(one.kind, one.field, one.actual) for one in deviations(known, observed)}
@@ -126,12 +121,7 @@ def explained(known: Recorded[Securable], observed: SecurableState) -> tuple[Dev
 
 
 def accepted(model: Model, observed: SecurableState, taken: Sequence[Deviation]) -> Model:
-    """Return a model with the observed side of some deviations, and its own side of all others.
-
-    Args:
-        model: what was applied last, or what is declared now.
-        taken: which deviations, as `deviations` returns them.
-    """
+    """Return a model with the observed side of the deviations in `taken`, and its own side of all others."""
     renames = {str(one.expected): str(one.actual) for one in taken if one.kind is DriftKind.COLUMN_RENAMED}
     differences = (one.difference for one in taken if one.difference is not None)
     if isinstance(model, Schema):
@@ -153,7 +143,6 @@ def _may_be_side_effect(difference: aspects.Difference) -> bool:
 
 
 def _with_kept_parts(attempted: Securable, known: Recorded[Securable]) -> Securable:
-    """Return an attempted model with the unmanaged parts that its plan keeps."""
     whole = known.with_unmanaged_parts
     if isinstance(attempted, Schema) or isinstance(whole, Schema) or whole is None:
         return attempted
@@ -162,7 +151,6 @@ def _with_kept_parts(attempted: Securable, known: Recorded[Securable]) -> Secura
 
 
 def _with_current_names(known: Recorded[Securable]) -> Recorded[Securable]:
-    """Return the recorded models with the names that their columns have now."""
     whole = known.with_unmanaged_parts
     return replace(
         known,
@@ -197,7 +185,6 @@ def _deviation(difference: aspects.Difference) -> Deviation:
 
 
 def _reordered(known: Recorded[Securable], observed: SecurableState) -> tuple[Deviation, ...]:
-    """Compare the order of the columns that both sides have with the order after the apply."""
     if known.column_order is None or known.attempted:
         return ()  # the order is unknown, or an unfinished run was moving columns
     new_names = {old.lower(): new.lower() for old, new in known.renames.items()}

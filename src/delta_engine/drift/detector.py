@@ -1,7 +1,4 @@
-"""The detector: the deployment state against the catalog state, resource by resource, with the authors of changes.
-
-Only changed tables cost statements: a clean run costs nothing beyond its snapshot.
-"""
+"""Compares the deployment state with the catalog, and finds authors. Only changed tables cost statements."""
 
 from __future__ import annotations
 
@@ -34,7 +31,7 @@ from delta_engine.state.table_queries import Commit, TableHistoryReader, TableVe
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Suspect:
-    """A table or schema that may have drifted: it differs, or may be another one."""
+    """A table or schema that may have drifted: it differs, or may have been replaced."""
 
     resource: Resource
     known: Recorded[Securable]
@@ -50,12 +47,11 @@ class _Suspect:
 
 
 class DriftDetector:
-    """Finds what changed since it was applied.
+    """Finds changes since the last apply.
 
     Args:
-        plan_policy: which unmanaged tags and privileges are drift.
-        versions: asks for the ids of tables that may have been replaced.
-        is_thorough: whether to ask for ids also where a creation time is unknown.
+        plan_policy: decides which unmanaged tags and privileges are drift.
+        is_thorough: whether to read the ids of tables also where a creation time is unknown.
     """
 
     def __init__(
@@ -76,12 +72,10 @@ class DriftDetector:
     def detect(
         self, state: DeploymentState, observed: CatalogState, *, now: datetime
     ) -> tuple[DriftedResource, ...]:
-        """Return the schemas, then the tables, that are not as they were applied, each sorted by name.
+        """Return the drifted schemas, then the drifted tables, each sorted by name.
 
-        Args:
-            state: what was applied. What a run left half done is no drift.
-            observed: a snapshot; what it does not cover is left out.
-            now: when it was taken; entries of the policy expire.
+        Half-done changes of a run are not drift. Resources outside the snapshot are skipped. Entries of the policy
+        expire at `now`, the time of the snapshot.
         """
         suspects = [
             suspect
@@ -94,7 +88,7 @@ class DriftDetector:
     def unreadable(
         self, refusals: Iterable[RefusedError], *, now: datetime
     ) -> tuple[tuple[QualifiedName, ClassifiedDrift], ...]:
-        """Return the tables that became something else, or got columns that cannot be managed."""
+        """Return the tables that became another kind of object, or got columns that cannot be managed."""
         return tuple(
             (name, classified(self._policy, name, _refused(refusal), None, now))
             for refusal in refusals
@@ -104,11 +98,7 @@ class DriftDetector:
     def unmanaged(
         self, observed: CatalogState, managed: Iterable[str], *, now: datetime
     ) -> tuple[tuple[QualifiedName, ClassifiedDrift], ...]:
-        """Return the tables of managed schemas that no model declares.
-
-        Args:
-            managed: the keys (`QualifiedName.key`) of declared and applied tables.
-        """
+        """Return the tables of managed schemas whose keys are not in `managed`, the declared and applied ones."""
         known = set(managed)
         found = [name for name in observed.other_tables if name.key not in known]
         others = self._not_delta([name for name in found if name.key not in observed.audits])
@@ -125,7 +115,6 @@ class DriftDetector:
         return {name.key for name in names} - self._history.read_commits(names).keys()
 
     def _with_evidence(self, suspects: Sequence[_Suspect]) -> list[_Suspect]:
-        """Ask for ids and for histories, each at once for all tables that need it."""
         present = [suspect for suspect in suspects if suspect.observed.exists]
         versions = self._current_versions([suspect for suspect in present if self._may_be_replaced(suspect)])
         changed = _table_names(one for one in present if one.found or _is_replaced(one, versions))
@@ -142,7 +131,6 @@ class DriftDetector:
         return self._versions.read_versions(names, with_id={name.key for name in names})
 
     def _may_be_replaced(self, suspect: _Suspect) -> bool:
-        """Whether to ask for the table's id: its creation time changed, or is unknown."""
         metadata = suspect.resource.metadata
         if self._versions is None or metadata.delta_table_id is None or not suspect.observed.exists:
             return False
@@ -168,7 +156,6 @@ class DriftDetector:
 
 
 def _applied(state: DeploymentState, observed: CatalogState, held: Policy) -> Iterator[_Suspect]:
-    """Yield the applied tables and schemas that the snapshot covers."""
     for _, resource in sorted(state.resources.items()):
         if is_half_done(resource) and not resource.metadata.attempted:
             continue  # what the run did is unknown
@@ -193,7 +180,7 @@ def _is_replaced(suspect: _Suspect, versions: Mapping[str, TableVersion]) -> boo
 
 
 def _with_history(suspect: _Suspect, version: TableVersion | None, commits: tuple[Commit, ...]) -> _Suspect:
-    """Add what was learned: all commits of a replaced table are news, and renames change what to compare with."""
+    """Return the suspect with its history: all commits of a replaced table count, renames shift the baseline."""
     if isinstance(suspect.known.declared, Schema) or isinstance(suspect.observed, SchemaState):
         return suspect
     is_replaced = version is not None and _is_replaced(suspect, {suspect.name.key: version})
@@ -224,14 +211,13 @@ def _with_history(suspect: _Suspect, version: TableVersion | None, commits: tupl
 
 
 def _plain(path: str) -> str:
-    """Return a path as Delta logs it without the backticks around odd names."""
     return path.replace("`", "").lower()
 
 
 def _deviations(
     resource: Resource, known: Recorded[Securable], observed: SecurableState
 ) -> tuple[Deviation, ...]:
-    """Return the drift of something that exists, without what the catalog only shows late."""
+    """Return the drift of an existing resource, without the parts that the catalog only shows late."""
     lag = {(one.field, one.expected, one.actual) for one in resource.metadata.lag}
     found = deviations(known, observed)
     return tuple(one for one in found if (one.field, one.expected, one.actual) not in lag)

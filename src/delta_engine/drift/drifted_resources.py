@@ -20,12 +20,7 @@ from delta_engine.state.table_queries import TableVersion
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClassifiedDrift:
-    """A deviation, classified.
-
-    Args:
-        finding: the same for the report, with its severity and its author.
-        ignored_by: the entry of the policy that ignores it.
-    """
+    """A deviation with its finding for the report, and the policy entry that ignores it, if any."""
 
     deviation: Deviation
     finding: Finding
@@ -33,18 +28,16 @@ class ClassifiedDrift:
 
 
 class DriftRefusal(RefusedError):
-    """A plan would undo a change that was made outside the engine."""
+    """A plan would undo a change made outside the engine."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Drifted(Generic[Model_co, State_co]):
-    """A table or schema that is not as it was applied.
+    """A table or schema that differs from its last apply.
 
     Args:
-        observed: what exists; absent if it was deleted.
-        version: a table's current version, if it was read.
-        is_history_whole: whether a table's history reaches back to the apply: renames are known then.
-        field_renames: what commits renamed inside columns, new paths by old ones, dotted and in lower case.
+        is_history_whole: whether the history of a table reaches back to the apply, so that renames are known.
+        field_renames: the renames of fields in commits, new paths by old ones, dotted and in lower case.
     """
 
     recorded: Recorded[Model_co]
@@ -66,7 +59,7 @@ class Drifted(Generic[Model_co, State_co]):
 
     @property
     def drift(self) -> tuple[ClassifiedDrift, ...]:
-        """What the policy does not ignore."""
+        """The deviations that the policy does not ignore."""
         return tuple(detail for detail in self.details if detail.ignored_by is None)
 
 
@@ -76,22 +69,22 @@ DriftedResource: TypeAlias = Drifted[Securable, SecurableState]
 
 
 def drifted_tables(found: Iterable[DriftedResource]) -> tuple[DriftedTable, ...]:
-    """Return those that are tables."""
+    """Return the drifted tables."""
     return tuple(filter(is_table, found))
 
 
 def drifted_schemas(found: Iterable[DriftedResource]) -> tuple[DriftedSchema, ...]:
-    """Return those that are schemas."""
+    """Return the drifted schemas."""
     return tuple(filter(is_schema, found))
 
 
 def is_schema(drifted: DriftedResource) -> TypeGuard[DriftedSchema]:
-    """Whether it is a schema."""
+    """Whether the resource is a schema."""
     return isinstance(drifted.recorded.declared, Schema)
 
 
 def is_table(drifted: DriftedResource) -> TypeGuard[DriftedTable]:
-    """Whether it is a table."""
+    """Whether the resource is a table."""
     return isinstance(drifted.recorded.declared, Table)
 
 
@@ -104,13 +97,7 @@ def classified(
     *,
     written: Attribution | None = None,
 ) -> ClassifiedDrift:
-    """Return what a policy makes of a deviation.
-
-    Args:
-        changed: its author; None if unknown.
-        now: when the catalog was read; entries of the policy expire.
-        written: the last principal to write to the table or schema, for a deviation without an author.
-    """
+    """Return a deviation as the policy at `now` classifies it; `written` is the last writer, for an unknown author."""
     kind, subject = deviation.kind, deviation.field
     entries = (
         entry for entry in policy.ignores if not entry.is_expired(now) and entry.matches(name, kind, subject)

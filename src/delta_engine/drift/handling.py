@@ -1,4 +1,4 @@
-"""What a sync does about drift: what it reverts, keeps or refuses; and what a model accepts. Pure."""
+"""The handling of drift: what a sync reverts, keeps or refuses, and what a model accepts. Pure."""
 
 from __future__ import annotations
 
@@ -27,10 +27,7 @@ from delta_engine.telemetry.context import command
 def reverted_drift(
     model: Securable, drifted: DriftedResource, policy: Policy = NO_POLICY
 ) -> tuple[ClassifiedDrift, ...]:
-    """Return the drift that bringing a table or schema to its model reverts.
-
-    Drift that the model includes by now is not reverted, nor is the order of columns unless the policy enforces it.
-    """
+    """Return the drift that a sync reverts, without the order of columns unless the policy enforces it."""
     observed = drifted.observed
     if not observed.exists:
         return drifted.details
@@ -49,10 +46,7 @@ def reverted_drift(
 def with_ignored_drift(
     models: Sequence[Model], drifted: Iterable[DriftedResource], policy: Policy = NO_POLICY
 ) -> tuple[Model, ...]:
-    """Return the models for a plan: with the observed side of what the policy ignores.
-
-    A table or schema whose deletion the policy ignores is left out.
-    """
+    """Return the models with the observed side of ignored drift, without those whose deletion is ignored."""
     by_key = {one.name.key: one for one in drifted}
     pairs = ((model, by_key.get(model.key)) for model in without_ignored_deletions(models, by_key.values()))
     return tuple(_with_ignored(model, one, policy) if one else model for model, one in pairs)
@@ -69,7 +63,7 @@ def without_ignored_deletions(
 def refusals(
     models: Sequence[Securable], drifted: Iterable[DriftedResource], policy: Policy = NO_POLICY
 ) -> Iterator[DriftRefusal]:
-    """Yield why a sync must not run: one refusal for each severe drift that it would revert."""
+    """Yield one refusal for each severe drift that a sync would revert."""
     by_key = {model.key: model for model in models}
     for one in drifted:
         model = by_key.get(one.name.key)
@@ -80,19 +74,19 @@ def refusals(
 
 
 def is_replaced(drifted: DriftedResource) -> bool:
-    """Whether a table was replaced by another of its name."""
+    """Whether another table of the same name replaced the table."""
     return any(one.deviation.kind is DriftKind.TABLE_REPLACED for one in drifted.details)
 
 
 def accepting(model: Model, drifted: Drifted[Model, Any]) -> Model:
-    """Return a model with the drift of its table or schema, but for what the policy ignores."""
+    """Return a model with the drift of its table or schema, except what the policy ignores."""
     if not drifted.observed.exists:
         return model
     return accepted(model, drifted.observed, [detail.deviation for detail in drifted.drift])
 
 
 def edited(model: Table, table: DriftedTable) -> Table:
-    """Return an accepting model as models are written: new foreign keys name other tables as shortly as possible."""
+    """Return an accepting model for a model file: new foreign keys have the shortest table names."""
     found = accepting(model, table)
     keys = (
         key if key in model.foreign_keys else as_declared(found.qualified_name, key)
@@ -108,12 +102,6 @@ def _is_reverted(
     *,
     moves_columns: bool,
 ) -> bool:
-    """Whether a plan reverts a deviation of something that exists.
-
-    Args:
-        wanted: what a plan changes, and to what.
-        moves_columns: whether it moves any.
-    """
     match deviation:
         case Deviation(kind=DriftKind.TABLE_REPLACED):  # no model can declare it
             return True

@@ -1,6 +1,6 @@
-"""Drift over time: a Delta table with a row for every run and for every finding.
+"""Drift history: an append-only Delta table with a row for every run and for every finding.
 
-An INSERT is one commit, and a run's own row is its last: if it exists, all findings of the run do. Rows are only added.
+An INSERT is one commit, and a run's own row is its last: if it exists, all findings of the run do.
 """
 
 from __future__ import annotations
@@ -62,12 +62,9 @@ _EPOCH: Final = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
 
 class DriftHistory:
-    """The history of every environment that shares a table.
+    """The history of the environments that share a table. The schema of the table must exist.
 
     Its methods raise `StatementError` if the platform refuses a statement.
-
-    Args:
-        table: the SQL that addresses the table (`Addressing.table`); its schema must exist.
     """
 
     def __init__(self, runner: SqlRunner, table: str) -> None:
@@ -76,15 +73,11 @@ class DriftHistory:
         self._rows = HistoryTable(runner, table, columns=_COLUMNS, comment=_COMMENT)
 
     def append(self, report: DriftReport, run_id: str) -> None:
-        """Add a report without its ignored findings: one statement for up to 499 findings, and the missing table.
-
-        Args:
-            run_id: unique; the same for all findings of the run.
-        """
+        """Add a report without ignored findings, 499 findings per statement. Create the table if it is missing."""
         self._rows.append(list(_rows(report, run_id)))
 
     def recent(self, environment: str, limit: int = 60) -> tuple[PastRun, ...]:
-        """Return the counts of the last reports of an environment, the oldest first; none if there is no table yet."""
+        """Return the counts of the last reports of an environment, oldest first; none without a table."""
         counts = ", ".join(map(quote_ident, ("drifted", "deleted", "unmanaged", "high", "medium", "low")))
         # A number, because Spark returns timestamps to Python as naive local times, and one hour a year exists twice.
         sql = (
@@ -102,7 +95,6 @@ class DriftHistory:
 
 
 def _rows(report: DriftReport, run_id: str) -> Iterator[Mapping[str, Value]]:
-    """Yield the findings, then the run."""
     common: Mapping[str, Value] = {
         "run_id": run_id,
         "environment": report.environment,

@@ -1,4 +1,4 @@
-"""Puts a drift report together from what was detected. Pure."""
+"""Builds a drift report from the detected facts. Pure."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _CONSTRAINTS = (DriftKind.PRIMARY_KEY, DriftKind.FOREIGN_KEY, DriftKind.CHECK)
 
 
 def drift_report(facts: DriftFacts) -> DriftReport:
-    """Return the report."""
+    """Return the report on the facts."""
     state = facts.state
     existing = [one for one in facts.drifted if one.drift and is_table(one) and one.observed.exists]
     gone = [one for one in facts.drifted if one.drift and is_table(one) and _was_deleted(one, facts)]
@@ -79,10 +79,7 @@ def drift_report(facts: DriftFacts) -> DriftReport:
 
 
 def _was_deleted(one: DriftedResource, facts: DriftFacts) -> bool:
-    """Whether a table or schema was deleted outside the engine; an undeclared one was retired.
-
-    In a report on some tables, their applied schemas count as declared: the tables need them.
-    """
+    """Whether a resource was deleted, not retired. In a partial report, the schemas of its tables count as declared."""
     declared = {*(model.key for model in facts.models), *(schema.key for schema in facts.schemas)}
     is_declared = one.name.key in declared or (facts.is_partial and not is_table(one))
     return not one.observed.exists and is_declared
@@ -144,7 +141,6 @@ def _policy_notes(facts: DriftFacts) -> Iterator[PolicyNote]:
 
 
 def _unmanaged_parts(facts: DriftFacts) -> Iterator[UnmanagedPart]:
-    """Yield the unmanaged parts of declared tables that are no drift."""
     drifted = {(one.resource, detail.deviation.field) for one in facts.drifted for detail in one.details}
     for part in listed_parts(facts.readable_models, facts.observed, facts.applied):
         if (part.resource, part.key) not in drifted:
@@ -194,7 +190,6 @@ def _recommendations(
 
 
 def _consents(tables: Sequence[DriftedTable]) -> Iterator[DestructiveKind]:
-    """Yield the consents that a revert needs."""
     if any(
         detail.deviation.kind is DriftKind.COLUMN_ADDED
         for table in tables
@@ -271,17 +266,14 @@ def _reverts(difference: aspects.Difference, reverted: Sequence[Deviation]) -> b
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DriftFacts:
-    """What a report is made of.
+    """The input of a report.
 
     Args:
-        checked_at: when the catalog was read, UTC.
-        is_partial: whether other models were left out.
-        state: the deployment state; None if there is none yet.
-        applied: the tables that were applied last, by `QualifiedName.key`.
-        drifted: the schemas and tables that are not as they were applied.
-        unreadable: the tables that could not be read; the snapshot lacks them.
-        applied_schemas: the schemas that were applied last, by `Schema.key`.
-        plan_policy: what plans do about unmanaged parts, and about the order of columns.
+        checked_at: the time of the snapshot, UTC.
+        is_partial: whether only some of the models were loaded.
+        applied: the last applied tables, by `QualifiedName.key`.
+        unreadable: the tables that could not be read. The snapshot lacks them.
+        applied_schemas: the last applied schemas, by `Schema.key`.
     """
 
     environment: str

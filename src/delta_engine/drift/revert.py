@@ -1,6 +1,6 @@
-"""What a revert does: it restores the baseline, and renames columns back. Pure.
+"""Reverts: they restore the baseline, and rename columns back. Pure.
 
-A comparison sees a renamed column or field as a dropped and an added one. Where the history does not reach back to the
+A comparison sees a renamed column or field as a dropped and an added one. If the history does not reach back to the
 apply, two columns or fields of one type may be a rename, and a revert refuses.
 """
 
@@ -28,10 +28,7 @@ from delta_engine.telemetry.context import command
 
 
 def restored(drifted: Drifted[Model, Any]) -> Model:
-    """Return what a revert makes of a table or schema: its baseline, with ignored drift and what is no drift.
-
-    A renamed column is renamed back and keeps its data.
-    """
+    """Return the baseline with ignored drift and explained differences. Renamed columns are renamed back."""
     if not drifted.observed.exists:
         return drifted.recorded.baseline
     kept = [detail.deviation for detail in drifted.details if detail.ignored_by is not None]
@@ -41,7 +38,7 @@ def restored(drifted: Drifted[Model, Any]) -> Model:
 
 
 def renames_of(table: DriftedTable) -> Mapping[str, str]:
-    """Return the renamed columns, new names by old ones, but for what the policy ignores."""
+    """Return the renamed columns, new names by old ones, except those that the policy ignores."""
     return {
         str(detail.deviation.expected): str(detail.deviation.actual)
         for detail in table.drift
@@ -50,13 +47,13 @@ def renames_of(table: DriftedTable) -> Mapping[str, str]:
 
 
 def may_be_renamed(table: DriftedTable) -> bool:
-    """Whether a column or field was dropped and another added: only the history can tell a rename from that."""
+    """Whether a drop and an add of columns or fields may be a rename, which only the history can tell."""
     kinds = {type(action) for action in _actions(table.details)}
     return {ColumnAdd, ColumnDrop} <= kinds or {FieldAdd, FieldDrop} <= kinds
 
 
 def has_possible_renames(table: DriftedTable) -> bool:
-    """Whether a column may be renamed, or a field is."""
+    """Whether a column may have been renamed, or a field was."""
     return any(_possible_renames(table)) or any(_renamed_fields(table))
 
 
@@ -71,7 +68,6 @@ def irreversible(models: Iterable[Table], drifted: Iterable[DriftedResource]) ->
 
 
 def _with_former_names(model: Table, table: DriftedTable) -> Table:
-    """Return a model that renames columns and fields back, so that they keep their data."""
     former = {old.lower(): new for old, new in renames_of(table).items()}
     fields: dict[str, dict[str, str]] = {}
     for old, new in _renamed_fields(table):
@@ -104,7 +100,6 @@ def _lost_fields(model: Table, table: DriftedTable) -> Iterator[DriftRefusal]:
 
 
 def _possible_renames(table: DriftedTable) -> Iterator[tuple[str, str]]:
-    """Yield (old, new) pairs of columns of one type."""
     if table.is_history_whole:
         return
     actions = _actions(table.drift)
@@ -117,7 +112,6 @@ def _possible_renames(table: DriftedTable) -> Iterator[tuple[str, str]]:
 
 
 def _renamed_fields(table: DriftedTable) -> Iterator[tuple[Path, Path]]:
-    """Yield the old and new paths of fields whose renames are in the history."""
     for added, dropped in _field_pairs(table):
         if table.field_renames.get(_text(added.path)) == _text(dropped.path):
             yield added.path, dropped.path
@@ -130,7 +124,6 @@ def _possibly_renamed_fields(table: DriftedTable) -> Iterator[tuple[Path, Path]]
 
 
 def _field_pairs(table: DriftedTable) -> Iterator[tuple[FieldAdd, FieldDrop]]:
-    """Yield every dropped and added field of one struct."""
     actions = _actions(table.drift)
     dropped = [action for action in actions if isinstance(action, FieldDrop)]
     for add in actions:
@@ -141,7 +134,6 @@ def _field_pairs(table: DriftedTable) -> Iterator[tuple[FieldAdd, FieldDrop]]:
 
 
 def _would_be_lost(model: Table, table: DriftedTable, old: Path, new: Path) -> bool:
-    """Whether a plan would drop a field and add an empty one under its former name."""
     column = next((one for one in model.columns if one.key == _column_key(table, old)), None)
     if column is None or _has(column, new) or not _has(column, old):
         return False
@@ -149,7 +141,6 @@ def _would_be_lost(model: Table, table: DriftedTable, old: Path, new: Path) -> b
 
 
 def _column_key(table: DriftedTable, path: Path) -> str:
-    """Return the key of a path's column in models, which do not know its new name."""
     names = {new.lower(): old.lower() for old, new in table.recorded.renames.items()}
     return names.get(path[0].lower(), path[0].lower())
 

@@ -14,7 +14,7 @@ from delta_engine.state.states import state_of
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResourceChange:
-    """One resource that differs; without changes if only one side has it."""
+    """One resource that differs. It has no changes if only one side has it."""
 
     key: str
     sign: Sign
@@ -22,7 +22,7 @@ class ResourceChange:
 
 
 def compare_states(earlier: DeploymentState, later: DeploymentState) -> tuple[ResourceChange, ...]:
-    """Return what changed from one document to another, sorted by key."""
+    """Return the changes from one document to another, sorted by key."""
     return tuple(_changes(earlier, later))
 
 
@@ -50,7 +50,6 @@ def _within(before: Resource, after: Resource) -> Iterator[Change]:
 
 
 def _redefined(earlier: TableDefinition, later: TableDefinition) -> Iterator[Change]:
-    """Yield the changes of a plan from one definition to the other."""
     before = as_table(earlier)
     comparison = Comparison.of(as_table(later), state_of(before), last_applied=before)
     yield from (difference.change for difference in aspects.differences(comparison))

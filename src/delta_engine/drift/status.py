@@ -1,7 +1,4 @@
-"""The status of every resource: what the catalog shows of what was applied. Pure.
-
-Only statuses and findings change here; what was applied last stays as it is.
-"""
+"""The status of every resource, from what the catalog shows. The record of the last apply stays. Pure."""
 
 from __future__ import annotations
 
@@ -43,15 +40,11 @@ def synchronize(
     now: datetime,
     policy: Policy = NO_POLICY,
 ) -> DeploymentState:
-    """Return the document with the statuses that the catalog shows: missing, drifted, healthy, unmanaged.
+    """Return the document with current statuses; the same document if nothing differs.
 
     Args:
-        observed: a snapshot; resources that it does not cover stay as they are.
+        observed: a snapshot. Resources that it does not cover keep their status.
         managed: the keys of all models' tables; None if only some models were loaded: unmanaged tables are unknown.
-        policy: which unmanaged tags and privileges are drift.
-
-    Returns:
-        The same document if nothing is different.
     """
     held = as_applied(policy)
     resources = {key: _synchronized(one, observed, held) for key, one in state.resources.items()}
@@ -72,10 +65,7 @@ def confirmed(
 ) -> Resource:
     """Return the record of a table that was just applied, after a second read of the table.
 
-    A difference is lag, not drift: the catalog may show a change late. Unmanaged parts are not differences.
-
-    Args:
-        ours: what was recorded of it before: a part that is no longer wanted may show for a while.
+    A difference is lag, not drift: the catalog may show a change late, and removed parts of `ours` for a while.
     """
     kept = () if policy.definitions is Ownership.FULL else unmanaged_parts(wanted, observed, ours)
     found = aspects.differences(Comparison.of(wanted, observed, policy=as_applied(policy)))
@@ -110,7 +100,7 @@ def _synchronized(resource: Resource, observed: CatalogState, policy: Policy) ->
 
 
 def _state_of(name: QualifiedName | SchemaName, observed: CatalogState) -> TableState | SchemaState | None:
-    """Return what exists under a name; None if the snapshot does not cover it."""
+    """Return the state under a name; None if the snapshot does not cover it."""
     if isinstance(name, SchemaName):
         return observed.schema(name)
     return observed.tables.get(name.key)
@@ -126,7 +116,6 @@ def _has_tables(name: QualifiedName | SchemaName, observed: CatalogState) -> boo
 
 
 def _changed(resource: Resource, drift: tuple[Difference, ...], actual_checksum: str | None) -> Resource:
-    """Return a resource with changes since its baseline that unfinished runs may explain."""
     if is_half_done(resource):
         status = Status.UNKNOWN if resource.status in _SETTLED else resource.status
     else:
@@ -158,7 +147,6 @@ def _with_status(
 
 
 def _documented(found: Iterable[aspects.Difference]) -> tuple[Difference, ...]:
-    """Return differences as documents have them."""
     return tuple(
         Difference(field=one.change.subject, expected=one.change.desired, actual=one.change.observed)
         for one in found
@@ -168,10 +156,7 @@ def _documented(found: Iterable[aspects.Difference]) -> tuple[Difference, ...]:
 def _with_unmanaged(
     resources: dict[str, Resource], observed: CatalogState, managed: Collection[str]
 ) -> dict[str, Resource]:
-    """Replace the unmanaged tables known so far by those that exist.
-
-    An undeclared table that a run only attempted is either one of them or was never created.
-    """
+    """Replace the known unmanaged tables by those that exist, and omit undeclared tables that were only attempted."""
     formers = {resource_key(table.former_name) for table in observed.tables.values() if table.former_name}
     listed = observed.schemas | observed.missing_schemas
     given_up = {
@@ -194,7 +179,6 @@ def _with_unmanaged(
 
 
 def _is_given_up(resource: Resource, listed: Collection[tuple[str, str]]) -> bool:
-    """Whether an undeclared table, in a schema that was listed, was attempted and never applied."""
     if resource.type is not ResourceType.TABLE or _was_applied(resource):
         return False
     catalog, schema = resource.id.lower().split(".")[:2]

@@ -1,7 +1,7 @@
-"""Unmanaged parts: what a table has beside its model and a sync keeps. Pure.
+"""Unmanaged parts: parts of a table that no model declares and a sync keeps. Pure.
 
-They are constraints, clustering, comments and defaults that no model of the engine ever named. Those that existed when
-a table was first applied are recorded; removing them is no drift, and a revert brings them back.
+They are constraints, clustering, comments and defaults that no model of the engine ever named. The first apply records
+the existing ones. Removing them is not drift, and a revert restores them.
 """
 
 from __future__ import annotations
@@ -37,11 +37,7 @@ _Part = TypeVar("_Part", ForeignKey, CheckConstraint)
 def unmanaged_parts(
     model: Table, observed: TableState, ours: Sequence[Table] = ()
 ) -> tuple[aspects.Difference, ...]:
-    """Return the differences between a model and a table that a sync keeps.
-
-    Args:
-        ours: the models that this engine applied or attempted.
-    """
+    """Return the differences that a sync keeps; `ours` are the applied and attempted models."""
     if not observed.exists:
         return ()
     found = tuple(aspects.differences(Comparison.of(model, observed, policy=AS_APPLIED)))
@@ -53,12 +49,9 @@ def unmanaged_parts(
 
 
 def with_unmanaged_parts(model: Table, observed: TableState, earlier: ResourceMetadata | None) -> Table:
-    """Return the baseline of an apply: the model with the unmanaged parts that are no drift.
+    """Return the baseline of an apply: the model with the prior unmanaged parts that are not drift.
 
     Recorded parts stay, under the model's names. Parts that are new since the last apply are drift and stay out.
-
-    Args:
-        observed: the table before that.
     """
     ours = models_of(earlier) if earlier else ()
     observed = _without_dropped(model, observed, ours)
@@ -73,22 +66,14 @@ def with_unmanaged_parts(model: Table, observed: TableState, earlier: ResourceMe
 
 
 def kept_by_plan(model: Table, known: Table, ours: Sequence[Table]) -> Table:
-    """Return a model with the unmanaged parts that a plan for it keeps.
-
-    Args:
-        ours: the models that this engine applied or attempted.
-    """
+    """Return a model with the unmanaged parts that its plan keeps; `ours` as in `unmanaged_parts`."""
     return _with_parts(model, model, _without_dropped(model, state_of(known), ours), ours)
 
 
 def listed_parts(
     models: Iterable[Table], observed: CatalogState, applied: Mapping[str, Table]
 ) -> Iterator[UnmanagedPart]:
-    """Yield the unmanaged parts of tables for reports: with properties, but for those that the platform sets.
-
-    Args:
-        applied: the models that were applied last, by `QualifiedName.key`.
-    """
+    """Yield the unmanaged parts of tables, and properties that no platform sets; `applied` is by table key."""
     for model in models:
         last, table = applied.get(model.key), observed.table(model.qualified_name)
         resource = resource_key(model.qualified_name)
@@ -103,7 +88,7 @@ def listed_parts(
 
 
 def subject_of(difference: aspects.Difference) -> Subject:
-    """Return what a difference is about; a table has one primary key, whatever its name."""
+    """Return the subject of a difference. A table has one primary key, whatever its name."""
     is_key = difference.kind is DriftKind.PRIMARY_KEY
     return difference.kind, "" if is_key else difference.change.subject
 
@@ -115,7 +100,6 @@ def _with_parts(
     ours: Sequence[Table],
     excluded: Collection[Subject] = frozenset(),
 ) -> Table:
-    """Return a table with the unmanaged parts of another, under the model's names."""
     parts = [one for one in unmanaged_parts(model, observed, ours) if subject_of(one) not in excluded]
     return aspects.accept(base, Renames.of(model, observed).applied_to(observed), parts)
 
@@ -140,7 +124,6 @@ def _without(parts: tuple[_Part, ...], part: _Part) -> tuple[_Part, ...]:
 
 
 def _with_names_of(model: Table, known: Table) -> Table:
-    """Return a recorded table with the names that a model gives columns and fields; keys keep theirs."""
     state = state_of(known)
     renamed = Renames.of(model, state).applied_to(state)
     return replace(

@@ -42,20 +42,17 @@ RunnerDecorator: TypeAlias = Callable[[SqlRunner], SqlRunner]
 
 
 def undecorated(runner: SqlRunner) -> SqlRunner:
-    """Return a runner as it is."""
+    """Return the runner unchanged."""
     return runner
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Backend:
-    """What runs SQL on one platform, and reads from it.
+    """Runs SQL on one platform and reads from it.
 
     Args:
-        platform_version: returns the platform's version.
-        host: the workspace's URL; empty where it is unknown.
-        audit_log: None where the platform has none.
+        host: the workspace's URL; empty if unknown.
         principals: reads the current principal and its privileges; None where the platform has none.
-        listing: databricks-sdk's listing of tables; None where it is unavailable.
     """
 
     runner: SqlRunner
@@ -81,12 +78,7 @@ def databricks_backend(
     listing: TableListing | None = None,
     capabilities: Capabilities = DATABRICKS,
 ) -> Backend:
-    """Return Unity Catalog behind any runner. It needs SQL alone, so it runs on serverless compute too.
-
-    Args:
-        parallelism: the largest number of statements at a time.
-        listing: databricks-sdk's listing of tables; without it, SQL describes every table.
-    """
+    """Return Unity Catalog behind any runner, serverless included. Without `listing`, SQL describes every table."""
     addressing = CatalogAddressing()
     reader = UnityCatalogReader(runner, parallelism=parallelism, listing=listing)
     queries = TableQueries(runner, addressing, parallelism=parallelism)
@@ -113,15 +105,11 @@ def open_warehouse_backend(
     notify: Callable[[str], None] = lambda _note: None,
     decorate: RunnerDecorator = undecorated,
 ) -> Backend:
-    """Return Unity Catalog behind a SQL warehouse, without Spark.
-
-    Args:
-        parallelism: the largest number of statements at a time.
-        notify: is told when statements wait for the warehouse.
+    """Return Unity Catalog behind a SQL warehouse, without Spark; `notify` receives notes about waits.
 
     Raises:
         MissingDependencyError: databricks-sdk is not installed.
-        ConfigError: there is no login to the workspace.
+        ConfigError: the workspace has no login.
     """
     workspace = _workspace(warehouse)
     runner = decorate(
@@ -203,7 +191,6 @@ def _warehouse_version(runner: SqlRunner) -> str:
 
 
 def _catalog_classes(spark: SparkSession) -> Mapping[str, str]:
-    """Return the implementations of a session's catalogs, by the catalogs' names."""
     settings = spark.conf.getAll
     names = {key: key.removeprefix(_CATALOG_SETTING) for key in settings if key.startswith(_CATALOG_SETTING)}
     return {name: settings[key] for key, name in names.items() if "." not in name}

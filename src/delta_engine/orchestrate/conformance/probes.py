@@ -1,4 +1,4 @@
-"""Probes: questions about the platform whose answers are facts and never fail a run. Here: those about statements."""
+"""Probes of statements. A probe asks a question about the platform; its answer is a fact and never fails a run."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ UNITY_CATALOG: Final = (Feature.SCHEMA_METADATA,)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """What a probe found: whether the assumption holds, and what happened, line by line."""
+    """The result of a probe: whether the assumption holds, and what happened, line by line."""
 
     holds: Holds
     findings: Sequence[str]
@@ -42,12 +42,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scene:
-    """What probes work with.
-
-    Args:
-        walked: the groups of tables after the walk.
-        created: collects the names of tables that probes create without the walk.
-    """
+    """The input of probes; `created` collects the tables that probes create without the walk."""
 
     backend: Backend
     log: StatementLog
@@ -64,7 +59,7 @@ class Scene:
         return wanted if exists else None
 
     def attempt(self, sql: str) -> ErrorForm | None:
-        """Send a statement; return its refusal, or None if it was accepted."""
+        """Send a statement; return its refusal, or None if the platform accepted it."""
         try:
             self.backend.runner.run(sql)
         except StatementError as error:
@@ -78,11 +73,7 @@ class Scene:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Probe:
-    """One question.
-
-    Args:
-        needs: the features without which the question makes no sense.
-    """
+    """One question; `needs` are the features without which it makes no sense."""
 
     name: str
     question: str
@@ -107,7 +98,6 @@ def _forbidden(scene: Scene) -> Answer:
 
 
 def _missing_catalog(scene: Scene) -> Answer:
-    """Read from a catalog that does not exist, and create a table in it."""
     model = replace(scratch_table(scene.place, "forbidden"), catalog_name=scene.place.missing_catalog)
     holds = Holds.NO
     try:
@@ -122,7 +112,6 @@ def _missing_catalog(scene: Scene) -> Answer:
 
 
 def _attempted_create(scene: Scene, model: Table) -> ErrorForm | None:
-    """Create a table where none can be; return the refusal, or None if it was accepted."""
     (create,) = scene.statements(TablePlan(create_tables=(CreateTable(model),)))
     refusal = scene.attempt(create)
     if refusal is None:
@@ -131,7 +120,6 @@ def _attempted_create(scene: Scene, model: Table) -> ErrorForm | None:
 
 
 def _described(refusal: ErrorForm | None) -> str:
-    """Return a refusal in one line."""
     if refusal is None:
         return "it was accepted"
     message = " ".join(refusal.message.split())
@@ -139,7 +127,6 @@ def _described(refusal: ErrorForm | None) -> str:
 
 
 def _tagged_column(scene: Scene) -> Answer:
-    """Drop a column that has a tag, without unsetting the tag first."""
     tagged = Column("a", "int", tags={scene.place.tag: "1"})
     mapped = {"delta.columnMapping.mode": "name"}
     before = scratch_table(scene.place, "tagged", ID, tagged, table_properties=mapped)
@@ -158,7 +145,6 @@ def _tagged_column(scene: Scene) -> Answer:
 
 
 def _is_about_tags(refusal: ErrorForm) -> bool:
-    """Whether a condition names tags, as `INVALID_PARAMETER_VALUE.CANNOT_DROP_TAGGED_COLUMN` does."""
     words = re.split(r"[._]", refusal.condition or "")
     return not {"TAG", "TAGS", "TAGGED"}.isdisjoint(words)
 
@@ -207,7 +193,6 @@ def _is_missing_right(error: DeltaEngineError | None) -> bool:
 
 
 def _history(scene: Scene) -> Answer:
-    """Read the history of every scratch table that changed."""
     changed = [
         QualifiedName.of_key(key)
         for one in scene.walked
@@ -235,7 +220,6 @@ def _history(scene: Scene) -> Answer:
 
 
 def _operation(commit: Commit) -> str:
-    """Return the operation of a commit with the parameters that have a value."""
     return f"{commit.operation} ({', '.join(sorted(_with_value(commit.parameters)))})"
 
 

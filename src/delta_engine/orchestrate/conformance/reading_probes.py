@@ -1,4 +1,4 @@
-"""Probes of reading: whether the platform's views and descriptions of a table agree, and how far views lag."""
+"""Probes of reads: whether views and descriptions of a table agree, and how far views lag."""
 
 from __future__ import annotations
 
@@ -70,7 +70,6 @@ def _accounts(scene: Scene) -> Answer:
 
 
 def _account(scene: Scene, name: QualifiedName) -> Iterator[tuple[bool, str]]:
-    """Yield what the sources report of one table, each with whether it agrees."""
     rows = _rows(scene, TABLES, name)
     described = DescribedDetailsReader(scene.backend.runner, scene.backend.addressing).answer(name)
     if not rows or not isinstance(described, TableDetails):
@@ -95,7 +94,6 @@ def _account(scene: Scene, name: QualifiedName) -> Iterator[tuple[bool, str]]:
 
 
 def _listed(scene: Scene, name: QualifiedName) -> TableInfo | None:
-    """Return a table as databricks-sdk lists it; None where the SDK gives no answer."""
     if scene.backend.listing is None:
         return None
     from databricks.sdk.errors.base import DatabricksError
@@ -143,12 +141,9 @@ def _differing(newer: object, older: object) -> Iterator[str]:
 
 @dataclass(frozen=True, slots=True)
 class _WithoutJson:
-    """A platform that does not know DESCRIBE … AS JSON."""
-
     runner: SqlRunner
 
     def run(self, sql: str) -> Sequence[Row]:
-        """Run one statement, unless it asks for JSON."""
         if sql.endswith(" AS JSON"):
             raise StatementError("left out by the probe", sql=sql, error_class="PARSE_SYNTAX_ERROR")
         return self.runner.run(sql)
@@ -180,7 +175,6 @@ def _lag(scene: Scene) -> Answer:
 
 
 def _lag_models(scene: Scene) -> tuple[Table, Table]:
-    """Return the models of one table before and after the change."""
     place = scene.place
     declared = partial(scratch_table, place, "lag", ID)
     before = declared(Column("a", "bigint"), Column("b", "string"))
@@ -200,7 +194,6 @@ def _lag_models(scene: Scene) -> tuple[Table, Table]:
 
 
 def _expected(model: Table) -> Iterator[tuple[View, Callable[[Row], bool]]]:
-    """Yield the views, each with what tells that a row shows the change."""
     name = model.table_name.lower()
     (foreign_key,) = model.foreign_keys
 
@@ -222,7 +215,6 @@ def _expected(model: Table) -> Iterator[tuple[View, Callable[[Row], bool]]]:
 
 
 def _inherited(scene: Scene) -> Answer:
-    """Read the origin of the privileges on a scratch table."""
     name, user = scene.existing("grants"), scene.place.user
     if name is None:
         return Answer(holds=Holds.CANNOT_TELL, findings=["there is no table with grants to read"])
@@ -242,7 +234,6 @@ def _grantee(row: Mapping[str, object], user: str) -> str:
 
 
 def _rows(scene: Scene, view: View, name: QualifiedName) -> Sequence[Row]:
-    """Return the rows of a view about one table."""
     rows = scene.backend.runner.run(view.query(*_schema(name)))
     return by_table(rows).get((name.schema.lower(), name.table.lower()), ())
 

@@ -1,4 +1,4 @@
-"""The conformance run: prepares, takes groups through their steps, asks the probes, drops everything and reports."""
+"""The conformance run: prepares, walks the groups through their steps, asks the probes, drops everything, reports."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ _COST_OF_A_PROBE = 25
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Progress:
-    """How many parts of a run are done, and which one begins."""
+    """The number of finished parts of a run, and the part that begins."""
 
     done: int
     total: int
@@ -63,11 +63,7 @@ class Progress:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prepared:
-    """A run that may begin.
-
-    Args:
-        earlier: the statements that drop what other runs have in the schema, by run.
-    """
+    """A checked run; `earlier` has the statements that drop the objects of other runs in the schema, by run."""
 
     place: Place
     platform_version: str
@@ -77,7 +73,7 @@ class Prepared:
 
     @property
     def makes_schema(self) -> bool:
-        """Whether the run creates a schema of its own, next to the one that was named."""
+        """Whether the run creates a schema of its own, next to the named one."""
         return any(group.makes_schema for group in self.groups)
 
 
@@ -87,10 +83,9 @@ def prepare(
     """Check that a run may begin; changes nothing.
 
     Args:
-        backend: the platform, with the log in front of its runner.
         target: the schema to work in: `catalog.schema`.
         run_id: eight hexadecimal digits, unique to the run.
-        external_location: where the run may create an external table; empty for none.
+        external_location: the location for an external table; empty for none.
 
     Raises:
         ConfigError: the target is not a schema's name, or the schema does not exist or cannot be read.
@@ -132,12 +127,7 @@ def prepare(
 
 @dataclass(slots=True, kw_only=True)
 class ConformanceRun:
-    """One run.
-
-    Args:
-        backend: the platform, with the log in front of its runner.
-        now: returns the time, UTC.
-    """
+    """One conformance run, on a platform with the log in front of its runner; `now` returns UTC."""
 
     backend: Backend
     log: StatementLog
@@ -151,11 +141,7 @@ class ConformanceRun:
     _done: int = 0
 
     def run(self) -> ConformanceReport:
-        """Run to the end, or until Ctrl-C, and drop what was created in any case.
-
-        Returns:
-            The report. After Ctrl-C it has what was found until then.
-        """
+        """Run to the end or until Ctrl-C, drop all created objects, and return the results so far."""
         started_at, started = self.now(), self.log.seconds()
         objects = ScratchObjects(self.backend, self.prepared.place, self.control)
         clean_up, is_stopped = CleanUpReport(), False
@@ -194,7 +180,6 @@ class ConformanceRun:
                 self._probes.append(self._asked(probe, scene))
 
     def _begun(self, objects: ScratchObjects) -> Iterator[Walked]:
-        """Create the scratch functions, and yield the groups that have the functions they need."""
         needed = dict.fromkeys(name for group in self.prepared.groups for name in group.functions)
         with self.log.at("preparation"):
             errors = {name: self._function_error(objects, name) for name in needed}
@@ -229,7 +214,6 @@ class ConformanceRun:
         return replace(report, holds=answer.holds, findings=tuple(answer.findings))
 
     def _begin(self, what: str) -> None:
-        """Report that a part begins."""
         steps = sum(len(group.steps) for group in self.prepared.groups)
         total = steps + len(PROBES) + 1
         self.on_progress(Progress(done=min(self._done, total), total=total, what=what))
@@ -263,7 +247,6 @@ class ConformanceRun:
 
 
 def _left_out(group: Group, backend: Backend, place: Place) -> GroupReport | None:
-    """Return the report of a group that cannot run; None for one that can."""
     refused = place.refusals(backend.capabilities, *group.features)
     if refused:
         return group_report(group, CheckStatus.NOT_SUPPORTED, "; ".join(refused))
@@ -285,7 +268,6 @@ def _without_functions(group: Group, errors: Sequence[StatementError | OSError])
 
 
 def _current_user(backend: Backend, place: Place) -> str:
-    """Return the principal that runs the statements; empty where the platform has no rights."""
     rights = (Feature.GRANTS, Feature.OWNERS, Feature.SCHEMA_METADATA)
     if len(place.refusals(backend.capabilities, *rights)) == len(rights):
         return ""

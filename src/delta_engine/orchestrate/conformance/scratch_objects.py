@@ -1,4 +1,4 @@
-"""The scratch objects of a conformance run: where they are, their names, and how they are dropped."""
+"""The scratch objects of a conformance run: their place, their names and their clean-up."""
 
 from __future__ import annotations
 
@@ -41,13 +41,7 @@ _RESERVED_CATALOGS: Final = ("system", "samples", "__databricks_internal")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """Where a run works.
-
-    Args:
-        run_id: eight hexadecimal digits, unique to the run.
-        user: the principal that runs the statements; empty where the platform has none.
-        external_location: where the run may create an external table; empty for none.
-    """
+    """The place of a run with a unique `run_id` of eight hexadecimal digits. An empty text marks an absent value."""
 
     catalog: str
     schema: str
@@ -61,7 +55,7 @@ class Place:
 
     @property
     def scratch_schema(self) -> SchemaName:
-        """The run's own schema, next to the one that the user named."""
+        """The run's own schema, next to the named one."""
         return SchemaName(self.catalog, self._prefixed("schema"))
 
     @property
@@ -92,11 +86,7 @@ class Place:
 
 
 def parse_target(target: str) -> SchemaName:
-    """Parse the `catalog.schema` that the user named.
-
-    Raises:
-        ConfigError: it is not a schema's name, or the platform reserves that schema.
-    """
+    """Parse the `catalog.schema` of the user; raises ConfigError for an invalid or reserved name."""
     parts = [part.strip() for part in target.split(".")]
     if len(parts) != 2 or not all(parts):
         raise ConfigError(
@@ -112,11 +102,7 @@ def parse_target(target: str) -> SchemaName:
 
 
 class ScratchObjects:
-    """Tracks and drops what a run creates.
-
-    Args:
-        control: the run's. The clean-up waits in the same way and ignores requests to stop.
-    """
+    """Tracks and drops the objects of a run. The clean-up ignores requests to stop."""
 
     def __init__(self, backend: Backend, place: Place, control: ApplyControl) -> None:
         self.created: set[SecurableName] = set()
@@ -126,11 +112,7 @@ class ScratchObjects:
         self._control = replace(control, stop=Stop(), running={})
 
     def create_function(self, name: str) -> None:
-        """Create a scratch function. One whose CREATE had no answer is dropped as well.
-
-        Raises:
-            StatementError, OSError: the platform refused it, or did not answer.
-        """
+        """Create a scratch function, tracked even without an answer; raises StatementError or OSError."""
         function = self._place.qualified(name)
         self._functions.append(function)
         try:
@@ -141,7 +123,7 @@ class ScratchObjects:
             raise
 
     def drop(self) -> CleanUpReport:
-        """Drop everything that the platform lets go, and report the statements that drop the rest."""
+        """Drop all objects, and report the statements that drop the rest if the platform refuses."""
         dropped: list[str] = []
         left: list[str] = []
         for name, statement in self._drops():
@@ -162,7 +144,7 @@ class ScratchObjects:
             yield schema, sql_drop_empty_schema(schema.catalog, schema.schema)
 
     def _listed(self) -> Iterator[QualifiedName]:
-        """Yield the run's tables in the catalog, which has those whose CREATE had no answer as well."""
+        """Yield the run's tables in the catalog, including those whose CREATE had no answer."""
         try:
             listed = self._backend.lister.tables_in(self._place.catalog, self._place.schema)
         except (CatalogReadError, StatementError, OSError):  # `created` has the others
@@ -204,7 +186,7 @@ def drop_statement(backend: Backend, name: QualifiedName) -> str:
 def leftovers_by_run(
     backend: Backend, place: Place, listed: Iterable[QualifiedName]
 ) -> Mapping[str, Sequence[str]]:
-    """Return the statements that drop the objects of other runs, by run. Such a run may still be active."""
+    """Return the statements that drop the objects of other runs, which may still be active, by run."""
     others: dict[str, list[QualifiedName]] = {}
     for name in listed:
         run_id, _, rest = name.table[len(PREFIX) :].partition("_")

@@ -1,6 +1,6 @@
-"""The scratch tables and the scratch schema of a run, as data: together they need every statement of the engine.
+"""The scratch tables and the scratch schema of a run, as data. Together they need every statement of the engine.
 
-Each group is independent, so that a refusal in one does not stop the others. A test fails while an action, a kind of
+Groups are independent, so that a refusal in one does not stop the others. A test fails while an action, a kind of
 statement or a feature has no group.
 """
 
@@ -41,12 +41,7 @@ _EVERY_TYPE: Final = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
-    """The target of one step of a group.
-
-    Args:
-        removed: tables of the step before that this one no longer declares.
-        hides_owner: whether the planner sees no owner, so that it sets the owner that the object already has.
-    """
+    """The target of one step of a group; `hides_owner` makes the planner set the existing owner again."""
 
     tables: tuple[Table, ...] = ()
     schemas: tuple[Schema, ...] = ()
@@ -56,12 +51,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Group:
-    """Scratch objects that belong together.
-
-    Args:
-        features: the features of the platform that it needs.
-        lacks: the input that is missing, so that the group is skipped; empty for none.
-    """
+    """Scratch objects that belong together. A group that `lacks` an input is skipped."""
 
     name: str
     features: tuple[Feature, ...]
@@ -76,7 +66,7 @@ class Group:
 
 
 def groups(place: Place) -> tuple[Group, ...]:
-    """Return the groups of a run in the order in which they run."""
+    """Return the groups of a run in execution order."""
     return (
         *_columns(place),
         *_values(place),
@@ -93,7 +83,6 @@ def scratch_table(place: Place, name: str, *columns: Column, **declared: Any) ->
 
 
 def _group(name: str, features: tuple[Feature, ...], *tables: Table, **settings: Any) -> Group:
-    """Return a group of one table that changes from step to step."""
     return Group(name=name, features=features, steps=tuple(Step(tables=(one,)) for one in tables), **settings)
 
 

@@ -1,4 +1,4 @@
-"""Records every statement of a conformance run: its place, duration and answer. Limits their number."""
+"""Records the place, duration and answer of every statement of a conformance run, and limits their number."""
 
 from __future__ import annotations
 
@@ -25,11 +25,7 @@ _LONGEST_MESSAGE: Final = 4000
 
 
 class StatementLog:
-    """The statements of a run in the order of their answers.
-
-    Args:
-        seconds: a monotonic clock.
-    """
+    """The statements of a run in the order of their answers; `seconds` is a monotonic clock."""
 
     def __init__(self, seconds: Callable[[], float]) -> None:
         self.seconds = seconds
@@ -41,7 +37,7 @@ class StatementLog:
         self._lock = Lock()
 
     def used_up(self, statements: int) -> str:
-        """Return why no work of so many statements may begin; empty if it may."""
+        """Return why work of so many statements may not begin; empty if it may."""
         if self.seconds() - self._started > MOST_SECONDS:
             return f"the {MOST_SECONDS / 60:.0f} minutes of the run were over"
         if not self.has_room(statements):
@@ -74,11 +70,7 @@ class StatementLog:
         return tuple(replace(one, number=number) for number, one in enumerate(self._reports, start=1))
 
     def begin(self, sql: str) -> str:
-        """Count a statement and return the place that sends it.
-
-        Raises:
-            StatementError: the run has sent as many as it may.
-        """
+        """Count a statement and return the place that sends it; raises StatementError at the limit."""
         with self._lock:
             if self._sent >= self._most:
                 message = f"the conformance run may not send more than {self._most} statements"
@@ -98,7 +90,6 @@ class _RecordedSqlRunner:
     runner: SqlRunner
 
     def run(self, sql: str) -> Sequence[Row]:
-        """Run and record one statement."""
         place = self.log.begin(sql)
         started = self.log.seconds()
         rows: int | None = None

@@ -59,11 +59,7 @@ Read: TypeAlias = Callable[[Sequence[Table], Sequence[Schema]], CatalogState]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
-    """The result of one read.
-
-    Args:
-        refusals: why others could not be read, by key; under the empty key, why nothing could be read.
-    """
+    """The result of one read; `refusals` has errors by key, and under the empty key why the whole read failed."""
 
     state: CatalogState = field(default_factory=lambda: CatalogState(tables={}))
     refusals: Mapping[str, Sequence[str]] = field(default_factory=dict)
@@ -84,9 +80,8 @@ class Walked:
     """The progress of a group.
 
     Args:
-        tables: the states of its tables as they were read last, by key.
         is_lost: whether its objects could not be read, so that no further step can be planned.
-        skipped: why the group does not count: a right is missing; empty for a group that counts.
+        skipped: the missing right for which the group does not count; empty for a group that counts.
     """
 
     group: Group
@@ -107,17 +102,13 @@ class Walked:
         return self.group.steps[len(self.steps) - 1]
 
     def step(self, position: int) -> Step | None:
-        """Return a step that can be taken; None after the last one, or after one that was not read back."""
+        """Return a step; None after the last one, or after one that was not read back."""
         is_next = position == len(self.steps) and position < len(self.group.steps)
         is_read = not self.steps or self.steps[-1].status in (CheckStatus.AGREED, CheckStatus.DIFFERENT)
         return self.group.steps[position] if is_next and is_read and not self.is_lost else None
 
     def note(self, found: Reading, before: StepReport, differences: Sequence[str], repeats: int) -> None:
-        """Record what was read of the group.
-
-        Args:
-            before: the report of the last step before this kind of read.
-        """
+        """Record a read; `before` is the report of the last step before this kind of read."""
         lines = tuple(dict.fromkeys((*before.differences, *differences)))
         status = CheckStatus.DIFFERENT if lines else CheckStatus.AGREED
         self.steps[-1] = replace(before, status=status, differences=lines, repeats=before.repeats + repeats)
@@ -129,18 +120,14 @@ class Walked:
             self.schemas = {key: one for key, one in found.state.schema_states.items() if key in keys}
 
     def report(self) -> GroupReport:
-        """Return what became of the group."""
+        """Return the report of the group."""
         if self.skipped:
             return group_report(self.group, CheckStatus.SKIPPED, self.skipped)
         return group_report(self.group, worst(step.status for step in self.steps), steps=self.steps)
 
 
 class Walk:
-    """Takes groups through their steps on one platform.
-
-    Args:
-        created: collects the names of the objects that exist because of the walk.
-    """
+    """Takes groups through their steps on one platform; `created` collects the names of created objects."""
 
     def __init__(
         self, backend: Backend, log: StatementLog, control: ApplyControl, created: set[SecurableName]
@@ -153,16 +140,10 @@ class Walk:
         self.action_runner = ActionRunner(backend.runner, backend.addressing, backend.capabilities)
 
     def take(self, walked: Sequence[Walked], position: int, on_group: Callable[[str], object]) -> None:
-        """Take every group one step further and read all of them back together.
+        """Take every group one step further and read all back together; raises StoppedError, ApplyStoppedError.
 
-        Statements are scarce, so a step is read back in one way. The first and third step are read from the tables
-        themselves, as after an apply. After the second step, all tables are read from the views, as for a plan.
-
-        Args:
-            on_group: receives the name of each group before its step.
-
-        Raises:
-            StoppedError, ApplyStoppedError: the run is to end.
+        Statements are scarce, so each step is read back in one way. The first and third step are read from the
+        tables, as after an apply. The second step is read from the views, as for a plan.
         """
         taken: list[Walked] = []
         for one in walked:
@@ -181,14 +162,7 @@ class Walk:
             self._read_back([one for one in taken if one.latest.schemas], self._backend.reader.snapshot)
 
     def create(self, tables: Sequence[Table], states: Mapping[str, TableState] = NO_STATES) -> None:
-        """Bring tables to their models.
-
-        Args:
-            states: the current states by key; tables without one do not exist.
-
-        Raises:
-            ApplyFailedError, ApplyStoppedError: a statement was refused, or the run is to end.
-        """
+        """Bring tables to their models, creating those without a state; raises ApplyFailedError, ApplyStoppedError."""
         state = _state(tables, states)
         self._apply(checked_plan(tables, state, lambda: self.planner.plan(tables, state)))
 
@@ -196,7 +170,6 @@ class Walk:
         return self._backend.reader.snapshot_directly(tables)
 
     def _taken(self, walked: Walked, step: Step, position: int) -> StepReport:
-        """Plan and apply one step, unless the run's time or statements are used up."""
         name = step_name(walked.group.name, position)
         if over := self._log.used_up(_COST_OF_A_READ):
             return StepReport(name=name, status=CheckStatus.SKIPPED, differences=(over,))
@@ -236,7 +209,7 @@ class Walk:
         return plan
 
     def _observed(self, walked: Walked, step: Step) -> CatalogState:
-        """Return the state that a step is planned from: what was read last, renamed tables under their new names."""
+        """Return the state that a step is planned from: the last read, with renamed tables under their new names."""
         tables, schemas = walked.tables, walked.schemas
         if step.hides_owner:
             tables = {key: replace(one, owner=None) for key, one in tables.items()}
@@ -250,7 +223,6 @@ class Walk:
         return replace(_state(step.tables, tables), schema_states=schemas, missing_schemas=missing)
 
     def _applied(self, walked: Walked, plan: TablePlan) -> tuple[str, ...]:
-        """Apply a plan; return its failures."""
         try:
             self._apply(plan)
         except ApplyStoppedError:
@@ -273,7 +245,6 @@ class Walk:
         self._created -= {one.observed for align in plan.align_tables for one in align.of_type(RenameTable)}
 
     def _read_back(self, walked: Sequence[Walked], read: Read) -> None:
-        """Read objects, again while some differ, and record the differences."""
         waiting = [one for one in walked if one.is_applied]
         before = {one.group.name: one.steps[-1] for one in waiting}
         for repeats in range(MOST_READS):
@@ -291,7 +262,6 @@ class Walk:
         self._control.stop.check()
 
     def _differences(self, step: Step, found: Reading) -> Iterator[str]:
-        """Yield how the objects of a step differ from what was written."""
         resources = _resources(step)
         refusals = list(found.refusals_of(resources))
         if refusals:
@@ -319,11 +289,7 @@ class Walk:
 
 
 def reading(read: Read, resources: Sequence[Resource], addressing: Addressing) -> Reading:
-    """Read objects; one that cannot be read does not hide the others.
-
-    Raises:
-        StoppedError: the run is to end.
-    """
+    """Read objects. One unreadable object does not hide the others. Raises StoppedError if the run must stop."""
     if not resources:
         return Reading()
     tables = [one for one in resources if isinstance(one, Table)]
@@ -348,7 +314,7 @@ def reading(read: Read, resources: Sequence[Resource], addressing: Addressing) -
 
 
 def remaining_changes(plan: TablePlan) -> Iterator[str]:
-    """Yield what a plan would still do: each line is a difference between what was written and what was read."""
+    """Yield the changes of a second plan: each line is a difference between the written and the read state."""
     for name in plan.create_schemas:
         yield f"schema {name} is not there"
     for align_schema in plan.align_schemas:
@@ -394,7 +360,6 @@ def _state(tables: Sequence[Table], states: Mapping[str, TableState]) -> Catalog
 
 
 def _actions(plan: TablePlan) -> Iterator[object]:
-    """Yield everything that a plan does, with the actions that follow the creation of a table."""
     yield from plan.create_schemas
     yield from plan.create_tables
     yield from plan.drop_tables
