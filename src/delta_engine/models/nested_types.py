@@ -69,11 +69,7 @@ def type_differences(observed: DataType, desired: DataType) -> Iterator[FieldPai
 def field_renames(
     renamed_fields: Mapping[str, str], observed: DataType, desired: DataType
 ) -> Iterator[FieldRename]:
-    """Yield the pending renames of a type, outer fields first.
-
-    Args:
-        renamed_fields: former names by dotted current path, as in `Column`.
-    """
+    """Yield the pending renames of a type, outer fields first; `renamed_fields` as in `Column`."""
     if _has_lengths(observed):
         return
     for text, former in sorted(renamed_fields.items(), key=lambda item: (item[0].count("."), item[0])):
@@ -281,7 +277,6 @@ def _field_differences(
 
 
 def _has_lengths(data_type: DataType) -> bool:
-    """Whether a type contains CHAR or VARCHAR."""
     return any(isinstance(part, CharacterType) for part in parts(data_type))
 
 

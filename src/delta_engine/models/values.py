@@ -25,16 +25,7 @@ def has_half_a_character(text: str) -> bool:
 
 
 def to_text(value: object, what: str, of: str = "") -> str:
-    """Return a text; members of text enums become plain texts.
-
-    Args:
-        what: the argument, for the message.
-        of: the object it belongs to, for the message.
-
-    Raises:
-        TypeError: it is not a text.
-        ValueError: it has an unpaired surrogate.
-    """
+    """Return a text; TypeError for others, ValueError for an unpaired surrogate; messages name `what` and `of`."""
     if type(value) is str and value.isascii():  # most
         return value
     if not isinstance(value, str):

@@ -20,7 +20,7 @@ _MOST_EVENTS = 1000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditEvent:
-    """A successful change (`action`, such as `deleteTable`) of a table or schema, by dotted lower-case name; UTC."""
+    """A successful change of a table or schema, such as `deleteTable`; `name` is dotted, in lower case, `at` is UTC."""
 
     at: datetime
     who: str

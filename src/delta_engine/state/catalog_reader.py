@@ -48,10 +48,9 @@ class TableLister(Protocol):
     """Lists tables."""
 
     def tables_in(self, catalog: str, schema: str) -> tuple[QualifiedName, ...]:
-        """Return the Delta tables of a schema, sorted by name; empty if it does not exist.
+        """Return the Delta tables of a schema, sorted by name; CatalogReadError if the catalog is not visible.
 
-        Raises:
-            CatalogReadError: the catalog does not exist or is not visible.
+        Empty if the schema does not exist.
         """
         ...
 
@@ -93,10 +92,9 @@ def snapshot_with_former_names(
 def readable_snapshot(
     reader: CatalogReader, models: Sequence[Table], schemas: Sequence[Schema] = ()
 ) -> tuple[CatalogState, tuple[RefusedError, ...]]:
-    """Return a snapshot of the readable tables, and why others are unreadable, which costs a second snapshot.
+    """Return a snapshot of the readable tables, and why others are unreadable; raise if a whole catalog is.
 
-    Raises:
-        CatalogReadError, RefusalGroup: a whole catalog is unreadable.
+    Unreadable tables cost a second snapshot.
     """
     try:
         return snapshot_with_former_names(reader, models, schemas), ()
@@ -114,11 +112,7 @@ def readable_snapshot(
 def with_tables_read(
     reader: CatalogReader, observed: CatalogState, names: Iterable[QualifiedName]
 ) -> CatalogState:
-    """Return a snapshot extended by further tables if they are readable.
-
-    Raises:
-        CatalogReadError, RefusalGroup: a whole catalog is unreadable.
-    """
+    """Return a snapshot extended by further tables if they are readable; raise if a whole catalog is not."""
     tables = list(map(bare_model, names))
     return observed.with_tables(readable_snapshot(reader, tables)[0])
 
@@ -157,7 +151,7 @@ def _state_or_refusal(
 
 
 def not_a_delta_table(table: QualifiedName, what: str) -> CatalogReadError:
-    """Return the refusal of another kind of relation."""
+    """Return the refusal of a table name that belongs to another kind of relation."""
     return CatalogReadError(
         f"it exists, but it is {what}, not a Delta table",
         table=str(table),

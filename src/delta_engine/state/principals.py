@@ -19,7 +19,12 @@ _OWNER: Final = "OWNER"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Principal:
-    """The principal that runs the statements: a mail address or application id, and its known groups in lower case."""
+    """The principal that runs the statements, and its known groups.
+
+    Args:
+        name: a mail address, or the application id of a service principal.
+        groups: the requested groups that it is a member of, in lower case.
+    """
 
     name: str
     groups: frozenset[str] = frozenset()

@@ -145,10 +145,9 @@ class _CatalogReading:
         *,
         directly: bool,
     ) -> _Found:
-        """Read tables and schemas.
+        """Read tables and schemas (lower case, at least those of the tables).
 
         Args:
-            schemas: in lower case: at least those of the tables.
             expected: the grants to request beyond the views; see `show_grants`.
             directly: whether descriptions win over the views, also for tables that the views do not show.
         """
@@ -190,7 +189,6 @@ class _CatalogReading:
     def _securables(
         self, wanted: Sequence[QualifiedName], schemas: Collection[str], views: _ViewRows
     ) -> Iterator[Securable]:
-        """Yield tables and schemas with the grants that the views show."""
         of_tables, of_schemas = by_table(views.get(TABLE_PRIVILEGES, ())), by_schema(views[SCHEMA_PRIVILEGES])
         for one in wanted:
             yield Securable(name=one, shown=of_tables.get(table_key(one.schema, one.table), ()))

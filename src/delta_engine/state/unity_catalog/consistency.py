@@ -49,8 +49,6 @@ def require_agreement(
 
 
 class _Shown(NamedTuple):
-    """A column in the views."""
-
     name: str
     data_type: DataType
     is_nullable: bool

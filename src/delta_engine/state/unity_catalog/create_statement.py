@@ -33,11 +33,7 @@ class Declaration:
 
 
 def declaration(table: QualifiedName, statement: str, *, knows_policies: bool = False) -> Declaration:
-    """Parse a CREATE TABLE statement; CatalogReadError for unsupported ones.
-
-    Args:
-        knows_policies: whether another source shows masks and row filter; otherwise a statement with any is refused.
-    """
+    """Parse a CREATE TABLE statement; refuse masks and row filter unless another source has them (`knows_policies`)."""
     import sqlglot
     from sqlglot import exp
     from sqlglot.errors import SqlglotError

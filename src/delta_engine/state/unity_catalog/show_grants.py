@@ -106,7 +106,6 @@ def _complete_rows(securable: Securable, runner: SqlRunner) -> Sequence[Row]:
 
 
 def _parsed(row: Row, sql: str, name: QualifiedName | SchemaName) -> tuple[object, object, object]:
-    """Return the principal, the privilege and the type of object in a row of SHOW GRANTS."""
     values = {column.lower(): value for column, value in row.items()}
     principal, privilege = values.get("principal"), values.get("actiontype")
     if principal is None or privilege is None or "objecttype" not in values:

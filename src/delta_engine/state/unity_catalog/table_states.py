@@ -78,11 +78,7 @@ def require_manageable(name: QualifiedName, table: Row) -> None:
 
 
 def table_state(rows: TableRows, details: TableDetails, *, directly: bool = False) -> TableState:
-    """Return a table's state; CatalogReadError if its sources contradict each other or a part is unreadable.
-
-    Args:
-        directly: whether the description wins over the views, because they lag.
-    """
+    """Return a table's state; `directly` prefers the description to the views, which may lag."""
     _require_whole_rows(rows)
     if not directly:
         require_agreement(rows.name, rows.table, rows.columns, details)
@@ -152,7 +148,6 @@ def _header(rows: TableRows, details: TableDetails, *, directly: bool) -> TableS
 
 
 def _keys(rows: TableRows, details: TableDetails) -> TableKeys:
-    """Return the keys in the views, with the table's spelling of columns."""
     spelling = {column.key: column.name for column in details.columns}
     return TableKeys(
         primary_key=rows.keys.primary_key(rows.name, spelling),
