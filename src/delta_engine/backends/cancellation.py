@@ -108,7 +108,7 @@ def current_stop() -> Stop:
 
 
 def pause(seconds: float) -> None:
-    """Wait, but only until the current stop is requested; after that request, wait the whole time."""
+    """Wait, at most until the current stop is requested; if it already is, wait the whole time."""
     stop = current_stop()
     if stop.is_requested():
         time.sleep(seconds)

@@ -83,7 +83,7 @@ def delta_jars() -> list[Path]:
 
 
 def cached_jars(name: str, what: Sequence[str]) -> list[Path]:
-    """Return jars from a folder of the cache; if missing, fetch them with Ivy's arguments or MissingDependencyError."""
+    """Return jars from a cache folder, fetched with Ivy's arguments if missing; MissingDependencyError on failure."""
     folder = _cache() / name
     if not folder.is_dir():
         print(f"fetching {name} from Maven Central, once …", file=sys.stderr)

@@ -32,8 +32,7 @@ class CatalogReader(Protocol):
             schemas: further schemas to read, with or without tables.
 
         Raises:
-            CatalogReadError: a table is not a Delta table, or is not completely readable: missing parts would look like
-                drift.
+            CatalogReadError: a table is not a Delta table, or not completely readable: missing parts look like drift.
             RefusalGroup: several such tables.
             StatementError: the platform refused a query.
         """
@@ -92,9 +91,9 @@ def snapshot_with_former_names(
 def readable_snapshot(
     reader: CatalogReader, models: Sequence[Table], schemas: Sequence[Schema] = ()
 ) -> tuple[CatalogState, tuple[RefusedError, ...]]:
-    """Return a snapshot of the readable tables, and why others are unreadable; raise if a whole catalog is.
+    """Return a snapshot of the readable tables, and why others are unreadable, at the cost of a second snapshot.
 
-    Unreadable tables cost a second snapshot.
+    An unreadable catalog raises CatalogReadError or RefusalGroup.
     """
     try:
         return snapshot_with_former_names(reader, models, schemas), ()
@@ -112,7 +111,7 @@ def readable_snapshot(
 def with_tables_read(
     reader: CatalogReader, observed: CatalogState, names: Iterable[QualifiedName]
 ) -> CatalogState:
-    """Return a snapshot extended by further tables if they are readable; raise if a whole catalog is not."""
+    """Return a snapshot extended by further readable tables; CatalogReadError or RefusalGroup for a whole catalog."""
     tables = list(map(bare_model, names))
     return observed.with_tables(readable_snapshot(reader, tables)[0])
 

@@ -302,7 +302,7 @@ def _has_delta_log(folder: Path) -> bool:
 
 
 def _audit(folder: Path) -> Audit:
-    """Return the time of a table's first commit, which Delta removes after its retention time."""
+    """Return the time of a table's first commit, which Delta removes after the log's retention time."""
     try:
         seconds = (folder / "_delta_log" / "00000000000000000000.json").stat().st_mtime
     except OSError:

@@ -43,7 +43,7 @@ SECRET_KEY: Final = re.compile(r"secret|password|token|access[.]?key|url", re.IG
 `spark.sql.redaction.options.regex`). Their values are never stored."""
 
 REDACTED: Final = "*********(redacted)"
-"""Replaces such a value, spelled as Spark does."""
+"""Replaces a secret value, spelled as Spark does."""
 
 
 class RelationKind(Enum):

@@ -84,8 +84,8 @@ class UnityCatalogReader:
     def snapshot_directly(self, models: Sequence[Table]) -> CatalogState:
         """Return the state of tables just changed; see `CatalogReader.snapshot_directly`.
 
-        Tags, masks, row filters, owners and grants come from the views, which may lag, and from SHOW GRANTS. So do keys
-        on runtimes before 17.3, which do not describe them. All other parts come from the tables themselves.
+        Tags, masks, row filters, owners and grants come from the views, which may lag, and so do keys on runtimes
+        before 17.3. SHOW GRANTS completes the grants. All other parts come from the tables themselves.
         """
         return self._snapshot(models, (), directly=True)
 

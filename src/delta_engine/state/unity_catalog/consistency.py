@@ -60,7 +60,7 @@ class _Shown(NamedTuple):
         return cls(column.name, column.data_type, column.is_nullable, column.comment)
 
     def is_like(self, column: Column) -> bool:
-        """Whether the views show a column so; their types may omit lengths, comments and NOT NULL."""
+        """Whether a column is as the views show it; their types may omit lengths, comments and NOT NULL."""
         return (
             self.is_nullable == column.is_nullable
             and self.comment == column.comment

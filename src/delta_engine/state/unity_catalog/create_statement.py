@@ -94,7 +94,7 @@ def _column(table: QualifiedName, node: exp.ColumnDef, expressions: Iterator[str
 
 _GENERATED = ("GENERATED", "ALWAYS", "AS", "(")
 _AFTER_DEFAULT = ("COMMENT", "COLLATE", "GENERATED", "NOT")
-"""Words after the default of a column; no default continues with one of them. Earlier code removes or refuses masks."""
+"""Words after the default of a column; no default continues with one of them. Masks are removed or refused earlier."""
 
 _DEPTHS = {"(": 1, ")": -1}
 _IN_COLUMNS = 1

@@ -143,7 +143,8 @@ def key_rows(
     Args:
         usage: `key_column_usage`.
         references: `referential_constraints`.
-        wanted: the tables whose foreign keys are followed into other catalogs; the principal may lack access to others.
+        wanted: the tables whose foreign keys are followed into other catalogs. Other tables may reference
+            catalogs that the principal cannot use.
         usage_elsewhere: returns another catalog's `key_column_usage`; raises `CatalogReadError` if it is unreadable.
     """
     targets = {_constraint(catalog, row): _target(catalog, row) for row in references}

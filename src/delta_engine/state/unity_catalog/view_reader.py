@@ -44,13 +44,16 @@ class ViewReader:
         self._reads_system = False
 
     def existing(self, schemas: set[str], *, accepts_hidden: bool) -> Existing:
-        """Return the rows of existing schemas (lower case) and their tables; CatalogReadError if one is hidden.
+        """Return the rows of existing schemas, named in lower case, and of their tables.
 
         A catalog's views are written when it is created, and are empty after a rename (dbt-databricks 691, 692). If
         they show none of the schemas but SHOW SCHEMAS does, this reader changes to the views of `system` for good.
 
         Args:
             accepts_hidden: whether the views may lack a schema that exists, because they lag.
+
+        Raises:
+            CatalogReadError: the catalog does not exist or is not visible, or its views lack an existing schema.
         """
         found = self._existing(schemas)
         unseen = schemas - found[0].keys()
