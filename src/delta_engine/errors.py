@@ -1,7 +1,6 @@
-"""What can go wrong, as types: every error of the engine derives from `DeltaEngineError`.
+"""The engine's errors; all derive from `DeltaEngineError`.
 
-An error carries its facts as data (table, column, where it was declared, the way out) and puts them
-into one message. The engine never parses a message to decide what to do.
+An error carries its facts as data. The engine never parses a message to decide what to do.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ from typing import NoReturn, TypedDict
 
 @dataclass(frozen=True, slots=True)
 class SourceLocation:
-    """Where something was declared: a file as the user named it, and a line counted from 1."""
+    """The place of a declaration: a file as the user named it, and a line counted from 1."""
 
     file: str
     line: int | None = None
@@ -27,13 +26,12 @@ class DeltaEngineError(Exception):
 
 
 class RefusedError(DeltaEngineError):
-    """The engine refuses to go on, and nothing was changed.
+    """The engine refuses to go on; nothing was changed.
 
     Args:
-        reason: what was refused and why, without a final full stop.
-        table: the qualified table name, if one is concerned.
-        column: the column's name, if one is concerned.
-        location: where the refused thing was declared.
+        reason: what was refused and why, without a final period.
+        table: the qualified table name.
+        location: the place of the refused declaration.
         way_out: what the user can do about it.
     """
 
@@ -64,28 +62,28 @@ class RefusedError(DeltaEngineError):
         )
         where = f"{self.location}: " if self.location else ""
         way_out = f" {self.way_out}" if self.way_out else ""
-        reason = self.reason.removesuffix(".")  # which a platform's own words may end with
+        reason = self.reason.removesuffix(".")  # platform messages may end with a period
         return f"{where}{subject}{': ' if subject else ''}{reason}.{way_out}"
 
 
 class ConfigError(RefusedError):
-    """A configuration or model file that is missing, malformed, or says something unknown."""
+    """A configuration or model file is missing, malformed, or has unknown content."""
 
 
 class InvalidModelError(RefusedError):
-    """A declared table that breaks a model rule."""
+    """A declared table breaks a model rule."""
 
 
 class UnsafePlanError(RefusedError):
-    """A plan that breaks a plan rule: running it could fail half-way or lose data."""
+    """A plan breaks a plan rule: running it could fail half-way or lose data."""
 
 
 class CatalogReadError(RefusedError):
-    """A table that exists but cannot be read as a Delta table that the engine may manage."""
+    """A table exists but cannot be read as a Delta table that the engine may manage."""
 
 
 class RefusalGroup(DeltaEngineError):
-    """Several refusals at once, in the order they were found."""
+    """Several refusals at once, in the order found."""
 
     def __init__(self, refusals: Sequence[RefusedError]) -> None:
         self.refusals = tuple(refusals)
@@ -93,7 +91,7 @@ class RefusalGroup(DeltaEngineError):
 
 
 class StatementFacts(TypedDict):
-    """The keyword arguments that one `StatementError` hands to another; see there."""
+    """The keyword arguments that `StatementError.facts` copies to another error."""
 
     error_class: str | None
     sql_state: str | None
@@ -102,18 +100,14 @@ class StatementFacts(TypedDict):
 
 
 class StatementError(DeltaEngineError):
-    """A SQL statement that did not succeed.
-
-    `error_conditions.statement_error` makes one of what a platform answered.
+    """A SQL statement failed; `error_conditions.statement_error` creates it from the platform's answer.
 
     Args:
-        message: the platform's own words.
-        sql: the statement.
-        error_class: the platform's error condition (`DELTA_METADATA_CHANGED`), where it gave one.
-        sql_state: the SQLSTATE, where it gave one.
-        exceptions: the classes of the Java exceptions behind it, where they are known; the outermost first.
-        is_outcome_unknown: whether the connection failed, so that the statement may have run. False means that
-            it was refused, whether or not the platform named a condition.
+        message: the platform's own text.
+        error_class: the platform's error condition (`DELTA_METADATA_CHANGED`); None if it reports none.
+        sql_state: the SQLSTATE; None if the platform reports none.
+        exceptions: the classes of the Java exceptions behind it, outermost first; empty if unknown.
+        is_outcome_unknown: whether the connection failed, so that the statement may have run.
     """
 
     def __init__(
@@ -136,7 +130,7 @@ class StatementError(DeltaEngineError):
 
     @property
     def facts(self) -> StatementFacts:
-        """What the platform said besides its words, as the arguments of another error of the same statement."""
+        """The platform's data besides the message, as arguments of another error of the same statement."""
         return {
             "error_class": self.error_class,
             "sql_state": self.sql_state,
@@ -146,7 +140,7 @@ class StatementError(DeltaEngineError):
 
     @property
     def first_line(self) -> str:
-        """The message's first line; there is something to say also where the platform said nothing."""
+        """The message's first line, or a placeholder for an empty message."""
         return next(iter(self.message.strip().splitlines()), "no message")
 
 
@@ -159,7 +153,7 @@ class SparkStartError(DeltaEngineError):
 
 
 def raise_all(refusals: Iterable[RefusedError]) -> None:
-    """Raise what was collected: one refusal as itself, several as a `RefusalGroup`, none not at all."""
+    """Raise one refusal as itself, several as a `RefusalGroup`; do nothing for none."""
     collected = tuple(refusals)
     if collected:
         _raise(collected)

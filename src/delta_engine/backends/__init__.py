@@ -1,1 +1,1 @@
-"""What runs SQL and what it can do: the port, capabilities, error conditions, sessions, warehouses, addressing."""
+"""Runs SQL: the port, capabilities, error conditions, sessions, warehouses, addressing."""

@@ -1,4 +1,4 @@
-"""How SQL addresses a table: by its three-part name, or by the folder that holds it.
+"""The SQL that addresses a table: its three-part name, or its folder.
 
 Addresses are in lower case, as Unity Catalog stores names, so that two spellings of a name never become two folders.
 """
@@ -22,7 +22,7 @@ class Addressing(Protocol):
         ...
 
     def create_schema(self, catalog: str, schema: str, comment: str = "") -> str | None:
-        """Return the statement that creates a schema; None where schemas need none."""
+        """Return the statement that creates a schema; None if schemas need none."""
         ...
 
 
@@ -46,7 +46,7 @@ class PathAddressing:
     warehouse: Path
 
     def table(self, name: QualifiedName) -> str:
-        """Return the folder in the form that Delta accepts for a table name."""
+        """Return the folder in the form that Delta accepts as a table name."""
         return f"delta.{quote_ident(str(self.folder(name)))}"
 
     def create_schema(self, catalog: str, schema: str, comment: str = "") -> str | None:

@@ -1,4 +1,4 @@
-"""Cooperative cancellation: requests to end a run, also by Ctrl-C and SIGTERM, and waits that end at such a request."""
+"""Cooperative cancellation: requests to end a run, also by Ctrl-C and SIGTERM, and waits that end at a request."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from typing import Final
 from delta_engine.errors import StatementError
 
 _POLL_SECONDS: Final = 0.1
-"""How often a wait looks for a request. A request cannot wake it: its signal handler may run in a thread that holds the
-lock that waking needs."""
+"""How often a wait checks for a request. A request cannot wake it: its signal handler may run in a thread that holds
+the lock that waking needs."""
 
 _SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)  # Ctrl-C, and what CI and job schedulers send to cancel
 
@@ -25,8 +25,8 @@ class Stop:
     """A request to end a run. `request` takes no lock, so that signal handlers may call it.
 
     Args:
-        within: the stop of a larger unit of work; its end ends this one too.
-        seconds: after how long the end counts as requested; callbacks are not called for it.
+        within: the stop of a larger unit of work, which also ends this one.
+        seconds: after this time the end counts as requested, without a call of callbacks.
     """
 
     def __init__(self, within: Stop | None = None, *, seconds: float = math.inf) -> None:
@@ -37,7 +37,7 @@ class Stop:
 
     @property
     def requests(self) -> int:
-        """How often the end was requested."""
+        """The number of requests to end."""
         requests = self._requests + (time.monotonic() >= self._deadline)
         return requests + (self._within.requests if self._within else 0)
 
@@ -61,7 +61,7 @@ class Stop:
 
     @contextmanager
     def requested_at_errors(self) -> Iterator[None]:
-        """Request the end at an error: the result of other threads is no longer needed."""
+        """Request the end at an error, after which the results of other threads are not needed."""
         is_over = False
         try:
             yield
@@ -80,20 +80,16 @@ class Stop:
             _CURRENT.reset(token)
 
     def make_current(self) -> None:
-        """Make this the stop of this thread for good."""
+        """Make this the stop of this thread permanently."""
         _CURRENT.set(self)
 
     def check(self, sql: str = "") -> None:
-        """Refuse another statement after a request.
-
-        Raises:
-            StoppedError: the end was requested.
-        """
+        """Refuse another statement after a request (StoppedError)."""
         if self.is_requested():
             raise StoppedError(sql)
 
     def wait(self, seconds: float) -> None:
-        """Wait, at most until the end is requested."""
+        """Wait; return early at a request."""
         until = time.monotonic() + seconds
         while not self.is_requested() and (left := until - time.monotonic()) > 0:
             time.sleep(min(left, _POLL_SECONDS))
@@ -107,12 +103,12 @@ class StoppedError(StatementError):
 
 
 def current_stop() -> Stop:
-    """Return the stop of what this thread works for; a fresh one if there is none."""
+    """Return the stop of this thread's work, or else a new one."""
     return _CURRENT.get(None) or Stop()
 
 
 def pause(seconds: float) -> None:
-    """Wait, at most until the current stop is requested. Once it is, wait the whole time."""
+    """Wait, at most until the current stop is requested; if it already is, wait the whole time."""
     stop = current_stop()
     if stop.is_requested():
         time.sleep(seconds)
@@ -122,7 +118,7 @@ def pause(seconds: float) -> None:
 
 @contextmanager
 def stopped_by_signals(stop: Stop) -> Iterator[None]:
-    """Make Ctrl-C and SIGTERM requests to stop. Only the main thread receives signals."""
+    """Convert Ctrl-C and SIGTERM to requests to stop; only the main thread receives signals."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -148,11 +144,7 @@ def terminated_as_interrupted() -> Iterator[None]:
 
 @contextmanager
 def deferred_signals() -> Iterator[None]:
-    """Finish what runs inside before Ctrl-C or SIGTERM takes effect.
-
-    Raises:
-        KeyboardInterrupt: one of them came.
-    """
+    """Finish the enclosed work, then raise KeyboardInterrupt if Ctrl-C or SIGTERM arrived."""
     stop = Stop()
     with stopped_by_signals(stop):
         yield
@@ -166,7 +158,7 @@ def _handled(number: signal.Signals, handler: Callable[[int, FrameType | None], 
     try:
         yield
     finally:
-        # None stands for a handler that Python did not set and cannot restore
+        # None: a handler that Python did not set and cannot restore
         signal.signal(number, signal.SIG_DFL if earlier is None else earlier)
 
 

@@ -1,4 +1,4 @@
-"""What a platform can do and how it spells it. Planner, rules and aspects ask this, never "which backend"."""
+"""What a platform supports and how it spells it. Planner, rules and aspects ask this, never "which backend"."""
 
 from __future__ import annotations
 
@@ -122,11 +122,11 @@ HOW_FEATURES_CHANGE: Mapping[Feature, str] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Capabilities:
-    """What one platform can do.
+    """The capabilities of one platform.
 
     Args:
-        refused: the features that it lacks, and why.
-        refused_in: the features that single catalogs lack, and why, by the catalog's name.
+        refused: the unsupported features, and why.
+        refused_in: the features that single catalogs do not support, and why, by the catalog's name.
         equivalents: the features that it provides in another way, and how.
     """
 
@@ -141,7 +141,7 @@ class Capabilities:
     equivalents: Mapping[Feature, str] = field(default_factory=dict)
 
     def refusal(self, feature: Feature, catalog: str) -> str | None:
-        """Return why a catalog lacks a feature; None if it has it."""
+        """Return why a catalog does not support a feature; None if it does."""
         return self.refused.get(feature) or self.refused_in.get(catalog.lower(), {}).get(feature)
 
 
@@ -186,11 +186,11 @@ _VERSION = re.compile(r"(\d+)(?:\.(\d+))?")
 
 
 def on_runtime(version: str) -> Capabilities:
-    """Return what Databricks can do through Spark on a runtime.
+    """Return the capabilities of Databricks through Spark on a runtime.
 
     Args:
-        version: as the platform reports it: `15.4`, `17.3.x-scala2.13`, `client.4.9` on serverless compute. Empty for
-            an unknown version: then only statements that every runtime accepts are used.
+        version: as the platform reports it: `15.4`, `17.3.x-scala2.13`, `client.4.9` on serverless compute. Empty if
+            unknown: then only statements that every runtime accepts are used.
     """
     if has_on_runtime(RuntimeFeature.SEVERAL_COLUMNS, version):
         return DATABRICKS_SPARK
@@ -245,7 +245,7 @@ OPEN_SOURCE = Capabilities(
 OPEN_SOURCE_CATALOG = replace(
     OPEN_SOURCE, name="oss with names: catalog", refused=MappingProxyType(_REFUSED_BY_OPEN_SOURCE)
 )
-"""Spark with Delta, tables by name; the class of a catalog tells what it lacks."""
+"""Spark with Delta, tables by name; the class of a catalog determines what it lacks."""
 
 REFUSED_BY_CLASS: Mapping[str, Mapping[Feature, str]] = MappingProxyType(
     {
@@ -257,7 +257,7 @@ REFUSED_BY_CLASS: Mapping[str, Mapping[Feature, str]] = MappingProxyType(
         )
     }
 )
-"""What implementations of a Spark catalog refuse for every table.
+"""The features that implementations of a Spark catalog refuse for every table.
 
 Unity Catalog's connector 0.6 throws UnsupportedOperationException for both: `alterTable` and `renameTable` in
 connectors/spark of unitycatalog/unitycatalog.
@@ -265,11 +265,7 @@ connectors/spark of unitycatalog/unitycatalog.
 
 
 def in_catalogs(classes: Mapping[str, str]) -> Capabilities:
-    """Return what Spark can do with its catalogs.
-
-    Args:
-        classes: the implementations of catalogs, by the catalogs' names.
-    """
+    """Return the capabilities of Spark with catalogs of the given implementation classes, by name."""
     refused = {
         name.lower(): REFUSED_BY_CLASS[implementation]
         for name, implementation in classes.items()

@@ -13,18 +13,10 @@ _CONNECTIONS: Final = 64
 
 
 def open_workspace(profile: str | None, *, retry_seconds: int) -> WorkspaceClient:
-    """Return a client of the workspace.
+    """Return a client of a profile's workspace; ImportError without databricks-sdk, ValueError without a login.
 
-    Newer SDKs first ask the host for its metadata. That request has a short timeout of its own, so that an
-    unreachable host fails at once.
-
-    Args:
-        profile: a login in `~/.databrickscfg`; None for the SDK's default.
-        retry_seconds: how long the SDK retries a failed call.
-
-    Raises:
-        ImportError: databricks-sdk is not installed.
-        ValueError: there is no workspace, or no login.
+    Newer SDKs first request the host's metadata, with a short timeout of their own, so an unreachable host fails at
+    once.
     """
     from databricks.sdk import WorkspaceClient
     from databricks.sdk.config import Config

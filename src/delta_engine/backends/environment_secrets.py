@@ -17,11 +17,7 @@ def is_secret(text: str) -> bool:
 
 
 def from_environment(text: str, environ: Mapping[str, str]) -> str:
-    """Return a text with `${env:NAME}` filled in from environment variables.
-
-    Raises:
-        ConfigError: one of them is not set.
-    """
+    """Return a text with `${env:NAME}` replaced by environment variables; ConfigError if one is not set."""
 
     def value(reference: re.Match[str]) -> str:
         name = reference[1]

@@ -1,4 +1,4 @@
-"""What a platform's refusal means: its error condition, parsed here and nowhere else.
+"""The meaning of a platform's refusal: its error condition, parsed here and nowhere else.
 
 Unity Catalog reports one refusal in several forms, depending on the runtime, the client and the layer that refused
 (docs/decisions/0020):
@@ -8,8 +8,6 @@ Unity Catalog reports one refusal in several forms, depending on the runtime, th
 - ``(com.databricks.….UnauthorizedAccessException) PERMISSION_DENIED: …``: the same service over Spark Connect; as a
   Java exception, a colon follows the class;
 - ``… 403 - {"error_code": "PERMISSION_DENIED", …}``: the REST API behind a connector.
-
-`statement_error` parses all of them. All other code asks the `StatementError` that it returns.
 """
 
 from __future__ import annotations
@@ -32,7 +30,7 @@ _MISSING_CATALOG: Final = (
     "NO_SUCH_CATALOG_EXCEPTION",  # Unity Catalog
     "CATALOG_DOES_NOT_EXIST",
     "CATALOG_NOT_FOUND",
-    "REQUIRES_SINGLE_PART_NAMESPACE",  # open-source Spark, which takes an unknown catalog for a schema
+    "REQUIRES_SINGLE_PART_NAMESPACE",  # open-source Spark, which interprets an unknown catalog as a schema
 )
 _MISSING_SCHEMA: Final = ("SCHEMA_NOT_FOUND", "SCHEMA_DOES_NOT_EXIST")
 _EXISTING_TABLE: Final = (
@@ -43,7 +41,7 @@ _EXISTING_TABLE: Final = (
 _EXISTING_SCHEMA: Final = ("SCHEMA_ALREADY_EXISTS", "RESOURCE_ALREADY_EXISTS")
 
 _THROTTLED: Final = ("RESOURCE_EXHAUSTED", "REQUEST_LIMIT_EXCEEDED", "TOO_MANY_REQUESTS")
-"""HTTP 429: refused unseen (docs.databricks.com/api: "Errors"; databricks.sdk.errors.TooManyRequests)."""
+"""HTTP 429: not processed (docs.databricks.com/api: "Errors"; databricks.sdk.errors.TooManyRequests)."""
 
 _UNAVAILABLE: Final = (
     "TEMPORARILY_UNAVAILABLE",
@@ -52,7 +50,7 @@ _UNAVAILABLE: Final = (
     "SERVICE_UNAVAILABLE",
 )
 """HTTP 503 (the same page; databricks.sdk.service.sql.ServiceErrorCode). A starting cluster answers with it too, and so
-can a statement that is done: github.com/trinodb/trino/issues/16934."""
+can a completed statement: github.com/trinodb/trino/issues/16934."""
 
 _COMMIT_CONFLICTS: Final = (
     "DELTA_CONCURRENT_",  # …APPEND, …DELETE_DELETE, …DELETE_READ, …TRANSACTION, …WRITE
@@ -123,7 +121,7 @@ def transience(error: StatementError) -> Transience | None:
 
 
 def is_known(error: StatementError) -> bool:
-    """Whether the engine interprets the condition of an error, so that its name is no accident."""
+    """Whether the engine interprets the condition of an error."""
     return any(part.startswith(_KNOWN) for part in _parts(error))
 
 
@@ -158,7 +156,7 @@ def is_missing_schema(error: StatementError) -> bool:
 
 
 def is_existing_table(error: StatementError) -> bool:
-    """Whether a CREATE was refused because the name is taken."""
+    """Whether a CREATE was refused because the name exists."""
     return _names(error, _EXISTING_TABLE)
 
 
@@ -272,7 +270,7 @@ def statement_error(
     """Return the error of a statement, from an answer in any form.
 
     Args:
-        text: the platform's message, with the JVM's stack if there is one.
+        text: the platform's message, with the JVM's stack if it has one.
         condition: the condition that came as data; it takes precedence over the message.
         code: the condition if neither data nor message has one, such as a service's error code.
         is_outcome_unknown: whether the connection failed, rather than the statement.
@@ -295,11 +293,7 @@ def statement_error(
 
 
 def _condition(words: str, *, has_data: bool) -> str | None:
-    """Return the condition in the message of one exception, in any of the forms.
-
-    Args:
-        has_data: whether a condition or a code came as data, which takes precedence over an HTTP status in the message.
-    """
+    """Return the condition in one exception's message; a condition that came as data wins over an HTTP status."""
     for form in _FORMS:
         if match := form.search(words):
             return match["name"]

@@ -1,7 +1,6 @@
 """Fetches jars once, with the Ivy that pyspark ships, into the user's cache.
 
-Resolving them in every session would cost seconds each time. Run as a module to fetch Delta's jars ahead: `python -m
-delta_engine.backends.local_jars`.
+Resolving them costs seconds in every session. `python -m delta_engine.backends.local_jars` fetches Delta's jars ahead.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from pathlib import Path
 from delta_engine.errors import MissingDependencyError
 
 _OWN_GROUPS = ("delta-", "unitycatalog-")
-"""Of the jars that Delta depends on, pyspark lacks only these."""
+"""Prefixes of the jars that Delta needs and pyspark lacks."""
 
 _JAR = re.compile(r"(?P<artifact>.+?)-(?P<version>\d[^/]*)\.jar")
 _UNITY_CATALOG = "io.unitycatalog"
@@ -29,23 +28,14 @@ _UNITY_CATALOG = "io.unitycatalog"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionJars:
-    """The jars of a session.
-
-    Args:
-        paths: the value of `spark.jars`: the user's first, so that they win on the driver's class path.
-        replaced: messages about Delta's jars that the user's replace.
-    """
+    """The jars for `spark.jars`, the user's first so that they win, and messages about replaced jars of Delta."""
 
     paths: tuple[str, ...]
     replaced: tuple[str, ...] = ()
 
 
 def session_jars(own: Iterable[Path], settings: Mapping[str, str]) -> SessionJars:
-    """Return the jars of a session, never two versions of one artifact.
-
-    Args:
-        settings: the user's Spark settings, with jars in `spark.jars` and `spark.jars.packages`.
-    """
+    """Return the jars of a session with the user's Spark settings, never two versions of one artifact."""
     theirs = _listed(settings.get("spark.jars", ""))
     names = [jar.rsplit("/", 1)[-1] for jar in theirs]
     paths, replaced = list(theirs), []
@@ -85,11 +75,7 @@ def _brings(package: str, own: str) -> bool:
 
 
 def delta_jars() -> list[Path]:
-    """Return the jars that a local Spark session needs for Delta, fetched if missing.
-
-    Raises:
-        MissingDependencyError: pyspark, delta-spark or Java is missing, or the jars cannot be fetched.
-    """
+    """Return the jars that a local Spark session needs for Delta; MissingDependencyError if they cannot be fetched."""
     delta, spark = _installed("delta-spark"), _installed("pyspark")
     artifact = f"delta-spark_{'.'.join(spark.split('.')[:2])}_2.13"
     jars = cached_jars(f"delta-spark-{delta}-spark-{spark}", ["-dependency", "io.delta", artifact, delta])
@@ -97,15 +83,7 @@ def delta_jars() -> list[Path]:
 
 
 def cached_jars(name: str, what: Sequence[str]) -> list[Path]:
-    """Return jars from the cache, fetched from Maven Central if missing.
-
-    Args:
-        name: the folder in the cache.
-        what: what to retrieve, as arguments of Ivy.
-
-    Raises:
-        MissingDependencyError: they could not be fetched.
-    """
+    """Return jars from a cache folder, fetched with Ivy's arguments if missing; MissingDependencyError on failure."""
     folder = _cache() / name
     if not folder.is_dir():
         print(f"fetching {name} from Maven Central, once …", file=sys.stderr)
@@ -114,11 +92,7 @@ def cached_jars(name: str, what: Sequence[str]) -> list[Path]:
 
 
 def java() -> str:
-    """Return the java program that Spark will start.
-
-    Raises:
-        MissingDependencyError: there is none, or none where JAVA_HOME says.
-    """
+    """Return the java program that Spark will start; MissingDependencyError if JAVA_HOME or the path has none."""
     home = os.environ.get("JAVA_HOME")
     found = shutil.which("java", path=str(Path(home, "bin"))) if home else shutil.which("java")
     if not found and home:

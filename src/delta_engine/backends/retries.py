@@ -1,4 +1,4 @@
-"""Backoff for refusals that may pass (`error_conditions.transience`): how long to wait, and when to give up."""
+"""Backoff for transient refusals (`error_conditions.transience`): how long to wait, and when to stop retrying."""
 
 from __future__ import annotations
 
@@ -29,21 +29,12 @@ _RUNNER_PATIENCE_SECONDS: Final = 300.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Backoff:
-    """Exponential backoff: 1, 2, 4 … up to 30 seconds, of which a random half is kept, so that clients spread out.
-
-    Args:
-        draw: returns a number from 0 to 1.
-    """
+    """Exponential backoff: 1, 2, 4 … up to 30 seconds, half of it random, so that clients do not retry at once."""
 
     draw: Callable[[], float] = random.random
 
     def delay(self, reason: Transience, retries: int, waited: float) -> float | None:
-        """Return the seconds to wait before the next attempt; None to give up.
-
-        Args:
-            retries: the number of attempts after the first.
-            waited: the seconds waited so far.
-        """
+        """Return the seconds to wait before the next attempt; None to stop retrying."""
         seconds = min(2.0 ** min(retries, 10), _LONGEST_DELAY_SECONDS) * (1 + self.draw()) / 2
         return seconds if waited + seconds <= PATIENCE_SECONDS[reason] else None
 
@@ -55,17 +46,9 @@ def past_throttling(
     pause: Callable[[float], None] = pause,
     clock: Callable[[], float] = time.monotonic,
 ) -> Answer:
-    """Return the answer of a statement, which is retried while the platform throttles it.
+    """Return the answer of a statement, retried while the platform throttles it; StoppedError if the run stops.
 
-    The platform did not look at a throttled statement, so retrying a query or a change is equally safe.
-
-    Args:
-        pause: waits for some seconds, or less if the current stop is requested.
-        clock: a monotonic clock.
-
-    Raises:
-        StoppedError: the current stop is requested, and the statement did not run.
-        StatementError: the statement failed.
+    The platform did not process a throttled statement, so retrying a query or a change is equally safe.
     """
     start, paused, backoff = clock(), 0.0, Backoff()
     for retries in count():

@@ -1,4 +1,4 @@
-"""Opens Spark sessions. pyspark is imported late, inside functions."""
+"""Opens Spark sessions; imports pyspark late."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _NEVER_MATCHES = "(?!)"
 
 # Metadata statements end before the second compiler or a parallel collector pays off: without these, a session of
-# twenty statements takes about a third of the processor time.
+# twenty statements needs about a third of the processor time.
 _SHORT_LIVED_JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 
 _RUNTIME_VARIABLE = "DATABRICKS_RUNTIME_VERSION"
@@ -41,7 +41,7 @@ _LOCAL_SETTINGS = {
     "spark.ui.showConsoleProgress": "false",
     # A comment that holds ${x} is text.
     "spark.sql.variable.substitute": "false",
-    # SHOW TBLPROPERTIES must show values, not asterisks: the keys of a table `tokens` are stored in properties whose
+    # SHOW TBLPROPERTIES must not redact values: the keys of a table `tokens` are stored in properties whose
     # names look like secrets. Models cannot declare properties that hold secrets.
     "spark.sql.redaction.options.regex": _NEVER_MATCHES,
     "spark.redaction.regex": _NEVER_MATCHES,
@@ -56,12 +56,12 @@ def open_local_session(
     """Start a local Spark session with Delta; takes about 6 s.
 
     Args:
-        settings: Spark settings on top of the engine's own, such as a catalog.
+        settings: Spark settings that override the engine's own, such as a catalog.
         scratch: a folder for files that Spark writes (its own warehouse, Derby's files).
         notify: receives a message for each of Delta's jars that the user's jars replace.
 
     Raises:
-        ConfigError: a setting names a variable that is not in the environment.
+        ConfigError: a setting names an environment variable that is not set.
         MissingDependencyError: pyspark, Delta's jars or Java is missing.
         SparkStartError: Java did not start.
     """
@@ -85,7 +85,7 @@ def open_local_session(
         "spark.jars": ",".join(jars.paths),
     }
     conf = SparkConf().setMaster("local[*]").setAppName("delta-engine").setAll(list(wanted.items()))
-    # With another SPARK_HOME, a Spark would start for which the jars were not fetched.
+    # With another SPARK_HOME, a Spark would start that does not match the fetched jars.
     os.environ["SPARK_HOME"] = str(Path(pyspark.__file__).parent)
     try:
         with _quiet_launch():
@@ -102,9 +102,9 @@ def open_local_session(
 def _started(conf: SparkConf) -> SparkSession:
     """Start Spark completely before Ctrl-C or SIGTERM takes effect.
 
-    If interrupted between starting Java and hearing from it, pyspark leaves a Java process that never ends. pyspark's
-    own Ctrl-C handler, installed with the first context, breaks calls of the main thread to Java. That handler, which
-    cancels queries, is restored afterwards.
+    If interrupted between starting Java and connecting to it, pyspark leaves a Java process that never ends. pyspark's
+    own Ctrl-C handler, installed with the first context, breaks the main thread's calls to Java, so the earlier
+    handler, which cancels queries, is restored.
     """
     from pyspark import SparkContext
     from pyspark.sql import SparkSession
@@ -122,11 +122,7 @@ def _started(conf: SparkConf) -> SparkSession:
 
 
 def open_databricks_session() -> SparkSession:
-    """Return the session of the notebook or job, or connect to a workspace from outside.
-
-    Raises:
-        MissingDependencyError: there is neither.
-    """
+    """Return the session of the notebook or job, or connect to a workspace; MissingDependencyError without either."""
     try:
         from databricks.connect import DatabricksSession
     except ImportError:
@@ -146,10 +142,10 @@ def open_databricks_session() -> SparkSession:
 
 
 def databricks_runtime(runner: SqlRunner) -> str:
-    """Return the version of Databricks Runtime; empty where the platform does not report it.
+    """Return the version of Databricks Runtime; empty if the platform does not report it.
 
     Jobs and notebooks have it in their environment: `15.4` on clusters, `client.4.9` on serverless compute. With
-    databricks-connect it takes a statement.
+    databricks-connect, a statement returns it.
     """
     known = os.environ.get(_RUNTIME_VARIABLE)
     if known:
@@ -162,7 +158,7 @@ def databricks_runtime(runner: SqlRunner) -> str:
 
 
 def workspace_host(spark: SparkSession) -> str:
-    """Return the URL of a session's workspace; empty where neither the session nor the environment has it."""
+    """Return the URL of a session's workspace; empty if neither the session nor the environment has it."""
     from pyspark.errors import PySparkException
 
     try:
@@ -175,10 +171,9 @@ def workspace_host(spark: SparkSession) -> str:
 
 @contextmanager
 def _quiet_launch() -> Iterator[None]:
-    """Keep what the JVM prints at launch (log4j's greeting, native-library warnings) off the terminal.
+    """Hide the JVM's launch output (log4j's greeting, native-library warnings); DELTA_ENGINE_SPARK_LOG=1 shows it.
 
     The JVM inherits file descriptor 2 when it starts, so the descriptor points at the null device meanwhile.
-    DELTA_ENGINE_SPARK_LOG=1 shows the output.
     """
     if os.environ.get(_LOG_VARIABLE):
         yield

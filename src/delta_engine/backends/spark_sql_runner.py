@@ -34,8 +34,8 @@ _REFUSED: Final = frozenset({"PERMISSION_DENIED", "UNAUTHENTICATED", _THROTTLED}
 """Statuses of refused calls, which count as conditions."""
 
 _LOST_ANSWERS: Final = frozenset({"RETRIES_EXCEEDED", "RESPONSE_ALREADY_RECEIVED"})
-"""Conditions that the client of Spark Connect raises for lost answers: it gave up (before Spark 4.1), or the server
-forgot an operation that it had begun to answer (pyspark/sql/connect/client/reattach.py)."""
+"""Conditions that the client of Spark Connect raises for lost answers: it stopped retrying (before Spark 4.1), or the
+server lost an operation that it had begun to answer (pyspark/sql/connect/client/reattach.py)."""
 
 _BARE_WORD: Final = re.compile(r"[A-Z][A-Z0-9_]*: ")
 """The start of conditions and of network messages alike, such as `PROTOCOL_ERROR: …`."""
@@ -53,11 +53,7 @@ _IS_RUNNING: ContextVar[bool] = ContextVar("is_running", default=False)
 
 
 class SparkSqlRunner:
-    """Runs statements in a session, which several threads may use.
-
-    Args:
-        pause: waits for some seconds, or less if the current stop is requested.
-    """
+    """Runs statements in a session, which several threads may use."""
 
     def __init__(self, spark: SparkSession, *, pause: Callable[[float], None] = pause) -> None:
         self._spark = spark
@@ -69,11 +65,7 @@ class SparkSqlRunner:
         return past_throttling(lambda: self._run(sql), sql, pause=self._pause)
 
     def schema(self, address: str) -> StructType:
-        """Return the schema of the table at an address, without running a statement.
-
-        Raises:
-            StatementError: there is none, or it cannot be read.
-        """
+        """Return the schema of the table at an address, without running a statement."""
         with _statement_errors(f"SELECT * FROM {address}"):
             return self._spark.table(address).schema
 
@@ -84,7 +76,6 @@ class SparkSqlRunner:
 
 @contextmanager
 def _statement_errors(sql: str) -> Iterator[None]:
-    """Convert exceptions of Spark to the error of the statement: a refusal, or a lost answer."""
     from pyspark.errors import PySparkException
 
     token = _IS_RUNNING.set(True)
@@ -103,7 +94,7 @@ def _statement_errors(sql: str) -> Iterator[None]:
 
 
 def _java_errors() -> tuple[type[Exception], ...]:
-    """Return the exceptions that stand for Java exceptions without a pyspark class; none without a JVM."""
+    """Return the exception types for Java exceptions without a pyspark class; empty without a JVM."""
     try:
         from py4j.protocol import Py4JError
     except ImportError:
@@ -112,7 +103,7 @@ def _java_errors() -> tuple[type[Exception], ...]:
 
 
 def _grpc_errors() -> tuple[type[Exception], ...]:
-    """Return the exceptions of the Spark Connect channel; none where gRPC is not installed."""
+    """Return the exception types of the Spark Connect channel; empty if gRPC is not installed."""
     try:
         from grpc import RpcError
     except ImportError:
@@ -124,7 +115,7 @@ def _spark_error(error: PySparkException, sql: str) -> StatementError:
     """Return the error of a statement from an exception with a pyspark class.
 
     Exceptions of the server carry data. Spark Connect also converts a failed call to an exception, with the call's
-    status as data; before Spark 4 the status stands in the message alone (pyspark/sql/connect/client/core.py,
+    status as data; before Spark 4, only the message has the status (pyspark/sql/connect/client/core.py,
     `_handle_rpc_error`).
     """
     text = str(error) or getattr(error, "_stackTrace", "")
@@ -147,7 +138,6 @@ def _spark_error(error: PySparkException, sql: str) -> StatementError:
 
 
 def _call_error(text: str, sql: str) -> StatementError:
-    """Return the error of a statement whose call failed, from gRPC's message."""
     found = _CALL_STATUS.search(text)
     status, words = (found[1], found[2] or found[1]) if found else ("UNKNOWN", text)
     if status == _THROTTLED and (too_large := _too_large_error(words, sql)):
@@ -162,7 +152,7 @@ def _call_error(text: str, sql: str) -> StatementError:
 def _too_large_error(words: str, sql: str) -> StatementError | None:
     """Return the error of a request or answer over gRPC's size limit; None for other messages.
 
-    If the answer is too large, the statement ran. The message does not always say which of the two it was.
+    If the answer is too large, the statement ran. The message does not always distinguish the two.
     """
     if not _TOO_LARGE.search(words):
         return None
@@ -178,12 +168,12 @@ def _too_large_error(words: str, sql: str) -> StatementError | None:
 def _java_error(error: Exception, sql: str) -> StatementError:
     """Return the error of a statement from a Java exception without a pyspark class.
 
-    py4j raises its base type also for a broken connection to Java, without a Java exception and without a gateway
-    trace (py4j/protocol.py, `get_return_value`).
+    py4j also raises its base type for a broken connection to Java, without a Java exception and a gateway trace
+    (py4j/protocol.py, `get_return_value`).
     """
     exception = getattr(error, "java_exception", None)
     try:
-        text = str(error)  # asks Java
+        text = str(error)  # calls Java
     except _java_errors():
         text = str(error.args[0])
     if exception is None and "Trace:" not in text:
@@ -198,7 +188,7 @@ def _java_value(exception: object, method: str) -> str | None:
         return None
     try:
         found = getattr(exception, method)()
-    except _java_errors():  # it has no such method, or the connection is gone
+    except _java_errors():  # no such method, or the connection is lost
         return None
     return None if found is None else str(found)
 
@@ -211,9 +201,9 @@ def _lost_answer(reason: str, sql: str) -> StatementError:
 def _filter_query_contexts() -> None:
     """Keep pyspark from printing exceptions of statements that this module runs; the engine reports them.
 
-    pyspark 4 prints every exception that points into the SQL as JSON with its stack, also for each table that is
-    looked up and missing (pyspark/errors/exceptions/base.py, `_log_exception`). Installed once per process, because
-    requesting such a logger changes the class of all loggers for a moment.
+    pyspark 4 prints every exception that points into the SQL as JSON with its stack, also for each missing table
+    (pyspark/errors/exceptions/base.py, `_log_exception`). Installed once per process, because requesting such a logger
+    changes the class of all loggers for a moment.
     """
     try:
         from pyspark.logger import PySparkLogger

@@ -1,4 +1,4 @@
-"""The port that every statement goes through, and threads that run many queries at once."""
+"""The port for every statement, and threads that run many queries at once."""
 
 from __future__ import annotations
 
@@ -22,21 +22,13 @@ class SqlRunner(Protocol):
     """Runs one SQL statement at a time; safe to call from several threads."""
 
     def run(self, sql: str) -> Sequence[Row]:
-        """Run one statement and return its rows; empty for statements that return none.
-
-        Raises:
-            StatementError: the platform refused it.
-        """
+        """Run one statement and return its rows, if it has any; StatementError if the platform refuses it."""
         ...
 
 
 @contextmanager
 def query_threads(parallelism: int) -> Iterator[ThreadPoolExecutor]:
-    """Open threads that run queries.
-
-    After an error or Ctrl-C, which only the main thread receives, no further query starts, and running ones are
-    abandoned.
-    """
+    """Open threads that run queries; an error or Ctrl-C starts no further query and abandons running ones."""
     stop, known = Stop(within=current_stop()), current_context()
 
     def begin() -> None:

@@ -1,6 +1,6 @@
 """Keys stored in table properties, for platforms that refuse key constraints on Delta tables.
 
-One property per constraint, `delta_engine.constraint.<name>`, holds a small JSON document. Like Unity Catalog's
+The property `delta_engine.constraint.<name>` holds a small JSON document per constraint. Like Unity Catalog's
 constraints, these are informational: the platform does not enforce them.
 """
 
@@ -31,11 +31,7 @@ def foreign_key_property(key: ForeignKey) -> tuple[str, str]:
 
 
 def find_primary_key(properties: Mapping[str, str]) -> PrimaryKey | None:
-    """Return the primary key that properties store, or None.
-
-    Raises:
-        ValueError: a stored constraint is malformed, or there are two primary keys.
-    """
+    """Return the primary key in properties, or None; ValueError for a malformed constraint or two primary keys."""
     found = [key for key in _keys(properties) if isinstance(key, PrimaryKey)]
     if len(found) > 1:
         raise ValueError(f"it records {len(found)} primary keys")
@@ -43,11 +39,7 @@ def find_primary_key(properties: Mapping[str, str]) -> PrimaryKey | None:
 
 
 def find_foreign_keys(properties: Mapping[str, str]) -> tuple[ForeignKey, ...]:
-    """Return the foreign keys that properties store, sorted by name.
-
-    Raises:
-        ValueError: a stored constraint is malformed.
-    """
+    """Return the foreign keys in properties, sorted by name; ValueError for a malformed constraint."""
     return tuple(key for key in _keys(properties) if isinstance(key, ForeignKey))
 
 

@@ -4,8 +4,8 @@ The first request of a query (SELECT, SHOW, DESCRIBE) waits for its result: one 
 submitted and then polled, so that its id is known from the start: a broken connection costs one more poll, and an
 interrupt can cancel it.
 
-When the current stop is requested, a query is abandoned, and a change that waits for the warehouse is withdrawn. A
-running change continues to its end, because half of it would be of no use.
+At a stop, a query is abandoned, and a change that waits for the warehouse is withdrawn. A running change continues to
+its end, because half of it is useless.
 """
 
 from __future__ import annotations
@@ -48,10 +48,9 @@ class WarehouseSqlRunner:
 
     Args:
         api: the SDK's statement execution, of a client that retries no call.
-        timeout_seconds: how long a statement may run before it is cancelled; waiting for the warehouse does not
-            count. None for the warehouse's own limit.
-        notify: is told once that statements wait for the warehouse.
-        calls: makes the SDK's calls, and waits between them.
+        timeout_seconds: how long a statement may run, without the wait for the warehouse; None for the warehouse's
+            limit.
+        notify: receives one message when statements wait for the warehouse.
     """
 
     def __init__(
@@ -73,11 +72,7 @@ class WarehouseSqlRunner:
         self._has_notified = False
 
     def run(self, sql: str) -> Sequence[Row]:
-        """Run one statement and return its rows; see `SqlRunner.run`.
-
-        Raises:
-            ConfigError: the warehouse refuses the first statement of all before it looks at it.
-        """
+        """Run one statement; see `SqlRunner.run`. ConfigError if the warehouse rejects the first one outright."""
         size = len(sql.encode())
         if size > _LARGEST_STATEMENT:
             raise StatementError(
@@ -115,13 +110,7 @@ class WarehouseSqlRunner:
             return self._rows(statement.finished(response), sql)
 
     def _submitted(self, sql: str, disposition: Disposition) -> StatementResponse:
-        """Submit a statement.
-
-        Raises:
-            StoppedError: it was not accepted, and the run is ending.
-            StatementError: it was not accepted, or that is unknown.
-            ConfigError: this warehouse accepts none.
-        """
+        """Submit a statement; ConfigError if this warehouse accepts none."""
         from databricks.sdk.service.sql import ExecuteStatementRequestOnWaitTimeout, Format
 
         waits = is_query(sql)
@@ -152,11 +141,6 @@ class WarehouseSqlRunner:
         return response
 
     def _rows(self, response: StatementResponse, sql: str) -> Sequence[Row]:
-        """Return the rows of a statement that is over.
-
-        Raises:
-            StatementError: it failed, or its rows are not available.
-        """
         from databricks.sdk.service.sql import StatementState
 
         assert response.status is not None
@@ -205,5 +189,5 @@ def _failed(status: StatementStatus, sql: str) -> StatementError:
 
 
 def _may_be_too_large(error: StatementError) -> bool:
-    """Whether a result may have been too large to be inline, which has no documented code."""
+    """Whether a result may exceed the inline limit, which has no documented code."""
     return error.error_class in _WITHOUT_CONDITION and error.sql_state is None

@@ -1,8 +1,7 @@
 """Models: the tables and schemas that a team declares.
 
-A model says what a table should look like. Python and YAML give the same model: it takes lists or tuples, SQL type
-strings or pyspark types. Names stay raw, because quoting belongs to `sql`. The rules in `validation` decide what may
-be declared; a model refuses only what has no canonical form, such as an unknown type.
+Python and YAML give the same model: it accepts lists or tuples, SQL type strings or pyspark types. Names stay raw;
+`sql` quotes them. A model refuses only what has no canonical form; `validation` refuses the rest.
 """
 
 from __future__ import annotations
@@ -79,10 +78,10 @@ class Column:
         comment: the empty string means no comment.
         default: the SQL expression for rows without a value.
         generated_as: the SQL expression from which the platform computes the values; at creation only.
-        identity: how the platform counts the values up; at creation only.
+        identity: how the platform generates ascending values; at creation only.
         mask: the function through which readers see the column.
         renamed_from: the column's former name; its data is kept. It has no effect after the rename.
-        renamed_fields: former names of fields inside, by their present path: `{"address.postcode": "zip"}`, with
+        renamed_fields: former names of nested fields by their current path: `{"address.postcode": "zip"}`, with
             `element`, `key` and `value` as steps into arrays and maps.
         declared_at: the place of the declaration, for messages.
     """
@@ -132,7 +131,7 @@ class Column:
 
     @property
     def key(self) -> str:
-        """The name by which columns compare: in lower case."""
+        """The name in lower case, by which columns compare."""
         return self.name.lower()
 
 
@@ -141,25 +140,25 @@ class Table:
     """A declared table.
 
     Args:
-        catalog_name: the raw name; may hold `${variables}` until the configuration fills them in.
+        catalog_name: the raw name; may hold `${variables}` until the configuration replaces them.
         comment: the empty string means no comment.
         table_properties: properties to set; other properties are unmanaged.
-        primary_key: column names, or a `PrimaryKey` for a name of its own or RELY.
+        primary_key: column names, or a `PrimaryKey` for an explicit name or RELY.
         cluster_by: the columns of liquid clustering, in order; `AUTO` lets the platform choose.
         partitioned_by: the columns of Hive-style partitioning, in order; at creation only.
-        row_filter: the function that decides who sees which rows.
+        row_filter: the function that decides which rows a reader sees.
         owner: None leaves the owner unmanaged.
         grants: privileges by principal; other principals are unmanaged, unless the policy says otherwise.
         location: the folder of an external table's files; None for a managed table. At creation only.
         renamed_from: the table's former name; its data is kept. It has no effect after the rename.
         manages: the parts that the model manages; None for all of them.
         default_table_properties: the defaults that `table_properties` overrides.
-        declared_at: the place of the declaration; a table made in Python finds its own.
+        declared_at: the place of the declaration; by default the calling line of Python.
 
     Raises:
-        InvalidModelError: a column has a type that Delta cannot store.
-        TypeError: a value is not of the type that its argument takes.
-        ValueError: `manages` names something that is no `Part`, or a text has half a character.
+        InvalidModelError: Delta cannot store the type of a column.
+        TypeError: an argument has the wrong type.
+        ValueError: `manages` names something that is no `Part`, or a text has an unpaired surrogate.
     """
 
     catalog_name: str
@@ -245,7 +244,7 @@ class Table:
 
     @property
     def key(self) -> str:
-        """The name by which two spellings of one table compare: `QualifiedName.key`, without creating one."""
+        """`QualifiedName.key`, without creating a `QualifiedName`."""
         return f"{self.catalog_name}.{self.schema_name}.{self.table_name}".lower()
 
     @property
@@ -280,7 +279,7 @@ class Schema:
         comment: None leaves the comment unmanaged; the empty string clears it.
         owner: None leaves the owner unmanaged.
         grants: privileges by principal; other principals are unmanaged, unless the policy says otherwise.
-        declared_at: the place of the declaration; a schema made in Python finds its own.
+        declared_at: the place of the declaration; by default the calling line of Python.
     """
 
     catalog_name: str
@@ -320,7 +319,7 @@ class Schema:
 
     @property
     def key(self) -> str:
-        """The name by which two spellings of one schema compare: dotted, in lower case."""
+        """The dotted name in lower case, by which schemas compare."""
         return self.qualified_name.key
 
 
@@ -345,6 +344,5 @@ def _to_parts(names: Iterable[str | Part] | None) -> frozenset[Part] | None:
 
 
 def _calling_line() -> SourceLocation | None:
-    """Return the line of Python outside this module that makes a table or a schema."""
     frame = sys._getframe(2)
     return SourceLocation(frame.f_code.co_filename, frame.f_lineno)

@@ -1,4 +1,4 @@
-"""Deterministic constraint names: same table and columns, same name, on every machine."""
+"""Deterministic constraint names: the same table and columns give the same name on every machine."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ MAX_NAME_LENGTH = 255
 """Unity Catalog's limit for object names, in characters."""
 
 RESERVED_CHECK_PREFIX = "delta_engine_not_null_"
-"""How the names of checks begin that stand for NOT NULL; no other check may be called so."""
+"""The prefix of checks that stand for NOT NULL; reserved for them."""
 
 _HASH_LENGTH = 12
 
@@ -22,8 +22,8 @@ _IS_SAFE = re.compile(r"[a-z0-9_]*").fullmatch
 def build_primary_key_name(table: QualifiedName, columns: Sequence[str]) -> str:
     """Return the derived name of a primary key, such as `pk_dev_silver_orders__id`.
 
-    Lower case, because that is how Unity Catalog stores names (Databricks documentation, "Names"). Where letters had
-    to be replaced, or the name would pass 255 characters, a hash of the exact names keeps it unique.
+    Lower case, because Unity Catalog stores names so (Databricks documentation, "Names"). If letters were replaced, or
+    the name would exceed 255 characters, a hash of the exact names keeps it unique.
     """
     readable = f"pk_{table.catalog}_{table.schema}_{table.table}__{'_'.join(columns)}"
     return _name(readable.lower(), table.catalog, table.schema, table.table, *columns)
@@ -32,8 +32,8 @@ def build_primary_key_name(table: QualifiedName, columns: Sequence[str]) -> str:
 def build_foreign_key_name(table: QualifiedName, columns: Sequence[str], references: QualifiedName) -> str:
     """Return the derived name of a foreign key, such as `fk_dev_silver_orders__customer_id__customers`.
 
-    The same rules hold as for primary keys. The referenced table's name keeps two keys over the same columns
-    apart; that of another schema stands with its schema and a hash.
+    The referenced table distinguishes two keys over the same columns. For a table in another schema, the name includes
+    the schema and a hash.
     """
     parts = (table.catalog, table.schema, table.table)
     is_near = references.catalog.lower() == parts[0].lower() and references.schema.lower() == parts[1].lower()
@@ -43,7 +43,7 @@ def build_foreign_key_name(table: QualifiedName, columns: Sequence[str], referen
 
 
 def build_not_null_check_name(column: str) -> str:
-    """Return the reserved name of the CHECK that stands for NOT NULL where a column cannot be tightened."""
+    """Return the reserved name of the CHECK that stands for NOT NULL."""
     return _name(f"{RESERVED_CHECK_PREFIX}{column}".lower(), column)
 
 

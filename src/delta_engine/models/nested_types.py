@@ -1,6 +1,6 @@
-"""Types as trees: paths inside them, the differences between two types field by field, and renamed fields.
+"""Types as trees: paths, the differences between two types field by field, and renamed fields.
 
-A path consists of the names of fields, with `element`, `key` and `value` as steps into arrays and maps. Fields compare
+A path consists of field names, with `element`, `key` and `value` as steps into arrays and maps. Fields compare
 without regard to case or order.
 """
 
@@ -26,11 +26,7 @@ Path: TypeAlias = tuple[str, ...]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FieldPair:
-    """A field of a struct that differs in comment or nullability, or that one side lacks (None).
-
-    Args:
-        path: the path of the field, its own name last.
-    """
+    """A struct field, at `path`, that differs in comment or nullability, or that one side lacks (None)."""
 
     path: Path
     desired: StructField | None
@@ -48,12 +44,7 @@ class TypePair:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FieldRename:
-    """A renamed field.
-
-    Args:
-        path: the path of the struct that has it, by the desired names.
-        both_exist: whether the struct has fields of both names, so that the data of one would be lost.
-    """
+    """A renamed field in the struct at `path` (desired names); if both names exist, one field's data would be lost."""
 
     path: Path
     observed: str
@@ -64,8 +55,8 @@ class FieldRename:
 def type_differences(observed: DataType, desired: DataType) -> Iterator[FieldPair | TypePair]:
     """Yield where two types differ.
 
-    Where fields come or go in a type that has CHAR or VARCHAR inside, that is the whole type: Spark forgets
-    the lengths of the fields that stay (measured on 4.1.1).
+    If fields of a type with CHAR or VARCHAR inside are added or removed, yield the whole type: Spark loses the lengths
+    of the remaining fields (measured on 4.1.1).
     """
     if is_same_type(observed, desired):
         return
@@ -78,13 +69,7 @@ def type_differences(observed: DataType, desired: DataType) -> Iterator[FieldPai
 def field_renames(
     renamed_fields: Mapping[str, str], observed: DataType, desired: DataType
 ) -> Iterator[FieldRename]:
-    """Yield the renames that a type needs, outer fields first; nothing for those that are done.
-
-    Args:
-        renamed_fields: former names by the fields' dotted paths now, as `Column` has them.
-        observed: the type that is there.
-        desired: the type that the paths lead into.
-    """
+    """Yield the pending renames of a type, outer fields first; `renamed_fields` as in `Column`."""
     if _has_lengths(observed):
         return
     for text, former in sorted(renamed_fields.items(), key=lambda item: (item[0].count("."), item[0])):
@@ -123,7 +108,7 @@ def with_field_renamed(whole: DataType, rename: FieldRename) -> DataType:
 
 
 def place_of(whole: DataType, steps: Sequence[str]) -> Path | None:
-    """Return the path that steps lead to, as the type spells it; None unless they end at a field of a struct."""
+    """Return the path that steps lead to, as the type spells it; None unless they end at a struct field."""
     path: Path = ()
     for step in steps:
         spelled = _spelled(type_at(whole, path), step)
@@ -134,7 +119,7 @@ def place_of(whole: DataType, steps: Sequence[str]) -> Path | None:
 
 
 def type_at(whole: DataType, path: Path) -> DataType | None:
-    """Return the type at a place; None for a place that the type does not have."""
+    """Return the type at a place; None if the type has no such place."""
     if not path:
         return whole
     step, rest = path[0], path[1:]
@@ -151,7 +136,7 @@ def type_at(whole: DataType, path: Path) -> DataType | None:
 
 
 def within_structs(whole: DataType, path: Path) -> Path:
-    """Return the beginning of a path that leads through structs alone: what SQL says with dots."""
+    """Return the leading part of a path that passes through structs alone, which SQL addresses with dots."""
     for length, step in enumerate(path):
         if not isinstance(whole, StructType):
             return path[:length]
@@ -160,12 +145,12 @@ def within_structs(whole: DataType, path: Path) -> Path:
 
 
 def with_type_at(whole: DataType, path: Path, desired: DataType) -> DataType:
-    """Return a type with another one at a place; it stays as it is if it has no such place."""
+    """Return a type with the type at a place replaced; unchanged if it has no such place."""
     return changed_at(whole, path, lambda _observed: desired)
 
 
 def with_field_at(whole: DataType, path: Path, change: Callable[[StructField], StructField]) -> DataType:
-    """Return a type with a field changed; it stays as it is if it has no such field."""
+    """Return a type with a field changed; unchanged if it has no such field."""
 
     def changed(struct: DataType) -> DataType:
         if not isinstance(struct, StructType):
@@ -187,7 +172,7 @@ def without_field(whole: DataType, path: Path) -> DataType:
 
 
 def with_field(whole: DataType, path: Path, field: StructField) -> DataType:
-    """Return a type with a field more, after all others of its struct; one of that name is replaced."""
+    """Return a type with a field appended to its struct, or replaced if the name exists."""
 
     def more(struct: DataType) -> DataType:
         if not isinstance(struct, StructType):
@@ -200,11 +185,11 @@ def with_field(whole: DataType, path: Path, field: StructField) -> DataType:
 
 
 def apart(paths: Iterable[Path]) -> list[list[Path]]:
-    """Put paths into as few groups as possible, none of which has a place and another one inside it.
+    """Group paths, in as few groups as possible, so that no path of a group is inside another one.
 
     One ALTER COLUMN cannot change both (`NOT_SUPPORTED_CHANGE_SAME_COLUMN`, measured on Spark 4.1.1).
     """
-    groups: list[tuple[dict[Path, None], set[Path]]] = []  # places, and those on the way to them
+    groups: list[tuple[dict[Path, None], set[Path]]] = []  # places, and their ancestors
     for path in paths:
         way = {path[:length] for length in range(1, len(path) + 1)}
         for places, ways in groups:
@@ -218,7 +203,7 @@ def apart(paths: Iterable[Path]) -> list[list[Path]]:
 
 
 def changed_at(whole: DataType, path: Path, change: Callable[[DataType], DataType]) -> DataType:
-    """Return a type with the type at a place changed; it stays as it is if it has no such place."""
+    """Return a type with the type at a place changed; unchanged if it has no such place."""
     if not path:
         return change(whole)
     step, rest = path[0], path[1:]
@@ -250,9 +235,9 @@ def has_not_null_field(data_type: DataType) -> bool:
 
 
 def forgotten_clause(data_type: DataType) -> tuple[str, str] | None:
-    """Return the (field, clause) of a nested NOT NULL or COMMENT that would not be kept, or None.
+    """Return the (field, clause) of a nested NOT NULL or COMMENT that would be lost, or None.
 
-    Delta refuses NOT NULL within arrays and maps (`DELTA_NESTED_NOT_NULL_CONSTRAINT`). Spark forgets NOT NULL and
+    Delta refuses NOT NULL within arrays and maps (`DELTA_NESTED_NOT_NULL_CONSTRAINT`). Spark loses NOT NULL and
     comments of nested fields in a column that has CHAR or VARCHAR inside (measured on 4.1.1).
     """
     has_lengths = any(isinstance(part, CharacterType) for part in parts(data_type))
@@ -292,7 +277,6 @@ def _field_differences(
 
 
 def _has_lengths(data_type: DataType) -> bool:
-    """Whether CHAR or VARCHAR stands inside a type."""
     return any(isinstance(part, CharacterType) for part in parts(data_type))
 
 

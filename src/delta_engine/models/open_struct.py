@@ -1,7 +1,7 @@
 """Structs that keep unknown fields, so that the fields of a newer minor version survive a round trip.
 
-A document without unknown fields, which is nearly every one, is decoded and encoded in one pass. Only if the strict
-decoder meets an unknown field, the document is split by hand.
+Most documents have no unknown fields and are decoded in one pass. If the strict decoder finds one, the slow path
+separates known from unknown fields.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ UNKNOWN_KEY = "(unknown fields)"
 
 
 class OpenStruct(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
-    """The base of every part of a document."""
+    """The base class of every part of a document."""
 
     unknown: dict[str, Any] | None = msgspec.field(default=None, name=UNKNOWN_KEY)
 
@@ -28,11 +28,7 @@ _UNKNOWN_MARK = msgspec.json.encode(UNKNOWN_KEY)
 
 
 def decode_open(data: bytes, shape: type[SomeStruct]) -> SomeStruct:
-    """Parse JSON into a struct.
-
-    Raises:
-        msgspec.DecodeError: it is not JSON (`msgspec.ValidationError`: not of this shape).
-    """
+    """Parse JSON into a struct; msgspec.ValidationError for another shape, msgspec.DecodeError for other text."""
     try:
         return msgspec.json.decode(data, type=shape)
     except msgspec.ValidationError:
@@ -40,10 +36,7 @@ def decode_open(data: bytes, shape: type[SomeStruct]) -> SomeStruct:
 
 
 def encode_open(value: OpenStruct, *, sort_keys: bool = False) -> bytes:
-    """Return a struct as compact JSON, with its unknown fields in their places.
-
-    Sorted keys are for checksums: the same content is then the same bytes.
-    """
+    """Return a struct as compact JSON with its unknown fields; sorted keys make checksums stable."""
     order: Literal["sorted"] | None = "sorted" if sort_keys else None
     data = msgspec.json.encode(value, order=order)
     if _UNKNOWN_MARK not in data:

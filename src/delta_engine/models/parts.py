@@ -1,7 +1,4 @@
-"""The parts of models: names, keys, checks, filters, and the parts of a table that a model may manage.
-
-Like models, they take lists or tuples and keep names raw.
-"""
+"""The parts of models: names, keys, checks, filters, grants, and the parts of a table that a model may manage."""
 
 from __future__ import annotations
 
@@ -22,7 +19,7 @@ from delta_engine.models.values import (
 
 @dataclass(frozen=True, slots=True, order=True)
 class QualifiedName:
-    """The raw three-part name of a table. Compares as Unity Catalog stores it: in lower case."""
+    """The raw three-part name of a table; compares in lower case, as Unity Catalog stores it."""
 
     catalog: str
     schema: str
@@ -30,12 +27,12 @@ class QualifiedName:
 
     @property
     def key(self) -> str:
-        """The name by which two spellings of one table compare: dotted, in lower case."""
+        """The dotted name in lower case, by which tables compare."""
         return str(self).lower()
 
     @classmethod
     def of_key(cls, key: str) -> QualifiedName:
-        """Return the table of a key; raises ValueError for a text that is no key."""
+        """Return the table of a key; ValueError for a text that is no key."""
         parts = key.split(".")
         if len(parts) != 3 or not all(parts) or key != key.lower():
             raise ValueError(f"{key!r} is not catalog.schema.table in lower case")
@@ -45,18 +42,14 @@ class QualifiedName:
         return f"{self.catalog}.{self.schema}.{self.table}"
 
     def resolve(self, text: str) -> QualifiedName:
-        """Return the table that a text names beside this one: `table`, `schema.table` or the whole name.
-
-        Raises:
-            ValueError: it has more than three parts, or an empty one.
-        """
+        """Return the table that a name of one to three parts means beside this one; ValueError for other text."""
         parts = text.split(".")
         if len(parts) > 3 or not all(parts):
             raise ValueError(f"{text!r} is not a table's name: write table, schema.table or the whole name")
         return QualifiedName(*(self.catalog, self.schema)[: 3 - len(parts)], *parts)
 
     def shortened(self, other: QualifiedName) -> str:
-        """Return the shortest text that `resolve` takes for another table."""
+        """Return the shortest text that `resolve` resolves to another table."""
         if self.catalog.lower() != other.catalog.lower():
             return str(other)
         return other.table if self.schema.lower() == other.schema.lower() else f"{other.schema}.{other.table}"
@@ -64,14 +57,14 @@ class QualifiedName:
 
 @dataclass(frozen=True, slots=True)
 class SchemaName:
-    """The raw two-part name of a schema. Compares as Unity Catalog stores it: in lower case."""
+    """The raw two-part name of a schema; compares in lower case, as Unity Catalog stores it."""
 
     catalog: str
     schema: str
 
     @property
     def key(self) -> str:
-        """The name by which two spellings of one schema compare: dotted, in lower case."""
+        """The dotted name in lower case, by which schemas compare."""
         return str(self).lower()
 
     def __str__(self) -> str:
@@ -80,7 +73,7 @@ class SchemaName:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reference:
-    """A foreign key, seen from the table that it references: `table` has it, under `name` as the catalog spells it."""
+    """A foreign key, seen from the referenced table: `table` has the key, `name` is the catalog's spelling."""
 
     table: QualifiedName
     name: str
@@ -90,7 +83,7 @@ class Reference:
 class Part(Enum):
     """A part of a table that a model may manage (`Table(manages=…)`)."""
 
-    COLUMNS = "columns"  # which there are, types, NOT NULL, defaults
+    COLUMNS = "columns"  # existence, types, NOT NULL, defaults
     COMMENTS = "comments"
     PROPERTIES = "properties"
     CONSTRAINTS = "constraints"  # keys and checks
@@ -166,7 +159,7 @@ class ForeignKey:
 
 @dataclass(frozen=True, slots=True)
 class CheckConstraint:
-    """A named SQL condition that every row has to meet; the platform enforces it."""
+    """A named SQL condition that every row must meet; the platform enforces it."""
 
     name: str
     expression: str
@@ -181,7 +174,7 @@ class CheckConstraint:
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """A column whose values the platform counts up.
+    """A column whose values the platform generates in steps.
 
     Args:
         start: the first value.
@@ -207,7 +200,7 @@ class ColumnMask:
     """A function (`catalog.schema.function`) through which readers see a column.
 
     Args:
-        using_columns: the columns that the function takes after the masked one.
+        using_columns: the columns passed to the function after the masked one.
     """
 
     function: str
@@ -223,7 +216,7 @@ class ColumnMask:
 
 @dataclass(frozen=True, slots=True, init=False)
 class RowFilter:
-    """A function (`catalog.schema.function`) that decides who sees which rows; it takes `columns` of the table."""
+    """A function (`catalog.schema.function`) of the table's `columns` that decides which rows a reader sees."""
 
     function: str
     columns: tuple[str, ...] = ()
@@ -237,19 +230,19 @@ Grants = Mapping[str, tuple[str, ...]]
 
 ALL_PRIVILEGES = "ALL PRIVILEGES"
 _NEVER_IMPLIED = frozenset({"MANAGE", "EXTERNAL USE SCHEMA"})
-"""What `ALL PRIVILEGES` does not hold."""
+"""Privileges that `ALL PRIVILEGES` does not include."""
 
 
 def joined_grants(one: Grants, other: Grants) -> Grants:
-    """Return the privileges that either side grants."""
+    """Return the privileges of both sides."""
     return to_grants({name: (*one.get(name, ()), *other.get(name, ())) for name in {**one, **other}})
 
 
 def by_principal(grants: Grants) -> Mapping[str, frozenset[str]]:
-    """Return privileges by principal in lower case: principals compare without case."""
+    """Return privileges by principal in lower case, because principals compare without case."""
     return {principal.lower(): frozenset(privileges) for principal, privileges in grants.items()}
 
 
 def without_implied(privileges: frozenset[str]) -> frozenset[str]:
-    """Return privileges without those that `ALL PRIVILEGES` includes, if it is one of them."""
+    """Return privileges without those that `ALL PRIVILEGES` includes, if it is granted."""
     return privileges & {ALL_PRIVILEGES, *_NEVER_IMPLIED} if ALL_PRIVILEGES in privileges else privileges

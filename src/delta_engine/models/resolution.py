@@ -10,7 +10,7 @@ from delta_engine.models.constraint_names import build_foreign_key_name
 
 
 def resolved(models: Sequence[Table]) -> tuple[Table, ...]:
-    """Return models with complete foreign keys; `models` are all that are declared."""
+    """Return models with complete foreign keys; `models` are all declared models."""
     if not any(model.foreign_keys for model in models):
         return tuple(models)
     parents = {model.key: model for model in models}

@@ -1,6 +1,6 @@
-"""Which types Delta changes in place, without rewriting data (Delta documentation, "Type widening").
+"""The type changes that Delta makes in place, without rewriting data (Delta documentation, "Type widening").
 
-The matrix is pinned by tests/integration/test_type_widening.py, which tries every pair.
+tests/integration/test_type_widening.py tries every pair of the matrix.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from delta_engine.models.types import AtomicType, CharacterType, DataType, Decim
 
 _INTEGERS = ("tinyint", "smallint", "int", "bigint")
 _DIGITS = {"tinyint": 10, "smallint": 10, "int": 10, "bigint": 20}
-"""How many digits before the point a decimal needs to take an integer in."""
+"""How many digits before the point a decimal needs to hold an integer."""
 
 
 class Widening(Enum):
-    """What it takes to change a type in place."""
+    """The requirements of an in-place type change."""
 
     NOTHING = "nothing: the file format does not know the difference"
     TYPE_WIDENING = "the table feature typeWidening"
@@ -24,7 +24,7 @@ class Widening(Enum):
 
 
 def widening(observed: DataType, desired: DataType) -> Widening:
-    """Return what it takes to change a type that holds no other types."""
+    """Return the requirements of changing a type that contains no other types."""
     match observed, desired:
         case CharacterType(_, length), CharacterType("varchar", longer) if longer >= length:
             return Widening.NOTHING
@@ -36,7 +36,7 @@ def widening(observed: DataType, desired: DataType) -> Widening:
 
 
 def _holds_all(observed: DataType, desired: DataType) -> bool:
-    """Whether a number's type holds every value of another one's, and Delta knows how."""
+    """Whether a numeric type holds every value of another one, and Delta supports the change."""
     match observed, desired:
         case AtomicType(narrow), AtomicType(wide) if narrow in _INTEGERS and wide in _INTEGERS:
             return _INTEGERS.index(narrow) < _INTEGERS.index(wide)

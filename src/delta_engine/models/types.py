@@ -1,7 +1,7 @@
 """Data types in one canonical form that needs no pyspark.
 
 A SQL string, a pyspark `DataType` and the JSON form in Spark's schemas give the same value. A type that Delta cannot
-store becomes an `UnsupportedType`, which the table refuses with its name. `sql` spells types as SQL.
+store becomes an `UnsupportedType`, which `Table` refuses. `sql` spells types as SQL.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ MAX_NESTING = 64
 """Deeper types are refused: they would exhaust the parser's stack, and no table has them."""
 
 _CHAR_TYPE_KEY = "__CHAR_VARCHAR_TYPE_STRING"
-"""Where Spark keeps CHAR and VARCHAR: the schema says string, this metadata key says what it was."""
+"""The metadata key in which Spark keeps CHAR and VARCHAR, which the schema shows as string."""
 
 _COLLATIONS_KEY = "__COLLATIONS"
 
@@ -34,7 +34,7 @@ class AtomicType:
 
 @dataclass(frozen=True, slots=True)
 class DecimalType:
-    """`decimal(precision, scale)`; precision counts all digits, scale those after the point."""
+    """`decimal(precision, scale)`: the number of all digits, and of those after the point."""
 
     precision: int
     scale: int
@@ -50,7 +50,7 @@ class CharacterType:
 
 @dataclass(frozen=True, slots=True)
 class ArrayType:
-    """`array<element>`. SQL cannot declare elements as never null, so neither does this."""
+    """`array<element>`; elements are nullable, because SQL cannot declare otherwise."""
 
     element: DataType
 
@@ -109,11 +109,7 @@ TypeLike: TypeAlias = DataType | str | SparkDataType
 
 
 def to_data_type(value: TypeLike) -> DataType:
-    """Return the canonical form of a SQL type string, a pyspark `DataType` or a canonical type.
-
-    Raises:
-        TypeError: the value is none of these.
-    """
+    """Return the canonical form of a SQL type string, a pyspark `DataType` or a canonical type, else TypeError."""
     if isinstance(value, str):
         return parse_data_type(value)
     if isinstance(
@@ -137,8 +133,8 @@ def parse_data_type(text: str) -> DataType:
     if text.count("<") > MAX_NESTING:
         return UnsupportedType(text[:60] + "…", f"it is nested deeper than {MAX_NESTING} levels")
     unknown = UnsupportedType(text, "no such SQL type")
-    # Only inside a statement does sqlglot insist that the whole text is a type: on its own,
-    # `exp.DataType.build` takes "string collate x" for a string and "array<int" for an array.
+    # Only inside a statement does sqlglot require that the whole text is a type: alone,
+    # `exp.DataType.build` reads "string collate x" as a string and "array<int" as an array.
     try:
         create = sqlglot.parse_one(f"CREATE TABLE t (c {text})", dialect="databricks")
     except SqlglotError:
@@ -154,12 +150,7 @@ def parse_data_type(text: str) -> DataType:
 
 
 def data_type_from_spark_json(value: object, metadata: Mapping[str, object] | None = None) -> DataType:
-    """Return the canonical form of a type in Spark's schema JSON.
-
-    Args:
-        value: a string, or an object for arrays, maps and structs.
-        metadata: the metadata of the field that has the type; Spark keeps CHAR and VARCHAR there.
-    """
+    """Return the canonical form of a type in Spark's schema JSON; field `metadata` holds CHAR and VARCHAR."""
     metadata = metadata or {}
     if _COLLATIONS_KEY in metadata:
         return UnsupportedType("string collate", "Delta tables hold the default collation only")
@@ -185,7 +176,7 @@ def parts(data_type: DataType) -> Iterator[DataType]:
 def first_unsupported(data_type: DataType) -> UnsupportedType | None:
     """Return the first part of a type that Delta cannot store, or None."""
     if isinstance(data_type, (AtomicType, DecimalType, CharacterType)):
-        return None  # most columns: nothing inside to look at
+        return None  # most columns: nothing inside
     for part in parts(data_type):
         match part:
             case UnsupportedType():
@@ -206,7 +197,7 @@ def uses_type(data_type: DataType, name: str) -> bool:
 
 
 def is_same_type(one: DataType, other: DataType) -> bool:
-    """Whether two types are equal; the names of struct fields compare without case, as in Spark."""
+    """Whether two types are equal; names of struct fields compare without case, as in Spark."""
     return one == other or _folded(one) == _folded(other)
 
 
@@ -338,7 +329,7 @@ def _decimal(parameters: Sequence[int], text: str) -> DataType:
 
 
 def _with_lengths(found: DataType, declared: DataType) -> DataType:
-    """Restore CHAR and VARCHAR where the schema says string; keep all else as the schema has it."""
+    """Restore CHAR and VARCHAR where the schema has string; keep the rest."""
     match found, declared:
         case AtomicType("string"), CharacterType() | UnsupportedType():
             return declared

@@ -1,8 +1,4 @@
-"""Converts the values of models made in Python, and refuses wrong ones at the line that gives them.
-
-A value of a wrong type has no canonical form and is a `TypeError`. A text that no file can hold is a `ValueError`. The
-rules in `validation` decide what may be declared.
-"""
+"""Converts the arguments of models made in Python; refuses wrong ones at the line that gives them."""
 
 from __future__ import annotations
 
@@ -15,30 +11,21 @@ Item = TypeVar("Item")
 
 _LISTS = (tuple, list)
 _NO_LISTS = (str, bytes, dict, set, frozenset)
-"""What can be gone through, and is no list: a text, or things without an order."""
+"""Iterables that are no lists: texts, and collections without an order."""
 
 NOTHING: Mapping[str, str] = MappingProxyType({})
 
 _HALF_CHARACTER = re.compile("[\ud800-\udfff]")
-"""JSON and Java write a character beyond U+FFFF as a pair of these; to Python each is a character of its own."""
+"""Surrogates: JSON and Java write a character beyond U+FFFF as a pair; Python reads each as a character."""
 
 
 def has_half_a_character(text: str) -> bool:
-    """Whether a text has a half of a character, for which UTF-8 has no bytes: no file and no statement can hold it."""
+    """Whether a text has an unpaired surrogate, which UTF-8 cannot encode, so no file and no statement can hold it."""
     return not text.isascii() and _HALF_CHARACTER.search(text) is not None
 
 
 def to_text(value: object, what: str, of: str = "") -> str:
-    """Return a text; members of text enums become plain texts.
-
-    Args:
-        what: the argument, for the message.
-        of: the object it belongs to, for the message.
-
-    Raises:
-        TypeError: it is not a text.
-        ValueError: it has half a character.
-    """
+    """Return a text; TypeError for others, ValueError for an unpaired surrogate; messages name `what` and `of`."""
     if type(value) is str and value.isascii():  # most
         return value
     if not isinstance(value, str):
@@ -52,33 +39,33 @@ def to_text(value: object, what: str, of: str = "") -> str:
 
 
 def to_optional_text(value: object, what: str, of: str = "") -> str | None:
-    """Return a text or None; the arguments and errors are those of `to_text`."""
+    """Return a text or None; arguments and errors as in `to_text`."""
     return None if value is None else to_text(value, what, of)
 
 
 def to_flag(value: object, what: str, of: str = "") -> bool:
-    """Return True or False; the arguments and errors are those of `to_text`."""
+    """Return a bool; arguments and errors as in `to_text`."""
     if value is True or value is False:
         return value
     raise _wrong(value, what, of, "True or False")
 
 
 def to_whole_number(value: object, what: str) -> int:
-    """Return a whole number; the arguments and errors are those of `to_text`."""
+    """Return an int; arguments and errors as in `to_text`."""
     if isinstance(value, int) and not isinstance(value, bool):
         return int(value)
     raise _wrong(value, what, "", "a whole number")
 
 
 def to_optional(value: Item | None, kind: type[Item], what: str, of: str = "") -> Item | None:
-    """Return an object of a class, or None; the other arguments and the errors are those of `to_text`."""
+    """Return an object of a class, or None; other arguments and errors as in `to_text`."""
     if value is None or isinstance(value, kind):
         return value
     raise _wrong(value, what, of, f"None or {kind.__name__}(…)")
 
 
 def to_items(values: Iterable[Item], kind: type[Item], what: str, of: str = "") -> tuple[Item, ...]:
-    """Return objects of a class as a tuple; the other arguments and the errors are those of `to_text`."""
+    """Return objects of a class as a tuple; other arguments and errors as in `to_text`."""
     if type(values) not in _LISTS and not _is_list(values):
         raise _wrong(values, what, of, f"a list of {kind.__name__}s")
     found = tuple(values)
@@ -89,11 +76,7 @@ def to_items(values: Iterable[Item], kind: type[Item], what: str, of: str = "") 
 
 
 def to_names(what: str, value: Iterable[str]) -> tuple[str, ...]:
-    """Return names as a tuple; `what` is the argument, for the message.
-
-    Raises:
-        TypeError: it is a text, such as `("id")` without the comma; or it has no order; or its items are not texts.
-    """
+    """Return names as a tuple; TypeError for a text, such as `("id")` without the comma, and for unordered values."""
     if isinstance(value, str):
         raise TypeError(f"{what} takes a tuple or list of names, not the string {value!r}")
     if type(value) not in _LISTS and not _is_list(value):
@@ -102,11 +85,7 @@ def to_names(what: str, value: Iterable[str]) -> tuple[str, ...]:
 
 
 def to_texts(what: str, values: Mapping[str, object]) -> Mapping[str, str]:
-    """Return texts by name, read-only; `what` is the argument, for the message.
-
-    Raises:
-        TypeError: it is not a mapping, or a value is not a text; the message says how to write that value as text.
-    """
+    """Return texts by name, read-only; the TypeError for a value of another type shows how to write it as text."""
     if values == {}:
         return NOTHING
     if not isinstance(values, Mapping):
@@ -122,11 +101,7 @@ def to_texts(what: str, values: Mapping[str, object]) -> Mapping[str, str]:
 
 
 def to_grants(grants: Mapping[str, Iterable[str]]) -> Mapping[str, tuple[str, ...]]:
-    """Return privileges by principal, each spelled as SQL does, sorted and once.
-
-    Raises:
-        TypeError: it is no mapping, or privileges are a text instead of a list of them.
-    """
+    """Return privileges by principal, in upper case, sorted, without duplicates; TypeError for other shapes."""
     if not isinstance(grants, Mapping):
         raise _wrong(grants, "grants", "", "a mapping of privileges by principal")
     found = {to_text(principal, "grants"): granted for principal, granted in grants.items()}
@@ -134,7 +109,7 @@ def to_grants(grants: Mapping[str, Iterable[str]]) -> Mapping[str, tuple[str, ..
 
 
 def read_only(mapping: Mapping[str, str]) -> Mapping[str, str]:
-    """Return a read-only copy, sorted by key: the same whatever the order of the input."""
+    """Return a read-only copy, sorted by key, so that the input's order has no effect."""
     return MappingProxyType({key: mapping[key] for key in sorted(mapping)})
 
 

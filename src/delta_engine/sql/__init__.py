@@ -1,7 +1,7 @@
 """SQL: quoting, types, and one pure builder per kind of statement.
 
-A table comes in as the SQL that addresses it (`addressing`), because a table by path is not three quoted parts. The
-builders decide nothing. Import them from their modules; this package exports the names of the design guide alone.
+Builders receive a table as the SQL that addresses it (`addressing`), because a table by path is not three quoted parts.
+They decide nothing. Import them from their modules.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Statements and clauses about columns: one statement for several columns wherever the platform accepts that."""
+"""Statements and clauses about columns; several columns share a statement if the platform accepts that."""
 
 from __future__ import annotations
 
@@ -12,13 +12,7 @@ from delta_engine.sql.text import quote_ident, sql_comment, sql_data_type, sql_l
 def sql_column_definition(
     path: Sequence[str], data_type: DataType, *, is_nullable: bool = True, extra: str = "", comment: str = ""
 ) -> str:
-    """Return a column, or a nested field, as CREATE TABLE and ADD COLUMNS declare it.
-
-    Args:
-        path: the column's name and the steps to the field.
-        extra: a clause between NOT NULL and COMMENT, such as DEFAULT; empty for none.
-        comment: empty for none.
-    """
+    """Return a column, or a nested field at `path`, with `extra` clauses between NOT NULL and COMMENT."""
     not_null = "" if is_nullable else " NOT NULL"
     clause = f" {extra}" if extra else ""
     return f"{sql_path(path)} {sql_data_type(data_type)}{not_null}{clause}{sql_comment(comment)}"
@@ -53,7 +47,7 @@ def sql_set_column_comments(table: str, comments: Iterable[tuple[Sequence[str], 
 
 
 def sql_set_not_null(table: str, paths: Iterable[Sequence[str]]) -> str:
-    """Tighten columns to NOT NULL in one statement. Databricks checks the rows; open-source Spark refuses it."""
+    """Tighten columns to NOT NULL in one statement; Databricks checks the rows, open-source Spark refuses it."""
     return _alter_columns(table, ((path, "SET NOT NULL") for path in paths))
 
 
@@ -68,15 +62,12 @@ def sql_set_defaults(table: str, defaults: Iterable[tuple[str, str]]) -> str:
 
 
 def sql_drop_defaults(table: str, names: Iterable[str]) -> str:
-    """Drop defaults in one statement; a column without one is no error."""
+    """Drop defaults in one statement; a column may have none."""
     return _alter_columns(table, (((name,), "DROP DEFAULT") for name in names))
 
 
 def sql_move_column(table: str, name: str, after: str | None) -> str:
-    """Move a column behind another one, or to the front.
-
-    Each move needs a statement of its own: Spark ignores earlier moves of the same one (measured on 4.1.1).
-    """
+    """Move a column behind another one, or to the front; one per statement (Spark 4.1.1 ignores earlier moves)."""
     place = "FIRST" if after is None else f"AFTER {quote_ident(after)}"
     return _alter_columns(table, [((name,), place)])
 
@@ -92,7 +83,7 @@ def sql_rename_column(table: str, path: Sequence[str], desired: str) -> str:
 
 
 def _alter_columns(table: str, changes: Iterable[tuple[Sequence[str], str]]) -> str:
-    # Several columns in one ALTER COLUMN are one commit. COLUMN stands once: repeating it is a parse
+    # Several columns in one ALTER COLUMN are one commit. COLUMN occurs once: repeating it is a parse
     # error in Spark 4.1.
     listed = ", ".join(f"{sql_path(path)} {change}" for path, change in changes)
     return f"ALTER TABLE {table} ALTER COLUMN {listed}"

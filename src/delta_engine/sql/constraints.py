@@ -26,12 +26,7 @@ def sql_foreign_key(
     *,
     rely: bool = False,
 ) -> str:
-    """Return the constraint clause of a foreign key, for CREATE TABLE and ADD.
-
-    Args:
-        references: the SQL that addresses the referenced table.
-        rely: whether the optimizer may trust the key.
-    """
+    """Return the constraint clause of a foreign key, for CREATE TABLE and ADD; `references` is a table's address."""
     trusted = " NOT ENFORCED RELY" if rely else ""
     return (
         f"CONSTRAINT {quote_ident(name)} FOREIGN KEY ({idents(columns)}) "
@@ -40,17 +35,17 @@ def sql_foreign_key(
 
 
 def sql_add_constraint(table: str, clause: str) -> str:
-    """Add a constraint, given its clause, to an existing table."""
+    """Add a constraint clause to an existing table."""
     return f"ALTER TABLE {table} ADD {clause}"
 
 
 def sql_add_check(table: str, name: str, expression: str) -> str:
-    """Add an enforced check; the platform first checks the existing rows."""
+    """Add an enforced check; the platform first checks existing rows."""
     return f"ALTER TABLE {table} ADD CONSTRAINT {quote_ident(name)} CHECK ({expression})"
 
 
 def sql_not_null_condition(*path: str) -> str:
-    """Return the condition that a column, or a field of a struct that is not null itself, is not null."""
+    """Return the condition that a column is not null, or that a field is not null inside a struct that is not null."""
     named = ".".join(map(quote_ident, path))
     around = "".join(
         f"{'.'.join(map(quote_ident, path[:depth]))} IS NULL OR " for depth in range(1, len(path))
@@ -59,11 +54,11 @@ def sql_not_null_condition(*path: str) -> str:
 
 
 def sql_add_not_null_check(table: str, name: str, column: str) -> str:
-    """Add an enforced check that a column is not null; the platform first checks the existing rows."""
+    """Add an enforced check that a column is not null; the platform first checks existing rows."""
     return f"ALTER TABLE {table} ADD CONSTRAINT {quote_ident(name)} CHECK ({quote_ident(column)} IS NOT NULL)"
 
 
 def sql_drop_constraint(table: str, name: str, *, if_exists: bool = False) -> str:
-    """Drop a constraint, named as the catalog spells it."""
+    """Drop a constraint; the name is the catalog's spelling."""
     guard = "IF EXISTS " if if_exists else ""
     return f"ALTER TABLE {table} DROP CONSTRAINT {guard}{quote_ident(name)}"

@@ -14,7 +14,7 @@ def databricks_dialect() -> type[Dialect]:
     """Return sqlglot's Databricks dialect, without array constructors.
 
     The original reads `list[0]` and `array[0]` as array constructors and loses the qualifier of `payload.list[0]`. In
-    Spark these are columns and fields: brackets never construct an array.
+    Spark, brackets never construct an array.
     """
     from sqlglot import exp
     from sqlglot.dialects.databricks import Databricks

@@ -1,6 +1,6 @@
 """Compares and inspects SQL expressions of models and catalogs; never changes or runs them.
 
-Each platform spells stored expressions its own way. Expressions that do not parse are compared as text.
+Each platform has its own spelling of stored expressions. Expressions that do not parse are compared as text.
 """
 
 from __future__ import annotations
@@ -51,8 +51,8 @@ _TYPES: Final = {"integer": "int", "long": "bigint", "short": "smallint", "byte"
 def is_same_expression(one: str, other: str) -> bool:
     """Whether two expressions differ in spelling alone: case and quotes of names, parentheses, `!=` and `<>`.
 
-    The parser normalizes too much: date formats, string lengths, argument order. So names, texts and numbers must be
-    equal as well. A needless change is better than a missing one.
+    The parser also normalizes date formats, string lengths and argument order. So names, texts and numbers must be
+    equal as well: a needless change is better than a missing one.
     """
     if one == other:
         return True
@@ -60,27 +60,22 @@ def is_same_expression(one: str, other: str) -> bool:
 
 
 def referenced_columns(expression: str) -> frozenset[str]:
-    """Return the columns that an expression reads, in lower case; of `address.zip` it is `address`.
-
-    Empty if it does not parse.
-    """
+    """Return the columns that an expression reads, in lower case, without fields; empty if it does not parse."""
     return frozenset(place[0] for place in read_places(expression))
 
 
 def read_places(expression: str) -> frozenset[tuple[str, ...]]:
-    """Return the paths of the columns and fields that an expression reads, in lower case, up to a first `[…]`.
+    """Return the column and field paths that an expression reads, in lower case; empty if it does not parse.
 
-    Empty if it does not parse.
+    A path ends before a first `[…]`.
     """
     return _read_places(expression) or frozenset()
 
 
 def reads(expression: str, path: Sequence[str]) -> bool:
-    """Whether an expression reads a column or field, anything inside it, or anything around it.
+    """Whether an expression reads a place, anything inside it, or anything around it.
 
-    Args:
-        expression: if it does not parse, every word of it counts as a column.
-        path: a column and the steps to a field inside it, through structs alone.
+    In an expression that does not parse, every word counts as a column.
     """
     place, places = [step.lower() for step in path], _read_places(expression)
     if places is None:
@@ -151,7 +146,6 @@ def is_text_literal(expression: str) -> bool:
 
 @lru_cache(_CACHE_SIZE)
 def _read_places(expression: str) -> frozenset[tuple[str, ...]] | None:
-    """Return what `read_places` returns, but None for an expression that does not parse."""
     from sqlglot import exp
 
     places = set()
@@ -211,7 +205,6 @@ def _ends_early(expression: str) -> bool:
 
 
 def _functions(tree: exp.Condition | None) -> Iterator[str]:
-    """Yield the names of the functions that are called, in lower case."""
     from sqlglot import exp
 
     for call in tree.find_all(exp.Func) if tree else ():
@@ -219,7 +212,7 @@ def _functions(tree: exp.Condition | None) -> Iterator[str]:
 
 
 def _counts_any(tree: exp.Condition) -> bool:
-    """Whether the aggregate `any` is called; after LIKE the same word is a quantifier."""
+    """Whether the expression calls the aggregate `any`; after LIKE the same word is a quantifier."""
     from sqlglot import exp
 
     return any(not isinstance(one.parent, (exp.Like, exp.ILike)) for one in tree.find_all(exp.Any))
@@ -227,7 +220,7 @@ def _counts_any(tree: exp.Condition) -> bool:
 
 @lru_cache(_CACHE_SIZE)
 def _words(expression: str) -> tuple[tuple[bool, str], ...]:
-    """Return an expression's texts, names and numbers, sorted; names in lower case, with one name per type."""
+    """Return an expression's texts, names and numbers, sorted; names in lower case, type synonyms replaced."""
     from sqlglot import TokenType
 
     found = []
@@ -260,7 +253,7 @@ def _tokens(expression: str) -> Sequence[Token]:
 
 
 def unknown_columns(expression: str, columns: Sequence[Column]) -> list[str]:
-    """Return unknown columns and field paths of an expression, sorted; none if it does not parse."""
+    """Return unknown columns and field paths of an expression, sorted; empty if it does not parse."""
     types = {column.key: column.data_type for column in columns}
     unknown = set()
     for name, *inside in read_places(expression):

@@ -9,18 +9,12 @@ from delta_engine.sql.text import idents, quote_ident, sql_function, sql_literal
 
 
 def sql_set_tags(securable: str, tags: Mapping[str, str], column: str | None = None) -> str:
-    """Set tags; tags not named stay as they are.
-
-    Args:
-        securable: a table or a schema, such as ``TABLE `dev`.`silver`.`orders` ``.
-        tags: values by key; an empty value makes a tag without a value.
-        column: the tagged column; None for the table itself.
-    """
+    """Set tags of a securable (such as ``TABLE `dev`.`silver`.`orders` ``) or of its column; other tags remain."""
     return f"ALTER {securable}{_of_column(column)} SET TAGS ({sql_pairs(tags)})"
 
 
 def sql_unset_tags(securable: str, keys: Iterable[str], column: str | None = None) -> str:
-    """Remove tags; the arguments are those of `sql_set_tags`."""
+    """Remove tags; arguments as in `sql_set_tags`."""
     return f"ALTER {securable}{_of_column(column)} UNSET TAGS ({', '.join(map(sql_literal, keys))})"
 
 
@@ -35,7 +29,7 @@ def sql_grant(securable: str, privileges: Iterable[str], principal: str) -> str:
 
 
 def sql_revoke(securable: str, privileges: Iterable[str], principal: str) -> str:
-    """Revoke privileges from one principal; a privilege that it lacks is no error."""
+    """Revoke privileges from one principal, which may lack them."""
     return f"REVOKE {', '.join(privileges)} ON {securable} FROM {quote_ident(principal)}"
 
 

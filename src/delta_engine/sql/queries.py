@@ -29,7 +29,7 @@ def sql_describe_history(table: str, limit: int) -> str:
 
 
 def sql_describe_detail(table: str) -> str:
-    """Return one row about a Delta table, with its `id`. It replays the log, so it is slow."""
+    """Return one row about a Delta table, with its `id`; slow, because it replays the log."""
     return f"DESCRIBE DETAIL {table}"
 
 
@@ -56,7 +56,7 @@ def sql_show_tables(catalog: str, schema: str) -> str:
 def sql_information_schema(
     catalog: str, view: str, columns: Sequence[str] = (), conditions: Sequence[str] = ()
 ) -> str:
-    """Query a view of a catalog's `information_schema`; without columns, all of them."""
+    """Query a view of a catalog's `information_schema`; all columns if none are named."""
     where = f"\nWHERE {' AND '.join(conditions)}" if conditions else ""
     return f"SELECT {', '.join(columns) or '*'}\nFROM {quote_ident(catalog)}.information_schema.{view}{where}"
 
@@ -81,11 +81,9 @@ def sql_memberships(groups: Sequence[str]) -> str:
 
 
 def sql_catalog_rights(catalogs: Sequence[str], *, owner: str, all_users: str) -> str:
-    """Return what the current principal and its groups hold on catalogs: `catalog`, `grantee` and `privilege`.
+    """Return the rights of the current principal and its groups on catalogs: `catalog`, `grantee`, `privilege`.
 
-    Args:
-        catalogs: names in lower case.
-        owner: the value of `privilege` that stands for ownership.
+    The `privilege` of an owner is `owner`.
     """
     return "\nUNION ALL\n".join(
         f"SELECT {sql_literal(name)} AS catalog, {principal} AS grantee, {privilege} AS privilege\n"
@@ -101,7 +99,7 @@ def sql_catalog_rights(catalogs: Sequence[str], *, owner: str, all_users: str) -
 
 
 def sql_references_to(primary_key: str) -> str:
-    """Return a query to suggest to users: the foreign keys of all catalogs that reference a key."""
+    """Return a query, to suggest to users, for the foreign keys of all catalogs that reference a key."""
     return (
         "SELECT constraint_catalog, constraint_schema, constraint_name FROM "
         f"system.information_schema.referential_constraints WHERE unique_constraint_name = {sql_literal(primary_key)}"
@@ -109,14 +107,10 @@ def sql_references_to(primary_key: str) -> str:
 
 
 def sql_audit_events(actions: Iterable[str], names: Iterable[str], *, since: datetime, limit: int) -> str:
-    """Return Unity Catalog's audit events about tables and schemas, newest first.
+    """Return Unity Catalog's audit events about tables and schemas (dotted lower-case names), newest first.
 
-    The condition on `event_date` limits the partitions that the platform reads.
-
-    Args:
-        actions: values of `action_name`, in any case, because it differs between versions of the log.
-        names: the dotted names of tables and schemas, in lower case.
-        since: UTC.
+    The condition on `event_date` limits the partitions that the platform reads. Actions compare without case, because
+    their case differs between versions of the log.
     """
     name = "lower(coalesce(request_params['full_name_arg'], request_params['securable_full_name']))"
     return (

@@ -1,4 +1,4 @@
-"""Queries over a table's rows, for checks before a change: how many rows violate a condition, with which columns."""
+"""Queries over a table's rows, for checks before a change: the number of rows that violate a condition."""
 
 from __future__ import annotations
 
@@ -9,12 +9,7 @@ from delta_engine.sql.text import quote_ident, sql_data_type, sql_literal
 
 
 def sql_count_violations(rows: str, conditions: Iterable[str]) -> str:
-    """Return the query that counts the rows that violate each condition: one row, counts in the order given.
-
-    Args:
-        rows: the SQL of a table, or a query in parentheses.
-        conditions: an unknown result counts as a violation, as in a CHECK constraint.
-    """
+    """Return the query that counts violations per condition: one row, in the given order; unknown results count."""
     counts = ", ".join(
         f"count_if({sql_violation(condition)}) AS violations_{place}"
         for place, condition in enumerate(conditions)
@@ -23,7 +18,7 @@ def sql_count_violations(rows: str, conditions: Iterable[str]) -> str:
 
 
 def sql_violation(condition: str) -> str:
-    """Return the condition that holds for rows that violate another condition."""
+    """Return the condition of the rows that violate another condition."""
     return f"NOT coalesce(({condition}), false)"
 
 
@@ -47,8 +42,7 @@ def sql_as_it_will_be(expression: str, observed: DataType, renamed: DataType, de
     """Return an expression with the desired fields, under their desired names; new fields are NULL.
 
     Args:
-        expression: the SQL of the value; returned unchanged if it already has the desired fields.
-        renamed: the same type with the desired names of its fields.
+        renamed: the observed type with the desired names of its fields.
         desired: only the fields of this type count.
     """
     match observed, renamed, desired:

@@ -44,13 +44,7 @@ def sql_create_table(
 ) -> str:
     """Create a whole Delta table in one statement.
 
-    It has no IF NOT EXISTS, which reports success when another principal has just created a different table.
-
-    Args:
-        columns: column definitions, in order.
-        constraints: constraint clauses, placed after the columns.
-        comment: empty for none.
-        clauses: further clauses of the table, in any order.
+    Without IF NOT EXISTS, which reports success if another principal has just created a different table.
     """
     body = ",\n  ".join((*columns, *constraints))
     table_comment = f"\nCOMMENT {sql_literal(comment)}" if comment else ""
@@ -76,17 +70,17 @@ def sql_on_streaming_table(statement: str) -> str:
 
 
 def sql_set_table_properties(table: str, properties: Mapping[str, str]) -> str:
-    """Set properties; those not named stay as they are."""
+    """Set properties; other properties remain."""
     return f"ALTER TABLE {table} SET TBLPROPERTIES ({sql_pairs(properties)})"
 
 
 def sql_unset_table_properties(table: str, keys: Iterable[str]) -> str:
-    """Remove properties; a missing key is no error."""
+    """Remove properties, which may be missing."""
     return f"ALTER TABLE {table} UNSET TBLPROPERTIES IF EXISTS ({', '.join(map(sql_literal, keys))})"
 
 
 def sql_cluster_automatically(table: str) -> str:
-    """Let the platform choose the columns by which it clusters a table."""
+    """Let the platform choose the clustering columns."""
     return f"ALTER TABLE {table} CLUSTER BY AUTO"
 
 
@@ -96,7 +90,7 @@ def sql_alter_clustering(table: str, columns: Sequence[str]) -> str:
 
 
 def sql_drop_table(table: str) -> str:
-    """Drop a table. Databricks can restore a managed one for some days: `sql_undrop_table`."""
+    """Drop a table; Databricks can restore a managed one for some days (`sql_undrop_table`)."""
     return f"DROP TABLE {table}"
 
 
@@ -114,5 +108,5 @@ def sql_rename_table(observed: str, desired: str) -> str:
 
 
 def sql_drop_empty_schema(catalog: str, schema: str) -> str:
-    """Drop a schema, if it exists; the platform refuses this while the schema holds anything."""
+    """Drop a schema, if it exists; the platform refuses this for a schema with content."""
     return f"DROP SCHEMA IF EXISTS {sql_schema(catalog, schema)} RESTRICT"

@@ -1,7 +1,4 @@
-"""SQL text: quoting, literals, types and the fragments that statements share.
-
-Identifiers arrive unquoted and are quoted here and nowhere else.
-"""
+"""SQL text: quoting, literals, types and shared fragments. Identifiers are quoted here and nowhere else."""
 
 from __future__ import annotations
 
@@ -37,11 +34,11 @@ def sql_path(path: Sequence[str]) -> str:
 
 
 def escape_sql_literal(text: str) -> str:
-    r"""Return text as it stands between the quotes of a SQL string literal.
+    r"""Return text escaped for the inside of a SQL string literal.
 
-    A quote becomes `\'`, which every Spark version accepts; before Spark 4, `''` separates two adjacent literals.
-    `${` becomes `$\{`, which reads back as `${`: Spark substitutes variables inside literals
-    (`spark.sql.variable.substitute`), and serverless compute does not allow switching that off.
+    A quote becomes `\'`, which every Spark version accepts; before Spark 4, `''` separates two adjacent literals. `${`
+    becomes `$\{`: Spark substitutes variables inside literals (`spark.sql.variable.substitute`), and serverless compute
+    does not allow switching that off.
     """
     return text.translate(_ESCAPES).replace("${", "$\\{")
 
@@ -83,7 +80,7 @@ def idents(names: Iterable[str]) -> str:
 
 
 def sql_comment(text: str) -> str:
-    """Return a COMMENT clause with a leading blank; nothing for an empty text."""
+    """Return a COMMENT clause with a leading blank; empty for an empty text."""
     return f" COMMENT {sql_literal(text)}" if text else ""
 
 

@@ -1,1 +1,1 @@
-"""Catalog state: what the catalog holds now, and the readers that read it."""
+"""Catalog state: what the catalog holds, and its readers."""

@@ -20,13 +20,7 @@ _MOST_EVENTS = 1000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditEvent:
-    """A successful change.
-
-    Args:
-        at: UTC.
-        action: the log's name for it, such as `deleteTable`.
-        name: the dotted name of the table or schema, in lower case.
-    """
+    """A successful change of a table or schema, such as `deleteTable`; `name` is dotted, in lower case, `at` is UTC."""
 
     at: datetime
     who: str
@@ -40,15 +34,7 @@ class AuditLogReader(Protocol):
     def read(
         self, actions: Collection[str], names: Collection[str], *, since: datetime
     ) -> Sequence[AuditEvent]:
-        """Return changes after a time, newest first.
-
-        Args:
-            names: the dotted names of tables and schemas, in lower case.
-            since: UTC.
-
-        Raises:
-            StatementError: the log does not exist, or the principal may not read it.
-        """
+        """Return changes after a UTC time, newest first; StatementError if the log is unavailable."""
         ...
 
 
@@ -67,7 +53,6 @@ class SqlAuditLogReader:
 
 
 def _event(row: Row) -> AuditEvent | None:
-    """Return an event; None for a refused request or an incomplete row."""
     at, who = utc_moment(row["event_time"]), row["who"]
     if at is None or not who or not _succeeded(row["response"]):
         return None
@@ -75,6 +60,6 @@ def _event(row: Row) -> AuditEvent | None:
 
 
 def _succeeded(response: object) -> bool:
-    """Whether a response (JSON) reports success; the documentation spells its status field in two ways."""
+    """Whether a response (JSON) reports success; the documentation has two spellings of its status field."""
     found = json.loads(str(response or "{}"))
     return bool(found.get("status_code", found.get("statusCode")) == 200)

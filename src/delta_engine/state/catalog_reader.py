@@ -22,29 +22,24 @@ CHECK_PREFIX = "delta.constraints."
 
 
 class CatalogReader(Protocol):
-    """Reads what exists. Models tell it where to look, and which grants to look for."""
+    """Reads what exists."""
 
     def snapshot(self, models: Sequence[Table], schemas: Sequence[Schema] = ()) -> CatalogState:
-        """Return the state of every model's table, and of schemas where the platform keeps anything about them.
+        """Return the state of every model's table and schema; schemas only if the platform stores details of them.
 
         Args:
-            models: their schemas are read too. A platform may hide grants in bulk queries; it then looks up single
-                grants that a model names.
-            schemas: further schemas to read, with or without any of those tables.
+            models: their declared grants are requested one by one if the platform hides grants in bulk queries.
+            schemas: further schemas to read, with or without tables.
 
         Raises:
-            CatalogReadError: a table is not a Delta table, or cannot be read completely. Missing parts would look
-                like differences.
+            CatalogReadError: a table is not a Delta table, or not completely readable: missing parts look like drift.
             RefusalGroup: several such tables.
             StatementError: the platform refused a query.
         """
         ...
 
     def snapshot_directly(self, models: Sequence[Table]) -> CatalogState:
-        """Return the state of tables that were just changed, as far as possible from the tables themselves.
-
-        The rest comes from the sources of `snapshot`, and may lag. Raises as `snapshot` does.
-        """
+        """Return the state of tables just changed, as far as possible from the tables; other sources may lag."""
         ...
 
 
@@ -52,11 +47,9 @@ class TableLister(Protocol):
     """Lists tables."""
 
     def tables_in(self, catalog: str, schema: str) -> tuple[QualifiedName, ...]:
-        """Return the Delta tables of a schema, sorted by name; none if it does not exist.
+        """Return the Delta tables of a schema, sorted by name; CatalogReadError if the catalog is not visible.
 
-        Raises:
-            CatalogReadError: the catalog does not exist or is not visible.
-            StatementError: the platform refused the query.
+        Empty if the schema does not exist.
         """
         ...
 
@@ -66,10 +59,7 @@ def snapshot_with_former_names(
 ) -> CatalogState:
     """Return a snapshot that also finds tables under the names from which models rename them.
 
-    Such a table is stored under its model's name, with its `former_name`. A pending rename costs a second snapshot.
-
-    Raises:
-        CatalogReadError, RefusalGroup, StatementError: as `CatalogReader.snapshot`.
+    Such a table has its model's name as key, and a `former_name`. A pending rename costs a second snapshot.
     """
     observed = reader.snapshot(models, schemas)
     listed = {name.key: name for name in observed.other_tables}
@@ -101,11 +91,9 @@ def snapshot_with_former_names(
 def readable_snapshot(
     reader: CatalogReader, models: Sequence[Table], schemas: Sequence[Schema] = ()
 ) -> tuple[CatalogState, tuple[RefusedError, ...]]:
-    """Return a snapshot of the readable tables, and why others are unreadable. Those cost a second snapshot.
+    """Return a snapshot of the readable tables, and why others are unreadable, at the cost of a second snapshot.
 
-    Raises:
-        CatalogReadError, RefusalGroup: a whole catalog is unreadable.
-        StatementError: as `CatalogReader.snapshot`.
+    An unreadable catalog raises CatalogReadError or RefusalGroup.
     """
     try:
         return snapshot_with_former_names(reader, models, schemas), ()
@@ -123,12 +111,7 @@ def readable_snapshot(
 def with_tables_read(
     reader: CatalogReader, observed: CatalogState, names: Iterable[QualifiedName]
 ) -> CatalogState:
-    """Return a snapshot extended by further tables, as far as they are readable.
-
-    Raises:
-        CatalogReadError, RefusalGroup: a whole catalog is unreadable.
-        StatementError: as `CatalogReader.snapshot`.
-    """
+    """Return a snapshot extended by further readable tables; CatalogReadError or RefusalGroup for a whole catalog."""
     tables = list(map(bare_model, names))
     return observed.with_tables(readable_snapshot(reader, tables)[0])
 
@@ -141,7 +124,7 @@ def former_name(model: Table) -> QualifiedName | None:
 
 
 def bare_model(name: QualifiedName) -> Table:
-    """Return a model that has nothing but a name, which is enough for a snapshot."""
+    """Return a model with nothing but a name, which is enough for a snapshot."""
     return Table(name.catalog, name.schema, name.table, ())
 
 
@@ -151,15 +134,7 @@ def read_tables(
     parallelism: int,
     refusals: Iterable[RefusedError] = (),
 ) -> dict[str, TableState]:
-    """Read tables in parallel; return their states by `QualifiedName.key`.
-
-    Args:
-        parallelism: the largest number of tables at a time.
-        refusals: refusals of other tables, to raise with those found here.
-
-    Raises:
-        CatalogReadError, RefusalGroup: some cannot be read.
-    """
+    """Read tables in parallel, by `QualifiedName.key`; raise given and new refusals together."""
     found = query_each(partial(_state_or_refusal, read), tables, parallelism)
     raise_all((*refusals, *(one for _, one in found if isinstance(one, CatalogReadError))))
     return {table.key: one for table, one in found if isinstance(one, TableState)}
@@ -175,7 +150,7 @@ def _state_or_refusal(
 
 
 def not_a_delta_table(table: QualifiedName, what: str) -> CatalogReadError:
-    """Return the refusal of something else under a table's name."""
+    """Return the refusal of a table name that belongs to another kind of relation."""
     return CatalogReadError(
         f"it exists, but it is {what}, not a Delta table",
         table=str(table),
@@ -206,11 +181,7 @@ def readable_column(
     generated_as: str | None = None,
     identity: Identity | None = None,
 ) -> Column:
-    """Return an observed column.
-
-    Raises:
-        CatalogReadError: its type is unsupported, or one of its texts is invalid.
-    """
+    """Return an observed column; CatalogReadError if its type is unsupported, or a text is invalid."""
     require_known_type(table, name, data_type)
     try:
         return Column(
@@ -232,11 +203,7 @@ def readable_column(
 
 
 def require_known_type(table: QualifiedName, column: str, data_type: DataType) -> None:
-    """Refuse a column whose type, or a type inside it, Delta cannot store or the engine does not know.
-
-    Raises:
-        CatalogReadError: the type is unsupported.
-    """
+    """Refuse a column with an unsupported or unknown type inside its type (CatalogReadError)."""
     unsupported = first_unsupported(data_type)
     if unsupported:
         raise CatalogReadError(
@@ -259,7 +226,7 @@ def pop_automatic_clustering(properties: dict[str, str]) -> bool:
 
 
 def checks_of(properties: Mapping[str, str]) -> tuple[CheckConstraint, ...]:
-    """Return the CHECK constraints that properties store, by name, without those of `not_null_checks_of`."""
+    """Return the CHECK constraints in properties, by name, without those of `not_null_checks_of`."""
     names = sorted(key for key in properties if key.startswith(CHECK_PREFIX))
     return tuple(
         CheckConstraint(key.removeprefix(CHECK_PREFIX), properties[key])

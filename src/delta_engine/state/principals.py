@@ -19,18 +19,18 @@ _OWNER: Final = "OWNER"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Principal:
-    """The principal that runs the statements.
+    """The principal that runs the statements, and its known groups.
 
     Args:
         name: a mail address, or the application id of a service principal.
-        groups: those of the requested groups that it is a member of, in lower case.
+        groups: the requested groups that it is a member of, in lower case.
     """
 
     name: str
     groups: frozenset[str] = frozenset()
 
     def is_one_of(self, names: Iterable[str | None]) -> bool:
-        """Whether the principal, or one of its groups, is among some names."""
+        """Whether the principal, or one of its groups, has one of the names."""
         mine = {self.name.lower(), ALL_ACCOUNT_USERS, *self.groups}
         return any(name is not None and name.lower() in mine for name in names)
 
@@ -50,11 +50,7 @@ class PrincipalReader:
         self._runner = runner
 
     def principal(self, candidates: Collection[str]) -> Principal:
-        """Return the current principal, with the candidates among its groups.
-
-        Raises:
-            StatementError: the platform refused the query.
-        """
+        """Return the current principal, with the candidates among its groups."""
         names = sorted(candidates)
         (row,) = self._runner.run(sql_memberships(names))
         who, *answers = row.values()
@@ -64,15 +60,7 @@ class PrincipalReader:
     def catalogs(
         self, names: Collection[str], principal: Principal
     ) -> tuple[Mapping[str, Permissions], Principal]:
-        """Return the permissions on catalogs by name, and the principal with the groups that hold them.
-
-        Args:
-            names: the catalogs' names in lower case.
-            principal: the principal, as far as it is known.
-
-        Raises:
-            StatementError: the platform refused the query.
-        """
+        """Return permissions by catalog (lower case), and the principal with the groups that hold them."""
         owners: dict[str, str] = {}
         granted: dict[str, dict[str, list[str]]] = {name: {} for name in names}
         for row in self._runner.run(

@@ -1,8 +1,7 @@
 """Reads open-source Spark and Delta, table by table: for the `oss` backend.
 
-Three cheap reads per table: the schema, the properties, and the description, which alone has the comment and the
-partitions (measured no slower than the catalog's entry, which lacks the latter). Never DESCRIBE DETAIL, which replays
-the whole log to count files.
+Three cheap reads per table: schema, properties, and description, the only source of comment and partitions. Never
+DESCRIBE DETAIL, which replays the whole log to count files.
 """
 
 from __future__ import annotations
@@ -101,11 +100,7 @@ class FolderFinder:
         return frozenset(pair for pair in schemas if not warehouse.joinpath(*pair).is_dir())
 
     def find(self, tables: Sequence[QualifiedName]) -> FoundTables:
-        """Return the folders that have a Delta log.
-
-        Raises:
-            CatalogReadError: something else is in a table's folder.
-        """
+        """Return the folders that have a Delta log; CatalogReadError if a table's folder has other content."""
         existing = [table for table in tables if self._exists(table, self._addressing.folder(table))]
         found = FoundTables.of(tables, existing, self.listed({_schema_of(table) for table in tables}))
         audits = {
@@ -114,7 +109,7 @@ class FolderFinder:
         return replace(found, audits=audits)
 
     def listed(self, schemas: set[tuple[str, str]]) -> list[QualifiedName]:
-        """Return the folders with a Delta log. A name with a dot, such as `orders.bak`, is a copy and no table."""
+        """Return the folders with a Delta log; a name with a dot, such as `orders.bak`, is a copy and no table."""
         return [
             QualifiedName(catalog, schema, folder.name)
             for catalog, schema in sorted(schemas)
@@ -133,8 +128,8 @@ class FolderFinder:
 class CatalogFinder:
     """Finds tables by name: one listing per schema.
 
-    Tables are addressed in lower case, and some catalogs are case-sensitive. A table that another tool named with
-    upper-case letters cannot be managed there.
+    Tables are addressed in lower case, and some catalogs are case-sensitive: the engine cannot manage a table there
+    that another tool named with upper-case letters.
     """
 
     def __init__(self, runner: SqlRunner) -> None:
@@ -179,12 +174,7 @@ class CatalogFinder:
 
 
 class SparkDeltaReader:
-    """Reads Delta tables through a Spark session.
-
-    Args:
-        schema_at: returns the schema of the table at an address; raises `StatementError`.
-        parallelism: the largest number of tables to read at a time.
-    """
+    """Reads Delta tables through a Spark session; `schema_at` returns the schema at an address."""
 
     def __init__(
         self,
@@ -218,7 +208,7 @@ class SparkDeltaReader:
         )
 
     def snapshot_directly(self, models: Sequence[Table]) -> CatalogState:
-        """Return the same as `snapshot`: no source lags here."""
+        """Return the same as `snapshot`, because no source lags."""
         return self.snapshot(models)
 
     def tables_in(self, catalog: str, schema: str) -> tuple[QualifiedName, ...]:
@@ -254,7 +244,7 @@ class SparkDeltaReader:
         )
 
     def _location(self, details: Mapping[str, str]) -> str | None:
-        """Return the location of an external table; the name of a table by path is its location."""
+        """Return the location of an external table; None for a table by path, whose name is its location."""
         is_external = details.get("Type") == "EXTERNAL" and isinstance(self._addressing, CatalogAddressing)
         return details.get("Location") if is_external else None
 
@@ -277,7 +267,7 @@ class SparkDeltaReader:
 
 
 def _catalog_way_out(error: StatementError, setting: str) -> str:
-    """Return how to solve why a catalog cannot be listed; `setting` is the Spark setting with its class."""
+    """Return how to make a catalog visible; `setting` is the Spark setting with its class."""
     if is_missing_class(error):
         return f"Add the connector's jar to backend.spark (spark.jars or spark.jars.packages), or correct {setting}."
     if is_class_conflict(error):
@@ -288,7 +278,9 @@ def _catalog_way_out(error: StatementError, setting: str) -> str:
         return f"Start the catalog's server, or correct its address in backend.spark ({setting}.uri)."
     if is_forbidden(error):
         return "Ask for USE CATALOG on it."
-    if is_missing_catalog(error) or is_missing_schema(error):  # Spark takes an unknown catalog for a schema
+    if is_missing_catalog(error) or is_missing_schema(
+        error
+    ):  # Spark interprets an unknown catalog as a schema
         return "Correct the catalog's name, or configure it in backend.spark."
     return f"Check the settings of the catalog in backend.spark ({setting})."
 
@@ -310,7 +302,7 @@ def _has_delta_log(folder: Path) -> bool:
 
 
 def _audit(folder: Path) -> Audit:
-    """Return the time of a table's first commit, which Delta removes after a while."""
+    """Return the time of a table's first commit, which Delta removes after the log's retention time."""
     try:
         seconds = (folder / "_delta_log" / "00000000000000000000.json").stat().st_mtime
     except OSError:
@@ -323,7 +315,7 @@ def _data_files(folder: Path) -> list[Path]:
 
 
 def _partitions(description: Rows) -> tuple[str, ...]:
-    """Return the partition columns from DESCRIBE TABLE EXTENDED, where they follow the columns, below two headings."""
+    """Return the partition columns from DESCRIBE TABLE EXTENDED: after the columns, below two headings."""
     names = [str(row["col_name"]) for row in description]
     if names[:1] != ["# Partition Information"]:
         return ()
@@ -331,7 +323,7 @@ def _partitions(description: Rows) -> tuple[str, ...]:
 
 
 def _details(description: Rows) -> dict[str, str]:
-    """Return the details of the table itself from DESCRIBE TABLE EXTENDED; the first of a name counts."""
+    """Return the table's own details from DESCRIBE TABLE EXTENDED; the first of each name counts."""
     details = dropwhile(lambda row: row["col_name"] != "# Detailed Table Information", description)
     found: dict[str, str] = {}
     for row in details:

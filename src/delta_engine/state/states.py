@@ -40,10 +40,10 @@ NO_AUDIT = Audit()
 
 SECRET_KEY: Final = re.compile(r"secret|password|token|access[.]?key|url", re.IGNORECASE)
 """Keys of properties whose values may be secrets: Spark's own patterns (`spark.redaction.regex`,
-`spark.sql.redaction.options.regex`). Their values are never kept."""
+`spark.sql.redaction.options.regex`). Their values are never stored."""
 
 REDACTED: Final = "*********(redacted)"
-"""Replaces such a value, spelled as Spark does."""
+"""Replaces a secret value, spelled as Spark does."""
 
 
 class RelationKind(Enum):
@@ -67,11 +67,11 @@ class TableState:
         not_null_checks: the columns that are NOT NULL by a check of the engine, which is not in `checks`.
         clusters_automatically: whether the platform chooses the clustering columns.
         partitioned_by: the columns of Hive-style partitioning, in order.
-        owner: None where the platform has no owners.
+        owner: None if the platform has no owners.
         grants: the privileges granted on the table itself, by principal.
         location: the location of an external table's files; None for a managed table.
-        referenced_by: the foreign keys of other tables that point here.
-        former_name: the table's name, where its model renames it (`renamed_from`).
+        referenced_by: the foreign keys of other tables that reference this one.
+        former_name: the table's name in the catalog if its model renames it (`renamed_from`).
     """
 
     exists: bool = True
@@ -119,7 +119,7 @@ ABSENT = TableState(exists=False)
 
 
 def state_of(table: Table) -> TableState:
-    """Return the state of a table that is exactly as its model says, with all names filled in."""
+    """Return the state of a table that is exactly as its model declares it, with all names completed."""
     return TableState(
         columns=table.columns,
         table_comment=table.comment,
@@ -143,8 +143,8 @@ class SchemaState:
     """One schema as the catalog has it; fields that the platform does not support are empty.
 
     Args:
-        exists: False for an absent schema; everything else is then empty.
-        owner: None where the platform has no owners.
+        exists: False for a missing schema; all other fields are then empty.
+        owner: None if the platform has no owners.
         grants: the privileges granted on the schema itself, by principal.
     """
 
@@ -201,11 +201,7 @@ class CatalogState:
         return replace(self, tables={**self.tables, **other.tables})
 
     def table(self, name: QualifiedName) -> TableState:
-        """Return one table's state.
-
-        Raises:
-            KeyError: the table was not requested.
-        """
+        """Return one table's state; KeyError if it was not requested."""
         return self.tables[name.key]
 
     def schema(self, name: SchemaName) -> SchemaState | None:

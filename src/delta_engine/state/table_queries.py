@@ -1,4 +1,4 @@
-"""What one statement per table tells: row counts, commits, and Delta's own version and id of a table."""
+"""One statement per table: row counts, commits, and Delta's own version and id of a table."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from delta_engine.models import QualifiedName, read_only
 from delta_engine.sql.queries import sql_count_rows, sql_describe_detail, sql_describe_history
 
 _LATEST_COMMITS = 1000
-"""How far back to look for authors of drift; older commits are not found."""
+"""How many commits to search for authors of drift."""
 
 _LATEST_LOG_FILES = 10
-"""How far back to look for the id in the log of a table by path."""
+"""How many log files to search for the id of a table by path."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,8 +32,7 @@ class Commit:
     Args:
         version: the table's version after it.
         at: UTC.
-        who: the user or service principal; None where the platform has no users.
-        operation: such as `ADD COLUMNS`.
+        who: the user or service principal; None if the platform has no users.
         parameters: of the operation; lists and columns as JSON text.
         job: the name or id of the job that made it.
         notebook: the id of the notebook that made it.
@@ -50,11 +49,7 @@ class Commit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableVersion:
-    """The state of a table's log.
-
-    Args:
-        table_id: Delta's id, which changes when a table is recreated; None where it was not requested.
-    """
+    """The version of a table's log, and Delta's id, which changes when a table is recreated (None if not requested)."""
 
     table_id: str | None
     version: int
@@ -64,11 +59,7 @@ class RowCounter(Protocol):
     """Counts rows."""
 
     def count(self, tables: Iterable[QualifiedName]) -> dict[str, int]:
-        """Return the row counts of tables, by `QualifiedName.key`.
-
-        Raises:
-            StatementError: a table cannot be counted.
-        """
+        """Return the row counts of tables, by `QualifiedName.key`."""
         ...
 
 
@@ -76,26 +67,22 @@ class TableHistoryReader(Protocol):
     """Reads the latest commits of tables."""
 
     def read_commits(self, tables: Sequence[QualifiedName]) -> Mapping[str, tuple[Commit, ...]]:
-        """Return commits by `QualifiedName.key`, newest first; unreadable tables are left out."""
+        """Return commits by `QualifiedName.key`, newest first, without unreadable tables."""
         ...
 
 
 class TableVersionReader(Protocol):
-    """Reads the versions of tables that were just changed: directly, never through `information_schema`."""
+    """Reads the versions of tables just changed: directly, never through `information_schema`."""
 
     def read_versions(
         self, tables: Sequence[QualifiedName], *, with_id: Collection[str]
     ) -> Mapping[str, TableVersion]:
-        """Return versions by `QualifiedName.key`; unreadable tables are left out.
-
-        Args:
-            with_id: the keys of tables whose id is needed too, which may cost another statement.
-        """
+        """Return versions by `QualifiedName.key`, without unreadable tables; an id (`with_id`) may cost a statement."""
         ...
 
 
 class TableQueries:
-    """Runs statements about single tables, several at a time: row counter, history reader and version reader."""
+    """Runs statements about single tables in parallel: row counter, history reader and version reader."""
 
     def __init__(self, runner: SqlRunner, addressing: Addressing, *, parallelism: int = 4) -> None:
         self._runner = runner

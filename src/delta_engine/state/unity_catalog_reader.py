@@ -1,7 +1,7 @@
 """Reads Unity Catalog in bulk: for the `databricks` backend.
 
-Per catalog, one query for each view of `information_schema`, whatever the number of tables. What the views lack comes
-from the tables' own descriptions (`unity_catalog.table_details`). Names are in lower case. Invisible objects look
+Per catalog, one query for each view of `information_schema`, whatever the number of tables. The tables' own
+descriptions (`unity_catalog.table_details`) supply what the views lack. Names are in lower case. Invisible objects look
 absent: tables, foreign keys of other tables, row filters, and grants, of which a principal that does not own the object
 sees only its own (docs: "TABLE_PRIVILEGES"). SHOW GRANTS reads expected grants that the views lack
 (`unity_catalog.show_grants`).
@@ -82,11 +82,10 @@ class UnityCatalogReader:
         return self._snapshot(models, schemas, directly=False)
 
     def snapshot_directly(self, models: Sequence[Table]) -> CatalogState:
-        """Return the state of tables that were just changed; see `CatalogReader.snapshot_directly`.
+        """Return the state of tables just changed; see `CatalogReader.snapshot_directly`.
 
-        Columns, comments, properties, checks, clustering and partitioning come from the tables themselves, and so do
-        keys where the runtime describes them (17.3 and later). Tags, masks, row filters, owners and grants come from
-        the views, which may lag, and from SHOW GRANTS.
+        Tags, masks, row filters, owners and grants come from the views, which may lag, and so do keys on runtimes
+        before 17.3. SHOW GRANTS completes the grants. All other parts come from the tables themselves.
         """
         return self._snapshot(models, (), directly=True)
 
@@ -114,14 +113,7 @@ class UnityCatalogReader:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Found:
-    """What was found in one catalog.
-
-    Args:
-        missing_schemas: as in `CatalogState`.
-        schemas: the states of existing schemas, by `Schema.key`.
-        tables: the states of the requested tables that exist, by `QualifiedName.key`.
-        audits: of all manageable tables of the schemas.
-    """
+    """The content of one catalog: states of schemas and requested tables, and audits of all manageable tables."""
 
     missing_schemas: frozenset[tuple[str, str]]
     schemas: Mapping[str, SchemaState] = field(default_factory=dict)
@@ -140,11 +132,7 @@ class _CatalogReading:
         self._views = ViewReader(catalog, runner, parallelism=parallelism)
 
     def listed(self, schema: str) -> Sequence[QualifiedName]:
-        """Return the manageable tables of a schema; none if it does not exist.
-
-        Raises:
-            CatalogReadError, StatementError: as `read`.
-        """
+        """Return the manageable tables of a schema; empty if it does not exist."""
         schemata, tables = self._views.existing({schema}, accepts_hidden=False)
         return list(self._audits(tables)) if schemata else ()
 
@@ -157,16 +145,11 @@ class _CatalogReading:
         *,
         directly: bool,
     ) -> _Found:
-        """Read tables and schemas.
+        """Read tables and schemas (lower case, at least those of the tables).
 
         Args:
-            schemas: in lower case: at least those of the tables.
-            expected: the grants to look up beyond the views; see `show_grants`.
+            expected: the grants to request beyond the views; see `show_grants`.
             directly: whether descriptions win over the views, also for tables that the views do not show.
-
-        Raises:
-            CatalogReadError: the catalog does not exist or is not visible, or its views lack an existing schema.
-            StatementError: the platform refused a query.
         """
         schemata, tables = self._views.existing(schemas, accepts_hidden=directly)
         missing = frozenset((self._catalog, schema) for schema in schemas - schemata.keys())
@@ -206,7 +189,6 @@ class _CatalogReading:
     def _securables(
         self, wanted: Sequence[QualifiedName], schemas: Collection[str], views: _ViewRows
     ) -> Iterator[Securable]:
-        """Yield tables and schemas with the grants that the views show."""
         of_tables, of_schemas = by_table(views.get(TABLE_PRIVILEGES, ())), by_schema(views[SCHEMA_PRIVILEGES])
         for one in wanted:
             yield Securable(name=one, shown=of_tables.get(table_key(one.schema, one.table), ()))
@@ -220,7 +202,6 @@ class _CatalogReading:
         views: _ViewRows,
         granted: _GrantRows,
     ) -> Iterator[TableRows]:
-        """Yield the rows of each table."""
         if not wanted:
             return
         constraints = by_table(views[TABLE_CONSTRAINTS])
@@ -277,7 +258,6 @@ def _schemas_by_catalog(names: Iterable[QualifiedName], schemas: Iterable[Schema
 
 
 def _combined(names: Sequence[QualifiedName], found: Sequence[_Found]) -> CatalogState:
-    """Return one snapshot of several catalogs."""
     states = {name.key: ABSENT for name in names}
     for one in found:
         states |= one.tables
@@ -304,11 +284,7 @@ def _state(rows: TableRows, answer: Answer, *, directly: bool) -> TableState | C
 def _readable(
     names: Sequence[QualifiedName], tables: Mapping[TableKey, Row], hidden_in: Collection[str]
 ) -> tuple[Sequence[QualifiedName], list[RefusedError]]:
-    """Return the tables to read, each once, and why others are not read.
-
-    Args:
-        hidden_in: the schemas that may have tables that the views do not show yet.
-    """
+    """Return the tables to read, each once, and refusals; views may not show all tables of `hidden_in` yet."""
     wanted: list[QualifiedName] = []
     refusals: list[RefusedError] = []
     for name in {name.key: name for name in names}.values():

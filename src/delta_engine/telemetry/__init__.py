@@ -1,1 +1,1 @@
-"""Log records and spans of a run, for machines. Knows nothing of tables and plans."""
+"""Log records and spans of a run; independent of tables and plans."""

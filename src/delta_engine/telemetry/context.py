@@ -12,17 +12,12 @@ _CONTEXT: ContextVar[Mapping[str, str]] = ContextVar("delta_engine_run", default
 
 
 def current_context() -> Mapping[str, str]:
-    """Return what is known here, as far as it is known: `run_id`, `environment`, `operation`, `table`."""
+    """Return the known part of `run_id`, `environment`, `operation` and `table`."""
     return _CONTEXT.get()
 
 
 def command(arguments: str, environment: str | None = None) -> str:
-    """Return a command to suggest, in backticks and with its environment; `ENV` stands for an unknown one.
-
-    Args:
-        arguments: what follows the environment, such as `state unlock`.
-        environment: by default the current one.
-    """
+    """Return a command to suggest, in backticks, for an environment (default: the current one, else `ENV`)."""
     environment = environment or current_context().get("environment")
     return f"`delta-engine -e {shlex.quote(environment) if environment else 'ENV'} {arguments}`"
 

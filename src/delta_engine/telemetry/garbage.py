@@ -9,11 +9,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def no_garbage_collection() -> Iterator[None]:
-    """Switch the collector off, as a context or as a decorator.
-
-    Garbage made inside waits until the end. With millions of live objects, repeated collections would take a fifth to
-    a third of the time.
-    """
+    """Switch the collector off; repeated collections would take up to a third of the time with millions of objects."""
     was_on = gc.isenabled()
     gc.disable()
     try:

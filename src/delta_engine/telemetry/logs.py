@@ -1,7 +1,6 @@
-"""Log records of the engine, with the context of their run and without secrets; JSON lines on request.
+"""Log records of the engine, with their run's context and without secrets; JSON lines on request.
 
-The engine logs below the logger `delta_engine` and configures logging only on request: applications that embed it,
-and notebooks, have their own handlers.
+Applications and notebooks have their own handlers, so the engine configures logging only on request.
 """
 
 from __future__ import annotations
@@ -24,13 +23,7 @@ _FIELDS: Final = "fields"
 
 
 def log(level: int, event: str, **fields: object) -> None:
-    """Log an event.
-
-    Args:
-        level: a level of `logging`.
-        event: a few words that never change.
-        fields: the facts.
-    """
+    """Log an event: a few constant words; `fields` hold the facts."""
     if LOGGER.isEnabledFor(level):
         known = {**current_context(), **fields}
         LOGGER.log(level, event, extra={_FIELDS: {key: _loggable(value) for key, value in known.items()}})
@@ -66,7 +59,7 @@ def log_json_lines(stream: TextIO | None = None) -> None:
 def kept_from_libraries() -> Iterator[None]:
     """Keep records from the root handler that a library's first `logging.error` call installs.
 
-    py4j and databricks-sdk make such calls. Handlers that exist already still get the records.
+    py4j and databricks-sdk make such calls. Existing handlers still get the records.
     """
     if logging.getLogger().handlers:
         yield

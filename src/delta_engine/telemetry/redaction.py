@@ -8,7 +8,7 @@ from typing import Final
 HIDDEN: Final = "***"
 
 _SECRETS: Final = (
-    # the value of a key that names a secret, quoted or not, as in TBLPROPERTIES ('a.password' = 'x')
+    # a secret's key and value, quoted or not, as in TBLPROPERTIES ('a.password' = 'x')
     re.compile(
         r"""((?:secret|password|passwd|token|credential|(?:api|account|access)[._]?key)[\w.\-]*['"`]?\s*[=:]\s*)"""
         r"""('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|[^\s'",;&)]+)""",

@@ -1,7 +1,6 @@
-"""OpenTelemetry spans of runs, tables and statements.
+"""OpenTelemetry spans of runs, tables and statements; without the extra `otel` or a provider they do nothing.
 
-Without the extra `otel` or a configured provider they do nothing. The application chooses provider and exporter, for
-example with `opentelemetry-instrument` and the OTEL_… variables.
+The application chooses provider and exporter, for example with `opentelemetry-instrument`.
 """
 
 from __future__ import annotations
@@ -20,13 +19,13 @@ Attribute: TypeAlias = "str | int | float | bool"
 
 
 class OpenSpan:
-    """A span that has begun; does nothing without a span of OpenTelemetry."""
+    """A span that has begun; does nothing without OpenTelemetry."""
 
     def __init__(self, span: Span | None = None) -> None:
         self._span = span
 
     def add(self, **attributes: Attribute) -> None:
-        """Add facts, below `delta_engine.`."""
+        """Add facts below `delta_engine.`."""
         if self._span is not None:
             self._span.set_attributes(
                 {f"delta_engine.{key}": _attribute(one) for key, one in attributes.items()}
@@ -42,12 +41,7 @@ class OpenSpan:
 
 @contextmanager
 def span(name: str, *, sql: str = "", **attributes: Attribute) -> Iterator[OpenSpan]:
-    """Record what happens inside as a span; an error marks it as failed.
-
-    Args:
-        sql: the statement that the span is about; empty for none.
-        attributes: facts, recorded below `delta_engine.`.
-    """
+    """Record the enclosed work as a span, with its statement and attributes; an error marks it as failed."""
     tracer = _tracer()
     if tracer is None:
         yield OpenSpan()

@@ -1,1 +1,1 @@
-"""Statements of Databricks SQL warehouses, over HTTP with databricks-sdk. No Spark."""
+"""Statements of Databricks SQL warehouses, over HTTP with databricks-sdk, without Spark."""

@@ -1,7 +1,7 @@
-"""Single calls of databricks-sdk, retried where that is safe, with growing waits up to a limit.
+"""Single calls of databricks-sdk, with growing waits between safe retries.
 
-The SDK retries every call after a lost answer, submissions included, so a statement could run twice. Its client is
-therefore opened without retries (`SINGLE_ATTEMPT_SECONDS`), and this module decides what to repeat.
+The SDK retries every call after a lost answer, submissions included, so a statement could run twice. Its client
+therefore opens without retries (`SINGLE_ATTEMPT_SECONDS`), and this module decides what to repeat.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _LONGEST_WAIT_SECONDS: Final = 10.0
 
 
 class Failure(Enum):
-    """What a failed call says about the request."""
+    """The effect of a failed call on the request."""
 
     THROTTLED = auto()
     """It was not done: too many requests (429)."""
@@ -53,12 +53,7 @@ _ANSWERS: Final = frozenset({Failure.THROTTLED, Failure.UNAVAILABLE})
 
 
 class CallError(DeltaEngineError):
-    """A call failed, after retries where they are safe.
-
-    Args:
-        message: the message of the service or of the network.
-        code: the error code (`PERMISSION_DENIED`) of a service that understood the call.
-    """
+    """A call failed, after safe retries; `code` is the error code of a service that understood the call."""
 
     def __init__(self, message: str, *, failure: Failure, code: str | None = None) -> None:
         self.failure = failure
@@ -67,13 +62,7 @@ class CallError(DeltaEngineError):
 
 
 class Calls:
-    """Makes calls.
-
-    Args:
-        pause: waits for some seconds, or less if the current stop is requested.
-        clock: a monotonic clock.
-        patience_seconds: how long to try for one answer.
-    """
+    """Makes calls, with `patience_seconds` for each answer."""
 
     def __init__(
         self,
@@ -94,15 +83,12 @@ class Calls:
         has_answered_before: bool = True,
         last_patience_seconds: float = 0,
     ) -> Answer:
-        """Return the answer of a call.
+        """Return the answer of a call; CallError if there is none, or if it is a refusal.
 
         Args:
-            is_repeatable: whether it is harmless to make it twice.
+            is_repeatable: whether it is harmless to make the call twice.
             has_answered_before: whether the service is known to exist.
             last_patience_seconds: how long to try, in all, once the current stop is requested.
-
-        Raises:
-            CallError: there is no answer, or it is a refusal.
         """
         stop = current_stop()
         again = _ALWAYS_AGAIN | _AGAIN_IF_REPEATABLE if is_repeatable else _ALWAYS_AGAIN
@@ -125,7 +111,7 @@ class Calls:
 
 
 def growing_waits(first: float, longest: float) -> Iterator[float]:
-    """Yield seconds to wait, each 1.5 times the one before, up to a limit, without end."""
+    """Yield seconds to wait, without end, each 1.5 times the one before, up to a limit."""
     wait = first
     while True:
         yield wait
@@ -133,11 +119,6 @@ def growing_waits(first: float, longest: float) -> Iterator[float]:
 
 
 def _attempt(call: Callable[[], Answer]) -> Answer:
-    """Make a call once.
-
-    Raises:
-        CallError: it failed.
-    """
     from databricks.sdk.errors.base import DatabricksError
     from requests.exceptions import RequestException
 
@@ -171,7 +152,7 @@ def _call_error(error: BaseException) -> CallError:
             failure = Failure.UNKNOWN
         case DatabricksError() if (
             type(error) is DatabricksError
-        ):  # such as a gateway's 502, which has no class
+        ):  # such as a gateway's 502, which has no SDK class
             failure = Failure.UNKNOWN
         case DatabricksError():
             failure, code = Failure.REFUSED, error.error_code
@@ -181,7 +162,6 @@ def _call_error(error: BaseException) -> CallError:
 
 
 def _was_never_sent(error: BaseException) -> bool:
-    """Whether a request failed before its connection was established."""
     from requests.exceptions import ConnectTimeout
     from urllib3.exceptions import NewConnectionError
 

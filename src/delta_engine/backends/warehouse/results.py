@@ -1,4 +1,4 @@
-"""Collects the rows of a statement from all chunks of its result, or refuses to return any."""
+"""Collects the rows of a statement from all chunks of its result; refuses incomplete results."""
 
 from __future__ import annotations
 
@@ -33,12 +33,7 @@ class Results:
         self._calls = calls
 
     def rows(self, response: StatementResponse, sql: str) -> Sequence[Row]:
-        """Return the rows of a successful statement, in order; none for a statement that returns none.
-
-        Raises:
-            StatementError: the number of rows is wrong, or a row is unreadable.
-            CallError: a chunk is not available.
-        """
+        """Return all rows of a successful statement, in order; StatementError or CallError if some are unavailable."""
         manifest = response.manifest
         if manifest is None or manifest.schema is None or not manifest.schema.columns:
             return ()
@@ -89,7 +84,7 @@ def incomplete(reason: str, sql: str) -> StatementError:
 
 
 def _download(link: ExternalLink) -> bytes:
-    """Return a chunk from cloud storage, without the login: the link itself is a secret that grants access."""
+    """Return a chunk from cloud storage, without the login; the link is itself a secret that grants access."""
     import requests
 
     try:
@@ -106,7 +101,7 @@ def _download(link: ExternalLink) -> bytes:
 
 
 def _place(chunk: ResultData) -> tuple[int | None, int | None]:
-    """Return the index of a chunk and of the next one; for an external chunk, its link has them."""
+    """Return the indexes of a chunk and of the next one; an external chunk has them in its link."""
     for link in chunk.external_links or ():
         return link.chunk_index, link.next_chunk_index
     return chunk.chunk_index, chunk.next_chunk_index

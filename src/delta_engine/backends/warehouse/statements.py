@@ -24,7 +24,7 @@ _FIRST_WAIT_SECONDS: Final = 0.1
 _LONGEST_WAIT_SECONDS: Final = 5.0
 _CANCEL_SECONDS: Final = 60.0
 _LAST_PATIENCE_SECONDS: Final = 15.0
-"""How long the state of a running statement is requested in spite of errors once the run is ending."""
+"""How long to request the state of a running statement despite errors once the run is ending."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,7 +32,7 @@ class SubmittedStatement:
     """A statement that the warehouse accepted.
 
     Args:
-        timeout_seconds: how long it may run; waiting for the warehouse does not count. None for no limit.
+        timeout_seconds: how long it may run, without the wait for the warehouse; None for no limit.
         on_waiting: receives the seconds that it has waited for the warehouse.
     """
 
@@ -45,11 +45,7 @@ class SubmittedStatement:
 
     @contextmanager
     def followed(self) -> Iterator[None]:
-        """Convert failed calls to errors of the statement, and cancel it at interrupts.
-
-        Raises:
-            StatementError: a call failed, so that the outcome is unknown.
-        """
+        """Convert failed calls to StatementErrors with unknown outcome, and cancel the statement at interrupts."""
         try:
             yield
         except (KeyboardInterrupt, SystemExit):
@@ -62,12 +58,7 @@ class SubmittedStatement:
             raise outcome_unknown(message, self.sql) from error
 
     def finished(self, response: StatementResponse) -> StatementResponse:
-        """Poll until the statement is over.
-
-        Raises:
-            StoppedError: it was withdrawn because the run is ending.
-            StatementError: it was cancelled after its timeout.
-        """
+        """Poll until the statement is over; StoppedError if it was withdrawn, StatementError at its timeout."""
         stop = current_stop()
         waited, started = float(WAIT_FOR_QUERIES if is_query(self.sql) else 0), None
         for wait in growing_waits(_FIRST_WAIT_SECONDS, _LONGEST_WAIT_SECONDS):
@@ -96,12 +87,7 @@ class SubmittedStatement:
         return self.calls.make(poll, is_repeatable=True, last_patience_seconds=_LAST_PATIENCE_SECONDS)
 
     def _withdrawn(self) -> StatementResponse:
-        """Cancel the statement because the run is ending; return its result if it finished first.
-
-        Raises:
-            StoppedError: it was cancelled, or is a query.
-            StatementError: it could not be cancelled.
-        """
+        """Cancel the statement because the run is ending; return its result if it finished first."""
         if is_query(self.sql):
             self._cancel()
             raise StoppedError(self.sql)
@@ -114,11 +100,7 @@ class SubmittedStatement:
         return response
 
     def _timed_out(self) -> StatementResponse:
-        """Cancel the statement because of its timeout; return its result if it finished first.
-
-        Raises:
-            StatementError: it was cancelled, or the outcome is unknown.
-        """
+        """Cancel the statement because of its timeout; return its result if it finished first."""
         response = self._cancelled()
         limit = f"it ran for longer than backend.statement_timeout_seconds ({self.timeout_seconds:g})"
         if not _is_over(response):
@@ -140,7 +122,7 @@ class SubmittedStatement:
         return response
 
     def _cancel(self) -> None:
-        """Request cancellation; the statement's state tells whether it worked."""
+        """Request cancellation; the statement's state shows whether it worked."""
         with suppress(CallError):
             self.calls.make(lambda: self.api.cancel_execution(self.statement_id), is_repeatable=True)
 

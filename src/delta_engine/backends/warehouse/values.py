@@ -1,8 +1,8 @@
-"""Converts the texts of a result to the values that Spark's rows have.
+"""Converts the texts of a result to the values of Spark's rows.
 
 The API returns every value as a string, and NULL as null (databricks-sdk, `StatementExecutionAPI.execute_statement`,
-`format`). How the texts are spelled is not documented (docs/assumptions.md). This module expects timestamps in ISO
-8601, and arrays, maps and structs in JSON, with scalars either as JSON values or as texts.
+`format`). The spelling of the texts is undocumented (docs/assumptions.md). This module expects timestamps in ISO 8601,
+and arrays, maps and structs in JSON, with scalars as JSON values or as texts.
 """
 
 from __future__ import annotations
@@ -31,11 +31,7 @@ _NESTED: Final = ("array<", "map<", "struct<")
 
 
 def converter(type_text: str) -> Convert:
-    """Return the converter of a column.
-
-    Args:
-        type_text: the SQL type as in the result's schema (`BIGINT`, `DECIMAL(18,2)`, `MAP<STRING, STRING>`).
-    """
+    """Return the converter of a column, by its type in the result's schema (`DECIMAL(18,2)`, `MAP<STRING, STRING>`)."""
     name = type_text.lower().partition("(")[0].strip()
     if name in _SCALARS:
         return partial(_scalar, name)
@@ -55,7 +51,7 @@ def _timestamp(text: str) -> datetime:
 
 
 def _moment(text: str) -> datetime:
-    return datetime.fromisoformat(text.replace("Z", "+00:00"))  # Python 3.10 knows no Z
+    return datetime.fromisoformat(text.replace("Z", "+00:00"))  # Python 3.10 rejects Z
 
 
 _SCALARS: Final[Mapping[str, Callable[[str], object]]] = {
@@ -74,7 +70,6 @@ _SCALARS: Final[Mapping[str, Callable[[str], object]]] = {
 
 
 def _value(data_type: DataType, value: object) -> object:
-    """Return the value of a part of a nested value, as JSON has it."""
     match data_type, value:
         case _, None:
             return None

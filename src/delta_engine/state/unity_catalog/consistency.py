@@ -1,4 +1,4 @@
-"""Checks that the views and the table itself describe the same table; if they differ, the table is refused."""
+"""Refuses a table if the views and its own description differ."""
 
 from __future__ import annotations
 
@@ -30,15 +30,7 @@ _NEEDED = ("column_name", "full_data_type", "is_nullable", "ordinal_position")
 def require_agreement(
     name: QualifiedName, table: Row | None, columns: Sequence[Row], details: TableDetails
 ) -> None:
-    """Refuse a table whose rows in the views differ from its own description.
-
-    Args:
-        table: its row in `tables`.
-        columns: its rows in `columns`, in any order.
-
-    Raises:
-        CatalogReadError: a column or the location differs, or a row is incomplete.
-    """
+    """Refuse a table whose rows in the views (`tables`, `columns`) are incomplete or differ from its description."""
     if not columns:
         raise CatalogReadError(
             "its columns are not visible to you", table=str(name), way_out="Ask for SELECT on it."
@@ -57,8 +49,6 @@ def require_agreement(
 
 
 class _Shown(NamedTuple):
-    """A column in the views."""
-
     name: str
     data_type: DataType
     is_nullable: bool
@@ -88,7 +78,6 @@ def _position(row: Row) -> int:
 
 
 def _shown(table: QualifiedName, row: Row) -> _Shown:
-    """Return a column as the views show it."""
     name, kind, nullable = row["column_name"], row["full_data_type"], row["is_nullable"]
     if None in (name, kind, nullable, row["ordinal_position"]):
         missing = [key for key in _NEEDED if row[key] is None]

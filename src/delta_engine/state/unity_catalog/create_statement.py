@@ -1,7 +1,7 @@
 """Parses the statement of SHOW CREATE TABLE, the only SQL source of generated and identity columns.
 
-The parser uses Databricks' dialect and refuses what it does not know. Expressions are kept as they stand in the
-statement: the parser renames many functions, and models are compared with the original text.
+The parser uses Databricks' dialect and refuses unknown syntax. Expressions keep their original text, because the parser
+renames many functions.
 """
 
 from __future__ import annotations
@@ -25,13 +25,7 @@ _COLLATION = "utf8_binary"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Declaration:
-    """What a CREATE TABLE statement declares.
-
-    Args:
-        columns: in order.
-        partitioned_by: in order.
-        comment: empty for none.
-    """
+    """The content of a CREATE TABLE statement."""
 
     columns: tuple[Column, ...]
     partitioned_by: tuple[str, ...]
@@ -39,14 +33,7 @@ class Declaration:
 
 
 def declaration(table: QualifiedName, statement: str, *, knows_policies: bool = False) -> Declaration:
-    """Parse a CREATE TABLE statement.
-
-    Args:
-        knows_policies: whether masks and row filter are read elsewhere; otherwise a statement with any is refused.
-
-    Raises:
-        CatalogReadError: the statement is not supported.
-    """
+    """Parse a CREATE TABLE statement; refuse masks and row filter unless another source has them (`knows_policies`)."""
     import sqlglot
     from sqlglot import exp
     from sqlglot.errors import SqlglotError
@@ -107,8 +94,7 @@ def _column(table: QualifiedName, node: exp.ColumnDef, expressions: Iterator[str
 
 _GENERATED = ("GENERATED", "ALWAYS", "AS", "(")
 _AFTER_DEFAULT = ("COMMENT", "COLLATE", "GENERATED", "NOT")
-"""Words after the default of a column; no default continues with one of them. Mask clauses are removed earlier, or the
-statement is refused."""
+"""Words after the default of a column; no default continues with one of them. Masks are removed or refused earlier."""
 
 _DEPTHS = {"(": 1, ")": -1}
 _IN_COLUMNS = 1
@@ -116,10 +102,7 @@ _IN_COLUMNS = 1
 
 
 def _without_unknown_clauses(statement: str, *, knows_policies: bool) -> str:
-    """Return a statement without clauses that the parser does not know: default collation, masks, row filter.
-
-    Recent platforms show all three, and a collation for every column.
-    """
+    """Return a statement without default collation, masks and row filter, which the parser does not know."""
     tokens, words = _tokens(statement)
     kept, place, start, depth = [], 0, 0, 0
     while place < len(words):
@@ -134,7 +117,7 @@ def _without_unknown_clauses(statement: str, *, knows_policies: bool) -> str:
 
 
 def _end_of_clause(words: Sequence[str], place: int, depth: int, *, knows_policies: bool) -> int:
-    """Return the end of such a clause that begins at a place; the place itself if none does."""
+    """Return the end of an unknown clause that begins at a place; the place itself if none does."""
     match words[place : place + 3]:
         case ["DEFAULT", "COLLATION", *_]:
             return place + 3
@@ -154,7 +137,6 @@ def _end_of_clause(words: Sequence[str], place: int, depth: int, *, knows_polici
 
 
 def _end_of_name(words: Sequence[str], first: int) -> int:
-    """Return the end of a dotted name that begins at a place."""
     end = first + 1
     while end < len(words) and words[end] == ".":
         end += 2
@@ -179,7 +161,7 @@ def _tokens(statement: str) -> tuple[Sequence[Token], Sequence[str]]:
 
 
 def _expressions(statement: str) -> Iterator[str]:
-    """Yield the expressions of DEFAULT and GENERATED ALWAYS AS as they stand in a statement, in order."""
+    """Yield the original text of the expressions of DEFAULT and GENERATED ALWAYS AS, in order."""
     tokens, words = _tokens(statement)
     for place, word in enumerate(words):
         if tuple(words[place : place + len(_GENERATED)]) == _GENERATED:
@@ -201,7 +183,7 @@ def _next(expressions: Iterator[str], table: QualifiedName, node: exp.ColumnDef)
 
 
 def _end(words: Sequence[str], first: int, ends: Sequence[str] = ()) -> int:
-    """Return the end of an expression that begins at a place: at one of some words, or at a closing parenthesis."""
+    """Return the end of an expression: at one of some words, or at a closing parenthesis."""
     depth = 0
     for place in range(first, len(words)):
         if depth == 0 and place > first and words[place] in (")", *ends):
@@ -211,7 +193,7 @@ def _end(words: Sequence[str], first: int, ends: Sequence[str] = ()) -> int:
 
 
 def _is_bare(token: Token, statement: str) -> bool:
-    """Whether a token is unquoted: a word or a sign, no quoted name or text."""
+    """Whether a token is unquoted: a word or a sign."""
     return statement[token.start : token.end + 1] == token.text
 
 

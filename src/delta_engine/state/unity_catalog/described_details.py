@@ -1,9 +1,9 @@
 """Describes tables in SQL, one by one: without databricks-sdk, and right after a change.
 
-One statement per table where the platform supports `DESCRIBE TABLE EXTENDED … AS JSON` (Databricks Runtime 16.2 and
-later, serverless, SQL warehouses), otherwise two. Tables with generated or identity columns, which the JSON lacks,
-need SHOW CREATE TABLE as well. Some kinds of tables have no JSON on any runtime (foreign tables) or on some
-(streaming tables): github.com/databricks/dbt-databricks, issues 1115 and 1128, and its `dbr_capabilities.py`.
+One statement per table if the platform supports `DESCRIBE TABLE EXTENDED … AS JSON` (Databricks Runtime 16.2 and later,
+serverless, SQL warehouses), otherwise two. Tables with generated or identity columns, which the JSON lacks, also need
+SHOW CREATE TABLE. No runtime has JSON for foreign tables, and some have none for streaming tables
+(github.com/databricks/dbt-databricks, issues 1115 and 1128).
 """
 
 from __future__ import annotations
@@ -51,11 +51,7 @@ class DescribedDetailsReader:
         return [partial(self._ask, table) for table in tables]
 
     def answer(self, table: QualifiedName) -> Answer:
-        """Describe one table.
-
-        Raises:
-            StatementError: the platform refused the query for a reason other than the table.
-        """
+        """Describe one table; StatementError if the platform refuses for a reason other than the table."""
         try:
             return self._described(table)
         except CatalogReadError as refusal:
@@ -108,7 +104,7 @@ class DescribedDetailsReader:
         return replace(details, columns=tuple(columns))
 
     def _shown(self, table: QualifiedName) -> TableDetails:
-        """Read a table without JSON; the views tell its owner and location."""
+        """Read a table without JSON; the views have its owner and location."""
         rows = self._runner.run(sql_show_table_properties(self._addressing.table(table)))
         declared = declaration(table, self._first(sql_show_create_table, table))
         return TableDetails(
@@ -119,7 +115,6 @@ class DescribedDetailsReader:
         )
 
     def _first(self, statement: Callable[[str], str], table: QualifiedName) -> str:
-        """Return the single value of a statement about a table."""
         rows: Sequence[Row] = self._runner.run(statement(self._addressing.table(table)))
         for row in rows:
             for value in row.values():

@@ -1,10 +1,10 @@
 """The views of `information_schema` that the engine reads, one query each, and how to find a table's rows in them.
 
-Their columns are documented in Databricks' SQL reference, "Information schema", one page per view. Names in them are
-in lower case, and what the principal may not see is silently left out. Three views are read with all columns, because
-workspaces differ from the documentation: `row_filters` and `column_masks` (seen with `table_schema`, `filter_name`,
-`target_columns`; documented with `schema_name`, `filter_catalog`, `filter_col_usage`), and `referential_constraints`
-(documented once as `unique_constarint_schema`).
+Their columns are documented in Databricks' SQL reference, "Information schema". Names are in lower case, and what the
+principal may not see is silently missing. Three views are read with all columns, because workspaces differ from the
+documentation: `row_filters` and `column_masks` (seen with `table_schema`, `filter_name`, `target_columns`; documented
+with `schema_name`, `filter_catalog`, `filter_col_usage`), and `referential_constraints` (documented once as
+`unique_constarint_schema`).
 """
 
 from __future__ import annotations
@@ -43,10 +43,7 @@ class View:
         return sql_information_schema(catalog, self.name, self.columns, self._conditions(schemas))
 
     def query_everywhere(self, catalog: str, schemas: Iterable[str]) -> str:
-        """Return the query of the view in `system`, which has all catalogs, for some schemas of one.
-
-        A view without `catalog_column` is read completely: see `in_catalog`.
-        """
+        """Return the query of the view in `system`, of all catalogs without `catalog_column`; see `in_catalog`."""
         conditions = self._conditions(schemas)
         if self.catalog_column:
             conditions.insert(0, f"{self.catalog_column} = {sql_literal(catalog)}")
@@ -172,29 +169,18 @@ LAGGING = (
     "Run it again in a minute: the views of information_schema can lag. If it persists, run "
     "REPAIR TABLE … SYNC METADATA."
 )
-"""The way out where the views contradict other sources."""
+"""The way out if the views contradict other sources."""
 
 
 def table_key(schema: object, table: object) -> TableKey:
-    """Return the key of a table's rows.
-
-    Raises:
-        CatalogReadError: the row names no table, so that any table may lack it.
-    """
+    """Return the key of a table's rows; CatalogReadError if the row names no table, so that any table may lack it."""
     if schema is None or table is None:
         raise CatalogReadError("information_schema has a row that names no table", way_out=LAGGING)
     return str(schema).lower(), str(table).lower()
 
 
 def require_whole(view: View, rows: Iterable[Row], table: QualifiedName | None = None) -> None:
-    """Refuse rows with NULL in columns that are documented to have values.
-
-    Args:
-        table: the table of the rows; None for a schema.
-
-    Raises:
-        CatalogReadError: a row is incomplete.
-    """
+    """Refuse rows of a table (None: a schema) with NULL in columns that are documented to have values."""
     for row in rows:
         missing = [name for name in view.needed if row.get(name, "") is None]
         if missing:
@@ -237,11 +223,7 @@ def spelled(row: Row, *names: str) -> object:
 
 
 def spelling(row: Row, *names: str) -> str:
-    """Return the first of several column names that a row has.
-
-    Raises:
-        CatalogReadError: it has none of them.
-    """
+    """Return the first of several column names that a row has; CatalogReadError if it has none."""
     for name in names:
         if name in row:
             return name

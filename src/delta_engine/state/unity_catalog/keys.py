@@ -1,8 +1,8 @@
 """Keys of tables, from the views and from the JSON description.
 
-Foreign keys can come from schemas that no model names, so the views of keys are read for the whole catalog. The
-columns that a foreign key references are those of the referenced key, matched by position (docs: "KEY_COLUMN_USAGE",
-`position_in_unique_constraint`) and never by name alone: constraint names are unique only within a schema.
+Foreign keys can come from schemas that no model names, so the views of keys are read for the whole catalog. The columns
+that a foreign key references are matched by position (docs: "KEY_COLUMN_USAGE", `position_in_unique_constraint`),
+because constraint names are unique only within a schema.
 """
 
 from __future__ import annotations
@@ -52,7 +52,6 @@ class KeyRows:
     """The rows of one catalog's views about keys.
 
     Args:
-        catalog: in lower case.
         constraints: the rows of `table_constraints`, by table.
         columns: the rows of `key_column_usage`, including those of other catalogs that keys reference.
         sources: the foreign keys that reference a key, by that key.
@@ -67,25 +66,14 @@ class KeyRows:
     unreadable: Mapping[str, CatalogReadError] = field(default_factory=dict)
 
     def primary_key(self, table: QualifiedName, spelling: Mapping[str, str]) -> PrimaryKey | None:
-        """Return a table's primary key.
-
-        Args:
-            spelling: the table's columns by name in lower case, because the views spell them in lower case.
-
-        Raises:
-            CatalogReadError: the views do not show the key's columns.
-        """
+        """Return a table's primary key; `spelling` maps lower-case column names, as in the views, to the table's."""
         for constraint in self._of_type(table, "PRIMARY KEY"):
             columns = self._columns(table, constraint)
             return PrimaryKey((_spelled(row, spelling) for row in columns), name=_name(columns[0]))
         return None
 
     def foreign_keys(self, table: QualifiedName, spelling: Mapping[str, str]) -> tuple[ForeignKey, ...]:
-        """Return a table's foreign keys, sorted by name.
-
-        Raises:
-            CatalogReadError: the views do not show what a key references.
-        """
+        """Return a table's foreign keys, sorted by name; CatalogReadError if the views hide a referenced column."""
         return tuple(
             self._foreign_key(table, constraint, spelling)
             for constraint in self._of_type(table, "FOREIGN KEY")
@@ -153,10 +141,9 @@ def key_rows(
     """Combine the rows of the three views about keys.
 
     Args:
-        constraints: `table_constraints`, by table.
         usage: `key_column_usage`.
         references: `referential_constraints`.
-        wanted: the tables whose foreign keys are followed into other catalogs. Those of other tables may reference
+        wanted: the tables whose foreign keys are followed into other catalogs. Other tables may reference
             catalogs that the principal cannot use.
         usage_elsewhere: returns another catalog's `key_column_usage`; raises `CatalogReadError` if it is unreadable.
     """
@@ -223,13 +210,12 @@ def _unreadable(table: QualifiedName, reason: str) -> CatalogReadError:
 
 
 def described_keys(text: str) -> TableKeys | None:
-    """Return the keys in a JSON description; None if any part is not understood.
+    """Return the keys in a JSON description; None if any part is unknown.
 
-    The description has them from Databricks Runtime 17.3, as one text of an undocumented form:
+    Databricks Runtime 17.3 and later has them as one text of an undocumented form (source:
+    github.com/databricks/dbt-databricks, pull request 1432):
 
         [(pk,PRIMARY KEY (`id`)), (fk,FOREIGN KEY (`day`) REFERENCES `dev`.`gold`.`days` (`day`))]
-
-    The form and the runtime are taken from github.com/databricks/dbt-databricks, pull request 1432.
     """
     if not _BETWEEN.fullmatch(_KEY.sub("", text).strip() or "[]"):
         return None

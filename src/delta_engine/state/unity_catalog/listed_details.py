@@ -1,6 +1,6 @@
-"""Lists tables with databricks-sdk, about fifty per page: a round trip per page instead of one per table.
+"""Lists tables with databricks-sdk: a round trip per page of about fifty tables instead of one per table.
 
-Columns come as Spark's schema JSON (`type_json`), with the metadata of Delta's protocol ("Generated columns",
+Columns arrive as Spark's schema JSON (`type_json`), with the metadata of Delta's protocol ("Generated columns",
 "Identity columns", "Default columns"). Only `open_table_listing` imports the SDK, late.
 """
 
@@ -38,7 +38,7 @@ _IDENTITY_BY_DEFAULT = "delta.identity.allowExplicitInsert"
 _DEFAULT = "CURRENT_DEFAULT"
 
 _RETRY_SECONDS = 20
-"""How long the SDK retries. Without its answer, SQL reads the same, so long retries gain nothing."""
+"""How long the SDK retries. SQL reads the same, so long retries gain nothing."""
 
 
 class TableListing(Protocol):
@@ -49,14 +49,13 @@ class TableListing(Protocol):
     ) -> Iterable[TableInfo]:
         """Return the tables of a schema, page after page, beyond empty pages.
 
-        Only with `include_browse` does it list, and mark (`TableInfo.browse_only`), tables of which the principal may
-        see metadata alone.
+        Only `include_browse` lists and marks (`TableInfo.browse_only`) tables whose metadata alone is visible.
         """
         ...
 
 
 class ListedDetailsReader:
-    """Lists the schemas of tables; describes in SQL the tables of which the listing is incomplete."""
+    """Lists the schemas of tables; describes in SQL the tables whose listing is incomplete."""
 
     def __init__(self, listing: TableListing, described: DescribedDetailsReader) -> None:
         self._listing = listing
@@ -82,7 +81,7 @@ class ListedDetailsReader:
         return answers
 
     def _list(self, catalog: str, schema: str) -> Iterable[TableInfo]:
-        """List a schema; nothing if the SDK fails: SQL then describes its tables."""
+        """List a schema; empty if the SDK fails: SQL then describes its tables."""
         from databricks.sdk.errors.base import DatabricksError
 
         if not self._is_reachable:
@@ -117,11 +116,10 @@ class ListedDetailsReader:
 
 
 def open_table_listing(profile: str | None = None) -> TableListing | None:
-    """Return the listing of the workspace of a login in `~/.databrickscfg`, by default the SDK's own choice.
+    """Return the listing of a profile's workspace; None if databricks-sdk is missing, lacks credentials, or fails.
 
-    None if databricks-sdk is not installed, finds no credentials, or fails. Before 0.117, making the client raises a
-    Spark exception on clusters with Spark Connect (github.com/databricks/databricks-sdk-py/issues/1463), and a
-    notebook environment may pin such a version. This lists no table yet; newer SDKs ask the host for its metadata.
+    Before 0.117, the client raises a Spark exception on clusters with Spark Connect
+    (github.com/databricks/databricks-sdk-py/issues/1463), and a notebook environment may pin such a version.
     """
     try:
         return open_workspace(profile, retry_seconds=_RETRY_SECONDS).tables
@@ -137,11 +135,7 @@ def _log_fallback(error: Exception) -> None:
 
 
 def _details(table: QualifiedName, info: TableInfo) -> TableDetails | None:
-    """Return what the listing says about a table; None if it is incomplete.
-
-    Raises:
-        CatalogReadError: a column has a type that the engine does not know.
-    """
+    """Return the listed details of a table; None if they are incomplete, CatalogReadError for an unknown type."""
     if info.properties is None or not info.columns or info.browse_only:
         return None
     columns: list[Column] = []
@@ -173,12 +167,7 @@ class _Field(msgspec.Struct):
 
 
 def _column(table: QualifiedName, text: str, *, comment: str) -> Column:
-    """Return a column from the JSON of a field.
-
-    Raises:
-        CatalogReadError: its type is one that the engine does not know.
-        ValueError: it is no JSON of a field, but for example that of a type alone.
-    """
+    """Return a column from the JSON of a field; ValueError for other JSON, CatalogReadError for an unknown type."""
     field = msgspec.json.decode(text, type=_Field)
     metadata = field.metadata or {}
     default, generated = metadata.get(_DEFAULT), metadata.get(_GENERATION)

@@ -1,7 +1,7 @@
-"""Completes grants with SHOW GRANTS where the views show fewer than expected.
+"""Completes grants with SHOW GRANTS if the views show fewer than expected.
 
-The views show all grants of an object to its owner. A principal with `MANAGE` sees only its own grants in them, and
-all grants with SQL commands (docs: "TABLE_PRIVILEGES", "SCHEMA_PRIVILEGES").
+The views show all grants of an object to its owner. A principal with `MANAGE` sees only its own grants in them, and all
+grants with SQL commands (docs: "TABLE_PRIVILEGES", "SCHEMA_PRIVILEGES").
 """
 
 from __future__ import annotations
@@ -52,14 +52,7 @@ def granted_rows(
 ) -> tuple[Mapping[str, Sequence[Row]], Sequence[CatalogReadError]]:
     """Return the grants of securables by key, as rows of the views, and why others are unreadable.
 
-    Where the views lack an expected privilege, the rows of SHOW GRANTS are added, unless the platform refuses it.
-
-    Args:
-        expected: from `expected_grants`.
-        pool: runs SHOW GRANTS, for all securables in parallel.
-
-    Raises:
-        StatementError: SHOW GRANTS failed for a reason that may pass, or its answer was lost.
+    If the views lack an `expected` privilege, SHOW GRANTS adds rows, unless the platform refuses it.
     """
     by_key = {one.name.key: one for one in securables}
     queries = {
@@ -87,8 +80,7 @@ def _shows(securable: Securable, expected: Grants) -> bool:
 def _complete_rows(securable: Securable, runner: SqlRunner) -> Sequence[Row]:
     """Return the rows of the views, and those of SHOW GRANTS that were granted on the object itself.
 
-    Inherited grants have the type of the parent (docs: "SHOW GRANTS", `objectType`, where a schema is also called
-    DATABASE).
+    Inherited grants have the parent's type (docs: "SHOW GRANTS", `objectType`); a schema is also called DATABASE.
     """
     match securable.name:
         case QualifiedName() as table:
@@ -114,11 +106,6 @@ def _complete_rows(securable: Securable, runner: SqlRunner) -> Sequence[Row]:
 
 
 def _parsed(row: Row, sql: str, name: QualifiedName | SchemaName) -> tuple[object, object, object]:
-    """Return the principal, the privilege and the type of object in a row of SHOW GRANTS.
-
-    Raises:
-        CatalogReadError: the row is not of the documented form.
-    """
     values = {column.lower(): value for column, value in row.items()}
     principal, privilege = values.get("principal"), values.get("actiontype")
     if principal is None or privilege is None or "objecttype" not in values:

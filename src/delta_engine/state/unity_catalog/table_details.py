@@ -1,7 +1,6 @@
-"""What a table's own description says: the data, the port that reads it, and the form `DESCRIBE … AS JSON`.
+"""A table's own description: the data, the port that reads it, and the form `DESCRIBE … AS JSON`.
 
-The views lack properties (with checks), clustering, and which columns are generated or identity columns (their
-`is_identity` is always NO).
+The views lack properties (with checks), clustering, and generated and identity columns (`is_identity` is always NO).
 """
 
 from __future__ import annotations
@@ -35,10 +34,9 @@ class TableDetails:
     """A table as it describes itself.
 
     Args:
-        columns: in order, without tags; with masks where the description has them.
-        comment: empty for none.
-        cluster_by: None where only the properties have it.
-        table_type: `MANAGED`, `EXTERNAL`, …; None where the description lacks it, as for the next three.
+        columns: in order, without tags; with masks if the description has them.
+        cluster_by: None if only the properties have it.
+        table_type: `MANAGED`, `EXTERNAL`, …; None if the description lacks it, as for the next three.
     """
 
     columns: tuple[Column, ...]
@@ -54,7 +52,7 @@ class TableDetails:
 
     @property
     def shows_policies(self) -> bool:
-        """Whether the description has a mask or a row filter. Older descriptions never have them."""
+        """Whether the description has a mask or a row filter; older descriptions never have them."""
         return self.row_filter is not None or any(column.mask for column in self.columns)
 
     def __post_init__(self) -> None:
@@ -72,7 +70,7 @@ class TableDetailsReader(Protocol):
     """Reads the details of tables."""
 
     def queries(self, tables: Sequence[QualifiedName]) -> Sequence[DetailsQuery]:
-        """Return the queries that read the details of tables, to run in any order and in parallel.
+        """Return the queries for the details of tables, to run in any order and in parallel.
 
         A query raises `StatementError` if the platform refuses it for a reason other than the table.
         """
@@ -82,7 +80,7 @@ class TableDetailsReader(Protocol):
 def has_undescribed_columns(details: TableDetails) -> bool:
     """Whether the table may have generated or identity columns that the description does not show as such.
 
-    A table that has such columns, or once had, lists the feature (Delta protocol, "Table features").
+    A table that has or had such columns lists the feature (Delta protocol, "Table features").
     """
     shown = {
         "delta.feature.generatedColumns": any(column.generated_as for column in details.columns),
@@ -94,7 +92,7 @@ def has_undescribed_columns(details: TableDetails) -> bool:
 def has_old_protocol(details: TableDetails) -> bool:
     """Whether the protocol allows generated or identity columns without listing the feature.
 
-    Writer version 4 brought generated columns, 6 identity columns, and 7 listed features (Delta protocol).
+    Writer version 4 introduced generated columns, 6 identity columns, and 7 listed features (Delta protocol).
     """
     return details.properties.get("delta.minWriterVersion") in ("4", "5", "6")
 
@@ -144,7 +142,7 @@ class _ClusteringColumn(msgspec.Struct):
 
 
 class _Document(msgspec.Struct):
-    """The document of `DESCRIBE TABLE EXTENDED … AS JSON`, as far as it is read (docs: "DESCRIBE TABLE")."""
+    """The used part of the document of `DESCRIBE TABLE EXTENDED … AS JSON` (docs: "DESCRIBE TABLE")."""
 
     columns: tuple[_Column, ...]
     table_properties: dict[str, str]
@@ -160,13 +158,9 @@ class _Document(msgspec.Struct):
 
 
 def parse_description(table: QualifiedName, text: str) -> TableDetails:
-    """Parse the JSON document of `DESCRIBE TABLE EXTENDED … AS JSON`.
+    """Parse the JSON of `DESCRIBE TABLE EXTENDED … AS JSON`; CatalogReadError if it is malformed or unknown.
 
-    Recent runtimes add `column_masks` and `row_filter`, in the form that dbt-databricks reads since its pull request
-    1432.
-
-    Raises:
-        CatalogReadError: the document is malformed, or has a type that the engine does not know.
+    `column_masks` and `row_filter` of recent runtimes have the form in dbt-databricks' pull request 1432.
     """
     try:
         document = msgspec.json.decode(text, type=_Document)

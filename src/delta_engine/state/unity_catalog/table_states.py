@@ -41,11 +41,7 @@ _RELATIONS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableRows:
-    """The rows of one table in the views.
-
-    Args:
-        table: its row in `tables`; None if the views do not show it yet.
-    """
+    """The rows of one table in the views; `table` is None if `tables` does not show it yet."""
 
     name: QualifiedName
     table: Row | None
@@ -75,25 +71,14 @@ def is_manageable(table: Row) -> bool:
 
 
 def require_manageable(name: QualifiedName, table: Row) -> None:
-    """Refuse another kind of relation.
-
-    Raises:
-        CatalogReadError: it is a view, a table of another format, …
-    """
+    """Refuse a view, a table of another format or any other kind of relation (CatalogReadError)."""
     if not is_manageable(table):
         kind, source_format = table["table_type"], table["data_source_format"]
         raise not_a_delta_table(name, f"{kind} in the format {source_format}")
 
 
 def table_state(rows: TableRows, details: TableDetails, *, directly: bool = False) -> TableState:
-    """Return a table's state.
-
-    Args:
-        directly: whether the description wins over the views, because they lag.
-
-    Raises:
-        CatalogReadError: views and description contradict each other, or something is unreadable.
-    """
+    """Return a table's state; `directly` prefers the description to the views, which may lag."""
     _require_whole_rows(rows)
     if not directly:
         require_agreement(rows.name, rows.table, rows.columns, details)
@@ -148,7 +133,6 @@ def _require_whole_rows(rows: TableRows) -> None:
 
 
 def _header(rows: TableRows, details: TableDetails, *, directly: bool) -> TableState:
-    """Return a state of the parts that `tables` shows."""
     row = rows.table
     kind = str(details.table_type if row is None else row["table_type"])
     comment = details.comment if row is None or directly else str(row["comment"] or "")
@@ -164,7 +148,6 @@ def _header(rows: TableRows, details: TableDetails, *, directly: bool) -> TableS
 
 
 def _keys(rows: TableRows, details: TableDetails) -> TableKeys:
-    """Return the keys in the views, their columns spelled as the table's."""
     spelling = {column.key: column.name for column in details.columns}
     return TableKeys(
         primary_key=rows.keys.primary_key(rows.name, spelling),
@@ -210,7 +193,6 @@ def _mask(row: Row) -> ColumnMask:
 
 
 def _list(value: object) -> tuple[str, ...]:
-    """Return the names of a comma-separated list, quoted or not."""
     if value is None or not str(value).strip():
         return ()
     (names,) = csv.reader([str(value)], quotechar="`", skipinitialspace=True)
@@ -218,7 +200,7 @@ def _list(value: object) -> tuple[str, ...]:
 
 
 def _function(row: Row, kind: str) -> str:
-    """Return a function's whole name: from one column, as some workspaces have it, or from three, as documented."""
+    """Return a function's whole name: from one column, as in some workspaces, or from three, as documented."""
     name = str(spelled(row, f"{kind}_name")).replace("`", "")
     if name.count(".") == 2 or f"{kind}_catalog" not in row:
         return name

@@ -35,12 +35,7 @@ Existing = tuple[Mapping[str, Row], Mapping[TableKey, Row]]
 
 
 class ViewReader:
-    """Reads the views of one catalog.
-
-    Args:
-        catalog: its name, in lower case.
-        parallelism: the largest number of queries at a time.
-    """
+    """Reads the views of one catalog, named in lower case."""
 
     def __init__(self, catalog: str, runner: SqlRunner, *, parallelism: int) -> None:
         self._catalog = catalog
@@ -49,18 +44,16 @@ class ViewReader:
         self._reads_system = False
 
     def existing(self, schemas: set[str], *, accepts_hidden: bool) -> Existing:
-        """Return the rows of existing schemas, and of their tables.
+        """Return the rows of existing schemas, named in lower case, and of their tables.
 
-        A catalog's views are written when it is created, and are empty once it is renamed (dbt-databricks 691, 692).
-        If they show none of the schemas but SHOW SCHEMAS does, this reader changes to the views of `system` for good.
+        A catalog's views are written when it is created, and are empty after a rename (dbt-databricks 691, 692). If
+        they show none of the schemas but SHOW SCHEMAS does, this reader changes to the views of `system` for good.
 
         Args:
-            schemas: their names, in lower case.
             accepts_hidden: whether the views may lack a schema that exists, because they lag.
 
         Raises:
             CatalogReadError: the catalog does not exist or is not visible, or its views lack an existing schema.
-            StatementError: the platform refused a query.
         """
         found = self._existing(schemas)
         unseen = schemas - found[0].keys()
@@ -85,23 +78,14 @@ class ViewReader:
         return found
 
     def query(self, view: View, schemas: Collection[str]) -> Sequence[Row]:
-        """Return the rows of a view about some schemas.
-
-        Raises:
-            StatementError: the platform refused the query.
-        """
+        """Return the rows of a view about some schemas."""
         if not self._reads_system:
             return self._runner.run(view.query(self._catalog, schemas))
         rows = self._runner.run(view.query_everywhere(self._catalog, schemas))
         return in_catalog(view, rows, self._catalog)
 
     def usage_elsewhere(self, catalog: str) -> Sequence[Row]:
-        """Return another catalog's `key_column_usage`: each catalog has an `information_schema` of its own.
-
-        Raises:
-            CatalogReadError: the catalog does not exist, or the principal may not use it.
-            StatementError: the platform refused the query for another reason.
-        """
+        """Return another catalog's own `key_column_usage`; CatalogReadError if the catalog is missing or forbidden."""
         try:
             return self._runner.run(KEY_COLUMN_USAGE.query(catalog, ()))
         except StatementError as error:
