@@ -1,4 +1,4 @@
-"""JSON schemas of classes, with descriptions from their docstrings."""
+"""Generates JSON schemas of classes, with descriptions from their docstrings."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ _ARGUMENT = re.compile(r"^    (\w+): (.+(?:\n        .+)*)", re.MULTILINE)
 def described_schema(
     shape: type, *, uri: str, title: str, renamed: Mapping[str, str] | None = None, hidden: str = ""
 ) -> str:
-    """Return the schema of a struct or dataclass as indented JSON. It is open: a newer minor version may add fields.
+    """Return a class's schema as indented JSON, open for fields of newer minor versions.
 
     Args:
         uri: the schema's `$id`.
-        renamed: the names in the document of attributes that have another name in the class.
+        renamed: document names of attributes whose class name differs.
         hidden: a field that no written document contains.
     """
     (reference,), components = msgspec.json.schema_components([shape], ref_template="#/$defs/{name}")
@@ -42,7 +42,6 @@ def described_schema(
 def _describe(
     component: dict[str, Any], properties: dict[str, dict[str, Any]], renamed: Mapping[str, str]
 ) -> None:
-    """Describe a class and its fields: the docstring's summary, and its `Args:` entry for each field."""
     summary, _, arguments = cleandoc(component.get("description", "")).partition("Args:")
     component["description"] = summary.strip()
     for name, text in _ARGUMENT.findall(arguments):

@@ -20,7 +20,7 @@ from delta_engine.models import Schema, Table
 
 
 def load_declared(settings: Settings) -> tuple[tuple[Table, ...], tuple[Schema, ...]]:
-    """Return every table and schema of an environment, variables filled in, in the order of the configuration.
+    """Return every table and schema of an environment in configuration order, variables filled in.
 
     Raises:
         ConfigError, InvalidModelError: one model or file is refused.
@@ -46,11 +46,7 @@ def load_declared(settings: Settings) -> tuple[tuple[Table, ...], tuple[Schema, 
 
 
 def models_of_text(text: str, file: str, settings: Settings) -> tuple[Table | Schema, ...]:
-    """Return the tables and schemas that the text of a YAML model file declares, variables filled in.
-
-    Args:
-        text: the text, its lines ended by line feeds alone.
-        file: the file's name in the locations of models.
+    """Return the models of a YAML text, with variables filled in; line ends are line feeds.
 
     Raises:
         ConfigError, InvalidModelError: the file or one model is refused.
@@ -66,7 +62,7 @@ def models_of_text(text: str, file: str, settings: Settings) -> tuple[Table | Sc
 def _collected(
     models: Iterator[Table | Schema | RefusedError], refusals: list[RefusedError]
 ) -> Iterator[Table | Schema]:
-    """Yield the models, and collect refusals, yielded or raised, in the list."""
+    """Yield the models; append refusals, yielded or raised, to the list."""
     try:
         for found in models:
             if isinstance(found, RefusedError):
@@ -134,7 +130,7 @@ def _declared(document: Document) -> Iterator[Table | Schema | RefusedError]:
 
 
 def _declared_name(value: object) -> str | None:
-    """Return the name of a table whose declaration is refused, as far as it is known."""
+    """Return the name of a refused table as far as it is known."""
     if not isinstance(value, dict):
         return None
     return ".".join(str(value.get(part, "?")) for part in ("catalog", "schema", "name"))
@@ -169,7 +165,7 @@ def _checked(tables: object, reference: str, settings: Settings) -> Iterable[Tab
 
 
 def _shown(path: Path, project_dir: Path) -> str:
-    """Return a path for messages: relative to the project if it is inside."""
+    """Return a path for messages, relative if it is inside the project."""
     return str(path.relative_to(project_dir)) if path.is_relative_to(project_dir) else str(path)
 
 
@@ -186,15 +182,9 @@ def load_reference(
     project_dir: Path,
     named_at: SourceLocation,
 ) -> Result:
-    """Import an object, with the project folder importable, and return what `use` makes of it.
+    """Import an object with the project folder importable, and return the result of `use`, which may run user code.
 
-    Args:
-        use: may run the user's code, which may fail.
-        what: the kind of object, for messages: `models`.
-
-    Raises:
-        ConfigError: the import or the use failed.
-        RefusedError, RefusalGroup: `use` refused something.
+    `what` is the kind of object in messages. A failed import or use raises ConfigError; refusals pass through.
     """
     module_name, _, attribute = reference.partition(":")
     if not module_name or not attribute:
