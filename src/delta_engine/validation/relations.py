@@ -1,6 +1,6 @@
-"""Plans models, and refuses those that do not fit the relations that exist or the other tables of the plan.
+"""Plans models, and refuses those that conflict with existing relations or other tables of the plan.
 
-These checks need the models, the observed state and the plan together, so that they are no rules.
+These checks are no rules, because they need the models, the observed state and the plan together.
 """
 
 from __future__ import annotations
@@ -19,10 +19,9 @@ from delta_engine.validation.unsupported_relations import unsupported_relations
 
 
 def checked_plan(models: Sequence[Table], state: CatalogState, planned: Callable[[], TablePlan]) -> TablePlan:
-    """Return a plan whose models fit what exists.
+    """Return a plan whose models fit the existing relations.
 
-    Args:
-        planned: plans them; called only if every model fits the relation of its name, which planning relies on.
+    `planned` is called only if every model fits the relation of its name, because planning relies on it.
 
     Raises:
         InvalidModelError, RefusalGroup: one or several models do not fit.
