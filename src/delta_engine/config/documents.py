@@ -37,13 +37,7 @@ _MOST_CHOICES = 20
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A parsed YAML file.
-
-    Args:
-        value: plain Python data; None for an empty file.
-        lines: the line of every key and list item, counted from 1.
-        scalars: every scalar as written, without its quotes.
-    """
+    """A parsed YAML file: plain data (None if empty), lines from 1 by path, and verbatim scalars without quotes."""
 
     file: str
     value: Any
@@ -180,7 +174,6 @@ def _index(root: Any, file: str) -> tuple[dict[DocumentPath, int], dict[Document
 
 
 def _yaml_way_out(text: str, line: int, problem: str) -> str:
-    """Return the way out for frequent YAML mistakes; empty for all others."""
     (written,) = text.splitlines()[line - 1 : line] or [""]
     if "'\\t'" in problem:
         return "Indent with spaces: YAML takes no tabs."

@@ -18,10 +18,8 @@ def described_schema(
 ) -> str:
     """Return a class's schema as indented JSON, open for fields of newer minor versions.
 
-    Args:
-        uri: the schema's `$id`.
-        renamed: document names of attributes whose class name differs.
-        hidden: a field that no written document contains.
+    `uri` is the schema's `$id`. `renamed` maps attributes to other names in the document. No document has the
+    `hidden` field.
     """
     (reference,), components = msgspec.json.schema_components([shape], ref_template="#/$defs/{name}")
     for component in components.values():

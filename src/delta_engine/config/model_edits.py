@@ -38,13 +38,7 @@ Place: TypeAlias = tuple[str, int]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelEdit:
-    """A change of a declared table or schema.
-
-    Args:
-        before: the model as loaded, with its source location.
-        after: the desired model, of the same kind; None removes it.
-        renames: new column names by old ones, so that a renamed column keeps its position and its text.
-    """
+    """A change of a declared table or schema; `after` is None for removal, `renames` maps old to new column names."""
 
     before: Table | Schema
     after: Table | Schema | None
@@ -60,13 +54,8 @@ def is_editable(model: Table | Schema) -> bool:
 def edit_models(edits: Sequence[ModelEdit], settings: Settings) -> tuple[Path, ...]:
     """Edit all model files, or none if one edit is refused; return the changed files, sorted.
 
-    Args:
-        edits: at most one per table or schema; `before` is as `load_declared` returned it.
-
-    Raises:
-        ConfigError: an edit is refused, or its file changed after it was loaded. The message tells if writing failed;
-            otherwise no file changed.
-        RefusalGroup: several edits are refused.
+    Each model has at most one edit, with `before` as `load_declared` returned it. Refusals raise ConfigError or
+    RefusalGroup. If writing failed, the message tells so.
     """
     by_file: dict[str, list[ModelEdit]] = defaultdict(list)
     refusals: list[RefusedError] = []
@@ -121,7 +110,6 @@ def _refused_edit(edit: ModelEdit) -> ConfigError | None:
 
 
 def _text(path: Path, file: str) -> str:
-    """Return a file's text without newline translation."""
     try:
         return path.read_bytes().decode("utf-8")
     except (OSError, UnicodeDecodeError) as error:
@@ -154,10 +142,7 @@ def _edited(text: str, file: str, edits: Sequence[ModelEdit], settings: Settings
 def edit_text(text: str, edits: Mapping[Place, ModelEdit]) -> str:
     """Return a model file's text with edits; unchanged keys and list items stay byte for byte.
 
-    Line ends must be line feeds.
-
-    Raises:
-        UnusualLayoutError: the layout does not allow the edit, or the edit would lose a comment.
+    Raises UnusualLayoutError if the layout does not allow the edit, or the edit would lose a comment.
     """
     source = text if text.endswith("\n") else f"{text}\n"
     root = read_source(source)
@@ -183,7 +168,6 @@ def edit_text(text: str, edits: Mapping[Place, ModelEdit]) -> str:
 
 
 def _splices(text: str, node: Node, edit: ModelEdit, after: Table | Schema) -> Iterator[Splice]:
-    """Yield the splices of one model; the catalog keeps its spelling in the file."""
     if after == edit.before:
         return iter(())
     catalog = node.pair("catalog")
@@ -281,7 +265,6 @@ def replace_files(contents: Mapping[Path, bytes]) -> None:
 
 
 def _staged(target: Path, data: bytes) -> Path:
-    """Write a temporary file beside the target, with the target's mode."""
     descriptor, name = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".tmp", dir=target.parent)
     try:
         with os.fdopen(descriptor, "wb") as file:

@@ -70,7 +70,6 @@ def column_call(column: Column) -> Call:
 
 
 def _call(function: str, value: Value) -> Code:
-    """Return the call that creates a part of a model from its value in a model file."""
     match value:
         case Mapping():
             return Call(function, [(key, as_code(item)) for key, item in value.items()])
@@ -84,7 +83,6 @@ def _call(function: str, value: Value) -> Code:
 
 
 def _entries_code(function: str, entries: Value) -> Code:
-    """Return a list of calls for a mapping such as that of checks; keys and values become arguments."""
     assert isinstance(entries, Mapping)
     return [Call(function, [as_code(name), as_code(value)]) for name, value in entries.items()]
 

@@ -20,12 +20,7 @@ from delta_engine.models import Schema, Table
 
 
 def load_declared(settings: Settings) -> tuple[tuple[Table, ...], tuple[Schema, ...]]:
-    """Return every table and schema of an environment in configuration order, variables filled in.
-
-    Raises:
-        ConfigError, InvalidModelError: one model or file is refused.
-        RefusalGroup: several are.
-    """
+    """Return all models in configuration order, variables filled in; several refusals form a RefusalGroup."""
     refusals: list[RefusedError] = []
     models: list[Table | Schema] = []
     for reference in settings.python_models:
@@ -46,12 +41,7 @@ def load_declared(settings: Settings) -> tuple[tuple[Table, ...], tuple[Schema, 
 
 
 def models_of_text(text: str, file: str, settings: Settings) -> tuple[Table | Schema, ...]:
-    """Return the models of a YAML text, with variables filled in; line ends are line feeds.
-
-    Raises:
-        ConfigError, InvalidModelError: the file or one model is refused.
-        RefusalGroup: several are.
-    """
+    """Return the models of a YAML text, variables filled in; several refusals form a RefusalGroup."""
     refusals: list[RefusedError] = []
     declared = list(_collected(_declared(parse_document(text, file)), refusals))
     filled = tuple(_collected(_filled_in(declared, settings), refusals))
@@ -130,7 +120,6 @@ def _declared(document: Document) -> Iterator[Table | Schema | RefusedError]:
 
 
 def _declared_name(value: object) -> str | None:
-    """Return the name of a refused table as far as it is known."""
     if not isinstance(value, dict):
         return None
     return ".".join(str(value.get(part, "?")) for part in ("catalog", "schema", "name"))
@@ -165,7 +154,6 @@ def _checked(tables: object, reference: str, settings: Settings) -> Iterable[Tab
 
 
 def _shown(path: Path, project_dir: Path) -> str:
-    """Return a path for messages, relative if it is inside the project."""
     return str(path.relative_to(project_dir)) if path.is_relative_to(project_dir) else str(path)
 
 
@@ -204,7 +192,6 @@ def load_reference(
 
 
 def _origin(error: Exception) -> SourceLocation | None:
-    """Return the line of the user's code that failed."""
     frames = [
         frame
         for frame in traceback.extract_tb(error.__traceback__)

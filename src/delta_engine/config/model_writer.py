@@ -1,7 +1,6 @@
 """Writes models as YAML or Python text that loads as exactly these tables and schemas.
 
-Comments and SQL expressions stay verbatim. In names and values, where the loader fills in variables, `${` becomes
-`$${`.
+Comments and SQL expressions stay verbatim. In names and values, which have variables, `${` becomes `$${`.
 """
 
 from __future__ import annotations
@@ -26,10 +25,8 @@ from delta_engine.models import Schema, Table
 def yaml_models(tables: Sequence[Table], variables: Mapping[str, str], schemas: Sequence[Schema] = ()) -> str:
     """Return a model file that loads as these tables and schemas with these variables.
 
-    Args:
-        tables: with names filled in; derived key names are None.
-        variables: the environment's variables. A catalog with the value of a variable is written as that variable,
-            preferably `catalog`; a schema only as the variable `schema`.
+    Derived key names are None. A catalog with the value of a variable is written as that variable, preferably
+    `catalog`; a schema only as the variable `schema`.
     """
     lists = (
         [_yaml_list("schemas", [_yaml_schema(schema, variables) for schema in schemas])] if schemas else []
@@ -59,7 +56,6 @@ def python_models(
 
 
 def _yaml_list(key: str, items: Sequence[Mapping[str, object]]) -> str:
-    """Return a list of mappings under a key, with a blank line between items."""
     if not items:
         return emit_block({key: flow([])})
     entries = [emit_block({key: [item]}) for item in items]
@@ -104,7 +100,6 @@ def _python_schema(schema: Schema, variables: Mapping[str, str]) -> Call:
 
 
 def _call(function: str, codes: dict[str, Code], model: Table | Schema, variables: Mapping[str, str]) -> Call:
-    """Return the call that creates a model, with variables instead of their values."""
     for argument, name, variable in (
         ("catalog_name", model.catalog_name, _catalog_variable(model.catalog_name, variables)),
         ("schema_name", model.schema_name, "schema"),
@@ -133,7 +128,6 @@ def _stands_for(variable: str, name: str, variables: Mapping[str, str]) -> bool:
 
 
 def _public_names(code: Code) -> Iterator[str]:
-    """Yield the public names that an expression uses; literals are always quoted."""
     match code:
         case str():
             parts: Sequence[Code] = ()

@@ -87,11 +87,7 @@ def drift_policy(policy: PolicyDocument, ignores: tuple[IgnoreEntry, ...]) -> Dr
 def load_ignored_drift(
     conf_dir: Path, environment: str, variables: Mapping[str, str], environments: Sequence[str]
 ) -> tuple[IgnoreEntry, ...]:
-    """Return an environment's entries of `drift-policy.yml` in file order; empty without the file.
-
-    Raises:
-        ConfigError: an entry has no reason or no fields, or names an unknown environment or variable.
-    """
+    """Return an environment's entries of `drift-policy.yml` in file order; empty without the file."""
     path = conf_dir / DRIFT_POLICY_FILE
     if not path.exists():
         return ()

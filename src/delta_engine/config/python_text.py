@@ -29,12 +29,7 @@ def literal(text: str) -> str:
 
 
 def python_text(code: Code, *, indent: int = 0, reserved: int = 0) -> str:
-    """Return an expression's text: on one line if it fits, else an item per line.
-
-    Args:
-        indent: the indentation of the first line, in spaces.
-        reserved: the number of other characters on that line.
-    """
+    """Return an expression on one line if it fits, else an item per line; `reserved` counts its other characters."""
     if isinstance(code, str):
         return code
     line = on_one_line(code)

@@ -120,15 +120,11 @@ class Settings:
     Args:
         project_dir: the parent of the configuration folder, and the base of relative paths.
         warehouse: the absolute root folder of tables by path.
-        sql_warehouse: the SQL warehouse that runs SQL; None on other backends.
         leave_out: features that this environment removes from the models.
         python_models: `module:attribute` references.
         yaml_models: globs, relative to the project folder.
         default_table_properties: properties of models that do not declare them.
         fail_drift_on: the severity from which the job's drift task fails; None for never.
-        drift_history: the table that records drift reports; None for none.
-        run_history: the table that records runs; None for none.
-        parallelism: the maximum number of tables to read or change concurrently.
     """
 
     environment: str

@@ -122,11 +122,8 @@ StatePlace: TypeAlias = LocalState | S3State | DatabricksState
 class StateBackend:
     """The location of the deployment state and its lock.
 
-    Args:
-        cache: the local copy for read-only commands; None for none.
-        lock_table: the lock's table; None for a lock beside the document.
-        lock_timeout_seconds: the longest wait for the lock; None for the store's default.
-        lease_seconds: the duration of the lock's lease; None for the store's default.
+    Without `lock_table`, the lock is beside the document. The lock's timeout and lease are in seconds; None is the
+    store's default.
     """
 
     place: StatePlace

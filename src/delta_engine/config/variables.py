@@ -57,10 +57,7 @@ def fill_in(model: SomeModel, variables: Mapping[str, str]) -> SomeModel:
 
 
 def spelled(model: SomeModel, catalog: str) -> SomeModel:
-    """Return a model as a file spells it, so that `fill_in` restores the model.
-
-    `catalog` is the file's spelling of the catalog, also in names that begin with it.
-    """
+    """Return a model as a file spells it, with its spelling of the catalog, so that `fill_in` restores the model."""
     prefix = f"{model.catalog_name}."
 
     def name(text: str) -> str:
@@ -78,9 +75,7 @@ def escaped(text: str) -> str:
 def with_texts(model: SomeModel, *, names: TextChange, values: TextChange) -> SomeModel:
     """Return a model with the texts changed that may contain variables.
 
-    Args:
-        names: changes the names of catalogs, schemas, tables and functions.
-        values: changes the values of properties and tags, principals and paths.
+    `names` changes catalogs, schemas, tables and functions. `values` changes properties, tags, principals and paths.
     """
     changed: dict[str, Any] = {
         "catalog_name": names(model.catalog_name),

@@ -36,11 +36,7 @@ class EntryEditor:
     renames: Mapping[str, str]
 
     def splices(self, node: Node, before: Values, after: Values) -> Iterator[Splice]:
-        """Yield the splices that change a mapping; the order of `after` places new keys.
-
-        Raises:
-            UnusualLayoutError: whole keys and list items are too coarse for the change.
-        """
+        """Yield the splices that change a mapping in the order of `after`; raise UnusualLayoutError for finer cuts."""
         if node.kind != "mapping":
             raise UnusualLayoutError("what changes is shared by an alias")
         if node.is_flow:
@@ -109,7 +105,6 @@ class EntryEditor:
         yield from rearranged(self.text, key, node, wanted, changes)
 
     def _on_one_line(self, node: Node, before: Value | None, after: Value | None) -> str:
-        """Return a value on one line, with the source's text for unchanged parts."""
         source = self.text[node.start : node.end]
         if before == after:
             return source
@@ -190,10 +185,7 @@ def rearranged(
 def sources_of_items(
     before: Sequence[Values], after: Sequence[Values], renames: Mapping[str, str]
 ) -> list[int | None]:
-    """Return the position in `before` of each item of `after`; None if it is new.
-
-    Foreign keys match by columns and table. Other items match by name, the old one or their own.
-    """
+    """Return each item's position in `before`, None if new; foreign keys match by columns and table, others by name."""
     renamed = {old.lower(): new.lower() for old, new in renames.items()}
     places: dict[tuple[str, ...], int] = {}
     for is_renamed in (False, True):  # a renamed column takes the name of one that is removed
@@ -220,14 +212,12 @@ def _removed(node: Node, before: Values, after: Values) -> list[str]:
 
 
 def _place(node: Node, key: str, after: Values) -> int:
-    """Return the position of the pair that precedes a new key."""
     earlier = list(after)[: list(after).index(key)]
     places = [place for place, (found, _) in enumerate(node.pairs) if found.value in earlier]
     return max(places, default=len(node.pairs) - 1)
 
 
 def _pair(key: str, value: Value, margin: str, *, in_block: bool) -> str:
-    """Return a key with its value; in a block, each entry of a collection has a line."""
     if in_block and value and isinstance(value, Mapping):
         entries = [emit_pair(name, item, in_flow=False) for name, item in value.items()]
     elif in_block and value and isinstance(value, list):
@@ -245,7 +235,6 @@ def _item(values: Values, neighbour: Node) -> str:
 
 
 def _item_starts(text: str, sequence: Node) -> tuple[str, list[int]]:
-    """Return the indentation of a block list, and the line start of each item."""
     first = line_start(text, sequence.start)
     margin = text[first : sequence.start]
     starts = [first]

@@ -28,7 +28,6 @@ class Node:
         kind: `scalar`, `sequence`, `mapping`, or `alias` for a value that an anchor defines.
         end: the exclusive end, before any following comments and line breaks.
         style: a scalar's quotes, `|` or `>`; None for plain.
-        is_flow: whether a collection is in braces or brackets.
     """
 
     kind: str
@@ -55,11 +54,7 @@ class Splice:
 
 
 def read_source(text: str) -> Node:
-    """Return the root of a YAML text with one document and line feeds as line ends.
-
-    Raises:
-        UnusualLayoutError: it is not valid, or empty.
-    """
+    """Return the root of a YAML text with one document; raise UnusualLayoutError if it is invalid or empty."""
     try:
         root = YAML(typ="safe", pure=True).compose(text)
     except YAMLError as error:
@@ -70,11 +65,7 @@ def read_source(text: str) -> Node:
 
 
 def spliced(text: str, splices: Iterable[Splice], start: int = 0, end: int | None = None) -> str:
-    """Return a text, or the part from `start` to `end`, with its splices applied.
-
-    Raises:
-        UnusualLayoutError: two splices overlap.
-    """
+    """Return a text, or the part from `start` to `end`, with its splices applied; overlaps raise UnusualLayoutError."""
     result = text[:end]
     limit = len(result)
     for splice in sorted(splices, key=lambda one: (one.start, one.end))[::-1]:
