@@ -1,7 +1,4 @@
-"""Refuses parts of a table that the platform refuses together.
-
-Model rules see only declared parts. These checks also see unmanaged parts that the plan keeps.
-"""
+"""Refuses combinations of parts that the platform refuses, also with unmanaged parts that the plan keeps."""
 
 from __future__ import annotations
 

@@ -267,7 +267,6 @@ def _own_problem(model: Table, key: ForeignKey) -> _Problem | None:
 
 
 def _against(model: Table, key: ForeignKey, parent: Table, expected: Sequence[str]) -> Iterator[_Problem]:
-    """Yield the problems of a key's referenced columns, given the declared parent and its primary key."""
     if [name.lower() for name in key.referenced_columns] != [name.lower() for name in expected]:
         yield (
             f"references ({', '.join(key.referenced_columns)}) of {parent.qualified_name}, whose primary key is "

@@ -1,7 +1,4 @@
-"""Refuses changes of columns that unmanaged dependents block on the platform.
-
-If the model also manages the dependent, the plan drops it first, or a rule refuses the plan.
-"""
+"""Refuses changes of columns that unmanaged dependents block; plans and rules cover managed dependents."""
 
 from __future__ import annotations
 

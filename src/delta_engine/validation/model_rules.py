@@ -284,7 +284,6 @@ def _name_problem(name: str, forbidden: re.Pattern[str]) -> str:
 
 
 def _declared_parts(model: Table) -> Iterator[tuple[str, Part]]:
-    """Yield each declared item of a model once, with its part of the table."""
     declared: list[Facet[Any, Any, Any]] = [facet for facet in TABLE_FACETS if facet.is_declared(model)]
     declared += [facet for facet in COLUMN_FACETS if any(map(facet.is_declared, model.columns))]
     found = {facet.title: facet.part for facet in declared if facet.title}

@@ -103,12 +103,7 @@ class Securable:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Need:
-    """A right that a plan needs on one object.
-
-    Args:
-        statements: the kinds of statements that need it, in plan order.
-        owners_above: whether owning a parent of the object suffices.
-    """
+    """A right that a plan's statements need on one object; `owners_above` if owning a parent suffices."""
 
     securable: Securable
     right: Right
@@ -130,10 +125,7 @@ def table_securable(name: QualifiedName) -> Securable:
 
 
 def needs(plan: TablePlan, observed: CatalogState) -> tuple[Need, ...]:
-    """Return the rights that a plan needs on existing objects; the principal owns schemas and tables that it creates.
-
-    In `observed`, the plan's snapshot, a renamed table still has its former name.
-    """
+    """Return the rights that a plan needs on objects of its snapshot; the principal owns what it creates."""
     made = {str(schema).lower() for schema in plan.create_schemas}
     asked = [
         (Securable((create.catalog_name,)), REQUIREMENTS[CreateSchema]) for create in plan.create_schemas
@@ -205,7 +197,6 @@ def merged(wanted: Iterable[Need]) -> Iterator[Need]:
 def _references(
     table: QualifiedName, keys: Iterable[ForeignKey], observed: CatalogState
 ) -> Iterator[tuple[Securable, Requirement]]:
-    """Yield the other existing tables that a table's new foreign keys reference."""
     for key in keys:
         parent = referenced_table(table, key)
         if parent is not None and parent.key != table.key and observed.tables.get(parent.key, ABSENT).exists:
@@ -246,11 +237,7 @@ class RightsAtHand:
 
 
 def rights_at_hand(reader: PrincipalReader, wanted: Sequence[Need], observed: CatalogState) -> RightsAtHand:
-    """Return the principal and the holders of rights: one query, and a second one if the catalogs' rights decide.
-
-    Raises:
-        StatementError: the platform refused a query.
-    """
+    """Return the principal and the holders of rights with one or two queries; may raise StatementError."""
     holders = _holders(observed)
     names = {name for need in wanted for name in need.securable.levels}
     known = [holders[name] for name in names if name in holders]
@@ -287,10 +274,7 @@ _MOST_WARNINGS: Final = 10
 
 
 def rights_warnings(reader: PrincipalReader, plan: TablePlan, observed: CatalogState) -> Iterator[str]:
-    """Yield the rights beyond MODIFY that a plan needs and the principal may lack.
-
-    Plans without such rights need no query. Others need one, and a second one if the catalogs' rights decide.
-    """
+    """Yield the rights beyond MODIFY that the principal may lack; plans without such rights need no query."""
     wanted = [need for need in needs(plan, observed) if need.right in _WARNED_OF]
     if not wanted:
         return

@@ -1,7 +1,4 @@
-"""Checks models that do not manage columns against the observed columns.
-
-Such a model declares no types and no NOT NULL, so model rules skip its keys, checks and clustering.
-"""
+"""Checks models that do not manage columns, which model rules skip, against the observed columns."""
 
 from __future__ import annotations
 
@@ -47,7 +44,6 @@ def partial_model_violations(models: Sequence[Table], observed: CatalogState) ->
 
 
 def _with_columns(model: Table, observed: TableState) -> Table:
-    """Return a model with the observed columns and its own masks."""
     if model.is_about(Part.COLUMNS) or not observed.exists:
         return model
     masks = {column.key: column.mask for column in model.columns}

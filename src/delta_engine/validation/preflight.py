@@ -42,13 +42,7 @@ class _Condition:
 
 
 class Preflight:
-    """Counts the rows that violate a plan.
-
-    Args:
-        parallelism: the maximum number of concurrent queries.
-        counts_checks: whether to count violations of added checks.
-        notify: called before each count.
-    """
+    """Counts the rows that violate a plan, those of added checks on demand; `notify` is called before each count."""
 
     def __init__(
         self,

@@ -16,10 +16,7 @@ from delta_engine.state.states import CatalogState, TableState
 def unfit_parents(
     plan: TablePlan, models: Mapping[str, Table], state: CatalogState
 ) -> Iterator[InvalidModelError]:
-    """Yield the foreign keys of a plan that their parents refuse; parents outside the snapshot are not checked.
-
-    `models` holds the declared tables by `QualifiedName.key`.
-    """
+    """Yield the foreign keys that their parents refuse; parents outside the snapshot are not checked."""
     changes: tuple[TableChange, ...] = (*plan.create_tables, *plan.align_tables)
     added = ((change.table.key, key) for change in changes for key in added_foreign_keys(changes_of(change)))
     for table, key in added:

@@ -19,12 +19,9 @@ from delta_engine.validation.unsupported_relations import unsupported_relations
 
 
 def checked_plan(models: Sequence[Table], state: CatalogState, planned: Callable[[], TablePlan]) -> TablePlan:
-    """Return a plan whose models fit the existing relations.
+    """Return a plan of models that fit the existing relations, which `planned` relies on.
 
-    `planned` is called only if every model fits the relation of its name, because planning relies on it.
-
-    Raises:
-        InvalidModelError, RefusalGroup: one or several models do not fit.
+    Raises InvalidModelError or RefusalGroup if one or several models do not fit.
     """
     refused = [(model.key, refusal) for model in models for refusal in unsupported_relations(model, state)]
     raise_all(refusal for _, refusal in sorted(refused, key=itemgetter(0)))

@@ -146,7 +146,6 @@ class NamedRule(Protocol):
 
 
 def _identity(rule: object) -> tuple[str, str | None]:
-    """Return a rule's name and its documentation."""
     if isinstance(rule, NamedRule):
         return rule.reference, type(rule.rule).__doc__
     return type(rule).__name__, type(rule).__doc__

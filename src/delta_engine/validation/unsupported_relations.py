@@ -57,7 +57,6 @@ def unsupported_relations(model: Table, state: CatalogState) -> Iterator[Invalid
 
 
 def _clashes(model: Table, renames: Renames) -> Iterator[InvalidModelError]:
-    """Yield the renames to names that the table already has."""
     pairs = [(former, name, name) for former, name in renames.clashes]
     pairs += [
         (".".join((*rename.path, rename.observed)), ".".join((*rename.path, rename.desired)), rename.path[0])
