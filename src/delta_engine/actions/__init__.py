@@ -1,7 +1,4 @@
-"""Plans as data: actions, phases, hazards. Immutable and comparable.
-
-The actions of a facet belong to its aspect (`delta_engine.aspects`). This module has the shared types.
-"""
+"""Plans as data: the immutable, comparable types that all aspects share. An aspect owns the actions of its facet."""
 
 from __future__ import annotations
 
@@ -138,13 +135,8 @@ class CreateTable:
 class AlignTable:
     """Change an existing table until it matches its model; it sorts its actions by phase.
 
-    The guide's parts (`add_columns`, `change_nullability`, …) are phases, not fields: `align.in_phase(…)`. A new aspect
-    therefore does not change this class (docs/decisions/0002).
-
-    Args:
-        table: the desired name.
-        declared_at: where the model is declared, for messages.
-        is_streaming: whether it is a streaming table, which needs its own statements.
+    A phase is `align.in_phase(…)`, not a field, so that a new aspect does not change this class (docs/decisions/0002).
+    `is_streaming` marks a streaming table, which needs its own statements.
     """
 
     table: QualifiedName
@@ -172,7 +164,6 @@ class DropTable:
     """Drop an applied table that is no longer declared.
 
     Args:
-        references: the tables that its foreign keys reference.
         keys: drops of its keys that block changes of other tables; they run before those changes.
         referenced_by: foreign keys of remaining tables, which the drop would also remove.
     """
@@ -191,13 +182,10 @@ TableAction: TypeAlias = CreateTable | AlignTable | DropTable
 
 @dataclass(frozen=True, slots=True)
 class TablePlan:
-    """All changes of one run, tables sorted by name. Unchanged tables are not included.
+    """All changes of one run, tables sorted by name, without unchanged tables.
 
-    Args:
-        drop_tables: tables to drop, after all other changes.
-        kept_tables: tables that are no longer declared, and stay; for information only.
-        align_schemas: schemas to change before any table; changes that may revoke rights run after all tables.
-        kept_schemas: schemas that are no longer declared, and stay unchanged; for information only.
+    Dropped tables come after all other changes. Aligned schemas come before the tables, except changes that may revoke
+    rights. `kept_tables` and `kept_schemas` are no longer declared, and stay; they are for information only.
     """
 
     create_tables: tuple[CreateTable, ...] = ()

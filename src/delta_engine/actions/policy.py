@@ -62,10 +62,8 @@ class RemovedTables(Enum):
 class Policy:
     """The changes that a run may make.
 
-    Args:
-        create_schemas: whether to create schemas that models need.
-        definitions: ownership of undeclared constraints, clustering, comments and defaults.
-        rules: additional rules, as `module:attribute`.
+    `definitions` is the ownership of undeclared constraints, clustering, comments and defaults. `rules` holds
+    additional rules as `module:attribute`.
     """
 
     allow: tuple[Allowance, ...] = ()

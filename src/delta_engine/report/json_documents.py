@@ -78,13 +78,7 @@ def _shorter(report: RunReport) -> Iterator[RunReport]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobSummary:
-    """The result of a task that changed nothing.
-
-    Args:
-        task: `sync` or `drift_report`.
-        counts: tables by status.
-        tables: the pending change or the drift, by qualified name.
-    """
+    """The result of a task that changed nothing: tables by status, and the pending change or drift by table name."""
 
     task: str
     environment: str

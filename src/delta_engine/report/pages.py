@@ -55,10 +55,7 @@ _CONFORMANCE_TONES: Final[Mapping[Enum, str]] = {
 
 
 def drift_html(report: DriftReport, history: Sequence[PastRun] = ()) -> str:
-    """Render a drift report as one page that UTF-8 can encode; same input, same bytes.
-
-    `history` holds the counts of earlier reports in any order, for the chart of drift over time.
-    """
+    """Render a drift report as one page with the chart of earlier counts (any order); same input, same bytes."""
     earlier = sorted((run for run in history if _aware(run.at) < _aware(report.checked_at)), key=_moment)
     now = _counts(report)
     return _drift_template().render(
@@ -139,7 +136,6 @@ def _visible(value: object) -> object:
 
 
 def _content_hash(text: str) -> str:
-    """Return the hash of an inline text for a Content-Security-Policy."""
     return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode("ascii")
 
 
@@ -150,7 +146,6 @@ def _utc(moment: datetime) -> str:
 
 
 def _aware(moment: datetime) -> datetime:
-    """Return a moment with its zone; the default is UTC."""
     return moment.replace(tzinfo=timezone.utc) if moment.tzinfo is None else moment
 
 
@@ -172,7 +167,6 @@ def _capitalized_words(member: Enum) -> str:
 
 
 def _kinds(report: DriftReport) -> list[DriftKind]:
-    """Return the kinds that occur, in declaration order."""
     found = {finding.kind for _, finding in report.findings()} | {one.finding.kind for one in report.ignored}
     return [kind for kind in DriftKind if kind in found]
 
@@ -211,13 +205,7 @@ class Bar:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HistoryChart:
-    """The geometry of a stacked bar chart of drift over time.
-
-    Args:
-        bars: one per run, oldest first.
-        top: the number of findings at full height.
-        width: in chart units.
-    """
+    """A stacked bar chart of drift over time: bars oldest first, and the number of findings at full height."""
 
     bars: tuple[Bar, ...]
     top: int

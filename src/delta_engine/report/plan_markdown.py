@@ -39,12 +39,7 @@ def plan_markdown(
     environment: str,
     refusals: Sequence[RefusedError] = (),
 ) -> str:
-    """Return a plan as Markdown; same plan, same text.
-
-    Args:
-        statements: by table, as `CompiledPlan.sql_by_table` returns them.
-        refusals: why the plan cannot be applied; empty if it can.
-    """
+    """Return a plan as Markdown; same plan, same text. Without refusals, the plan can be applied."""
     parts = [f"{_MARKER}\n### Plan for {code_span(environment)}", f"**{plan_summary(plan)}**"]
     if refusals:
         parts.append("**Refused: nothing will be applied.**")
@@ -77,13 +72,11 @@ def _refused(refusals: Sequence[str]) -> Iterator[str]:
 
 
 def _fitting(texts: Sequence[str], room: int) -> list[str]:
-    """Return the first texts that fit, each in its own paragraph."""
     lengths = accumulate(len(text) + 2 for text in texts)
     return [text for text, length in zip(texts, lengths, strict=True) if length <= room]
 
 
 def _sections(plan: TablePlan, statements: Mapping[str, Sequence[str]]) -> Iterator[tuple[str, str]]:
-    """Yield the changes and the SQL of the schemas and of each table."""
     branches = list(plan_branches(plan))
     schemas = len(plan.create_schemas) + len(plan.align_schemas)
     for branch in branches[:schemas]:

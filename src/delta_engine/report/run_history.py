@@ -59,20 +59,13 @@ _NOT_DONE: Final = (TableStatus.FAILED, TableStatus.SKIPPED)
 
 
 class RunHistory:
-    """The history of all environments that share a table.
-
-    `table` is the SQL that addresses it (`Addressing.table`); its schema must exist.
-    """
+    """The history of all environments that share a table; its SQL address is `table`, and its schema must exist."""
 
     def __init__(self, runner: SqlRunner, table: str) -> None:
         self._rows = HistoryTable(runner, table, columns=_COLUMNS, comment=_COMMENT)
 
     def append(self, report: RunReport) -> None:
-        """Append a run, with one statement for up to 499 tables; create the table if it is missing.
-
-        Raises:
-            StatementError: the platform refused a statement.
-        """
+        """Append a run, with one statement for up to 499 tables; create a missing table. May raise StatementError."""
         self._rows.append(list(_rows_of(report)))
 
 

@@ -19,10 +19,7 @@ _LONGEST_PART: Final = 20_000
 class Part:
     """A piece of a value.
 
-    Args:
-        text: the piece; empty for omitted characters.
-        is_changed: whether the other value lacks it.
-        left_out: the number of characters omitted here because the value is too long.
+    `is_changed` marks parts that the other value lacks. `left_out` counts omitted characters, with an empty text.
     """
 
     text: str

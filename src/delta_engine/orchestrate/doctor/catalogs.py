@@ -46,11 +46,9 @@ _QUERIED: Final[Mapping[str, Sequence[str]]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CatalogUse:
-    """The use of one catalog by an environment; names of catalogs and schemas are in lower case.
+    """The tables (also the engine's own) and schemas that an environment uses in one catalog, in lower case.
 
-    Args:
-        tables: the declared tables, and the engine's own.
-        created: the schemas that a sync creates if they are missing.
+    `created` holds the schemas that a sync creates if they are missing.
     """
 
     catalog: str
@@ -109,11 +107,7 @@ def catalog_checks(
 
 
 def view_check(runner: SqlRunner, catalog: str) -> Check:
-    """Return whether the views of a catalog have the columns that the reader names.
-
-    Raises:
-        StatementError: the platform refused the query.
-    """
+    """Return whether the views of a catalog have the columns that the reader names; may raise StatementError."""
     subject = f"{catalog}.information_schema"
     listed: dict[str, set[str]] = defaultdict(set)
     for row in runner.run(_VIEW_COLUMNS.query(catalog, ["information_schema"])):
@@ -184,11 +178,7 @@ def _exists(table: QualifiedName, observed: CatalogState) -> bool:
 
 
 def right_checks(reader: PrincipalReader, needed: Sequence[Need], observed: CatalogState) -> Iterator[Check]:
-    """Yield whether the identity has each right, as far as it can see.
-
-    Raises:
-        StatementError: the platform refused a query.
-    """
+    """Yield whether the identity has each right, as far as it can see; may raise StatementError."""
     at_hand = rights_at_hand(reader, needed, observed)
     name = at_hand.principal.name
     for need in merged(needed):

@@ -95,11 +95,8 @@ def examine(
 ) -> DoctorReport:
     """Check everything that an environment needs, as the identity that runs this.
 
-    Args:
-        spark: the session; by default, one is opened if the backend needs it.
-        lineage: the deployed commit; detected by default.
-        notify: receives a note before slow steps, such as the start of a SQL warehouse.
-        now: the local clock, in seconds since 1970.
+    `lineage` is the deployed commit, detected by default. `notify` receives a note before slow steps. `now` is the
+    local clock, in seconds since 1970.
     """
     findings = Findings()
     subject = f"{conf_dir}/{environment}.yml"
@@ -135,10 +132,7 @@ class Findings:
     def attempt(
         self, topic: Topic, subject: str, act: Callable[[], Found], way_out: str = ""
     ) -> Found | None:
-        """Return the result of an action; on an error, record it as checks and return None.
-
-        `way_out` is the remedy for a missing right.
-        """
+        """Return an action's result; on an error, record it with the way out of a missing right and return None."""
         try:
             return act()
         except (DeltaEngineError, OSError) as error:
@@ -207,7 +201,6 @@ def _check_environment(
     notify: Callable[[str], None],
     now: Callable[[], float],
 ) -> None:
-    """Run all checks that need valid settings."""
     backend = _opened_backend(findings, settings, spark, notify)
     _check_store(findings, settings)
     if backend is None:
@@ -230,8 +223,6 @@ def _check_environment(
 def _opened_backend(
     findings: Findings, settings: Settings, spark: SparkSession | None, notify: Callable[[str], None]
 ) -> Backend | None:
-    """Open the backend, and record its identity."""
-
     def opened() -> tuple[Backend, str]:
         backend = open_backend(settings, spark, notify=notify)
         return backend, backend.principals.principal(()).name if backend.principals is not None else ""
@@ -248,7 +239,6 @@ def _opened_backend(
 
 
 def _check_store(findings: Findings, settings: Settings) -> None:
-    """Check that the store of the deployment state accepts files or objects."""
     if settings.state_backend.cache is not None:
         _check_folder(findings, Topic.STATE, settings.state_backend.cache.path)
     match settings.state_backend.place:
@@ -280,7 +270,6 @@ def _volume_check(settings: Settings, place: DatabricksState) -> Check:
 
 
 def _readable_deployment(findings: Findings, settings: Settings, backend: Backend) -> Deployment | None:
-    """Return the deployment state if it is readable."""
     deployment = findings.attempt(Topic.STATE, "document", lambda: open_deployment(settings, backend))
     if deployment is None:
         return None
@@ -296,7 +285,6 @@ def _check_catalogs(
     backend: Backend,
     deployment: Deployment | None,
 ) -> None:
-    """Check the catalogs, the plan, and the rights for both."""
     own = tuple(_own_tables(settings))
     uses = catalog_uses(
         [model.qualified_name for model in project.models] if project else (),
@@ -348,7 +336,6 @@ def _read_catalog(findings: Findings, backend: Backend, use: CatalogUse) -> Cata
 def _check_plan(
     findings: Findings, project: Project | None, backend: Backend, deployment: Deployment | None
 ) -> Sequence[Need]:
-    """Check the plan of a sync; return the rights that it needs."""
     if project is None:
         return ()
     engine = orchestrator(project, backend, deployment or Deployment.unrecorded())
@@ -362,7 +349,6 @@ def _check_plan(
 
 
 def _own_tables(settings: Settings) -> Iterator[QualifiedName]:
-    """Yield the engine's own tables in Unity Catalog."""
     from delta_engine.deployment.stores.databricks import HEADS, LOCKS
 
     place = settings.state_backend.place

@@ -46,12 +46,7 @@ def extras_of(settings: Settings) -> frozenset[str]:
 def package_checks(
     requirements: Iterable[str], extras: Collection[str], installed: Callable[[str], str]
 ) -> Iterator[Check]:
-    """Yield whether the packages of the engine and an environment are installed.
-
-    Args:
-        requirements: those of the engine, as in its wheel's metadata.
-        installed: returns the version of an installed package, or raises PackageNotFoundError.
-    """
+    """Yield whether required packages are installed; `installed` returns a version or raises PackageNotFoundError."""
     for text in requirements:
         requirement = _REQUIREMENT.match(text)
         if requirement is not None and requirement["extra"] in (None, *extras):
@@ -94,10 +89,7 @@ def lineage_check(lineage: str) -> Check:
 
 
 def platform_check(version: str) -> Check:
-    """Return the platform's version with the costs of an older one. No version is too old.
-
-    Serverless compute, SQL warehouses and Spark have no runtime version.
-    """
+    """Return the platform's version with the costs of an older one. Only runtimes have one; none is too old."""
     if version == _UNKNOWN_RUNTIME:  # the engine then sends what every runtime accepts
         return Check.unknown(Topic.PLATFORM, "version", f"{version}; {_ONE_BY_ONE}")
     runtime = _RUNTIME.match(version)
@@ -108,14 +100,7 @@ def platform_check(version: str) -> Check:
 
 
 def clock_check(runner: SqlRunner, now: Callable[[], float]) -> Check:
-    """Return whether the platform's clock and the local one agree: histories and drift are compared by time.
-
-    Args:
-        now: the local clock, in seconds since 1970.
-
-    Raises:
-        StatementError: the platform refused the query.
-    """
+    """Return whether the platform and `now` (seconds since 1970) agree: histories and drift are compared by time."""
     before = now()
     (row,) = runner.run(CLOCK_QUERY)
     after = now()

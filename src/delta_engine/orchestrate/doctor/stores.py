@@ -25,11 +25,7 @@ _CONDITIONS: Final = "runs could overwrite each other's files: the store cannot 
 
 
 def folder_check(topic: Topic, folder: Path) -> Check:
-    """Return whether files of a folder can be replaced atomically; remove folders that had to be created.
-
-    Raises:
-        OSError: the folder is not writable.
-    """
+    """Return whether files of a folder can be replaced atomically; remove folders that had to be created."""
     created = [one for one in (folder, *folder.parents) if not one.exists()]
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / SCRATCH_NAME
@@ -49,11 +45,7 @@ def folder_check(topic: Topic, folder: Path) -> Check:
 
 
 def volume_check(files: VolumeFiles, volume: str) -> Check:
-    """Return whether a volume can write, read, protect and delete a scratch file.
-
-    Raises:
-        StoreError: the file cannot be written, read or deleted.
-    """
+    """Return whether a volume can write, read, protect and delete a scratch file; may raise StoreError."""
     path = f"{volume}/{SCRATCH_NAME}-{uuid4().hex}"
     try:
         with suppress(ConflictError):  # a hidden retry of this very upload
@@ -82,11 +74,7 @@ def _volume_fault(files: VolumeFiles, path: str) -> str:
 
 
 def bucket_check(folder: S3Folder) -> Check:
-    """Return whether a bucket honours conditional writes; writes and deletes scratch objects.
-
-    Raises:
-        StoreError: an object cannot be written or read.
-    """
+    """Return whether a bucket honours conditional writes, using scratch objects; may raise StoreError."""
     ignored = folder.probe.ignored_condition()
     if not ignored:
         return Check.ok(Topic.STATE, folder.location(""), "conditional writes are honoured")
