@@ -54,8 +54,8 @@ def is_editable(model: Table | Schema) -> bool:
 def edit_models(edits: Sequence[ModelEdit], settings: Settings) -> tuple[Path, ...]:
     """Edit all model files, or none if one edit is refused; return the changed files, sorted.
 
-    Each model has at most one edit, with `before` as `load_declared` returned it. Refusals raise ConfigError or
-    RefusalGroup. If writing failed, the message tells so.
+    Each model has at most one edit, with `before` as `load_declared` returned it. Refusals and changed files
+    raise ConfigError or RefusalGroup. No file is written then, unless the message reports a failed write.
     """
     by_file: dict[str, list[ModelEdit]] = defaultdict(list)
     refusals: list[RefusedError] = []

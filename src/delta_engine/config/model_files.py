@@ -172,7 +172,7 @@ def load_reference(
 ) -> Result:
     """Import an object with the project folder importable, and return the result of `use`, which may run user code.
 
-    `what` is the kind of object in messages. A failed import or use raises ConfigError; refusals pass through.
+    `what` is the kind of object in messages. A failed import or use raises ConfigError. Refusals pass through.
     """
     module_name, _, attribute = reference.partition(":")
     if not module_name or not attribute:

@@ -1,6 +1,7 @@
 """Writes models as YAML or Python text that loads as exactly these tables and schemas.
 
-Comments and SQL expressions stay verbatim. In names and values, which have variables, `${` becomes `$${`.
+Comments and SQL expressions stay verbatim. In names and values, where the loader fills in variables, `${` becomes
+`$${`.
 """
 
 from __future__ import annotations

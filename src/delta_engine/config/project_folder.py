@@ -18,8 +18,8 @@ def find_conf_dir(folder: Path) -> Path:
 
     A folder with its own `conf` is a project. Otherwise, the project is the nearest parent whose `conf` has a
     `<name>.yml` with `environment: <name>`. The search ends at the root of a git repository. It excludes the home
-    folder, the file system root and world-writable folders such as `/tmp`, because configurations
-    name code that the engine runs.
+    folder, the file system root and world-writable folders such as `/tmp`, because configurations name
+    code that the engine runs.
     """
     if (folder / CONF_DIR).is_dir():
         return Path(CONF_DIR)

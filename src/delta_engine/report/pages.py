@@ -55,7 +55,7 @@ _CONFORMANCE_TONES: Final[Mapping[Enum, str]] = {
 
 
 def drift_html(report: DriftReport, history: Sequence[PastRun] = ()) -> str:
-    """Render a drift report as one page with the chart of earlier counts (any order); same input, same bytes."""
+    """Render a drift report and the counts of earlier ones, in any order, as one page; same input, same bytes."""
     earlier = sorted((run for run in history if _aware(run.at) < _aware(report.checked_at)), key=_moment)
     now = _counts(report)
     return _drift_template().render(

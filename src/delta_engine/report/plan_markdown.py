@@ -39,7 +39,7 @@ def plan_markdown(
     environment: str,
     refusals: Sequence[RefusedError] = (),
 ) -> str:
-    """Return a plan as Markdown; same plan, same text. Without refusals, the plan can be applied."""
+    """Return a plan with its statements by table as Markdown; same plan, same text."""
     parts = [f"{_MARKER}\n### Plan for {code_span(environment)}", f"**{plan_summary(plan)}**"]
     if refusals:
         parts.append("**Refused: nothing will be applied.**")

@@ -19,9 +19,10 @@ from delta_engine.validation.unsupported_relations import unsupported_relations
 
 
 def checked_plan(models: Sequence[Table], state: CatalogState, planned: Callable[[], TablePlan]) -> TablePlan:
-    """Return a plan of models that fit the existing relations, which `planned` relies on.
+    """Return a plan of models that fit the existing relations.
 
-    Raises InvalidModelError or RefusalGroup if one or several models do not fit.
+    `planned` relies on this fit and is called only then. One misfit raises InvalidModelError, several raise
+    RefusalGroup.
     """
     refused = [(model.key, refusal) for model in models for refusal in unsupported_relations(model, state)]
     raise_all(refusal for _, refusal in sorted(refused, key=itemgetter(0)))

@@ -46,9 +46,9 @@ _QUERIED: Final[Mapping[str, Sequence[str]]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CatalogUse:
-    """The tables (also the engine's own) and schemas that an environment uses in one catalog, in lower case.
+    """The declared tables, the engine's own tables and the schemas that an environment uses in one catalog.
 
-    `created` holds the schemas that a sync creates if they are missing.
+    Catalog and schema names are in lower case. `created` holds the schemas that a sync creates if they are missing.
     """
 
     catalog: str
