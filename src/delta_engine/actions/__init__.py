@@ -1,7 +1,4 @@
-"""Plans as data: actions, phases, hazards. Immutable and comparable.
-
-The actions on a facet live with their aspect (`delta_engine.aspects`); this module has what all share.
-"""
+"""Plans as data: the immutable, comparable types that all aspects share. An aspect owns the actions of its facet."""
 
 from __future__ import annotations
 
@@ -16,24 +13,26 @@ from delta_engine.models import QualifiedName, Reference, SchemaName, Table
 
 @unique
 class Phase(Enum):
-    """The phases of aligning one table, in execution order. Every state between two is a legal table."""
+    """The phases of aligning one table, in execution order. The table is valid after each phase."""
 
-    RENAME_TABLE = "rename_table"  # every statement after it uses the new name
-    DROP_FOREIGN_KEYS = "drop_foreign_keys"  # of all tables first: they block their parents' keys
+    RENAME_TABLE = "rename_table"  # later statements use the new name
+    DROP_FOREIGN_KEYS = "drop_foreign_keys"  # first for all tables: they block their parents' keys
     DROP_PRIMARY_KEY = "drop_primary_key"  # a key blocks changes to its columns
-    DROP_CHECKS = "drop_checks"  # a check blocks them as well
+    DROP_CHECKS = "drop_checks"  # a check blocks changes to its columns, too
     ENABLE_TABLE_FEATURES = "enable_table_features"  # dropping and renaming columns need column mapping
-    RENAME_COLUMNS = "rename_columns"  # every statement after it uses the new names
-    ADD_COLUMNS = "add_columns"  # before drops: Delta refuses a table that would have no column left
+    RENAME_COLUMNS = "rename_columns"  # later statements use the new names
+    ADD_COLUMNS = "add_columns"  # before drops: Delta refuses a table without columns
     CHANGE_ROW_FILTERS = (
-        "change_row_filters"  # between: the new may need an added column, the former a dropped one
+        "change_row_filters"  # a new filter may need an added column, an old one a dropped one
     )
-    CHANGE_COLUMN_MASKS = "change_column_masks"  # at once: an added column is never visible unmasked
-    CHANGE_CLUSTERING = "change_clustering"  # between: Delta refuses to drop a column that it clusters by
+    CHANGE_COLUMN_MASKS = (
+        "change_column_masks"  # right after adding: an added column is never visible unmasked
+    )
+    CHANGE_CLUSTERING = "change_clustering"  # before drops: Delta refuses to drop a clustering column
     UNSET_TAGS = "unset_tags"  # governed tags block the drop of their column
     DROP_COLUMNS = "drop_columns"
     CHANGE_COLUMN_TYPES = "change_column_types"
-    REORDER_COLUMNS = "reorder_columns"  # when all are there, and none that goes
+    REORDER_COLUMNS = "reorder_columns"  # after all columns are added and dropped
     CHANGE_NULLABILITY = "change_nullability"  # before the key: its columns must be NOT NULL
     CHANGE_DEFAULTS = "change_defaults"
     ADD_CHECKS = "add_checks"
@@ -41,9 +40,9 @@ class Phase(Enum):
     SET_COLUMN_COMMENTS = "set_column_comments"  # metadata last: cheap to repeat, blocks nothing
     SET_TABLE_COMMENT = "set_table_comment"
     SET_TABLE_PROPERTIES = "set_table_properties"
-    UNSET_TABLE_PROPERTIES = "unset_table_properties"  # last: a value that replaces it is set by then
+    UNSET_TABLE_PROPERTIES = "unset_table_properties"  # after setting: a replacing value is already set
     SET_TAGS = "set_tags"
-    ADD_FOREIGN_KEYS = "add_foreign_keys"  # when all tables of the plan have their primary keys
+    ADD_FOREIGN_KEYS = "add_foreign_keys"  # after all primary keys of the plan are added
     CHANGE_GRANTS = "change_grants"
     CHANGE_OWNER = "change_owner"  # last: the engine's principal may have no rights afterwards
 
@@ -53,10 +52,10 @@ PHASE_ORDER = {phase: position for position, phase in enumerate(Phase)}
 
 @unique
 class Hazard(Enum):
-    """Risk of an action for data, readers or running jobs."""
+    """The risk of an action for data, readers or running jobs."""
 
     SAFE = "safe"
-    LOCKS = "locks"  # writers wait, or fail and retry, until it is done
+    LOCKS = "locks"  # writers wait, or fail and retry, until it ends
     REWRITES_DATA = "rewrites data"
     SCANS_DATA = "scans data"
     LOSES_DATA = "loses data"
@@ -75,7 +74,7 @@ class Action(Protocol):
 
     @property
     def hazards(self) -> tuple[Hazard, ...]:
-        """The hazards; `SAFE` if there are none."""
+        """The hazards; `SAFE` if it has none."""
         ...
 
 
@@ -84,11 +83,7 @@ SomeAction = TypeVar("SomeAction", bound=Action)
 
 @dataclass(frozen=True, slots=True)
 class CreateSchema:
-    """Create a schema that models need, or that is declared, and that the catalog lacks.
-
-    Args:
-        comment: its comment; empty for none.
-    """
+    """Create a missing schema that is declared or that models need; an empty comment means none."""
 
     hazards: ClassVar[tuple[Hazard, ...]] = SAFE
     catalog_name: str
@@ -101,12 +96,7 @@ class CreateSchema:
 
 @dataclass(frozen=True, slots=True)
 class AlignSchema:
-    """Change a schema until it matches its model; a new one as well, after it was created.
-
-    Args:
-        actions: at least one; put into the order of their phases.
-        declared_at: where the model was declared, for messages.
-    """
+    """Change a schema until it matches its model, also after its creation; it sorts its actions by phase."""
 
     catalog_name: str
     schema_name: str
@@ -125,7 +115,7 @@ class AlignSchema:
 
 @dataclass(frozen=True, slots=True)
 class CreateTable:
-    """Create a table whole: schema, comments, properties and key."""
+    """Create a table with all its parts."""
 
     hazards: ClassVar[tuple[Hazard, ...]] = SAFE
     desired: Table
@@ -137,22 +127,16 @@ class CreateTable:
 
     @property
     def declared_at(self) -> SourceLocation | None:
-        """Where the model was declared."""
+        """Where the model is declared."""
         return self.desired.declared_at
 
 
 @dataclass(frozen=True, slots=True)
 class AlignTable:
-    """Change an existing table until it matches its model.
+    """Change an existing table until it matches its model; it sorts its actions by phase.
 
-    Args:
-        table: the table's name, as the model has it.
-        actions: at least one; put into the order of their phases.
-        declared_at: where the model was declared, for messages.
-        is_streaming: whether it is a streaming table, which has statements of its own.
-
-    The guide's parts (`add_columns`, `change_nullability`, …) are the phases: `align.in_phase(…)`. They
-    are not fields, so that a new aspect does not have to edit this class (docs/decisions/0002).
+    A phase is `align.in_phase(…)`, not a field, so that a new aspect does not change this class (docs/decisions/0002).
+    `is_streaming` marks a streaming table, which needs its own statements.
     """
 
     table: QualifiedName
@@ -177,12 +161,11 @@ class AlignTable:
 
 @dataclass(frozen=True, slots=True)
 class DropTable:
-    """Drop a table that was applied once and is not declared any more.
+    """Drop an applied table that is no longer declared.
 
     Args:
-        references: the tables that its foreign keys point at.
-        keys: drops of keys of it that are in the way of other tables: they go before those are changed.
-        referenced_by: the foreign keys that would go with it, of tables that stay.
+        keys: drops of its keys that block changes of other tables; they run before those changes.
+        referenced_by: foreign keys of remaining tables, which the drop would also remove.
     """
 
     hazards: ClassVar[tuple[Hazard, ...]] = (Hazard.LOSES_DATA, Hazard.BREAKS_READERS)
@@ -194,18 +177,15 @@ class DropTable:
 
 
 TableAction: TypeAlias = CreateTable | AlignTable | DropTable
-"""What can happen to a table."""
+"""An action on a table as a whole."""
 
 
 @dataclass(frozen=True, slots=True)
 class TablePlan:
-    """Everything one run will do, tables sorted by name. Tables that need nothing are not in it.
+    """All changes of one run, tables sorted by name, without unchanged tables.
 
-    Args:
-        drop_tables: tables to drop, after everything else.
-        kept_tables: tables that are not declared any more, and stay: for people to know.
-        align_schemas: schemas to change, before any table; what may take rights away, after all of them.
-        kept_schemas: schemas that are not declared any more, and stay as they are: for people to know.
+    Dropped tables come after all other changes. Aligned schemas come before the tables, except changes that may revoke
+    rights. `kept_tables` and `kept_schemas` are no longer declared, and stay; they are for information only.
     """
 
     create_tables: tuple[CreateTable, ...] = ()
@@ -226,13 +206,13 @@ class TablePlan:
         )
 
     def changed_schemas(self) -> tuple[SchemaName, ...]:
-        """Return the schemas to create or to change, each once, sorted by name."""
+        """Return the schemas to create or change, each once, sorted by name."""
         actions: tuple[CreateSchema | AlignSchema, ...] = (*self.create_schemas, *self.align_schemas)
         names = (SchemaName(action.catalog_name, action.schema_name) for action in actions)
         by_key = {name.key: name for name in names}
         return tuple(by_key[key] for key in sorted(by_key))
 
     def table_actions(self) -> Iterator[TableAction]:
-        """Yield what happens to each table, sorted by table name."""
+        """Yield the action of each table, sorted by table name."""
         actions: tuple[TableAction, ...] = (*self.create_tables, *self.align_tables, *self.drop_tables)
         yield from sorted(actions, key=lambda action: action.table.key)

@@ -22,18 +22,14 @@ class DestructiveKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Allowance:
-    """Consent to one kind of change on the tables that a glob matches (see `matches_any`)."""
+    """Consent to one kind of change on the tables that match a glob (see `matches_any`)."""
 
     kind: DestructiveKind
     tables: str = "*"
 
     @classmethod
     def parse(cls, text: str) -> Allowance:
-        """Parse `drop_column` or `drop_column:dev.silver.*`.
-
-        Raises:
-            ValueError: the kind is unknown; the message lists the known ones.
-        """
+        """Parse `drop_column` or `drop_column:dev.silver.*`; the ValueError of an unknown kind lists all kinds."""
         kind, _, tables = text.partition(":")
         known = {member.value: member for member in DestructiveKind}
         if kind.strip() not in known:
@@ -49,7 +45,7 @@ class Ownership(Enum):
 
 
 class ColumnOrder(Enum):
-    """How to treat columns in another order than the model's."""
+    """How to treat a column order that differs from the model's."""
 
     REPORT = "report"
     ENFORCE = "enforce"
@@ -59,17 +55,15 @@ class RemovedTables(Enum):
     """How to treat an applied table that is no longer declared."""
 
     KEEP = "keep"
-    DROP = "drop"  # with consent to `drop_table`
+    DROP = "drop"  # needs consent to `drop_table`
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Policy:
-    """What a run may change.
+    """The changes that a run may make.
 
-    Args:
-        create_schemas: whether to create schemas that models need.
-        definitions: ownership of undeclared constraints, clustering, comments and defaults.
-        rules: additional rules, as `module:attribute`.
+    `definitions` is the ownership of undeclared constraints, clustering, comments and defaults. `rules` holds
+    additional rules as `module:attribute`.
     """
 
     allow: tuple[Allowance, ...] = ()
@@ -89,14 +83,14 @@ class Policy:
 
 
 NO_POLICY = Policy()
-"""The default: no destructive changes, and undeclared parts are kept."""
+"""The default: no destructive changes, and undeclared parts stay."""
 
 AS_APPLIED = Policy(definitions=Ownership.FULL)
-"""How to compare a table with what was applied to it: an additional definition is a difference."""
+"""Compares a table with its applied state: an additional definition is a difference."""
 
 
 def as_applied(policy: Policy) -> Policy:
-    """Return `AS_APPLIED` with the ownership of tags and grants of a policy."""
+    """Return `AS_APPLIED` with a policy's ownership of tags and grants."""
     return replace(AS_APPLIED, tags=policy.tags, grants=policy.grants)
 
 

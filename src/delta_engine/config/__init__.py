@@ -1,1 +1,1 @@
-"""Configuration: one file per environment, and the models it names. Untrusted text comes in here."""
+"""Configuration: one file per environment, and the models that it names. Untrusted text enters here."""

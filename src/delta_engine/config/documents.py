@@ -1,4 +1,4 @@
-"""YAML documents with the line of every value, so that errors can name file and line."""
+"""Parses YAML documents with the line of every value, so that errors name file and line."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from delta_engine.errors import ConfigError, SourceLocation
 from delta_engine.models.values import has_half_a_character
 
 DocumentPath = tuple[str | int, ...]
-"""The path of a value from the root: keys and positions in lists."""
+"""The path of a value from the root: keys and list positions."""
 
 Shape = TypeVar("Shape")
 
@@ -37,13 +37,7 @@ _MOST_CHOICES = 20
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A parsed YAML file.
-
-    Args:
-        value: plain Python data; None for an empty file.
-        lines: the line of every key and list item, counted from 1.
-        scalars: every scalar as it is written, without its quotes.
-    """
+    """A parsed YAML file: plain data (None if empty), lines from 1 by path, and verbatim scalars without quotes."""
 
     file: str
     value: Any
@@ -51,7 +45,7 @@ class Document:
     scalars: Mapping[DocumentPath, str]
 
     def location(self, path: DocumentPath) -> SourceLocation:
-        """Return the line of a value, or of the nearest value around it."""
+        """Return the line of a value, or of its nearest ancestor with a known line."""
         while path and path not in self.lines:
             path = path[:-1]
         return SourceLocation(self.file, self.lines.get(path, 1))
@@ -61,11 +55,7 @@ class Document:
         return ConfigError(reason, location=self.location(path), way_out=way_out)
 
     def texts(self, path: DocumentPath, values: Mapping[str, object]) -> dict[str, str]:
-        """Return a mapping's values as text: `true` and `7` are "true" and "7", `1.10` stays "1.10".
-
-        Raises:
-            ConfigError: a value is not a scalar.
-        """
+        """Return a mapping's scalars as text: `true` and `7` become "true" and "7", `1.10` stays "1.10"."""
         found: dict[str, str] = {}
         for key, value in values.items():
             place = (*path, key)
@@ -81,11 +71,7 @@ class Document:
         return found
 
     def convert(self, path: DocumentPath, value: object, shape: type[Shape]) -> Shape:
-        """Return a part of the document in a declared shape.
-
-        Raises:
-            ConfigError: an unknown key (with a suggestion), a missing one, or a value of another type.
-        """
+        """Convert a part of the document to a declared shape; refuse unknown keys, missing keys and wrong types."""
         self._refuse_unknown_keys(path, value, [shape])
         try:
             return msgspec.convert(value, shape)
@@ -97,7 +83,7 @@ class Document:
             raise self.error((*path, *steps), f"{inner}: {reason}" if inner else reason, way_out) from None
 
     def _refuse_unknown_keys(self, path: DocumentPath, value: object, types: Sequence[object]) -> None:
-        """Refuse keys that none of the types has; msgspec itself suggests no other key."""
+        """Refuse keys that none of the types has; msgspec would not suggest a similar key."""
         parts: Iterable[tuple[str | int, object]] = ()
         if isinstance(value, dict):
             found = _unknown_key(value, [shape for shape in types if is_class(shape) and fields_of(shape)])
@@ -114,11 +100,7 @@ class Document:
 
 
 def read_document(path: Path, shown_as: str | None = None) -> Document:
-    """Read a YAML file; `shown_as` is its name in messages.
-
-    Raises:
-        ConfigError: it cannot be read, is not UTF-8, is not YAML, or contains a key twice.
-    """
+    """Read a YAML file; `shown_as` is its name in messages. Refuse invalid UTF-8 and duplicate keys."""
     file = shown_as or str(path)
     try:
         text = path.read_text(encoding="utf-8")
@@ -129,11 +111,7 @@ def read_document(path: Path, shown_as: str | None = None) -> Document:
 
 
 def parse_document(text: str, file: str) -> Document:
-    """Read a YAML text; its lines end with line feeds alone.
-
-    Raises:
-        ConfigError: it is not YAML, or contains a key twice.
-    """
+    """Parse a YAML text with line feeds as line ends; refuse duplicate keys."""
     from ruamel.yaml import YAML
     from ruamel.yaml.error import MarkedYAMLError, YAMLError
 
@@ -154,7 +132,7 @@ def parse_document(text: str, file: str) -> Document:
 
 
 def unknown(what: str, name: str, known: Iterable[str]) -> tuple[str, str]:
-    """Return the reason and the way out for a name that is not among the known ones."""
+    """Return the reason and the way out for an unknown name."""
     choices = sorted(known)
     close = difflib.get_close_matches(name, choices, n=1)
     shown = ", ".join(choices[:_MOST_CHOICES]) + (", …" if len(choices) > _MOST_CHOICES else "")
@@ -196,7 +174,6 @@ def _index(root: Any, file: str) -> tuple[dict[DocumentPath, int], dict[Document
 
 
 def _yaml_way_out(text: str, line: int, problem: str) -> str:
-    """Return the way out for the most frequent mistakes in YAML; empty for all others."""
     (written,) = text.splitlines()[line - 1 : line] or [""]
     if "'\\t'" in problem:
         return "Indent with spaces: YAML takes no tabs."
@@ -216,7 +193,7 @@ def _half_a_character(location: SourceLocation) -> ConfigError:
 
 
 def _unknown_key(value: Mapping[str, object], shapes: Sequence[Any]) -> tuple[str, str, str] | None:
-    """Return the first key that a mapping must not contain, with the reason and the way out."""
+    """Return the first unknown key of a mapping, its reason and its way out."""
     tag = value.get("type")
     chosen = [shape for shape in shapes if tag_of(shape) == ("type", tag)] or shapes
     allowed = {key for shape in chosen for key in fields_of(shape)}

@@ -1,4 +1,4 @@
-"""Renders the change of a model as an instruction, for models that the engine does not edit."""
+"""Renders model changes as instructions for models that the engine cannot edit."""
 
 from __future__ import annotations
 
@@ -23,11 +23,7 @@ from delta_engine.models import Schema, Table
 def edit_instructions(
     before: Table | Schema, after: Table | Schema | None, renames: Mapping[str, str] | None = None
 ) -> str:
-    """Return what to change and where: the model's place and name, and below it a line per change.
-
-    Args:
-        after: the wanted model; None removes it.
-    """
+    """Return the model's place and name, and a line per change; `after` is None to remove the model."""
     where = f"{before.declared_at} " if before.declared_at else ""
     match before, after:
         case Table(), Table():
@@ -71,7 +67,6 @@ def _columns(before: Table, after: Table, renames: Mapping[str, str]) -> Iterato
 
 
 def _field(field: ModelField[Declared], before: Declared, after: Declared) -> Iterator[str]:
-    """Yield the changes of the value of a key."""
     old, new = field.value(before), field.value(after)
     match old, new:
         case _ if old == new:
@@ -87,7 +82,6 @@ def _field(field: ModelField[Declared], before: Declared, after: Declared) -> It
 
 
 def _entries(what: str, before: Mapping[str, Value], after: Mapping[str, Value]) -> Iterator[str]:
-    """Yield the changes of the entries of a mapping."""
     old, new = ({key: on_one_line(as_code(value)) for key, value in side.items()} for side in (before, after))
     for key in sorted({*old, *new}):
         if key not in new:
@@ -99,7 +93,6 @@ def _entries(what: str, before: Mapping[str, Value], after: Mapping[str, Value])
 
 
 def _item(code: Code) -> str | None:
-    """Return the text of a list's only item."""
     assert isinstance(code, list)
     (item,) = code
     return on_one_line(item)

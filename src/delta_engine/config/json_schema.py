@@ -1,4 +1,4 @@
-"""JSON schemas of classes, with descriptions from their docstrings."""
+"""Generates JSON schemas of classes, with descriptions from their docstrings."""
 
 from __future__ import annotations
 
@@ -16,12 +16,10 @@ _ARGUMENT = re.compile(r"^    (\w+): (.+(?:\n        .+)*)", re.MULTILINE)
 def described_schema(
     shape: type, *, uri: str, title: str, renamed: Mapping[str, str] | None = None, hidden: str = ""
 ) -> str:
-    """Return the schema of a struct or dataclass as indented JSON. It is open: a newer minor version may add fields.
+    """Return a class's schema as indented JSON, open for fields of newer minor versions.
 
-    Args:
-        uri: the schema's `$id`.
-        renamed: the names in the document of attributes that have another name in the class.
-        hidden: a field that no written document contains.
+    `uri` is the schema's `$id`. `renamed` maps attributes to other names in the document. No document has the
+    `hidden` field.
     """
     (reference,), components = msgspec.json.schema_components([shape], ref_template="#/$defs/{name}")
     for component in components.values():
@@ -42,7 +40,6 @@ def described_schema(
 def _describe(
     component: dict[str, Any], properties: dict[str, dict[str, Any]], renamed: Mapping[str, str]
 ) -> None:
-    """Describe a class and its fields: the docstring's summary, and its `Args:` entry for each field."""
     summary, _, arguments = cleandoc(component.get("description", "")).partition("Args:")
     component["description"] = summary.strip()
     for name, text in _ARGUMENT.findall(arguments):

@@ -1,4 +1,4 @@
-"""Reads models from YAML: what a model file may say follows from the facets in `delta_engine.aspects`."""
+"""Reads models from YAML; the facets in `delta_engine.aspects` define the keys of a model file."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _Facets = tuple[Facet[Any, Any, Any], ...]
 
 
 def _shape(name: str, keys: Iterable[tuple[str, Any] | tuple[str, Any, Any]], facets: _Facets) -> Any:
-    """Return a struct for msgspec: keys of its own, and a key for each facet; keys left out are UNSET."""
+    """Return a msgspec struct with the given keys and a key per facet; omitted keys are UNSET."""
     optional = [(facet.key, facet.form.written_type, msgspec.UNSET) for facet in facets]
     return msgspec.defstruct(name, [*keys, *optional])
 
@@ -49,8 +49,6 @@ _Schema = _shape("_Schema", [("catalog", str), ("name", str)], _SCHEMA_FACETS)
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """A place in a document, for the facets that read it."""
-
     document: Document
     path: DocumentPath
 
@@ -66,11 +64,7 @@ class _Place:
 
 
 def schema_of(document: Document, path: DocumentPath, value: object) -> Schema:
-    """Return the schema that a part of a document declares; the arguments are those of `table_of`.
-
-    Raises:
-        ConfigError: it is not of the form of a schema.
-    """
+    """Return the schema that a part of a document declares."""
     schema = asdict(document.convert(path, value, _Schema))
     return Schema(
         schema["catalog"],
@@ -81,12 +75,7 @@ def schema_of(document: Document, path: DocumentPath, value: object) -> Schema:
 
 
 def table_of(document: Document, path: DocumentPath, value: object) -> Table:
-    """Return the table that a part of a document declares.
-
-    Raises:
-        ConfigError: it is not of the form of a table.
-        InvalidModelError: a column has a type that Delta cannot store.
-    """
+    """Return the table that a part of a document declares; refuse column types that Delta cannot store."""
     table = asdict(document.convert(path, value, _Table))
     managed = _parts(document, (*path, "manages"), table["manages"])
     return Table(
@@ -121,7 +110,7 @@ def _column(
 def _arguments(
     document: Document, path: DocumentPath, values: dict[str, Any], facets: _Facets
 ) -> dict[str, Any]:
-    """Return the arguments of a model from what a document says; defaults are the model's own."""
+    """Return a model's arguments from a document; omitted keys keep the model's defaults."""
     return {
         facet.attribute: facet.form.read(_Place(document, (*path, facet.key)), values[facet.key])
         for facet in facets

@@ -1,7 +1,7 @@
 """Edits YAML model files in place.
 
-The engine makes and loads every edit in memory before it writes the first file. It refuses what it cannot edit without
-risk, with instructions for a manual edit.
+The engine makes and loads every edit in memory before it writes the first file. It refuses edits that it cannot make
+safely, with instructions for a manual edit.
 """
 
 from __future__ import annotations
@@ -33,18 +33,12 @@ from delta_engine.errors import ConfigError, RefusalGroup, RefusedError, SourceL
 from delta_engine.models import Schema, Table
 
 Place: TypeAlias = tuple[str, int]
-"""Where a model stands in its file: the key of the list, `tables` or `schemas`, and its place there, from 0."""
+"""The position of a model in its file: the list key, `tables` or `schemas`, and the index from 0."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelEdit:
-    """A change of a declared table or schema.
-
-    Args:
-        before: the model as it was loaded, with where it is declared.
-        after: the wanted model, of the same kind; None removes it.
-        renames: new column names by old ones, so that a renamed column keeps its place and its text.
-    """
+    """A change of a declared table or schema; `after` is None for removal, `renames` maps old to new column names."""
 
     before: Table | Schema
     after: Table | Schema | None
@@ -52,25 +46,16 @@ class ModelEdit:
 
 
 def is_editable(model: Table | Schema) -> bool:
-    """Whether a loaded model is declared in a YAML file; Python models cannot be edited."""
+    """Whether a loaded model is declared in a YAML file; the engine cannot edit Python models."""
     location = model.declared_at
     return location is not None and Path(location.file).suffix.lower() in (".yml", ".yaml")
 
 
 def edit_models(edits: Sequence[ModelEdit], settings: Settings) -> tuple[Path, ...]:
-    """Edit the model files: all of them, or none if one edit is refused.
+    """Edit all model files, or none if one edit is refused; return the changed files, sorted.
 
-    Args:
-        edits: at most one per table or schema; `before` is as `load_declared` returned it.
-        settings: the environment with which the models were loaded.
-
-    Returns:
-        The files that changed, sorted.
-
-    Raises:
-        ConfigError: an edit is refused, or its file has changed since it was loaded. Nothing was written,
-            unless the message says that writing failed.
-        RefusalGroup: several edits are refused.
+    Each model has at most one edit, with `before` as `load_declared` returned it. Refusals and changed files
+    raise ConfigError or RefusalGroup. No file is written then, unless the message reports a failed write.
     """
     by_file: dict[str, list[ModelEdit]] = defaultdict(list)
     refusals: list[RefusedError] = []
@@ -125,7 +110,6 @@ def _refused_edit(edit: ModelEdit) -> ConfigError | None:
 
 
 def _text(path: Path, file: str) -> str:
-    """Return a file's text with its own line breaks."""
     try:
         return path.read_bytes().decode("utf-8")
     except (OSError, UnicodeDecodeError) as error:
@@ -133,7 +117,7 @@ def _text(path: Path, file: str) -> str:
 
 
 def _edited(text: str, file: str, edits: Sequence[ModelEdit], settings: Settings) -> str:
-    """Return a file's text with verified edits: it loads as the wanted models."""
+    """Return the edited text after checking that it loads as the desired models."""
     lines = text.replace("\r\n", "\n")
     loaded = models_of_text(lines.replace("\r", "\n"), file, settings)
     places: dict[Place, ModelEdit] = {}
@@ -156,13 +140,9 @@ def _edited(text: str, file: str, edits: Sequence[ModelEdit], settings: Settings
 
 
 def edit_text(text: str, edits: Mapping[Place, ModelEdit]) -> str:
-    """Return a valid model file's text with edits; all but the replaced keys and list items stays byte for byte.
+    """Return a model file's text with edits; unchanged keys and list items stay byte for byte.
 
-    Args:
-        text: the text, its lines ended by line feeds.
-
-    Raises:
-        UnusualLayoutError: the file's layout does not allow the edit, or a comment would be lost.
+    Raises UnusualLayoutError if the layout does not allow the edit, or the edit would lose a comment.
     """
     source = text if text.endswith("\n") else f"{text}\n"
     root = read_source(source)
@@ -188,7 +168,6 @@ def edit_text(text: str, edits: Mapping[Place, ModelEdit]) -> str:
 
 
 def _splices(text: str, node: Node, edit: ModelEdit, after: Table | Schema) -> Iterator[Splice]:
-    """Return the splices of one model; the catalog keeps its spelling in the file."""
     if after == edit.before:
         return iter(())
     catalog = node.pair("catalog")
@@ -204,7 +183,7 @@ def _values(model: Table | Schema, catalog: str) -> Values:
 
 
 def _comparable(model: Table | Schema) -> Table | Schema:
-    """Return a model without meaningless differences: the order of checks, columns that the platform chooses."""
+    """Return a model without insignificant differences: check order and columns that the platform chooses."""
     if isinstance(model, Schema):
         return model
     return replace(
@@ -215,7 +194,6 @@ def _comparable(model: Table | Schema) -> Table | Schema:
 
 
 def _placed(loaded: Sequence[Table | Schema]) -> Iterator[tuple[Place, Table | Schema]]:
-    """Yield the models of a file with their places."""
     counts: Counter[str] = Counter()
     for model in loaded:
         key = f"{_kind(model)}s"
@@ -224,11 +202,6 @@ def _placed(loaded: Sequence[Table | Schema]) -> Iterator[tuple[Place, Table | S
 
 
 def _place(edit: ModelEdit, loaded: Sequence[Table | Schema]) -> Place:
-    """Return a model's place in its file.
-
-    Raises:
-        ConfigError: the file does not declare the model as it was loaded.
-    """
     before = edit.before
     for place, model in _placed(loaded):
         if model.declared_at == before.declared_at and model == before:
@@ -271,12 +244,10 @@ def _kind(model: Table | Schema) -> str:
 
 
 def replace_files(contents: Mapping[Path, bytes]) -> None:
-    """Replace the contents of existing files, each in one step; modes stay, and links are followed.
+    """Replace existing files, each atomically; keep modes and follow links.
 
-    All contents are on disk before the first file changes, so that a full disk changes none.
-
-    Raises:
-        OSError: a file was not written; this file and those after it have their old contents.
+    All contents are on disk before the first replacement, so a full disk changes no file. After an OSError, the failed
+    file and later ones have their old contents.
     """
     staged: dict[Path, Path] = {}
     try:
@@ -294,7 +265,6 @@ def replace_files(contents: Mapping[Path, bytes]) -> None:
 
 
 def _staged(target: Path, data: bytes) -> Path:
-    """Write a temporary file next to a file, with its mode, and return it."""
     descriptor, name = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".tmp", dir=target.parent)
     try:
         with os.fdopen(descriptor, "wb") as file:

@@ -1,4 +1,4 @@
-"""The keys of a model file, as models are written and edited: they follow from the facets in `delta_engine.aspects`."""
+"""The keys of a model file for writing and editing, derived from the facets in `delta_engine.aspects`."""
 
 from __future__ import annotations
 
@@ -34,10 +34,9 @@ class ModelField(Generic[Declared]):
     """A key of a model file.
 
     Args:
-        value: what stands there; None leaves the key out, and so does the default.
-        default: what holds where the key is left out.
-        argument: the Python argument of the same meaning; None for the key's own name.
-        entry: the word of messages for one entry of a mapping or list.
+        value: returns the value; None and the default omit the key.
+        argument: the equivalent Python argument; None if it has the key's name.
+        entry: what messages call one entry of a mapping or list.
     """
 
     key: str
@@ -49,18 +48,13 @@ class ModelField(Generic[Declared]):
 
 
 def said(fields: tuple[ModelField[Declared], ...], model: Declared) -> dict[str, Value]:
-    """Return what a model file says of a table, a column or a schema, in order, defaults left out.
-
-    Args:
-        fields: `TABLE_FIELDS`, `COLUMN_FIELDS` or `SCHEMA_FIELDS`.
-        model: the table, the column or the schema.
-    """
+    """Return the values that a model file gives a table, a column or a schema, in order and without defaults."""
     values = ((field, field.value(model)) for field in fields)
     return {field.key: value for field, value in values if value is not None and value != field.default}
 
 
 def arguments(fields: tuple[ModelField[Declared], ...], model: Declared) -> list[tuple[str, Code]]:
-    """Return the same as Python arguments."""
+    """Return the same values as Python arguments."""
     values = said(fields, model)
     return [
         (field.argument or field.key, field.code(values[field.key]))
@@ -70,13 +64,12 @@ def arguments(fields: tuple[ModelField[Declared], ...], model: Declared) -> list
 
 
 def column_call(column: Column) -> Call:
-    """Return the call that makes a column in a Python model: name and type by position, the rest by name."""
+    """Return the call that creates a column in a Python model; name and type are positional."""
     (_, name), (_, data_type), *others = arguments(COLUMN_FIELDS, column)
     return Call("Column", [name, data_type, *others])
 
 
 def _call(function: str, value: Value) -> Code:
-    """Return the call that makes a part of a model from how a model file says it."""
     match value:
         case Mapping():
             return Call(function, [(key, as_code(item)) for key, item in value.items()])
@@ -90,7 +83,6 @@ def _call(function: str, value: Value) -> Code:
 
 
 def _entries_code(function: str, entries: Value) -> Code:
-    """Return a list of calls for a mapping, such as that of checks: its keys and values are their arguments."""
     assert isinstance(entries, Mapping)
     return [Call(function, [as_code(name), as_code(value)]) for name, value in entries.items()]
 
@@ -158,11 +150,11 @@ ITEM_LISTS = (
     "columns",
     *(facet.key for facet in _BLOCK_FACETS if isinstance(facet.form.write(facet.absent), list)),
 )
-"""The keys under which lists of mappings stand."""
+"""The keys of lists of mappings."""
 
 BLOCKS = frozenset(("columns", *(facet.key for facet in _BLOCK_FACETS)))
 """The keys whose values take a line per entry."""
 
 _FACETS: tuple[Facet[Any, Any, Any], ...] = (*TABLE_FACETS, *COLUMN_FACETS)
 LONG_FORMS = {facet.key: facet.short for facet in _FACETS if facet.short is not None}
-"""The keys of the mappings that may be written as one value: which of theirs that is."""
+"""The key that a mapping's short form stands for, by the mapping's own key."""

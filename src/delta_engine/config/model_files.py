@@ -20,12 +20,7 @@ from delta_engine.models import Schema, Table
 
 
 def load_declared(settings: Settings) -> tuple[tuple[Table, ...], tuple[Schema, ...]]:
-    """Return every table and schema of an environment, variables filled in, in the order of the configuration.
-
-    Raises:
-        ConfigError, InvalidModelError: one model or file is refused.
-        RefusalGroup: several are.
-    """
+    """Return all models in configuration order, variables filled in; several refusals form a RefusalGroup."""
     refusals: list[RefusedError] = []
     models: list[Table | Schema] = []
     for reference in settings.python_models:
@@ -46,16 +41,7 @@ def load_declared(settings: Settings) -> tuple[tuple[Table, ...], tuple[Schema, 
 
 
 def models_of_text(text: str, file: str, settings: Settings) -> tuple[Table | Schema, ...]:
-    """Return the tables and schemas that the text of a YAML model file declares, variables filled in.
-
-    Args:
-        text: the text, its lines ended by line feeds alone.
-        file: the file's name in the locations of models.
-
-    Raises:
-        ConfigError, InvalidModelError: the file or one model is refused.
-        RefusalGroup: several are.
-    """
+    """Return the models of a YAML text, variables filled in; several refusals form a RefusalGroup."""
     refusals: list[RefusedError] = []
     declared = list(_collected(_declared(parse_document(text, file)), refusals))
     filled = tuple(_collected(_filled_in(declared, settings), refusals))
@@ -66,7 +52,7 @@ def models_of_text(text: str, file: str, settings: Settings) -> tuple[Table | Sc
 def _collected(
     models: Iterator[Table | Schema | RefusedError], refusals: list[RefusedError]
 ) -> Iterator[Table | Schema]:
-    """Yield the models, and collect refusals, yielded or raised, in the list."""
+    """Yield the models; append refusals, yielded or raised, to the list."""
     try:
         for found in models:
             if isinstance(found, RefusedError):
@@ -134,7 +120,6 @@ def _declared(document: Document) -> Iterator[Table | Schema | RefusedError]:
 
 
 def _declared_name(value: object) -> str | None:
-    """Return the name of a table whose declaration is refused, as far as it is known."""
     if not isinstance(value, dict):
         return None
     return ".".join(str(value.get(part, "?")) for part in ("catalog", "schema", "name"))
@@ -169,7 +154,6 @@ def _checked(tables: object, reference: str, settings: Settings) -> Iterable[Tab
 
 
 def _shown(path: Path, project_dir: Path) -> str:
-    """Return a path for messages: relative to the project if it is inside."""
     return str(path.relative_to(project_dir)) if path.is_relative_to(project_dir) else str(path)
 
 
@@ -186,15 +170,9 @@ def load_reference(
     project_dir: Path,
     named_at: SourceLocation,
 ) -> Result:
-    """Import an object, with the project folder importable, and return what `use` makes of it.
+    """Import an object with the project folder importable, and return the result of `use`, which may run user code.
 
-    Args:
-        use: may run the user's code, which may fail.
-        what: the kind of object, for messages: `models`.
-
-    Raises:
-        ConfigError: the import or the use failed.
-        RefusedError, RefusalGroup: `use` refused something.
+    `what` is the kind of object in messages. A failed import or use raises ConfigError. Refusals pass through.
     """
     module_name, _, attribute = reference.partition(":")
     if not module_name or not attribute:
@@ -214,7 +192,6 @@ def load_reference(
 
 
 def _origin(error: Exception) -> SourceLocation | None:
-    """Return the line of the user's code that failed."""
     frames = [
         frame
         for frame in traceback.extract_tb(error.__traceback__)

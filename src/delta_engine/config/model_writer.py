@@ -1,7 +1,7 @@
-"""Writes models as text: a YAML model file or a Python module that loads as exactly these tables and schemas.
+"""Writes models as YAML or Python text that loads as exactly these tables and schemas.
 
-Comments and SQL expressions are written as they are. In names and values, where the loader fills in variables, `${`
-becomes `$${`.
+Comments and SQL expressions stay verbatim. In names and values, where the loader fills in variables, `${` becomes
+`$${`.
 """
 
 from __future__ import annotations
@@ -24,12 +24,10 @@ from delta_engine.models import Schema, Table
 
 
 def yaml_models(tables: Sequence[Table], variables: Mapping[str, str], schemas: Sequence[Schema] = ()) -> str:
-    """Return a model file that gives these tables and schemas when loaded with these variables.
+    """Return a model file that loads as these tables and schemas with these variables.
 
-    Args:
-        tables: the tables, names filled in; derived names of keys are None.
-        variables: the environment's variables. A catalog that is the value of one is written as that variable,
-            preferably `catalog`; a schema only as one named `schema`.
+    Derived key names are None. A catalog with the value of a variable is written as that variable, preferably
+    `catalog`; a schema only as the variable `schema`.
     """
     lists = (
         [_yaml_list("schemas", [_yaml_schema(schema, variables) for schema in schemas])] if schemas else []
@@ -41,10 +39,7 @@ def yaml_models(tables: Sequence[Table], variables: Mapping[str, str], schemas: 
 def python_models(
     tables: Sequence[Table], variables: Mapping[str, str], schemas: Sequence[Schema] = ()
 ) -> str:
-    """Return a Python module whose function `tables` takes the environment's variables.
-
-    It gives these tables and schemas when loaded as `module:tables`; the arguments are those of `yaml_models`.
-    """
+    """Return a Python module whose `tables(variables)` gives these models; the arguments are those of `yaml_models`."""
     calls = [
         *(_python_schema(schema, variables) for schema in schemas),
         *(_python_table(table, variables) for table in tables),
@@ -62,7 +57,6 @@ def python_models(
 
 
 def _yaml_list(key: str, items: Sequence[Mapping[str, object]]) -> str:
-    """Return a list of mappings under a key, with a blank line between them."""
     if not items:
         return emit_block({key: flow([])})
     entries = [emit_block({key: [item]}) for item in items]
@@ -107,7 +101,6 @@ def _python_schema(schema: Schema, variables: Mapping[str, str]) -> Call:
 
 
 def _call(function: str, codes: dict[str, Code], model: Table | Schema, variables: Mapping[str, str]) -> Call:
-    """Return the call that makes a model, with variables in the place of their values."""
     for argument, name, variable in (
         ("catalog_name", model.catalog_name, _catalog_variable(model.catalog_name, variables)),
         ("schema_name", model.schema_name, "schema"),
@@ -136,7 +129,6 @@ def _stands_for(variable: str, name: str, variables: Mapping[str, str]) -> bool:
 
 
 def _public_names(code: Code) -> Iterator[str]:
-    """Yield the names of models and their parts that an expression uses; literals always have their quotes."""
     match code:
         case str():
             parts: Sequence[Code] = ()

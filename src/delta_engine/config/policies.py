@@ -1,4 +1,4 @@
-"""Policies: the key `policy` of a configuration, and `conf/drift-policy.yml`, which lists drift to ignore."""
+"""Policies: the key `policy` of a configuration, and `conf/drift-policy.yml` with the ignored drift."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from delta_engine.config.documents import Document, DocumentPath, read_document,
 from delta_engine.config.variables import substitute
 
 DRIFT_POLICY_FILE: Final = "drift-policy.yml"
-"""The file with ignored drift, beside the configurations of the environments."""
+"""The file with ignored drift, beside the environments' configurations."""
 
 
 class _SeverityRule(msgspec.Struct):
@@ -57,11 +57,7 @@ class _DriftPolicyFile(msgspec.Struct):
 
 
 def plan_policy(document: Document, policy: PolicyDocument) -> Policy:
-    """Return what plans may do.
-
-    Raises:
-        ConfigError: an entry of `allow` names no kind of change.
-    """
+    """Return the policy for plans; refuse unknown kinds of change in `allow`."""
     allowances = []
     for position, text in enumerate(policy.allow):
         try:
@@ -80,7 +76,7 @@ def plan_policy(document: Document, policy: PolicyDocument) -> Policy:
 
 
 def drift_policy(policy: PolicyDocument, ignores: tuple[IgnoreEntry, ...]) -> DriftPolicy:
-    """Return how drift is handled, rated and ignored."""
+    """Return the drift policy: handling, severities and ignored drift."""
     severities = tuple(
         SeverityRule(severity=rule.severity, fields=tuple(rule.fields), tables=tuple(rule.tables))
         for rule in policy.drift_severities
@@ -91,11 +87,7 @@ def drift_policy(policy: PolicyDocument, ignores: tuple[IgnoreEntry, ...]) -> Dr
 def load_ignored_drift(
     conf_dir: Path, environment: str, variables: Mapping[str, str], environments: Sequence[str]
 ) -> tuple[IgnoreEntry, ...]:
-    """Return the entries of `drift-policy.yml` for an environment, in the file's order; none without the file.
-
-    Raises:
-        ConfigError: an entry has no reason or no fields, or names an unknown environment or variable.
-    """
+    """Return an environment's entries of `drift-policy.yml` in file order; empty without the file."""
     path = conf_dir / DRIFT_POLICY_FILE
     if not path.exists():
         return ()

@@ -1,4 +1,4 @@
-"""Finds the project of a folder, for commands that run in one of its subfolders."""
+"""Finds the project of a folder, for commands that run in a subfolder."""
 
 from __future__ import annotations
 
@@ -8,21 +8,18 @@ from pathlib import Path
 from typing import Final
 
 CONF_DIR: Final = "conf"
-"""The configuration folder of a project, unless an option names another one."""
+"""The default configuration folder of a project."""
 
 _ENVIRONMENT: Final = re.compile(r"""^environment:\s*["']?([^"'#\s]+)""", re.MULTILINE)
 
 
 def find_conf_dir(folder: Path) -> Path:
-    """Return the configuration folder of the project that a folder is in.
+    """Return the configuration folder of a folder's project: relative `conf` as default, else an absolute path.
 
-    A folder with a `conf` of its own is a project. Otherwise the nearest parent folder counts whose `conf` contains an
-    environment: a `conf/<name>.yml` with `environment: <name>`. The search ends at the root of a git repository, and
-    before the home folder, the root of the file system and world-writable folders such as `/tmp`: configurations name
+    A folder with its own `conf` is a project. Otherwise, the project is the nearest parent whose `conf` has a
+    `<name>.yml` with `environment: <name>`. The search ends at the root of a git repository. It excludes the home
+    folder, the file system root and world-writable folders such as `/tmp`, because configurations name
     code that the engine runs.
-
-    Returns:
-        The relative path `conf` if the folder itself has one or none is found; otherwise an absolute path.
     """
     if (folder / CONF_DIR).is_dir():
         return Path(CONF_DIR)

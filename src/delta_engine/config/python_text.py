@@ -1,4 +1,4 @@
-"""Python source text in the layout of a formatter; literals and layout only, no models."""
+"""Formats Python source text: literals and layout only, no models."""
 
 from __future__ import annotations
 
@@ -9,17 +9,12 @@ from typing import TypeAlias
 MAX_LINE_LENGTH = 100
 
 Code: TypeAlias = "str | Call | Sequence[Code] | Mapping[str, Code]"
-"""An expression: text that stands for itself, a call, a list, or a dict whose keys are such texts."""
+"""An expression: verbatim text, a call, a list, or a dict with verbatim keys."""
 
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A call.
-
-    Args:
-        arguments: in order; (name, value) for keyword arguments.
-        is_spread: puts every argument on a line of its own, even if one line would do.
-    """
+    """A call; `(name, value)` is a keyword argument, and `is_spread` forces a line per argument."""
 
     function: str
     arguments: Sequence[Code | tuple[str, Code]]
@@ -27,19 +22,14 @@ class Call:
 
 
 def literal(text: str) -> str:
-    """Return text as a string literal, in double quotes where that needs no more escapes."""
+    """Return text as a string literal, in double quotes unless single quotes need fewer escapes."""
     if '"' in text:
         return repr(text)
     return '"' + repr("'" + text)[2:]
 
 
 def python_text(code: Code, *, indent: int = 0, reserved: int = 0) -> str:
-    """Return an expression's text: on one line if it fits, else an item per line.
-
-    Args:
-        indent: the indentation of its first line, in spaces.
-        reserved: the number of other characters on that line.
-    """
+    """Return an expression on one line if it fits, else an item per line; `reserved` counts its other characters."""
     if isinstance(code, str):
         return code
     line = on_one_line(code)
@@ -54,7 +44,7 @@ def python_text(code: Code, *, indent: int = 0, reserved: int = 0) -> str:
 
 
 def on_one_line(code: Code) -> str | None:
-    """Return an expression without line breaks, or None where one must be."""
+    """Return an expression on one line, or None if it needs line breaks."""
     if isinstance(code, str):
         return code
     if isinstance(code, Call) and code.is_spread and code.arguments:
@@ -67,7 +57,7 @@ def on_one_line(code: Code) -> str | None:
 
 
 def _parts(code: Call | Sequence[Code] | Mapping[str, Code]) -> tuple[str, list[tuple[str, Code]], str]:
-    """Return what opens an expression, its items with what stands before each, and what closes it."""
+    """Return the opening, the items with their prefixes, and the closing of an expression."""
     if isinstance(code, Call):
         return f"{code.function}(", [_argument(argument) for argument in code.arguments], ")"
     if isinstance(code, Mapping):

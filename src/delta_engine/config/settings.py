@@ -33,7 +33,7 @@ from delta_engine.errors import ConfigError, SourceLocation
 from delta_engine.models import QualifiedName, read_only
 
 _OF_CATALOGS = "spark.sql.catalog."
-"""Spark settings that can be set after the start, where no command line shows them: they may hold secrets."""
+"""Spark settings with this prefix may hold secrets: set after the start, they appear on no command line."""
 
 
 class _Oss(msgspec.Struct, tag_field="type", tag="oss"):
@@ -86,7 +86,7 @@ class _Config(msgspec.Struct):
 
 
 class BackendType(Enum):
-    """The platforms, with the two ways of naming tables on plain Spark."""
+    """The supported platforms, with the two ways of naming tables on plain Spark."""
 
     DATABRICKS = "databricks"
     WAREHOUSE = "databricks-warehouse"
@@ -101,11 +101,11 @@ class BackendType(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SqlWarehouse:
-    """A SQL warehouse of Databricks.
+    """A Databricks SQL warehouse.
 
     Args:
-        profile: the login in `~/.databrickscfg` for its workspace; None for databricks-sdk's default.
-        statement_timeout_seconds: how long a statement may run; None for the limit of the warehouse.
+        profile: the login in `~/.databrickscfg`; None for databricks-sdk's default.
+        statement_timeout_seconds: the limit of a statement; None for the warehouse's limit.
     """
 
     warehouse_id: str
@@ -118,17 +118,13 @@ class Settings:
     """The configuration of one environment.
 
     Args:
-        project_dir: the parent of the configuration folder; relative paths start here.
-        warehouse: the root folder of tables by path, absolute.
-        sql_warehouse: the SQL warehouse that runs SQL; None on other backends.
-        leave_out: names of features that this environment leaves out of the models.
+        project_dir: the parent of the configuration folder, and the base of relative paths.
+        warehouse: the absolute root folder of tables by path.
+        leave_out: features that this environment removes from the models.
         python_models: `module:attribute` references.
         yaml_models: globs, relative to the project folder.
-        default_table_properties: properties of every model that does not declare them itself.
+        default_table_properties: properties of models that do not declare them.
         fail_drift_on: the severity from which the job's drift task fails; None for never.
-        drift_history: the table that records what each report found; None for none.
-        run_history: the table that records what each run did; None for none.
-        parallelism: how many tables to read or change at once.
     """
 
     environment: str
@@ -153,11 +149,7 @@ class Settings:
 
 
 def load_settings(conf_dir: Path, environment: str) -> Settings:
-    """Read `<conf_dir>/<environment>.yml`.
-
-    Raises:
-        ConfigError: the file does not exist or is not valid.
-    """
+    """Read and validate `<conf_dir>/<environment>.yml`."""
     path = conf_dir / f"{environment}.yml"
     if environment not in environments(conf_dir):
         reason, way_out = unknown("environment", environment, environments(conf_dir))

@@ -1,4 +1,4 @@
-"""Where the deployment state is: the `state_backend` part of a configuration."""
+"""The location of the deployment state: the key `state_backend` of a configuration."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from delta_engine.config.documents import Document, DocumentPath
 DEFAULT_PATH = ".delta-engine/state"
 
 Fill = Callable[[DocumentPath, str], str]
-"""Fills variables into a text that stands at a path."""
+"""Fills variables into the text at a path."""
 
 
 class _Local(msgspec.Struct):
@@ -81,7 +81,7 @@ class LocalState:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class S3State:
-    """Objects under a prefix of a bucket; the endpoint is AWS's own unless another is named."""
+    """Objects under a prefix of a bucket; the default endpoint is that of AWS."""
 
     bucket: str
     prefix: str
@@ -100,7 +100,7 @@ class DatabricksState:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DynamoDBLockTable:
-    """A lock in DynamoDB instead of next to the document."""
+    """A lock in DynamoDB instead of beside the document."""
 
     table: str
     region: str | None
@@ -109,7 +109,7 @@ class DynamoDBLockTable:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StateCache:
-    """A local copy of a remote document for commands that only read; the folder is absolute."""
+    """A local copy of a remote document for read-only commands; the folder is absolute."""
 
     path: Path
     max_age_seconds: float
@@ -120,13 +120,10 @@ StatePlace: TypeAlias = LocalState | S3State | DatabricksState
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StateBackend:
-    """Where the deployment state is, and how runs exclude each other.
+    """The location of the deployment state and its lock.
 
-    Args:
-        cache: what commands that only read may use instead; None for nothing.
-        lock_table: the lock's table; None for a lock next to the document.
-        lock_timeout_seconds: how long to wait for the lock; None for the default of the place.
-        lease_seconds: how long the holder of the lock may be silent; None for the default of the place.
+    Without `lock_table`, the lock is beside the document. The lock's timeout and lease are in seconds; None is the
+    store's default.
     """
 
     place: StatePlace
@@ -139,15 +136,7 @@ class StateBackend:
 def state_backend(
     document: Document, config: StateBackendDocument, *, project_dir: Path, fill: Fill
 ) -> StateBackend:
-    """Return what `state_backend` says, its variables filled in.
-
-    Args:
-        config: its `state_backend`.
-        project_dir: the folder from which relative paths start.
-
-    Raises:
-        ConfigError: a name of a schema or a lock that does not fit.
-    """
+    """Return the value of `state_backend` with variables filled in; refuse unsuitable schema names and locks."""
     cache: StateCache | None = None
     match config:
         case _LocalBackend(local=local):

@@ -1,4 +1,4 @@
-"""Explains what msgspec reports about a value of another type, in the terms of YAML."""
+"""Explains msgspec's type errors in the terms of YAML."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Any, TypeAlias, TypeGuard, get_args, get_origin, get_type_hin
 import msgspec
 
 Steps: TypeAlias = tuple[str | int, ...]
-"""A path into a document: keys and positions in lists."""
+"""A path into a document: keys and list positions."""
 
 _MISMATCH = re.compile(
     r"Expected `(?P<wanted>[^`]+)`(?P<bound>(?: of length)? [<>=]+ \S+)?(?:, got `(?P<found>[^`]+)`)?"
@@ -37,12 +37,7 @@ _STEP: Callable[[str], list[tuple[str, str]]] = re.compile(r"\.([^.\[]+)|\[(\d+|
 
 
 def type_error(problem: str, choices: Sequence[str] = ()) -> tuple[str, str]:
-    """Return the reason and the way out (empty if there is none) for a message of msgspec.
-
-    Args:
-        problem: the message; one of an unknown form is returned as it is.
-        choices: the allowed values, if they are a few words.
-    """
+    """Return the reason and the way out of a msgspec message; unknown messages pass unchanged, without a way out."""
     no_choice = _NO_CHOICE.fullmatch(problem)
     if no_choice and choices:
         close = difflib.get_close_matches(no_choice["found"].strip("'"), choices, n=1)
@@ -82,7 +77,7 @@ def _way_out(wanted: list[str], found: str | None) -> str:
 
 
 def parse_path(text: str) -> Steps:
-    """Read a path of msgspec such as `.columns[2].name`; it ends before a position that msgspec leaves open."""
+    """Parse a msgspec path such as `.columns[2].name`, up to the first unspecified position."""
     steps: list[str | int] = []
     for key, position in _STEP(text):
         if position == "...":
@@ -92,7 +87,7 @@ def parse_path(text: str) -> Steps:
 
 
 def types_at(annotation: object, steps: Steps) -> list[object]:
-    """Return the types that may stand at a place within an annotation, such as `list[str] | Key | None`."""
+    """Return the types that an annotation such as `list[str] | Key | None` allows at a path."""
     if get_origin(annotation) in (list, dict):
         return types_at(get_args(annotation)[-1], steps[1:]) if steps else [annotation]
     if get_args(annotation):
@@ -104,13 +99,13 @@ def types_at(annotation: object, steps: Steps) -> list[object]:
 
 
 def is_class(annotation: object) -> TypeGuard[Any]:
-    """Whether an annotation is a class; Python 3.10 takes `list[int]` for one."""
+    """Whether an annotation is a class; Python 3.10 counts `list[int]` as one."""
     return isinstance(annotation, type) and get_origin(annotation) is None
 
 
 @cache
 def fields_of(shape: Any) -> Mapping[str, object]:
-    """Return the types of the fields of a struct or dataclass by their keys, with a struct's tag; empty for others."""
+    """Return the field types of a struct or dataclass by key, with a struct's tag; empty for others."""
     if issubclass(shape, msgspec.Struct):
         tag, _ = tag_of(shape)
         fields = {field.encode_name: field.type for field in msgspec.structs.fields(shape)}
@@ -119,14 +114,14 @@ def fields_of(shape: Any) -> Mapping[str, object]:
 
 
 def tag_of(shape: type[Any]) -> tuple[str | None, str | int | None]:
-    """Return the key of a struct that tells the members of a union apart, and its value."""
+    """Return the key and the value of a struct's tag in a union."""
     if not issubclass(shape, msgspec.Struct):
         return None, None
     return shape.__struct_config__.tag_field, shape.__struct_config__.tag
 
 
 def choices_at(annotation: object, steps: Steps) -> list[str]:
-    """Return the values that may stand at a place within an annotation, if they are a few words."""
+    """Return the values that an annotation allows at a path, if they are a few words."""
     found = types_at(annotation, steps)
     literals = [kind for kind in found if isinstance(kind, str)]
     enums = [kind for kind in found if is_class(kind) and issubclass(kind, Enum)]

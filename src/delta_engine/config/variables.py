@@ -1,7 +1,7 @@
 """Variables: `${name}` takes the environment's value; `$${` writes a literal `${`.
 
-They are filled into names (of tables, functions and principals), values of properties and tags, and paths. Never
-into comments, which are text, nor into SQL expressions.
+The engine fills them into names (of tables, functions and principals), values of properties and tags, and paths.
+Comments are text and SQL expressions are code, so both stay unchanged.
 """
 
 from __future__ import annotations
@@ -26,11 +26,7 @@ _REFERENCE = re.compile(r"\$\$\{|\$\{([^}]*)\}")
 def substitute(
     text: str, variables: Mapping[str, str], location: SourceLocation | None, table: str | None = None
 ) -> str:
-    """Return the text with its variables filled in.
-
-    Raises:
-        ConfigError: a variable is not defined.
-    """
+    """Return the text with variables filled in; refuse undefined ones."""
 
     def value(reference: re.Match[str]) -> str:
         if reference[0] == "$${":
@@ -45,21 +41,13 @@ def substitute(
 
 
 def substitute_but_secrets(text: str, variables: Mapping[str, str], location: SourceLocation | None) -> str:
-    """Return the text with its variables filled in, but for `${env:NAME}`: settings never hold secrets.
-
-    Raises:
-        ConfigError: a variable is not defined.
-    """
+    """Return the text with variables filled in, except `${env:NAME}`: settings never hold secrets."""
     kept = {f"env:{name}": f"${{env:{name}}}" for name in OF_ENVIRONMENT.findall(text)}
     return substitute(text, {**variables, **kept}, location)
 
 
 def fill_in(model: SomeModel, variables: Mapping[str, str]) -> SomeModel:
-    """Return a table or schema with its variables filled in.
-
-    Raises:
-        ConfigError: a variable is not defined.
-    """
+    """Return a table or schema with variables filled in; refuse undefined ones."""
     table = str(model.qualified_name) if isinstance(model, Table) else None
 
     def fill(text: str) -> str:
@@ -69,11 +57,7 @@ def fill_in(model: SomeModel, variables: Mapping[str, str]) -> SomeModel:
 
 
 def spelled(model: SomeModel, catalog: str) -> SomeModel:
-    """Return a table or schema as a file spells it: `fill_in`, with the right variables, gives it back.
-
-    Args:
-        catalog: the spelling of its catalog in the file, also in names that begin with it.
-    """
+    """Return a model as a file spells it, with its spelling of the catalog, so that `fill_in` restores the model."""
     prefix = f"{model.catalog_name}."
 
     def name(text: str) -> str:
@@ -84,16 +68,14 @@ def spelled(model: SomeModel, catalog: str) -> SomeModel:
 
 
 def escaped(text: str) -> str:
-    """Return text that is this text once variables have been filled in."""
+    """Return text that `substitute` turns back into this text."""
     return text.replace("${", "$${")
 
 
 def with_texts(model: SomeModel, *, names: TextChange, values: TextChange) -> SomeModel:
-    """Return a table or schema with the texts changed into which variables are filled.
+    """Return a model with the texts changed that may contain variables.
 
-    Args:
-        names: changes the names of catalogs, schemas, tables and functions.
-        values: changes the values of properties and tags, principals and paths.
+    `names` changes catalogs, schemas, tables and functions. `values` changes properties, tags, principals and paths.
     """
     changed: dict[str, Any] = {
         "catalog_name": names(model.catalog_name),
@@ -116,7 +98,6 @@ def _with_column_texts(column: Column, names: TextChange, values: TextChange) ->
 def _changed(
     facets: Iterable[Facet[Any, Any, Any]], model: object, names: TextChange, values: TextChange
 ) -> dict[str, Any]:
-    """Return the declared values of facets, their texts changed."""
     declared = ((facet, facet.declared(model)) for facet in facets)
     return {
         facet.attribute: facet.form.with_texts(value, names, values)

@@ -1,6 +1,6 @@
-"""Changes the values under the keys of a YAML text, as splices of whole keys and whole list items.
+"""Changes values of a YAML text by replacing whole keys and whole list items.
 
-What stays equal keeps its text, its order and its comments. Layouts that would need finer cuts are refused.
+Unchanged parts keep their text, order and comments. Layouts that need finer cuts are refused.
 """
 
 from __future__ import annotations
@@ -30,22 +30,13 @@ _VARIABLE = re.compile(r"\$\{[^}]*\}")
 
 @dataclass(frozen=True, slots=True)
 class EntryEditor:
-    """Changes the entries of a model file.
-
-    Args:
-        text: the file, its lines ended by line feeds, the last one as well.
-        renames: new names of columns by old ones.
-    """
+    """Changes the entries of a model file with line feeds as line ends; `renames` maps old column names to new."""
 
     text: str
     renames: Mapping[str, str]
 
     def splices(self, node: Node, before: Values, after: Values) -> Iterator[Splice]:
-        """Yield the splices that change a mapping; a new key goes where the order of `after` puts it.
-
-        Raises:
-            UnusualLayoutError: the change cannot be made by replacing whole keys and list items.
-        """
+        """Yield the splices that change a mapping in the order of `after`; raise UnusualLayoutError for finer cuts."""
         if node.kind != "mapping":
             raise UnusualLayoutError("what changes is shared by an alias")
         if node.is_flow:
@@ -66,7 +57,7 @@ class EntryEditor:
                 yield from self._changed(pair, before.get(key), value, margin)
 
     def _without(self, node: Node, key: str, margin: str) -> Splice:
-        """Return the removal of a key; its comments stay as lines of their own."""
+        """Return the removal of a key; its comments stay on their own lines."""
         pair = node.pair(key)
         assert pair is not None
         start, end = line_start(self.text, pair[0].start), line_end(self.text, pair[1].end)
@@ -78,7 +69,6 @@ class EntryEditor:
     def _changed(
         self, pair: tuple[Node, Node], before: Value | None, after: Value, margin: str
     ) -> Iterator[Splice]:
-        """Yield the splices that change the value of a key in a block mapping."""
         key, node = pair
         if isinstance(before, Mapping) and isinstance(after, Mapping) and node.kind == "mapping":
             yield from self.splices(node, before, after)
@@ -101,7 +91,6 @@ class EntryEditor:
     def _changed_items(
         self, key: Node, node: Node, before: Sequence[Values], after: Sequence[Values]
     ) -> Iterator[Splice]:
-        """Yield the splices that change a list of mappings in a block."""
         sources = sources_of_items(before, after, self.renames)
         changes = [
             splice
@@ -116,7 +105,6 @@ class EntryEditor:
         yield from rearranged(self.text, key, node, wanted, changes)
 
     def _on_one_line(self, node: Node, before: Value | None, after: Value | None) -> str:
-        """Return a value on one line, made of the source's text where parts of it stay equal."""
         source = self.text[node.start : node.end]
         if before == after:
             return source
@@ -138,7 +126,6 @@ class EntryEditor:
         return self._replacement(node, after, emit_value(after, in_flow=True, style=node.style))
 
     def _pairs_on_one_line(self, node: Node, before: Values, after: Values) -> Iterator[str]:
-        """Yield the keys with their values of a mapping in braces."""
         removed = _removed(node, before, after)
         added: dict[int, list[str]] = {}
         for key, value in after.items():
@@ -152,7 +139,7 @@ class EntryEditor:
             yield from added.get(place, ())
 
     def _replacement(self, node: Node, after: Value, text: str) -> str:
-        """Return the text of a new value, unless the source says more than the value that it had."""
+        """Return the text of a new value; refuse to replace a source that contains more than its value."""
         if node.kind == "alias":
             raise UnusualLayoutError("what changes is shared by an alias")
         lost = {*_VARIABLE.findall(self.text, node.start, node.end)} - {*_VARIABLE.findall(text)}
@@ -164,10 +151,9 @@ class EntryEditor:
 def rearranged(
     text: str, key: Node, sequence: Node, wanted: Sequence[int | str], changes: Sequence[Splice] = ()
 ) -> Iterator[Splice]:
-    """Yield the splices that give a list in a block other items; comment lines stay with the item below them.
+    """Yield the splices that rearrange a block list; comment lines stay with the item below them.
 
-    Args:
-        wanted: the places of the items to keep, in their new order, and the lines of new ones.
+    `wanted` holds the positions of the items to keep, in their new order, and the lines of new items.
     """
     places = range(len(sequence.items))
     if list(wanted) == list(places):
@@ -199,10 +185,7 @@ def rearranged(
 def sources_of_items(
     before: Sequence[Values], after: Sequence[Values], renames: Mapping[str, str]
 ) -> list[int | None]:
-    """Return, for each item of `after`, its place in `before`; None if it is new.
-
-    Foreign keys are identified by their columns and table, all else by its name: the old one, or its own.
-    """
+    """Return each item's position in `before`, None if new; foreign keys match by columns and table, others by name."""
     renamed = {old.lower(): new.lower() for old, new in renames.items()}
     places: dict[tuple[str, ...], int] = {}
     for is_renamed in (False, True):  # a renamed column takes the name of one that is removed
@@ -221,7 +204,6 @@ def _identity(item: Values) -> tuple[str, ...]:
 
 
 def _removed(node: Node, before: Values, after: Values) -> list[str]:
-    """Return the keys that `after` does not contain."""
     removed = [key for key in before if key not in after]
     for key in removed:
         if node.pair(key) is None:
@@ -230,14 +212,12 @@ def _removed(node: Node, before: Values, after: Values) -> list[str]:
 
 
 def _place(node: Node, key: str, after: Values) -> int:
-    """Return the place of the pair after which a new key goes."""
     earlier = list(after)[: list(after).index(key)]
     places = [place for place, (found, _) in enumerate(node.pairs) if found.value in earlier]
     return max(places, default=len(node.pairs) - 1)
 
 
 def _pair(key: str, value: Value, margin: str, *, in_block: bool) -> str:
-    """Return a key with its value; in a block, every entry of a collection has a line."""
     if in_block and value and isinstance(value, Mapping):
         entries = [emit_pair(name, item, in_flow=False) for name, item in value.items()]
     elif in_block and value and isinstance(value, list):
@@ -248,7 +228,6 @@ def _pair(key: str, value: Value, margin: str, *, in_block: bool) -> str:
 
 
 def _item(values: Values, neighbour: Node) -> str:
-    """Return the lines of a new list item in the style of its neighbour."""
     if neighbour.kind != "mapping" or neighbour.is_flow:
         return f"- {emit_value(values, in_flow=False)}"
     pairs = "\n".join(emit_pair(key, value, in_flow=False) for key, value in values.items())
@@ -256,7 +235,6 @@ def _item(values: Values, neighbour: Node) -> str:
 
 
 def _item_starts(text: str, sequence: Node) -> tuple[str, list[int]]:
-    """Return the indentation of a list in a block, and where the line of each item's dash begins."""
     first = line_start(text, sequence.start)
     margin = text[first : sequence.start]
     starts = [first]
@@ -272,7 +250,7 @@ def _indented(lines: str, margin: str) -> str:
 
 
 def _are_mappings(before: Value | None, after: Value) -> bool:
-    """Whether both values are lists, with mappings in one of them or both."""
+    """Whether both values are lists, and at least one contains mappings."""
     if not isinstance(before, list) or not isinstance(after, list):
         return False
     return any(isinstance(item, Mapping) for item in (*before, *after))

@@ -1,4 +1,4 @@
-"""Writes values as YAML that reads back exactly: plain if safe, else in double quotes, never over several lines."""
+"""Writes values as YAML that round-trips: each scalar on one line, plain if safe, else in double quotes."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ Value: TypeAlias = "str | int | Sequence[Value] | Mapping[str, Value]"
 """A value of a model file: a text, a number, true or false, a list or a mapping."""
 
 _BOOLEANS_ELSEWHERE = frozenset({"yes", "no", "on", "off"})
-"""Plain texts of YAML 1.2 that readers of YAML 1.1 take for true or false."""
+"""Plain texts of YAML 1.2 that YAML 1.1 readers parse as booleans."""
 
 _NUMBER = re.compile(r"-?[0-9]+").fullmatch
-"""Matches plain numbers; texts that look like numbers are quoted before this check."""
+"""Matches plain numbers; texts that look like numbers are quoted first."""
 
 _QUOTED = {"'": SingleQuotedScalarString, '"': DoubleQuotedScalarString}
 
 
 class _Emitter(Emitter):
-    """Prefers double quotes, and uses them where the choice of ruamel.yaml does not read back."""
+    """Prefers double quotes, and forces them where ruamel.yaml's choice does not round-trip."""
 
     def choose_scalar_style(self) -> str:
         style = str(super().choose_scalar_style() or "")
@@ -41,7 +41,7 @@ class _Emitter(Emitter):
 
 
 def emit_block(value: Mapping[str, object]) -> str:
-    """Return a document: mappings and lists in blocks, except those that `flow` made."""
+    """Return a document with mappings and lists in blocks, except those that `flow` returned."""
     yaml = YAML()
     yaml.Emitter = _Emitter
     yaml.width = sys.maxsize
@@ -65,18 +65,14 @@ def flow(value: Value) -> object:
 
 
 def emit_pair(key: str, value: Value, *, in_flow: bool) -> str:
-    """Return `key: value` on one line, collections in flow style; `in_flow` quotes what braces require."""
+    """Return `key: value` on one line, with flow collections; `in_flow` quotes for use in braces."""
     if in_flow:
         return emit_block(cast("Mapping[str, object]", flow({key: value})))[1:-2]
     return emit_block({key: flow(value)})[:-1]
 
 
 def emit_value(value: Value, *, in_flow: bool, style: str | None = None) -> str:
-    """Return a value on one line, collections in flow style.
-
-    Args:
-        style: the preferred quotes of a text: `'`, `"`, or None for as few as possible.
-    """
+    """Return a value on one line; `style` is the preferred quote of a text, None for as few quotes as possible."""
     if isinstance(value, str) and style in _QUOTED:
         value = _QUOTED[style](value)
     return emit_pair("k", value, in_flow=in_flow).removeprefix("k: ")

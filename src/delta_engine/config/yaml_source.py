@@ -1,4 +1,4 @@
-"""Where every value of a YAML text stands, so that one part can be replaced and the rest stays byte for byte."""
+"""Locates every value of a YAML text, so that an edit keeps the rest byte for byte."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _COMMENT = re.compile(r"(?<!\S)#.*")
 
 
 class UnusualLayoutError(DeltaEngineError):
-    """A part of a YAML file that the editor does not change; the message says why."""
+    """A part of a YAML file has a layout that the editor does not change; the message tells why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,11 +25,9 @@ class Node:
     """A value or key in a YAML text.
 
     Args:
-        kind: `scalar`, `sequence`, `mapping`, or `alias` for a value that an anchor elsewhere defines.
-        end: the character after its last one; comments and line breaks that follow are not part of it.
+        kind: `scalar`, `sequence`, `mapping`, or `alias` for a value that an anchor defines.
+        end: the exclusive end, before any following comments and line breaks.
         style: a scalar's quotes, `|` or `>`; None for plain.
-        is_flow: whether a collection stands in braces or brackets.
-        pairs: the keys and values of a mapping.
     """
 
     kind: str
@@ -42,7 +40,7 @@ class Node:
     pairs: tuple[tuple[Node, Node], ...] = ()
 
     def pair(self, key: str) -> tuple[Node, Node] | None:
-        """Return a mapping's key with its value, or None if the mapping does not contain the key itself."""
+        """Return a mapping's own key and its value, or None; merged keys do not count."""
         return next((pair for pair in self.pairs if pair[0].kind == "scalar" and pair[0].value == key), None)
 
 
@@ -56,11 +54,7 @@ class Splice:
 
 
 def read_source(text: str) -> Node:
-    """Return the root of a YAML text with one document, its lines ended by line feeds.
-
-    Raises:
-        UnusualLayoutError: it is not valid, or empty.
-    """
+    """Return the root of a YAML text with one document; raise UnusualLayoutError if it is invalid or empty."""
     try:
         root = YAML(typ="safe", pure=True).compose(text)
     except YAMLError as error:
@@ -71,11 +65,7 @@ def read_source(text: str) -> Node:
 
 
 def spliced(text: str, splices: Iterable[Splice], start: int = 0, end: int | None = None) -> str:
-    """Return a text, or the part from `start` to `end`, with its splices applied from the end to the start.
-
-    Raises:
-        UnusualLayoutError: two splices overlap.
-    """
+    """Return a text, or the part from `start` to `end`, with its splices applied; overlaps raise UnusualLayoutError."""
     result = text[:end]
     limit = len(result)
     for splice in sorted(splices, key=lambda one: (one.start, one.end))[::-1]:
@@ -98,12 +88,12 @@ def comments(text: str, node: Node, start: int = 0, end: int | None = None) -> l
 
 
 def line_start(text: str, position: int) -> int:
-    """Return where the line of a position begins."""
+    """Return the start of a position's line."""
     return text.rfind("\n", 0, position) + 1
 
 
 def line_end(text: str, position: int) -> int:
-    """Return where the line of a position ends, after its line feed."""
+    """Return the end of a position's line, after its line feed."""
     return text.index("\n", position) + 1
 
 
@@ -113,7 +103,6 @@ def after_colon(text: str, key: Node) -> int:
 
 
 def _scalars(node: Node) -> Iterator[Node]:
-    """Yield the scalars and aliases of a node in the order of the text."""
     if node.kind in ("scalar", "alias"):
         yield node
     for child in (*node.items, *(child for pair in node.pairs for child in pair)):
@@ -121,11 +110,7 @@ def _scalars(node: Node) -> Iterator[Node]:
 
 
 def _node(found: Any, text: str, floor: int) -> Node:
-    """Return a composed node.
-
-    Args:
-        floor: where the node can begin at the earliest. An alias gives the node of its anchor, which is earlier.
-    """
+    """Return a composed node; `floor` is its earliest start, because an alias yields the earlier node of its anchor."""
     start, end = found.start_mark.index, found.end_mark.index
     if start < floor:
         start = text.index("*", floor)

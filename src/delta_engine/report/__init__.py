@@ -1,1 +1,1 @@
-"""Reports of plans and results, as text, pages and JSON. Nothing here decides or runs anything."""
+"""Reports of plans and results, as text, pages and JSON. Reports decide and run nothing."""

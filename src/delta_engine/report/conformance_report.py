@@ -1,4 +1,4 @@
-"""The report of a conformance run as data, from which its JSON, the published schema and the page follow."""
+"""The report of a conformance run as data, the source of its JSON, published schema and page."""
 
 from __future__ import annotations
 
@@ -194,5 +194,5 @@ class ConformanceReport:
         return (statement for statement in self.statements if statement.place == place)
 
     def count(self, status: CheckStatus) -> int:
-        """Return how many groups have a status."""
+        """Return the number of groups with a status."""
         return sum(group.status is status for group in self.groups)

@@ -1,4 +1,4 @@
-"""The doctor's report: as data, from which its JSON and the published schema follow, as lines, and as a small page."""
+"""The doctor's report: as data, the source of its JSON and published schema, as lines, and as a small page."""
 
 from __future__ import annotations
 
@@ -74,17 +74,17 @@ class Check:
 
     @classmethod
     def ok(cls, topic: Topic, subject: str, found: str) -> Check:
-        """Return a check of something that is in order."""
+        """Return a check that is in order."""
         return cls(topic=topic, subject=subject, status=Status.OK, found=found)
 
     @classmethod
     def missing(cls, topic: Topic, subject: str, found: str, way_out: str = "") -> Check:
-        """Return a check of something that is missing."""
+        """Return a check that found something missing."""
         return cls(topic=topic, subject=subject, status=Status.MISSING, found=found, way_out=way_out)
 
     @classmethod
     def unknown(cls, topic: Topic, subject: str, found: str, way_out: str = "") -> Check:
-        """Return a check of something that could not be checked."""
+        """Return a check that could not be done."""
         return cls(topic=topic, subject=subject, status=Status.UNKNOWN, found=found, way_out=way_out)
 
 
@@ -129,7 +129,7 @@ def doctor_report(
     engine_version: str,
     platform_version: str,
 ) -> DoctorReport:
-    """Return a report with its counts, the checks in the order of their topics."""
+    """Return a report with its counts; the checks are in topic order."""
     order = {topic: place for place, topic in enumerate(Topic)}
     return DoctorReport(
         environment=environment,
@@ -150,7 +150,7 @@ def doctor_summary(report: DoctorReport) -> str:
 
 
 def doctor_lines(report: DoctorReport) -> Iterator[tuple[Status | None, str]]:
-    """Yield the lines of a report, each with its status; topics and ways out have none."""
+    """Yield the report's lines, each with its status; None for topics and ways out."""
     for topic, checks in groupby(report.checks, key=lambda check: check.topic):
         yield None, topic.value
         for check in checks:

@@ -22,7 +22,7 @@ from delta_engine.report.visible import in_one_line
 _LONGEST_VALUE = 200
 
 _WITHOUT_TRACE = (DriftKind.TABLE_DELETED, DriftKind.SCHEMA_DELETED)
-"""A deleted object has no history, and the catalog keeps no trace of it."""
+"""Deleted objects have no history, and the catalog keeps no trace of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,12 +34,12 @@ class Line:
 
 
 def drift_text(report: DriftReport) -> str:
-    """Return the report as plain text, with a line feed at the end."""
+    """Return the report as plain text, with a final line feed."""
     return "".join(f"{line.text}\n" for line in drift_lines(report))
 
 
 def drift_lines(report: DriftReport) -> Iterator[Line]:
-    """Yield the report's lines, with every invisible character spelled out."""
+    """Yield the report's lines, with invisible characters spelled out."""
     for line in _lines(report):
         yield Line(in_one_line(line.text), line.severity)
 

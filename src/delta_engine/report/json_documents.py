@@ -1,4 +1,4 @@
-"""The JSON documents for machines, each with a versioned format, and the published schemas of the reports."""
+"""JSON documents for machines, each with a versioned format, and the reports' published schemas."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ _LONGEST_MESSAGE: Final = 500
 
 
 def report_json(report: object, *, indent: int | None = 2) -> str:
-    """Return a report as one JSON document. Half a surrogate pair is escaped, so that any file can hold the text."""
+    """Return a report as one JSON document. Lone surrogates are escaped, so that any file can hold the text."""
     text = json.dumps(msgspec.to_builtins(report), indent=indent, ensure_ascii=False)
     return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def report_schema(report: type) -> str:
-    """Return the schema of a report's class as indented JSON: what `docs/schemas/<report>-v<version>.json` holds."""
+    """Return a report's schema as indented JSON, the content of `docs/schemas/<report>-v<version>.json`."""
     defaults = {one.name: one.default for one in fields(report)}
     name, version = str(defaults["format"]).removeprefix("delta-engine/"), defaults["version"]
     uri, title = f"urn:delta-engine:{name}:v{version}", f"Delta Engine {name.replace('-', ' ')}"
@@ -44,7 +44,7 @@ def report_schema(report: type) -> str:
 
 
 def short_run_json(report: RunReport, most_bytes: int = MOST_BYTES_OF_A_NOTEBOOK) -> str:
-    """Return a run report on one line, shortened to fit; its `left_out` names what is missing."""
+    """Return a run report on one line, shortened to fit; its `left_out` names the omitted parts."""
     text = ""
     for candidate in _shorter(report):
         text = report_json(candidate, indent=None)
@@ -78,13 +78,7 @@ def _shorter(report: RunReport) -> Iterator[RunReport]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobSummary:
-    """The result of a task that changed nothing.
-
-    Args:
-        task: `sync` or `drift_report`.
-        counts: tables by status.
-        tables: what is pending or drifted, by qualified name.
-    """
+    """The result of a task that changed nothing: tables by status, and the pending change or drift by table name."""
 
     task: str
     environment: str
@@ -128,7 +122,7 @@ def drift_summary(report: DriftReport) -> JobSummary:
 
 
 def pending_summary(task: str, environment: str, plan: TablePlan) -> JobSummary:
-    """Return what a plan would do."""
+    """Return the pending changes of a plan."""
     actions = list(plan.table_actions())
     return JobSummary(
         task=task,
@@ -155,7 +149,7 @@ def _verb(action: TableAction) -> str:
 
 
 def resources_document(state: DeploymentState, resources: Mapping[str, Resource]) -> str:
-    """Return a list of resources of the deployment state."""
+    """Return a document of resources of the deployment state."""
     return _document(
         "delta-engine/state-resources",
         environment=state.environment.name,
@@ -174,7 +168,7 @@ def resources_document(state: DeploymentState, resources: Mapping[str, Resource]
 
 
 def versions_document(versions: Sequence[StateVersion]) -> str:
-    """Return the kept versions of the deployment state, newest first; sizes in bytes."""
+    """Return a document of the kept versions of the deployment state, newest first; sizes in bytes."""
     return _document(
         "delta-engine/state-versions",
         versions=[
@@ -185,7 +179,7 @@ def versions_document(versions: Sequence[StateVersion]) -> str:
 
 
 def diff_document(earlier: DeploymentState, later: DeploymentState, changes: Sequence[ResourceChange]) -> str:
-    """Return the changes between two versions of the deployment state."""
+    """Return a document of the changes between two versions of the deployment state."""
     return _document(
         "delta-engine/state-diff",
         earlier=earlier.serial,

@@ -1,4 +1,4 @@
-"""The HTML pages of the drift report and the conformance report: self-contained, and no text in them is markup.
+"""Self-contained HTML pages of the drift and conformance reports; all their text is escaped.
 
 Styles and scripts are inline, each named by its hash. The markup is in `templates/`; this module computes what
 templates cannot.
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from jinja2 import Template
 
 _MANY: Final = 200
-"""With more findings, the browser lays them out as they come into view. Screenshots of a whole page dislike that."""
+"""With more findings, the browser lays them out on scroll, which breaks screenshots of a whole page."""
 
 _MOST_RUNS: Final = 60
 _HEIGHT: Final = 100
@@ -55,11 +55,7 @@ _CONFORMANCE_TONES: Final[Mapping[Enum, str]] = {
 
 
 def drift_html(report: DriftReport, history: Sequence[PastRun] = ()) -> str:
-    """Render a drift report as one page that can be written as UTF-8; same input, same bytes.
-
-    Args:
-        history: the counts of earlier reports in any order, drawn as drift over time.
-    """
+    """Render a drift report and the counts of earlier ones, in any order, as one page; same input, same bytes."""
     earlier = sorted((run for run in history if _aware(run.at) < _aware(report.checked_at)), key=_moment)
     now = _counts(report)
     return _drift_template().render(
@@ -78,7 +74,7 @@ def drift_html(report: DriftReport, history: Sequence[PastRun] = ()) -> str:
 
 
 def conformance_html(report: ConformanceReport) -> str:
-    """Render a conformance report as one page that can be written as UTF-8; same input, same bytes."""
+    """Render a conformance report as one page that UTF-8 can encode; same input, same bytes."""
     places = dict.fromkeys(statement.place for statement in report.statements)
     shown = {step.name for group in report.groups for step in group.steps}
     shown |= {probe.name for probe in report.probes}
@@ -110,13 +106,8 @@ def _conformance_template() -> Template:
 def _page_template(
     name: str, filters: Mapping[str, Callable[..., Any]], *, inlined: tuple[str, ...]
 ) -> Template:
-    """Return the template of a page, with the files next to it that it holds inline.
-
-    Args:
-        filters: the page's own, besides `utc`.
-        inlined: the extensions of those files; each is a global, and so is its hash (`css_hash`).
-    """
-    # here, because most commands never render a page, and all of them should start at once
+    """Return a page's template. Files with the `inlined` extensions become globals, with hashes such as `css_hash`."""
+    # a late import, because most commands never render a page, and all should start fast
     from jinja2 import Environment, PackageLoader, StrictUndefined
     from markupsafe import Markup
 
@@ -138,14 +129,13 @@ def _page_template(
 
 
 def _visible(value: object) -> object:
-    """Spell out invisible characters; jinja2 calls this for every value before it escapes it."""
+    """Spell out invisible characters; jinja2 calls this for every value before escaping."""
     if isinstance(value, str) and not hasattr(value, "__html__"):
         return visible(value)
     return value
 
 
 def _content_hash(text: str) -> str:
-    """Return the name of an inline text in a Content-Security-Policy."""
     return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode("ascii")
 
 
@@ -156,7 +146,6 @@ def _utc(moment: datetime) -> str:
 
 
 def _aware(moment: datetime) -> datetime:
-    """Return a moment with its zone; one without is UTC."""
     return moment.replace(tzinfo=timezone.utc) if moment.tzinfo is None else moment
 
 
@@ -178,7 +167,6 @@ def _capitalized_words(member: Enum) -> str:
 
 
 def _kinds(report: DriftReport) -> list[DriftKind]:
-    """Return the kinds that occur, in the order of their declaration."""
     found = {finding.kind for _, finding in report.findings()} | {one.finding.kind for one in report.ignored}
     return [kind for kind in DriftKind if kind in found]
 
@@ -192,14 +180,14 @@ def _worst_first(findings: Iterable[Finding]) -> list[Finding]:
 
 
 def _split_name(resource: str) -> tuple[str, str]:
-    """Return the path of a table's or schema's key with its last dot, and its own name."""
+    """Return the path of a resource key with its last dot, and the last name."""
     path, dot, name = resource.removeprefix("table.").removeprefix("schema.").rpartition(".")
     return path + dot, name
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Segment:
-    """The findings of one severity in one run, in the chart's units from the top."""
+    """The findings of one severity in one run, in chart units from the top."""
 
     severity: Severity
     y: float
@@ -217,13 +205,7 @@ class Bar:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HistoryChart:
-    """Drift over time as the geometry of a stacked bar chart.
-
-    Args:
-        bars: one per run, the oldest first.
-        top: how many findings the full height stands for.
-        width: the width of the chart in its own units.
-    """
+    """A stacked bar chart of drift over time: bars oldest first, and the number of findings at full height."""
 
     bars: tuple[Bar, ...]
     top: int
@@ -232,7 +214,7 @@ class HistoryChart:
 
 
 def _chart(runs: Sequence[PastRun]) -> HistoryChart:
-    """Return the chart of some runs, given oldest first; the newest is at the right."""
+    """Return the chart of runs, given oldest first; the newest is at the right."""
     slots = max(len(runs), _FEWEST_SLOTS)
     first = slots - len(runs)
     top = _rounded_up(max(run.high + run.medium + run.low for run in runs))
@@ -244,7 +226,6 @@ def _chart(runs: Sequence[PastRun]) -> HistoryChart:
 
 
 def _counts(report: DriftReport) -> PastRun:
-    """Return the counts of a report."""
     return PastRun(
         at=report.checked_at,
         drifted=len(report.drifted),
@@ -267,7 +248,7 @@ def _rounded_up(number: int) -> int:
 
 
 def _stack(run: PastRun, top: int) -> Iterator[Segment]:
-    """Yield the segments from the bottom up, the worst at the bottom, where they can be compared."""
+    """Yield the segments from the bottom up, the most severe first, so that runs compare at the baseline."""
     floor = float(_HEIGHT)
     counts = ((Severity.HIGH, run.high), (Severity.MEDIUM, run.medium), (Severity.LOW, run.low))
     for severity, count in counts:

@@ -35,12 +35,7 @@ def plan_document(
     statements: Mapping[str, Sequence[str]],
     left_alone: Iterable[UnmanagedPart] = (),
 ) -> str:
-    """Return a plan as one JSON document. Same plan, same bytes.
-
-    Args:
-        statements: the exact SQL by table key.
-        left_alone: the unmanaged parts of its tables.
-    """
+    """Return a plan as one JSON document; same plan, same bytes. `statements` is the exact SQL by table key."""
     document = plan_content(plan, environment=environment)
     for table, action in zip(document["tables"], plan.table_actions(), strict=True):
         table["statements"] = list(statements.get(action.table.key, ()))

@@ -1,7 +1,7 @@
-"""A plan as Markdown, for a pull request. Secrets are hidden, and no text from elsewhere becomes markup.
+"""A plan as Markdown, for a pull request, with hidden secrets.
 
-Such text stands in code spans and blocks, where CommonMark, GitHub and GitLab see no markup, mentions, mathematics or
-HTML. Their delimiters must be longer than any inside (CommonMark 0.31, 4.5 and 6.1).
+Foreign text stands in code spans and blocks, where CommonMark, GitHub and GitLab render no markup, mentions,
+mathematics or HTML. Their delimiters must be longer than any inside (CommonMark 0.31, 4.5 and 6.1).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from delta_engine.report.visible import in_one_line, visible
 from delta_engine.telemetry.redaction import redacted
 
 LONGEST: Final = 60_000
-"""The most characters of a summary: a comment on GitHub takes 65,536, and a workflow may add text of its own."""
+"""The maximum length of a summary in characters: GitHub limits comments to 65,536, and a workflow may add text."""
 
 _MARKER: Final = "<!-- delta-engine plan -->"
 """A workflow finds its comment by this marker and replaces it."""
@@ -39,14 +39,7 @@ def plan_markdown(
     environment: str,
     refusals: Sequence[RefusedError] = (),
 ) -> str:
-    """Return a plan as Markdown. Same plan, same text.
-
-    Args:
-        plan: the plan.
-        statements: its statements by table, as `CompiledPlan.sql_by_table` returns them.
-        environment: what it was made for.
-        refusals: why it will not be applied; empty if it may be.
-    """
+    """Return a plan with its statements by table as Markdown; same plan, same text."""
     parts = [f"{_MARKER}\n### Plan for {code_span(environment)}", f"**{plan_summary(plan)}**"]
     if refusals:
         parts.append("**Refused: nothing will be applied.**")
@@ -64,7 +57,7 @@ def plan_markdown(
 
 
 def code_span(text: str) -> str:
-    """Return any text as inline code in one line."""
+    """Return any text as inline code on one line."""
     line = in_one_line(text)
     fence = "`" * (_longest_run(line) + 1)
     needs_room = not line or line[0] in "` " or line[-1] in "` "
@@ -79,13 +72,11 @@ def _refused(refusals: Sequence[str]) -> Iterator[str]:
 
 
 def _fitting(texts: Sequence[str], room: int) -> list[str]:
-    """Return the first texts that fit, each in its own paragraph."""
     lengths = accumulate(len(text) + 2 for text in texts)
     return [text for text, length in zip(texts, lengths, strict=True) if length <= room]
 
 
 def _sections(plan: TablePlan, statements: Mapping[str, Sequence[str]]) -> Iterator[tuple[str, str]]:
-    """Yield what there is to say of the schemas and of each table: its changes, and its SQL."""
     branches = list(plan_branches(plan))
     schemas = len(plan.create_schemas) + len(plan.align_schemas)
     for branch in branches[:schemas]:
@@ -96,7 +87,7 @@ def _sections(plan: TablePlan, statements: Mapping[str, Sequence[str]]) -> Itera
 
 
 def _within(sections: Sequence[tuple[str, str]], room: int) -> Iterator[str]:
-    """Yield the sections that fit: changes first, then SQL as far as room is left."""
+    """Yield the sections that fit: all changes first, then SQL as space permits."""
     left = room - sum(len(changes) + 2 for changes, _ in sections)
     left_out = without_sql = 0
     for changes, sql in sections:
@@ -138,7 +129,7 @@ def _sql(statements: Sequence[str]) -> str:
 
 
 def _folded(summary: str, block: str) -> str:
-    """Return a block that opens on a click; the empty lines make its content Markdown again."""
+    """Return a collapsible block; its empty lines make the content Markdown again."""
     return f"<details><summary>{summary}</summary>\n\n{block}\n\n</details>"
 
 

@@ -38,7 +38,7 @@ _LIST: Final = "list-style:none;margin:0;padding-left:1.5em"
 
 @dataclass(frozen=True, slots=True)
 class Branch:
-    """A line of the tree with the lines below it."""
+    """A line of the tree with its child lines."""
 
     sign: Sign
     text: str
@@ -70,7 +70,7 @@ def table_branch(action: TableAction) -> Branch:
 
 
 def plan_summary(plan: TablePlan) -> str:
-    """Return one line that counts what the plan does."""
+    """Return one line with the counts of a plan."""
     if not plan:
         return "no changes"
     hazards = Counter(
@@ -95,14 +95,14 @@ def plan_summary(plan: TablePlan) -> str:
 
 
 def plan_html(plan: TablePlan, *, environment: str) -> str:
-    """Return a plan as self-contained HTML for notebooks: the same tree as on a terminal."""
+    """Return a plan as self-contained HTML for notebooks, with the tree of the terminal."""
     title = f"<p><b>{escape(visible(environment))}</b>: {escape(plan_summary(plan))}</p>"
     tables = "".join(f"<details open>{''.join(_details(branch))}</details>" for branch in plan_branches(plan))
     return f'<div style="font:13px/1.6 monospace;white-space:pre-wrap">{title}{tables}</div>'
 
 
 def unmanaged_lines(parts: Iterable[UnmanagedPart]) -> Iterator[str]:
-    """Yield a line per table with unmanaged parts; of many tables the first ones."""
+    """Yield a line per table with unmanaged parts; long lists are cut."""
     keys: dict[str, list[str]] = {}
     for part in parts:
         keys.setdefault(part.table, []).append(part.key)
@@ -118,7 +118,7 @@ def counted(number: int, noun: str) -> str:
 
 
 def counted_resources(schemas: int, tables: int) -> str:
-    """Return the number of tables, and of schemas if there are any."""
+    """Return the number of tables, and of schemas if any."""
     words = [counted(schemas, "schema")] if schemas else []
     return ", ".join((*words, counted(tables, "table")))
 

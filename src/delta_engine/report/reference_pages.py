@@ -1,4 +1,4 @@
-"""The generated pages and tables of the documentation: capabilities, keys of models, rights, rules, hazards."""
+"""Generates the reference pages and tables of the documentation: capabilities, keys, rights, rules, hazards."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _HAZARDS: Final = {
 
 
 def rights_table() -> str:
-    """Return the right that each kind of statement needs, as Markdown, in the order of the code."""
+    """Return the right that each kind of statement needs, as Markdown, in code order."""
     requirements = (*REQUIREMENTS.values(), REFERENCED_TABLE)
     rows = ((f"`{one.statement}`", one.demands, one.source) for one in requirements if one is not None)
     return _table(("statement", "needs", "says"), rows)

@@ -1,6 +1,6 @@
-"""The history of runs: a Delta table with a row for every run, and for every schema and table of its plan.
+"""The history of runs: a Delta table with a row per run, and per schema and table of its plan.
 
-A run's own row comes last, and rows are only added.
+The table is append-only. A run's own row comes last.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from delta_engine.execute.history_table import HistoryTable, Value
 from delta_engine.report.run_report import RunError, RunReport, SchemaRun, TableRun, TableStatus
 
 HISTORY_TABLE: Final = "run_history"
-"""The table's name, in the schema of the deployment state: the bundle's dashboard queries it."""
+"""The table's name, in the schema of the deployment state; the bundle's dashboard queries it."""
 
 _COMMENT: Final = (
     "Delta Engine: what every run did. A run's row is written after those of its schemas and tables; such without one "
@@ -53,28 +53,19 @@ _COLUMNS: Final = {
     "error_class": ("string", "Schemas and tables: the platform's error condition."),
     "statement": ("string", "Schemas and tables: the statement that was refused."),
 }
-"""Type and comment by name."""
+"""Type and comment by column name."""
 
 _NOT_DONE: Final = (TableStatus.FAILED, TableStatus.SKIPPED)
 
 
 class RunHistory:
-    """The history of every environment that shares a table.
-
-    Args:
-        runner: runs the statements.
-        table: the SQL that addresses the table (`Addressing.table`); its schema must exist.
-    """
+    """The history of all environments that share a table; its SQL address is `table`, and its schema must exist."""
 
     def __init__(self, runner: SqlRunner, table: str) -> None:
         self._rows = HistoryTable(runner, table, columns=_COLUMNS, comment=_COMMENT)
 
     def append(self, report: RunReport) -> None:
-        """Add a run: one statement for up to 499 tables. The table is created only if it is missing.
-
-        Raises:
-            StatementError: the platform refused a statement.
-        """
+        """Append a run, with one statement for up to 499 tables; create a missing table. May raise StatementError."""
         self._rows.append(list(_rows_of(report)))
 
 

@@ -1,4 +1,4 @@
-"""The report of a run as data, from which its JSON and the published schema follow."""
+"""The report of a run as data, the source of its JSON and the published schema."""
 
 from __future__ import annotations
 
@@ -203,14 +203,7 @@ def run_report(
     *,
     end: RunEnd,
 ) -> RunReport:
-    """Return the report of a run.
-
-    Args:
-        frame: what is known of it.
-        plan: what was to be done.
-        outcomes: what became of each schema and table of the plan.
-        end: how it ended.
-    """
+    """Return the report of a run; `outcomes` covers each schema and table of the plan."""
     actions = {action.table.key: action for action in plan.table_actions()}
     tables = tuple(_table_run(outcome, actions[outcome.name.key]) for outcome in of_tables(outcomes))
     schema_runs = tuple(map(_schema_run, of_schemas(outcomes)))
@@ -266,7 +259,7 @@ def _seconds(outcome: AnyOutcome) -> float:
 
 
 def _lines(action: TableAction) -> tuple[str, ...]:
-    """Return the planned actions in a line each. The statement of a new table has all its parts."""
+    """Return the planned actions, a line each. The statement of a new table includes all its parts."""
     if isinstance(action, CreateTable):
         return (f"+ table with {counted(len(action.desired.columns), 'column')}",)
     return tuple(redacted(f"{leaf.sign.value} {leaf.text}") for leaf in table_branch(action).leaves)

@@ -1,4 +1,4 @@
-"""Splits two values into parts and marks those that differ. Works on any text in bounded time."""
+"""Splits two values into parts and marks the differences. Works on any text in bounded time."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from difflib import SequenceMatcher
 from typing import Final
 
 _TOKEN: Final = re.compile(r"\w+|\s+|[^\w\s]")
-_MOST_TOKENS: Final = 300  # SequenceMatcher takes quadratic time and more
-_LEAST_ALIKE: Final = 0.35  # below, marks would be confetti
+_MOST_TOKENS: Final = 300  # SequenceMatcher takes at least quadratic time
+_LEAST_ALIKE: Final = 0.35  # below, marks would be noise
 _LONG_WORD: Final = 40
 _LONGEST_PART: Final = 20_000
 
@@ -19,10 +19,7 @@ _LONGEST_PART: Final = 20_000
 class Part:
     """A piece of a value.
 
-    Args:
-        text: the piece; empty where characters are left out.
-        is_changed: whether the other value lacks it.
-        left_out: how many characters are left out here because the value is too long.
+    `is_changed` marks parts that the other value lacks. `left_out` counts omitted characters, with an empty text.
     """
 
     text: str
@@ -57,7 +54,7 @@ def _whole(text: str | None) -> Parts | None:
 
 
 def _common_ends(before: Sequence[str], after: Sequence[str]) -> tuple[int, int]:
-    """Return how many items both share at the start, and after those at the end."""
+    """Return the number of items that both share at the start, and at the end after those."""
     shorter = min(len(before), len(after))
     start = next((at for at in range(shorter) if before[at] != after[at]), shorter)
     rest = shorter - start
@@ -74,13 +71,13 @@ def _changes(before: list[str], after: list[str]) -> Iterator[tuple[list[str], l
         yield before, after, True
         return
     for tag, left, left_end, right, right_end in matcher.get_opcodes():
-        # a lone blank between two changed words is not worth the gap in the mark
+        # a single blank between two changed words does not interrupt the mark
         is_changed = tag != "equal" or not "".join(before[left:left_end]).strip()
         yield before[left:left_end], after[right:right_end], is_changed
 
 
 def _narrowed(left: str, right: str, is_changed: bool) -> Iterator[tuple[str, str, bool]]:
-    """Yield a changed pair; of a long one, mark only what differs between the shared ends."""
+    """Yield a changed pair; of a long pair, mark only the difference between the shared ends."""
     if not is_changed or min(len(left), len(right)) < _LONG_WORD:
         yield left, right, is_changed
         return
@@ -103,7 +100,7 @@ def _bounded(pieces: Iterator[tuple[str, bool]] | list[tuple[str, bool]]) -> Ite
 
 
 def _joined(pieces: Iterator[tuple[str, bool]] | list[tuple[str, bool]]) -> Iterator[tuple[str, bool]]:
-    """Yield the pieces that are not empty, neighbours of one kind as one."""
+    """Yield the nonempty pieces; adjacent pieces of one kind are merged."""
     collected, kind = "", False
     for text, is_changed in pieces:
         if is_changed is not kind and text:

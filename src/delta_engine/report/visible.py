@@ -1,4 +1,4 @@
-"""Makes text from elsewhere safe to show: names, comments, and messages of a platform.
+"""Makes foreign text safe to show: names, comments, and platform messages.
 
 Terminals obey control characters, and bidirectional marks reorder a line, so both are spelled out. JSON and SQL keep
 them.
@@ -19,12 +19,12 @@ _UNSEEN: Final = re.compile(
 
 
 def visible(text: str) -> str:
-    r"""Return text with invisible characters spelled out, such as `\u001b`; it may still have many lines."""
+    r"""Return text with invisible characters spelled out, such as `\u001b`; line feeds stay."""
     return _UNSEEN.sub(_spelled, text)
 
 
 def in_one_line(text: str) -> str:
-    """Return text with invisible characters, line feeds and tabs spelled out."""
+    """Return text on one line, with invisible characters, line feeds and tabs spelled out."""
     return visible(text).replace("\n", "\\n").replace("\t", "\\t")
 
 

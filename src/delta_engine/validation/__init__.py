@@ -1,1 +1,1 @@
-"""Validation: what may be done. Rules read models and plans, and never change them."""
+"""Validation: what the engine may do. Rules read models and plans, and never change them."""

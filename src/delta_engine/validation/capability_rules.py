@@ -1,4 +1,4 @@
-"""The rules that know the platform: they refuse what it cannot do, in a model before anything is read, or in a plan."""
+"""Rules about the platform: they refuse what it cannot do, in models before any read, and in plans."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class SupportedFeatures:
     capabilities: Capabilities
 
     def check(self, models: Sequence[Table]) -> Iterator[InvalidModelError]:
-        """Refuse what the platform refuses, with its reason."""
+        """Refuse features that the platform refuses, with its reason."""
         for model in models:
             for feature, column in declared_features(model):
                 reason = self.capabilities.refused.get(feature)
@@ -46,7 +46,7 @@ class SupportedChanges:
     capabilities: Capabilities
 
     def check(self, plan: TablePlan, policy: Policy) -> Iterator[UnsafePlanError]:
-        """Refuse what the platform refuses, with its reason; models that need no such statement may declare it."""
+        """Refuse changes that the platform refuses; a model may declare a feature if the plan does not change it."""
         for align in plan.align_tables:
             for feature, column in _changed_features(align):
                 reason = self.capabilities.refusal(feature, align.table.catalog)
@@ -67,16 +67,16 @@ _CHANGES: Mapping[Feature, tuple[str, str]] = {
         "pipeline that makes the table.",
     ),
 }
-"""What a plan does, and what to do instead."""
+"""What a plan does, and its alternative."""
 
 
 def _changed_features(align: AlignTable) -> Iterator[tuple[Feature, str | None]]:
-    """Yield which of the features that some platform lacks a table needs, and for which column."""
+    """Yield the platform-dependent features that a table's changes need, each with its column."""
     for column in align.of_type(ColumnRename):
         yield Feature.COLUMN_RENAMES, ".".join((*column.inside, column.desired))
     if align.of_type(RenameTable):
         yield Feature.TABLE_RENAMES, None
-    # COMMENT ON TABLE is for streaming tables too, and every runtime has it.
+    # Every runtime has COMMENT ON TABLE, also for streaming tables.
     if align.is_streaming and len(align.of_type(SetTableComment)) < len(align.actions):
         yield Feature.STREAMING_TABLES, None
 
@@ -87,7 +87,7 @@ def feature_name(feature: Feature) -> str:
 
 
 def without_features(model: Table, features: Collection[Feature]) -> Table:
-    """Return a model that does not declare some of the features that `declared_features` yields."""
+    """Return a model without some of the features that `declared_features` yields."""
     table = {facet.attribute: facet.absent for facet in TABLE_FACETS if facet.feature in features}
     column = {facet.attribute: facet.absent for facet in COLUMN_FACETS if facet.feature in features}
     if column:
@@ -99,7 +99,7 @@ _COLUMN_FACETS = tuple(facet for facet in COLUMN_FACETS if facet.feature is not 
 
 
 def declared_features(model: Table) -> Iterator[tuple[Feature, Column | None]]:
-    """Yield which of the features that some platform lacks a model declares, and on which column."""
+    """Yield the platform-dependent features of a model, each with its column."""
     for facet in TABLE_FACETS:
         if facet.feature is not None and facet.is_declared(model):
             yield facet.feature, None

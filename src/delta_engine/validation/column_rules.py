@@ -1,4 +1,4 @@
-"""The default rules for columns: former names and sources of values."""
+"""The default rules for columns: renames and sources of values."""
 
 from __future__ import annotations
 
@@ -187,7 +187,7 @@ class IdentityColumnsCount:
     _BOUND = 2**63
 
     def check(self, models: Sequence[Table]) -> Iterator[InvalidModelError]:
-        """Refuse other types, steps of 0, numbers beyond 64 bits, and partitioning by identity columns."""
+        """Refuse other types, steps of 0, values beyond 64 bits, and partitioning by identity columns."""
         for model in models:
             partitions = set(map(str.lower, model.partitioned_by))
             for column in model.columns:

@@ -1,7 +1,4 @@
-"""Parts of a table that the platform refuses together, also where the model declares only one of them.
-
-Model rules see what one model declares. These checks see unmanaged parts that the plan keeps as well.
-"""
+"""Refuses combinations of parts that the platform refuses, also with unmanaged parts that the plan keeps."""
 
 from __future__ import annotations
 
@@ -24,10 +21,10 @@ from delta_engine.validation.refusals import model_refusal
 
 
 def conflicts(model: Table, observed: TableState, actions: Sequence[Action]) -> Iterator[InvalidModelError]:
-    """Yield a conflict that a plan's actions would bring about: a CHECK beside a row filter or a mask.
+    """Yield each conflict of a CHECK with a row filter or a mask that a plan's actions would cause.
 
-    Databricks refuses the two together (Databricks docs: "COLUMN_MASKS_FEATURE_NOT_SUPPORTED error condition",
-    "ROW_LEVEL_SECURITY_FEATURE_NOT_SUPPORTED error condition").
+    Databricks docs: "COLUMN_MASKS_FEATURE_NOT_SUPPORTED error condition", "ROW_LEVEL_SECURITY_FEATURE_NOT_SUPPORTED
+    error condition".
     """
     if not observed.checks and not any(isinstance(action, CheckAdd) for action in actions):
         return
@@ -55,7 +52,7 @@ def _checks(observed: TableState, actions: Sequence[Action]) -> dict[str, bool]:
 
 
 def _protections(observed: TableState, actions: Sequence[Action], table: str) -> dict[str, str]:
-    """Return descriptions of the row filter and the masks after the plan, with the statements that drop them."""
+    """Return the row filter and the masks after the plan, as text, with the statements that drop them."""
     is_filtered = observed.row_filter is not None
     masked = {column.key: column.name for column in observed.columns if column.mask is not None}
     for action in actions:

@@ -1,4 +1,4 @@
-"""The rules for foreign keys, checks and the names of constraints."""
+"""The default rules for foreign keys, checks and constraint names."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ class ValidConstraintNames:
     """Platforms can store and return the names of constraints, and a table uses each name once."""
 
     def check(self, models: Sequence[Table]) -> Iterator[InvalidModelError]:
-        """Refuse names that cannot be stored, are reserved, are hidden when read back, or are repeated."""
+        """Refuse names that are reserved or repeated, or that the platform cannot store or hides on read."""
         for model in models:
             keys = [model.primary_key, *model.foreign_keys]
             key_names = [key.name for key in keys if key is not None and key.name is not None]
@@ -165,7 +165,7 @@ class NoDropOfReferencedPrimaryKeys:
     """A primary key is not dropped while a remaining foreign key references it."""
 
     def check(self, plan: TablePlan, policy: Policy) -> Iterator[UnsafePlanError]:
-        """Refuse drops that the platform refuses, or that would drop keys of other tables."""
+        """Refuse drops that the platform refuses, or that would also drop keys of other tables."""
         for align in plan.align_tables:
             for drop in align.of_type(PrimaryKeyDrop):
                 for reference in drop.referenced_by:
@@ -182,7 +182,7 @@ class NoDropOfReferencedTables:
     """A table is not dropped while a foreign key of a remaining table references it."""
 
     def check(self, plan: TablePlan, policy: Policy) -> Iterator[UnsafePlanError]:
-        """Refuse drops that would drop keys of other tables."""
+        """Refuse drops that would also drop keys of other tables."""
         for drop in plan.drop_tables:
             for reference in drop.referenced_by:
                 yield UnsafePlanError(
@@ -199,7 +199,7 @@ class NoUnallowedConstraintDrops:
     """Dropping an unmanaged constraint needs consent by the policy or the command."""
 
     def check(self, plan: TablePlan, policy: Policy) -> Iterator[UnsafePlanError]:
-        """Refuse drops of constraints that the engine never applied, unless it recreates them."""
+        """Refuse drops of constraints that the engine never applied, unless the plan recreates them."""
         kind = DestructiveKind.DROP_CONSTRAINT
         for align in plan.align_tables:
             drops: list[PrimaryKeyDrop | ForeignKeyDrop | CheckDrop] = [
@@ -232,7 +232,7 @@ class NoTypeChangeUnderForeignKeys:
     """The type of a column under a foreign key changes only if the plan recreates the key."""
 
     def check(self, plan: TablePlan, policy: Policy) -> Iterator[UnsafePlanError]:
-        """Refuse changes that would leave different types on the two sides of a foreign key."""
+        """Refuse changes that would leave a foreign key with different types on its two sides."""
         for align in plan.align_tables:
             for change in align.of_type(ColumnTypeChange):
                 for reference in change.referenced_by:
@@ -247,12 +247,10 @@ class NoTypeChangeUnderForeignKeys:
 
 
 def _drop_by_hand(reference: Reference) -> str:
-    """Return the statement that drops an undeclared foreign key."""
     return f"ALTER TABLE {reference.table} DROP CONSTRAINT {reference.name}"
 
 
 def _own_problem(model: Table, key: ForeignKey) -> _Problem | None:
-    """Return the problem of a key's columns in its own table."""
     own = {column.key for column in model.columns}
     missing = [name for name in key.columns if name.lower() not in own and model.is_about(Part.COLUMNS)]
     if not key.columns:
@@ -269,7 +267,6 @@ def _own_problem(model: Table, key: ForeignKey) -> _Problem | None:
 
 
 def _against(model: Table, key: ForeignKey, parent: Table, expected: Sequence[str]) -> Iterator[_Problem]:
-    """Yield the problems of a key's referenced columns, given the declared parent and its primary key."""
     if [name.lower() for name in key.referenced_columns] != [name.lower() for name in expected]:
         yield (
             f"references ({', '.join(key.referenced_columns)}) of {parent.qualified_name}, whose primary key is "

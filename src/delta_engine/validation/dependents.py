@@ -1,7 +1,4 @@
-"""Unmanaged parts that depend on columns: the platform refuses some changes of such columns.
-
-Where the model manages the dependent part as well, the plan drops it first, or a rule refuses the plan.
-"""
+"""Refuses changes of columns that unmanaged dependents block; plans and rules cover managed dependents."""
 
 from __future__ import annotations
 
@@ -40,13 +37,6 @@ _ORDER = {change: position for position, change in enumerate(_ColumnChange)}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Dependent:
-    """A part that depends on columns.
-
-    Args:
-        depends_on: whether it depends on a place in the table.
-        refuses: the changes of such a place that the platform refuses.
-    """
-
     part: Part
     text: str
     depends_on: Callable[[Path], bool]
@@ -59,8 +49,8 @@ def blocked_columns(
 ) -> Iterator[InvalidModelError]:
     """Yield the planned changes of columns that unmanaged dependents block.
 
-    Others refuse the rest: renames under keys, filters and masks (`unsupported_relations`), types under foreign keys
-    and columns that generated columns read (rules).
+    `unsupported_relations` refuses renames under keys, filters and masks. Rules refuse type changes under foreign keys
+    and under generated columns.
     """
     if model.manages is None:
         return

@@ -20,7 +20,7 @@ from delta_engine.validation.refusals import model_refusal, plan_refusal
 class TagsWithinLimits:
     """Unity Catalog can store the tags (Databricks docs: "Apply tags to Unity Catalog securable objects").
 
-    Keys of the platform's own tags (`class.…`, `system.…`) have a dot, and may be assigned.
+    Keys of the platform's own tags (`class.…`, `system.…`) contain a dot, and are allowed.
     """
 
     MOST = 50
@@ -30,7 +30,7 @@ class TagsWithinLimits:
     _SYSTEM = ("class.", "system.")
 
     def check(self, models: Sequence[Table]) -> Iterator[InvalidModelError]:
-        """Refuse too many tags, too long tags, and keys with forbidden characters."""
+        """Refuse too many tags, tags that are too long, and keys with forbidden characters."""
         for model in models:
             for reason, way_out in self.problems(model.tags):
                 yield model_refusal(model, reason, way_out)
@@ -150,7 +150,7 @@ class NoChecksUnderProtection:
     """A table with a row filter or column masks has no CHECK constraints: Databricks refuses the combination."""
 
     def check(self, models: Sequence[Table]) -> Iterator[InvalidModelError]:
-        """Refuse both in one model.
+        """Refuse the combination in one model.
 
         Databricks docs: "COLUMN_MASKS_FEATURE_NOT_SUPPORTED error condition", "ROW_LEVEL_SECURITY_FEATURE_NOT_SUPPORTED
         error condition", both with CHECK_CONSTRAINT.
@@ -183,7 +183,7 @@ class PrivilegesOfTables:
 
 
 def principal_problems(principal: str, subject: str) -> Iterator[tuple[str, str]]:
-    """Yield the problems of a principal's name, each with its way out; `subject` begins the message."""
+    """Yield the problems of a principal's name, each with its way out; messages begin with `subject`."""
     found = _NO_PRINCIPAL.search(principal)
     if not principal.strip():
         yield f"{subject} has no name", "Name a user, service principal or group."
@@ -195,7 +195,7 @@ def principal_problems(principal: str, subject: str) -> Iterator[tuple[str, str]
 
 
 def privilege_problems(grants: Grants, known: frozenset[str]) -> Iterator[tuple[str, str]]:
-    """Yield the problems of grants, each with its way out; `known` are the privileges that can be granted there."""
+    """Yield the problems of grants, each with its way out; `known` holds the grantable privileges."""
     seen: dict[str, str] = {}
     for principal, privileges in grants.items():
         yield from principal_problems(principal, "a principal that it grants to")
@@ -214,7 +214,7 @@ class NoUnallowedExposure:
     """Dropping a row filter or a column mask needs consent by the policy or the command."""
 
     def check(self, plan: TablePlan, policy: Policy) -> Iterator[UnsafePlanError]:
-        """Refuse drops without consent: they would expose data."""
+        """Refuse drops without consent, because they would expose data."""
         for align in plan.align_tables:
             if align.of_type(DropRowFilter) and not policy.allows(
                 DestructiveKind.DROP_ROW_FILTER, align.table
@@ -241,7 +241,7 @@ _NO_PRINCIPAL = re.compile(r"[\x00-\x1f\x7f-\x9f]|\$\{")
 _FUNCTION_NAMES = "Write function, schema.function or catalog.schema.function."
 _CONSTANTS = "Write a function of columns alone, which calls this one with the constant."
 _CONSTANT = re.compile(r"'.*'|\".*\"|[+-]?\d+(\.\d*)?|(?i:true|false|null|interval .*)", re.DOTALL)
-"""What Databricks takes as an argument besides columns (docs: "ROW FILTER clause", "Column mask clause")."""
+"""What Databricks accepts as an argument besides columns (docs: "ROW FILTER clause", "Column mask clause")."""
 
 
 def _function_problem(function: str) -> str:
@@ -251,7 +251,7 @@ def _function_problem(function: str) -> str:
 
 
 def _missing(model: Table, names: Sequence[str]) -> list[str]:
-    """Return the names that are not columns of a table, if its model manages columns."""
+    """Return the names that are not columns of a table; empty if the model does not manage columns."""
     known = {column.key for column in model.columns}
     return [name for name in names if model.is_about(Part.COLUMNS) and name.lower() not in known]
 

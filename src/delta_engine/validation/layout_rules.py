@@ -38,7 +38,7 @@ class PartitioningFits:
     """Tables are partitioned by some of their columns, of atomic types, and are then not clustered."""
 
     def check(self, models: Sequence[Table]) -> Iterator[InvalidModelError]:
-        """Refuse partitions that the platform would refuse (Databricks documentation, "CREATE TABLE")."""
+        """Refuse partitioning that the platform refuses (Databricks documentation, "CREATE TABLE")."""
         for model in models:
             names = model.partitioned_by
             if names and (model.cluster_by or model.clusters_automatically):
@@ -57,7 +57,7 @@ class LocationsAreWhole:
     _WHOLE = re.compile(r"(?:[A-Za-z][A-Za-z0-9+.-]*:)?/")
 
     def check(self, models: Sequence[Table]) -> Iterator[InvalidModelError]:
-        """Refuse relative paths, and what Spark takes for a variable."""
+        """Refuse relative paths, and text that Spark would substitute as a variable."""
         for model in models:
             location = model.location
             if location is not None and (not self._WHOLE.match(location) or "${" in location):
@@ -71,12 +71,7 @@ class LocationsAreWhole:
 def _misfits(
     model: Table, verb: str, names: Sequence[str], key: str, is_fit: Callable[[DataType], bool]
 ) -> Iterator[InvalidModelError]:
-    """Yield what is wrong with columns by which a table is laid out.
-
-    Args:
-        key: how a model names the list of them.
-        is_fit: whether it can be done by columns of a type.
-    """
+    """Yield the problems of layout columns; `key` is their model key, and `is_fit` judges a type."""
     types = {column.key: column.data_type for column in model.columns}
     for place, name in enumerate(names):
         data_type = types.get(name.lower())

@@ -1,4 +1,4 @@
-"""The default rules for models: what may be declared, before anything is read."""
+"""The default rules for models, checked before any read."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class ValidTableNames:
     FORBIDDEN = re.compile(r"[\s./`\x00-\x1f\x7f-\x9f]|\$\{")
 
     def check(self, models: Sequence[Table]) -> Iterator[InvalidModelError]:
-        """Refuse empty and over-long names, and characters that Unity Catalog does not store."""
+        """Refuse empty names, names that are too long, and characters that Unity Catalog does not store."""
         for model in models:
             for part, name in (
                 ("catalog", model.catalog_name),
@@ -45,7 +45,7 @@ class UniqueTables:
     """No two models describe one table; names compare as Unity Catalog stores them, in lower case."""
 
     def check(self, models: Sequence[Table]) -> Iterator[InvalidModelError]:
-        """Refuse the second and every further model of a table."""
+        """Refuse each further model of a table."""
         first: dict[str, Table] = {}
         for model in models:
             earlier = first.setdefault(model.qualified_name.key, model)
@@ -58,7 +58,7 @@ class RenamedTables:
     """A table is renamed within its schema, from a name that no model has, and no two from one."""
 
     def check(self, models: Sequence[Table]) -> Iterator[InvalidModelError]:
-        """Refuse `renamed_from` that would move a table, or take another one's."""
+        """Refuse a `renamed_from` that would move a table between schemas, or claim another model's table."""
         declared = {model.qualified_name.key for model in models}
         taken: dict[str, Table] = {}
         for model in models:
@@ -82,7 +82,7 @@ class TablesHaveColumns:
     """A table needs at least one column."""
 
     def check(self, models: Sequence[Table]) -> Iterator[InvalidModelError]:
-        """Refuse tables without columns, unless the model does not manage them."""
+        """Refuse tables without columns, unless the model does not manage columns."""
         for model in models:
             if not model.columns and model.is_about(Part.COLUMNS):
                 yield model_refusal(model, "it has no columns", "Declare at least one.")
@@ -91,8 +91,8 @@ class TablesHaveColumns:
 class ValidColumnNames:
     """Names of columns, and of fields inside them, are ones that Delta can store.
 
-    Without column mapping Delta refuses ` ,;{}()=` and white space, as Parquet does; dots and backticks
-    are refused with them because readers trip over them.
+    Without column mapping, Delta refuses ` ,;{}()=` and white space, as Parquet does. Dots and backticks are
+    refused too, because they break readers.
     """
 
     _NEVER = re.compile(r"[\x00-\x1f\x7f-\x9f]|\$\{")
@@ -100,7 +100,7 @@ class ValidColumnNames:
     _NEEDS_MAPPING_INSIDE = re.compile(r"[ ,;{}()=]")
 
     def check(self, models: Sequence[Table]) -> Iterator[InvalidModelError]:
-        """Refuse names that cannot be stored, or cannot without column mapping."""
+        """Refuse names that Delta cannot store, or stores only with column mapping."""
         for model in models:
             mode = model.effective_table_properties.get(COLUMN_MAPPING_MODE, "none")
             is_unmapped = mode == "none" and model.is_about(Part.COLUMNS)
@@ -114,7 +114,7 @@ class ValidColumnNames:
                         yield model_refusal(model, f"{subject} {reason}", way_out, column)
 
     def _names(self, column: Column) -> Iterator[tuple[str, str, re.Pattern[str]]]:
-        """Yield the names of a column and of the fields inside it: what they are called, and what needs mapping."""
+        """Yield the names of a column and its fields, each with a label and the pattern that needs mapping."""
         yield "its name", column.name, self._NEEDS_MAPPING
         for part in parts(column.data_type):
             for field in part.fields if isinstance(part, StructType) else ():
@@ -125,7 +125,7 @@ class DuplicateColumnNames:
     """Column names are unique without regard to case."""
 
     def check(self, models: Sequence[Table]) -> Iterator[InvalidModelError]:
-        """Refuse every column whose name an earlier column has."""
+        """Refuse each column that repeats an earlier name."""
         for model in models:
             seen: set[str] = set()
             for column in model.columns:
@@ -171,15 +171,15 @@ class PrimaryKeyColumnsNotNull:
 class ReadableProperties:
     """Property keys are ones whose value can be read back, each once, and not the engine's own.
 
-    Values of keys that look like secrets or addresses are hidden (`states.SECRET_KEY`): they could never be compared.
-    Delta reads its own keys without regard to case, so that of two spellings one would be set back in every run.
+    The platform hides values of keys that look like secrets or addresses (`states.SECRET_KEY`), so they are not
+    comparable. Delta ignores the case of its own keys, so two spellings would overwrite each other in every run.
     """
 
     _NO_PROPERTIES = ("clusterbyauto", "clusteringcolumns")
     _RESERVED = frozenset(
         {"collation", "comment", "external", "is_managed_location", "location", "owner", "path", "provider"}
     )
-    """What Spark refuses as a property, or takes for something else and forgets (measured on 4.1.1)."""
+    """Keys that Spark refuses as a property, or interprets and does not store (measured on 4.1.1)."""
 
     def check(self, models: Sequence[Table]) -> Iterator[InvalidModelError]:
         """Refuse keys that Spark redacts, keys under the engine's prefixes, and Delta's own keys in two spellings."""
@@ -223,7 +223,7 @@ class KeepsNestedClauses:
     """NOT NULL and COMMENT on a field inside a column stand only where the platform keeps them."""
 
     def check(self, models: Sequence[Table]) -> Iterator[InvalidModelError]:
-        """Refuse what Delta refuses or Spark forgets."""
+        """Refuse clauses that Delta refuses or Spark does not store."""
         for model in models:
             for column in model.columns:
                 forgotten = forgotten_clause(column.data_type)
@@ -242,7 +242,7 @@ class DeclaresOnlyWhatItManages:
     """A model that manages some parts of a table declares nothing of the others."""
 
     def check(self, models: Sequence[Table]) -> Iterator[InvalidModelError]:
-        """Refuse what would be ignored, and models that manage nothing."""
+        """Refuse declarations that the engine would ignore, and models that manage nothing."""
         for model in models:
             if model.manages is None:
                 continue
@@ -259,7 +259,7 @@ class DeclaresOnlyWhatItManages:
 
 
 def unfit_key_columns(model: Table) -> tuple[list[str], list[str]]:
-    """Return the columns of a model's key that are (missing, nullable), if it has a say in columns."""
+    """Return the (missing, nullable) columns of a model's key; both empty if the model does not manage columns."""
     if model.primary_key is None or not model.is_about(Part.COLUMNS):
         return [], []
     by_key = {column.key: column for column in model.columns}
@@ -270,7 +270,7 @@ def unfit_key_columns(model: Table) -> tuple[list[str], list[str]]:
 
 
 def forbidden_in_names(name: str) -> str:
-    """Return what is wrong with the name of a catalog, schema or table; empty if nothing is."""
+    """Return the problem of a catalog, schema or table name; empty if it has none."""
     return _name_problem(name, ValidTableNames.FORBIDDEN)
 
 
@@ -284,7 +284,6 @@ def _name_problem(name: str, forbidden: re.Pattern[str]) -> str:
 
 
 def _declared_parts(model: Table) -> Iterator[tuple[str, Part]]:
-    """Yield what a model declares, once each, and the part of a table that it belongs to."""
     declared: list[Facet[Any, Any, Any]] = [facet for facet in TABLE_FACETS if facet.is_declared(model)]
     declared += [facet for facet in COLUMN_FACETS if any(map(facet.is_declared, model.columns))]
     found = {facet.title: facet.part for facet in declared if facet.title}

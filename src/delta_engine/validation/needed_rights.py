@@ -1,6 +1,6 @@
-"""The rights that a plan needs on objects, and whether a principal has them, as far as it can see.
+"""The rights that a plan needs on objects, and whether a principal has them as far as it can see.
 
-This never refuses a plan: `information_schema` shows principals that do not own an object only a part of its grants
+This never refuses a plan: `information_schema` hides some grants from principals that do not own the object
 (docs.databricks.com: "TABLE_PRIVILEGES", "CATALOG_PRIVILEGES").
 """
 
@@ -58,7 +58,7 @@ REQUIREMENTS: Mapping[type, Requirement | None] = MappingProxyType(
         },
     }
 )
-"""What each type of action takes; None where no statement is ever sent, because a rule refuses it."""
+"""The requirement of each action type; None if a rule always refuses the action."""
 
 REFERENCED_TABLE: Final = Requirement(
     statement="FOREIGN KEY that references the table",
@@ -66,14 +66,14 @@ REFERENCED_TABLE: Final = Requirement(
     demands="ownership of the referenced table; `MANAGE` may transfer it",
     source="table-constraints command group",
 )
-"""What a new foreign key takes on the table that it points at."""
+"""The requirement of a new foreign key on its parent table."""
 
 _KINDS = ("CATALOG", "SCHEMA", "TABLE")
 
 
 @dataclass(frozen=True, slots=True)
 class Securable:
-    """A catalog, a schema or a table: as many parts as its name has."""
+    """A catalog, a schema or a table, depending on the number of name parts."""
 
     parts: tuple[str, ...]
 
@@ -82,33 +82,28 @@ class Securable:
 
     @property
     def kind(self) -> str:
-        """The word for it in GRANT."""
+        """The keyword of its kind in GRANT."""
         return _KINDS[len(self.parts) - 1]
 
     @property
     def address(self) -> str:
-        """The SQL that names it."""
+        """The SQL that addresses it."""
         return ".".join(map(quote_ident, self.parts))
 
     @property
     def levels(self) -> tuple[str, ...]:
-        """The dotted names of the object and of its parents, in lower case, the object first."""
+        """The dotted names of the object and its parents, in lower case, the object first."""
         parts = [part.lower() for part in self.parts]
         return tuple(".".join(parts[:length]) for length in range(len(parts), 0, -1))
 
     def grant(self, right: Right, principal: str) -> str:
-        """Return the statement that gives a right on it."""
+        """Return the statement that grants a right on it."""
         return sql_grant(f"{self.kind} {self.address}", [right.privilege], principal)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Need:
-    """A right that a plan needs on one object.
-
-    Args:
-        statements: the kinds of statements that need it, in the plan's order.
-        owners_above: whether owning a parent of the object is enough.
-    """
+    """A right that a plan's statements need on one object; `owners_above` if owning a parent suffices."""
 
     securable: Securable
     right: Right
@@ -117,7 +112,7 @@ class Need:
 
 
 class Verdict(Enum):
-    """Whether a principal has a right: HIDDEN where it sees the object, and none of its own rights on it."""
+    """Whether a principal has a right; HIDDEN if it sees none of its own rights on the object."""
 
     HELD = "held"
     LACKING = "lacking"
@@ -125,16 +120,12 @@ class Verdict(Enum):
 
 
 def table_securable(name: QualifiedName) -> Securable:
-    """Return a table as something that rights are granted on."""
+    """Return a table as a securable."""
     return Securable((name.catalog, name.schema, name.table))
 
 
 def needs(plan: TablePlan, observed: CatalogState) -> tuple[Need, ...]:
-    """Return the rights that a plan needs on existing objects: a principal owns the schemas and tables that it creates.
-
-    Args:
-        observed: the plan's snapshot, in which a renamed table still has its former name.
-    """
+    """Return the rights that a plan needs on objects of its snapshot; the principal owns what it creates."""
     made = {str(schema).lower() for schema in plan.create_schemas}
     asked = [
         (Securable((create.catalog_name,)), REQUIREMENTS[CreateSchema]) for create in plan.create_schemas
@@ -169,7 +160,7 @@ def needs(plan: TablePlan, observed: CatalogState) -> tuple[Need, ...]:
 
 
 def functions_of(plan: TablePlan) -> tuple[QualifiedName, ...]:
-    """Return the functions of the row filters and column masks that a plan sets, sorted: each needs EXECUTE."""
+    """Return the functions of new row filters and column masks, sorted; each needs EXECUTE."""
     found: set[QualifiedName] = set()
     for create in plan.create_tables:
         masks = [column.mask for column in create.desired.columns]
@@ -183,7 +174,7 @@ def functions_of(plan: TablePlan) -> tuple[QualifiedName, ...]:
 
 
 def locations_of(plan: TablePlan) -> tuple[str, ...]:
-    """Return the locations at which a plan creates external tables, sorted: each needs CREATE EXTERNAL TABLE."""
+    """Return the locations of new external tables, sorted; each needs CREATE EXTERNAL TABLE."""
     return tuple(sorted({one.desired.location for one in plan.create_tables if one.desired.location}))
 
 
@@ -206,7 +197,6 @@ def merged(wanted: Iterable[Need]) -> Iterator[Need]:
 def _references(
     table: QualifiedName, keys: Iterable[ForeignKey], observed: CatalogState
 ) -> Iterator[tuple[Securable, Requirement]]:
-    """Yield the other tables that exist and that new foreign keys of a table point at."""
     for key in keys:
         parent = referenced_table(table, key)
         if parent is not None and parent.key != table.key and observed.tables.get(parent.key, ABSENT).exists:
@@ -215,13 +205,13 @@ def _references(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RightsAtHand:
-    """A principal, and the holders of objects by their dotted names in lower case."""
+    """A principal, and the known permissions on objects by dotted names in lower case."""
 
     principal: Principal
     holders: Mapping[str, Permissions]
 
     def verdict(self, need: Need) -> Verdict:
-        """Return whether the principal has what is needed."""
+        """Return whether the principal has a right."""
         levels = [self.holders[name] for name in need.securable.levels if name in self.holders]
         own = self.holders.get(need.securable.levels[0], Permissions())
         owners = levels if need.owners_above else [own]
@@ -238,20 +228,16 @@ class RightsAtHand:
         return Verdict.LACKING if sees_its_own else Verdict.HIDDEN
 
     def lacking(self, wanted: Iterable[Need]) -> tuple[Need, ...]:
-        """Return what the principal lacks, or may lack."""
+        """Return the needs that the principal lacks or may lack."""
         return tuple(need for need in wanted if self.verdict(need) is not Verdict.HELD)
 
     def owner(self, securable: Securable) -> str | None:
-        """Return the owner of an object, as far as it is known."""
+        """Return the owner of an object; None if unknown."""
         return self.holders.get(securable.levels[0], Permissions()).owner
 
 
 def rights_at_hand(reader: PrincipalReader, wanted: Sequence[Need], observed: CatalogState) -> RightsAtHand:
-    """Return the principal and the holders of rights: one query, and a second one if the catalogs' rights decide.
-
-    Raises:
-        StatementError: the platform refused a query.
-    """
+    """Return the principal and the holders of rights with one or two queries; may raise StatementError."""
     holders = _holders(observed)
     names = {name for need in wanted for name in need.securable.levels}
     known = [holders[name] for name in names if name in holders]
@@ -282,16 +268,13 @@ def _holders(observed: CatalogState) -> Mapping[str, Permissions]:
 
 
 _WARNED_OF: Final = frozenset({Right.MANAGE, Right.APPLY_TAG})
-"""What principals that may change data often lack."""
+"""Rights that principals with MODIFY often lack."""
 
 _MOST_WARNINGS: Final = 10
 
 
 def rights_warnings(reader: PrincipalReader, plan: TablePlan, observed: CatalogState) -> Iterator[str]:
-    """Yield the rights beyond MODIFY that a plan needs and the principal may lack.
-
-    This costs nothing for a plan that needs none, else one statement, and a second one if the catalogs' rights decide.
-    """
+    """Yield the rights beyond MODIFY that the principal may lack; plans without such rights need no query."""
     wanted = [need for need in needs(plan, observed) if need.right in _WARNED_OF]
     if not wanted:
         return

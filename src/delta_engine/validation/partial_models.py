@@ -1,8 +1,4 @@
-"""Judges models that do not manage columns, once the snapshot shows the columns.
-
-Such a model declares no types and no NOT NULL, so the rules for models skip its keys, checks and clustering. Here the
-rules see the observed columns.
-"""
+"""Checks models that do not manage columns, which model rules skip, against the observed columns."""
 
 from __future__ import annotations
 
@@ -26,11 +22,11 @@ _RULES: Final = (
     RowFiltersFit(),
     ColumnMasksFit(),
 )
-"""The rules that look at columns."""
+"""The rules that read columns."""
 
 
 def partial_model_violations(models: Sequence[Table], observed: CatalogState) -> Iterator[InvalidModelError]:
-    """Yield what is wrong with models, given the columns that they do not manage; the snapshot covers all models."""
+    """Yield the violations of models that do not manage columns; the snapshot covers all models."""
     if all(model.is_about(Part.COLUMNS) for model in models):
         return
     whole = [_with_columns(model, observed.table(model.qualified_name)) for model in models]
@@ -48,7 +44,6 @@ def partial_model_violations(models: Sequence[Table], observed: CatalogState) ->
 
 
 def _with_columns(model: Table, observed: TableState) -> Table:
-    """Return a model that has the observed columns, with its own masks."""
     if model.is_about(Part.COLUMNS) or not observed.exists:
         return model
     masks = {column.key: column.mask for column in model.columns}

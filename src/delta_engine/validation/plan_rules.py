@@ -65,7 +65,7 @@ class CreatePrimaryKeyColumnsNotNull:
 class NoAddNotNullColumns:
     """An existing table gets no new NOT NULL column: existing rows would have no value.
 
-    Delta refuses it for fields inside a new column as well (`DELTA_OPERATION_NOT_ALLOWED`).
+    Delta also refuses it for fields inside a new column (`DELTA_OPERATION_NOT_ALLOWED`).
     """
 
     def check(self, plan: TablePlan, policy: Policy) -> Iterator[UnsafePlanError]:
@@ -162,7 +162,7 @@ class OnlyAtCreation:
     """Generation, identity, partitioning and location are fixed when a table is created."""
 
     def check(self, plan: TablePlan, policy: Policy) -> Iterator[UnsafePlanError]:
-        """Refuse changes of them."""
+        """Refuse changes of generation, identity, partitioning and location."""
         for align in plan.align_tables:
             for change in align.of_type(ChangeGeneration):
                 observed = generated_columns.described(change.observed)
@@ -206,7 +206,7 @@ class NoColumnMappingModeChange:
     """Column mapping is enabled once, as `name`, and never changed: a change rewrites every data file."""
 
     def check(self, plan: TablePlan, policy: Policy) -> Iterator[UnsafePlanError]:
-        """Refuse leaving the modes `name` and `id`, and `id` on an existing table, which Delta refuses."""
+        """Refuse a change from `name` or `id`, and `id` on an existing table, which Delta refuses."""
         for align in plan.align_tables:
             for feature in align.of_type(EnableTableFeature):
                 if feature.key != COLUMN_MAPPING_MODE:

@@ -1,7 +1,7 @@
-"""Counts rows that violate the conditions of a plan, before it runs: one query per table.
+"""Counts rows that violate the conditions of a plan before it runs, with one query per table.
 
-NULLs in columns that become NOT NULL are always counted. Violations of added CHECKs are counted on demand; the
-platform checks them too, but after the apply began.
+NULLs in columns that become NOT NULL are always counted. Violations of added CHECKs are counted on demand, because the
+platform checks them only during the apply.
 """
 
 from __future__ import annotations
@@ -42,13 +42,7 @@ class _Condition:
 
 
 class Preflight:
-    """Counts the rows that violate a plan.
-
-    Args:
-        parallelism: the maximum number of concurrent queries.
-        counts_checks: whether to count violations of added checks.
-        notify: called before rows are counted.
-    """
+    """Counts the rows that violate a plan, those of added checks on demand; `notify` is called before each count."""
 
     def __init__(
         self,
@@ -143,7 +137,6 @@ def _rows(table: str, comparison: Comparison, observed: TableState) -> str:
 
 
 def _former_path(path: Sequence[str], comparison: Comparison) -> list[str]:
-    """Return the path of a column or a field by its current names."""
     first, *inside = path
     former = {name.lower(): former for former, name in comparison.renames.columns}
     fields = {

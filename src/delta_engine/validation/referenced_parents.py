@@ -1,7 +1,4 @@
-"""Checks new foreign keys against existing parent tables that are not part of the run. Pure.
-
-Model rules compare foreign keys with declared tables only.
-"""
+"""Checks new foreign keys against existing parent tables outside the run. Pure."""
 
 from __future__ import annotations
 
@@ -19,12 +16,7 @@ from delta_engine.state.states import CatalogState, TableState
 def unfit_parents(
     plan: TablePlan, models: Mapping[str, Table], state: CatalogState
 ) -> Iterator[InvalidModelError]:
-    """Yield why the foreign keys of a plan cannot be added.
-
-    Args:
-        models: the declared tables, by `QualifiedName.key`.
-        state: the snapshot; a parent that it does not cover is not checked.
-    """
+    """Yield the foreign keys that their parents refuse; parents outside the snapshot are not checked."""
     changes: tuple[TableChange, ...] = (*plan.create_tables, *plan.align_tables)
     added = ((change.table.key, key) for change in changes for key in added_foreign_keys(changes_of(change)))
     for table, key in added:
@@ -43,7 +35,7 @@ def unfit_parents(
 
 
 def _columns(model: Table, state: CatalogState) -> Mapping[str, Column]:
-    """Return the columns of a table after the plan, as far as the model and the snapshot tell."""
+    """Return the known columns of a table after the plan."""
     observed = {column.key: column for column in state.tables[model.qualified_name.key].columns}
     return observed | {column.key: column for column in model.columns}
 

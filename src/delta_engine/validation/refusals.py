@@ -1,4 +1,4 @@
-"""Refusals of rules, with the table, the column, and the line that declares it."""
+"""Creates refusals of rules with the table, the column and the declaring line."""
 
 from __future__ import annotations
 
@@ -10,11 +10,7 @@ from delta_engine.models import Column, Table
 def model_refusal(
     model: Table, reason: str, way_out: str, column: Column | str | None = None
 ) -> InvalidModelError:
-    """Return the refusal of a model, located at the column if it names one.
-
-    Args:
-        column: a column of the model, or a name that the model uses, declared or not.
-    """
+    """Return the refusal of a model, located at `column`, which may be the name of an undeclared column."""
     name = column.name if isinstance(column, Column) else column
     named = (one for one in model.columns if name is not None and one.key == name.lower())
     found = column if isinstance(column, Column) else next(named, None)

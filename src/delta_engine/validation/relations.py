@@ -1,6 +1,6 @@
-"""Plans models, and refuses those that do not fit the relations that exist or the other tables of the plan.
+"""Plans models, and refuses those that conflict with existing relations or other tables of the plan.
 
-These checks need the models, the observed state and the plan together, so that they are no rules.
+These checks are no rules, because they need the models, the observed state and the plan together.
 """
 
 from __future__ import annotations
@@ -19,13 +19,10 @@ from delta_engine.validation.unsupported_relations import unsupported_relations
 
 
 def checked_plan(models: Sequence[Table], state: CatalogState, planned: Callable[[], TablePlan]) -> TablePlan:
-    """Return a plan whose models fit what exists.
+    """Return a plan of models that fit the existing relations.
 
-    Args:
-        planned: plans them; called only if every model fits the relation of its name, which planning relies on.
-
-    Raises:
-        InvalidModelError, RefusalGroup: one or several models do not fit.
+    `planned` relies on this fit and is called only then. One misfit raises InvalidModelError, several raise
+    RefusalGroup.
     """
     refused = [(model.key, refusal) for model in models for refusal in unsupported_relations(model, state)]
     raise_all(refusal for _, refusal in sorted(refused, key=itemgetter(0)))

@@ -1,7 +1,7 @@
-"""The rules: their protocols and the default list.
+"""The rule protocols and the default list.
 
-A rule yields refusals with reason and way out; the validator raises the first or lists all. A new rule is a class
-with `check`, an entry here, and its test cases.
+A rule yields refusals with reason and way out. The validator raises the first or lists all. A new rule is a class with
+`check`, an entry here, and its test cases.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class ModelRule(Protocol):
 
 
 class PlanRule(Protocol):
-    """A check of a plan, before it runs."""
+    """A check of a plan before it runs."""
 
     def check(self, plan: TablePlan, policy: Policy) -> Iterable[UnsafePlanError]:
         """Yield a refusal per violation that the policy does not allow."""
@@ -106,7 +106,7 @@ class RuleSet:
     plans: tuple[PlanRule, ...]
 
     def on(self, capabilities: Capabilities) -> RuleSet:
-        """Return the rules for an opened platform, whose capabilities are now known exactly."""
+        """Return the rules for an opened platform, whose exact capabilities are known."""
         plans = (
             SupportedChanges(capabilities) if isinstance(rule, SupportedChanges) else rule
             for rule in self.plans
@@ -114,7 +114,7 @@ class RuleSet:
         return replace(self, plans=tuple(plans))
 
     def descriptions(self) -> Iterator[RuleDescription]:
-        """Yield a description per rule, in the order of the checks."""
+        """Yield a description per rule, in check order."""
         for judges, rules in (("models", self.models), ("plans", self.plans)):
             for rule in rules:
                 name, documented = _identity(rule)
@@ -123,12 +123,7 @@ class RuleSet:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RuleDescription:
-    """A rule as `delta-engine rules` lists it.
-
-    Args:
-        name: the class, or the reference in the project's configuration.
-        judges: `models` or `plans`.
-    """
+    """A rule as `delta-engine rules` lists it; `judges` is `models` or `plans`, and `name` a class or a reference."""
 
     name: str
     judges: str
@@ -151,7 +146,6 @@ class NamedRule(Protocol):
 
 
 def _identity(rule: object) -> tuple[str, str | None]:
-    """Return a rule's name and its documentation."""
     if isinstance(rule, NamedRule):
         return rule.reference, type(rule.rule).__doc__
     return type(rule).__name__, type(rule).__doc__

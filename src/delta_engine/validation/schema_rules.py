@@ -1,4 +1,4 @@
-"""What may be declared of schemas, before anything is read."""
+"""The default rules for schemas, checked before any read."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ PRIVILEGES = frozenset(
 
 
 def schema_violations(schemas: Sequence[Schema], capabilities: Capabilities) -> Iterator[InvalidModelError]:
-    """Yield why schemas must not be declared like this."""
+    """Yield the violations of schema models."""
     seen: dict[str, Schema] = {}
     for schema in schemas:
         reason = capabilities.refused.get(Feature.SCHEMA_METADATA)

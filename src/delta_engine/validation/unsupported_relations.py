@@ -1,4 +1,4 @@
-"""Refuses models that do not fit the relation that exists under their table's name."""
+"""Refuses models that do not fit the existing relation of their table's name."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from delta_engine.validation.refusals import model_refusal
 PARTS_OF_STREAMING_TABLES = frozenset({Part.COMMENTS, Part.TAGS})
 """The parts of a streaming table that the engine manages.
 
-ALTER STREAMING TABLE takes filters and masks as well (Databricks documentation, "ALTER STREAMING TABLE").
+ALTER STREAMING TABLE also accepts filters and masks (Databricks documentation, "ALTER STREAMING TABLE").
 """
 
 
 def unsupported_relations(model: Table, state: CatalogState) -> Iterator[InvalidModelError]:
-    """Yield why a model cannot manage the relation of its name in a snapshot."""
+    """Yield the reasons why a model cannot manage the relation of its name in a snapshot."""
     observed = state.tables[model.key]
     if not observed.exists:
         return
@@ -57,7 +57,6 @@ def unsupported_relations(model: Table, state: CatalogState) -> Iterator[Invalid
 
 
 def _clashes(model: Table, renames: Renames) -> Iterator[InvalidModelError]:
-    """Yield the renames to names that the table has already."""
     pairs = [(former, name, name) for former, name in renames.clashes]
     pairs += [
         (".".join((*rename.path, rename.observed)), ".".join((*rename.path, rename.desired)), rename.path[0])
@@ -80,7 +79,7 @@ def _protecting(model: Table, observed: TableState, renames: Renames) -> Iterato
     """Yield the renames of columns that the row filter or a mask reads.
 
     Databricks refuses them (error conditions `ROW_LEVEL_SECURITY_INCOMPATIBLE_SCHEMA_CHANGE`,
-    `COLUMN_MASKS_INCOMPATIBLE_SCHEMA_CHANGE`). The engine does not drop the protection for a moment.
+    `COLUMN_MASKS_INCOMPATIBLE_SCHEMA_CHANGE`). The engine never drops the protection, not even temporarily.
     """
     readers = (
         {name.lower(): "row filter" for name in observed.row_filter.columns} if observed.row_filter else {}

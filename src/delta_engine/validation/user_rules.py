@@ -1,4 +1,4 @@
-"""Rules of a project (`policy.rules`): classes like the engine's own, with their failures contained."""
+"""Rules of a project (`policy.rules`): the same protocols as the engine's rules, with contained failures."""
 
 from __future__ import annotations
 
@@ -21,18 +21,12 @@ _WAY_OUT = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _UserRule:
-    """The part that both kinds share."""
-
     rule: Any
     reference: str
     named_at: SourceLocation
 
     def refusals(self, found: type[RefusedError], *judged: object) -> Iterator[Any]:
-        """Yield the rule's refusals.
-
-        Raises:
-            ConfigError: the rule failed, or yielded another type.
-        """
+        """Yield the rule's refusals; a failure of the rule, or a yield of another type, is a ConfigError."""
         try:
             for refusal in self.rule.check(*judged):
                 if not isinstance(refusal, found):
@@ -49,7 +43,7 @@ class _UserRule:
 
 
 class UserModelRule(_UserRule):
-    """A project's rule for models."""
+    """A project's model rule."""
 
     def check(self, models: Sequence[Table]) -> Iterable[InvalidModelError]:
         """Yield its refusals."""
@@ -57,7 +51,7 @@ class UserModelRule(_UserRule):
 
 
 class UserPlanRule(_UserRule):
-    """A project's rule for plans."""
+    """A project's plan rule."""
 
     def check(self, plan: TablePlan, policy: Policy) -> Iterable[UnsafePlanError]:
         """Yield its refusals."""
@@ -65,14 +59,7 @@ class UserPlanRule(_UserRule):
 
 
 def add_user_rule(rules: RuleSet, found: object, reference: str, named_at: SourceLocation) -> RuleSet:
-    """Return the rules with one more.
-
-    Args:
-        found: the referenced object: a rule, or a class without arguments.
-
-    Raises:
-        ConfigError: it is not a rule.
-    """
+    """Return the rules with one more, a rule object or a class without arguments; refuse other objects."""
     rule = found() if isinstance(found, type) else found
     check = getattr(rule, "check", None)
     parameters = len(inspect.signature(check).parameters) if callable(check) else 0

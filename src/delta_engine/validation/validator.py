@@ -1,4 +1,4 @@
-"""The validator: runs the rules, and raises the first refusal or lists all."""
+"""Runs the rules, and raises the first refusal or lists all."""
 
 from __future__ import annotations
 
@@ -16,12 +16,8 @@ from delta_engine.validation.rules import ModelRule, PlanRule, RuleSet
 class PlanValidator:
     """Checks models and plans against rules.
 
-    Args:
-        model_rules: the checks of models; `DEFAULT_MODEL_RULES` by default.
-        plan_rules: the checks of plans; `DEFAULT_PLAN_RULES` by default.
-
-    The defaults are read when a validator is created: a subclass may have its own, and an assignment applies to every
-    validator and project created later.
+    Each validator reads the default rules when it is created: a subclass may override them, and an assignment applies
+    to later validators and projects.
     """
 
     DEFAULT_MODEL_RULES: ClassVar[tuple[ModelRule, ...]] = rules.DEFAULT_MODEL_RULES
@@ -44,12 +40,12 @@ class PlanValidator:
         return RuleSet(models=cls.DEFAULT_MODEL_RULES, plans=cls.DEFAULT_PLAN_RULES)
 
     def validate_models(self, models: Sequence[Table]) -> None:
-        """Raise the first `InvalidModelError`, if there is one."""
+        """Raise the first `InvalidModelError`, if any."""
         for violation in self.model_violations(models):
             raise violation
 
     def validate_plan(self, plan: TablePlan) -> None:
-        """Raise the first `UnsafePlanError`, if there is one."""
+        """Raise the first `UnsafePlanError`, if any."""
         for violation in self.plan_violations(plan):
             raise violation
 

@@ -1,1 +1,1 @@
-"""The doctor: checks, as the identity that runs it, that everything an environment needs is in place."""
+"""The doctor: checks that an environment has everything it needs, as the identity that runs it."""

@@ -1,4 +1,4 @@
-"""Checks of Unity Catalog: catalogs and schemas, the views that the reader queries, the plan of a sync, and rights."""
+"""Checks of Unity Catalog: catalogs, schemas, the reader's views, the plan of a sync, and rights."""
 
 from __future__ import annotations
 
@@ -41,16 +41,14 @@ _QUERIED: Final[Mapping[str, Sequence[str]]] = {
     "catalogs": ("catalog_name", "catalog_owner"),
     "catalog_privileges": ("catalog_name", "grantee", "privilege_type"),
 }
-"""The columns that the reader names, by view. Views without columns are read whole: workspaces spell some otherwise."""
+"""The columns that the reader names, by view. Views without columns are read whole: spellings vary by workspace."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CatalogUse:
-    """What an environment uses of one catalog; names of catalogs and schemas are in lower case.
+    """The declared tables, the engine's own tables and the schemas that an environment uses in one catalog.
 
-    Args:
-        tables: the declared tables, and the engine's own.
-        created: the schemas that a sync creates when they are missing.
+    Catalog and schema names are in lower case. `created` holds the schemas that a sync creates if they are missing.
     """
 
     catalog: str
@@ -66,7 +64,7 @@ def catalog_uses(
     *,
     creates_schemas: bool,
 ) -> tuple[CatalogUse, ...]:
-    """Return what an environment uses of each catalog, sorted by name."""
+    """Return an environment's use of each catalog, sorted by name."""
     tables: dict[str, list[QualifiedName]] = defaultdict(list)
     for name in (*declared, *own):
         tables[name.catalog.lower()].append(name)
@@ -87,7 +85,7 @@ def catalog_uses(
 def catalog_checks(
     use: CatalogUse, observed: CatalogState, refusals: Sequence[RefusedError]
 ) -> Iterator[Check]:
-    """Yield whether a catalog and its schemas exist, and which tables cannot be read."""
+    """Yield the missing catalogs and schemas, and the unreadable tables."""
     read = [table for table in use.tables if observed.tables.get(table.key) is not None]
     count = sum(observed.table(table).exists for table in read)
     found = f"it can be read; {counted(count, 'table')} of {len(use.tables)} there"
@@ -109,11 +107,7 @@ def catalog_checks(
 
 
 def view_check(runner: SqlRunner, catalog: str) -> Check:
-    """Return whether the views of a catalog have the columns that the reader names.
-
-    Raises:
-        StatementError: the platform refused the query.
-    """
+    """Return whether the views of a catalog have the columns that the reader names; may raise StatementError."""
     subject = f"{catalog}.information_schema"
     listed: dict[str, set[str]] = defaultdict(set)
     for row in runner.run(_VIEW_COLUMNS.query(catalog, ["information_schema"])):
@@ -134,11 +128,7 @@ def view_check(runner: SqlRunner, catalog: str) -> Check:
 
 
 def plan_checks(preview: Preview, *, is_recorded: bool) -> Iterator[Check]:
-    """Yield what a sync would do, and why it would refuse.
-
-    Args:
-        is_recorded: whether the plan was made with the deployment state.
-    """
+    """Yield the pending changes and the refusals of a sync; `is_recorded` if the plan used the deployment state."""
     without = "" if is_recorded else " (planned without the deployment state)"
     yield Check.ok(Topic.PLAN, "sync", f"{plan_summary(preview.plan)}{without}")
     for refusal in preview.refusals:
@@ -165,11 +155,7 @@ def unchecked_rights(plan: TablePlan, principal: str) -> Iterator[Check]:
 def basic_needs(
     uses: Sequence[CatalogUse], own: Sequence[QualifiedName], observed: CatalogState
 ) -> Iterator[Need]:
-    """Yield the rights for reading everything, and for the engine's own tables.
-
-    Args:
-        observed: the catalogs, as far as they could be read.
-    """
+    """Yield the rights for reading the catalogs, as far as they are readable, and for the engine's own tables."""
     for use in uses:
         yield Need(securable=Securable((use.catalog,)), right=Right.USE_CATALOG)
         for schema in use.schemas:
@@ -192,11 +178,7 @@ def _exists(table: QualifiedName, observed: CatalogState) -> bool:
 
 
 def right_checks(reader: PrincipalReader, needed: Sequence[Need], observed: CatalogState) -> Iterator[Check]:
-    """Yield whether the identity has each right, as far as it can see.
-
-    Raises:
-        StatementError: the platform refused a query.
-    """
+    """Yield whether the identity has each right, as far as it can see; may raise StatementError."""
     at_hand = rights_at_hand(reader, needed, observed)
     name = at_hand.principal.name
     for need in merged(needed):

@@ -1,4 +1,4 @@
-"""Checks an environment part by part. A check that fails never stops the others, and nothing that is written stays."""
+"""Checks an environment part by part. A failed check never stops the others, and no written data stays."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ _FILE_ERRORS: Final = (
     NotADirectoryError,
     IsADirectoryError,
 )
-"""Errors of the operating system about files; the others are mostly about the network."""
+"""File errors of the operating system; other OSErrors mostly concern the network."""
 
 
 def examine(
@@ -95,11 +95,8 @@ def examine(
 ) -> DoctorReport:
     """Check everything that an environment needs, as the identity that runs this.
 
-    Args:
-        spark: the session to use; by default one is opened if the backend needs it.
-        lineage: the deployed commit, if the caller knows it; by default it is detected.
-        notify: receives a note before anything slow, such as the start of a SQL warehouse.
-        now: the local clock, in seconds since 1970.
+    `lineage` is the deployed commit, detected by default. `notify` receives a note before slow steps. `now` is the
+    local clock, in seconds since 1970.
     """
     findings = Findings()
     subject = f"{conf_dir}/{environment}.yml"
@@ -126,7 +123,7 @@ def examine(
 
 @dataclass(slots=True)
 class Findings:
-    """The checks so far, and who runs them where."""
+    """The checks so far, with the identity and the platform version."""
 
     checks: list[Check] = field(default_factory=list)
     run_by: str = ""
@@ -135,11 +132,7 @@ class Findings:
     def attempt(
         self, topic: Topic, subject: str, act: Callable[[], Found], way_out: str = ""
     ) -> Found | None:
-        """Return the result of an action. Where it fails, record the error as checks and return None.
-
-        Args:
-            way_out: what helps if a right is missing.
-        """
+        """Return an action's result; on an error, record it with the way out of a missing right and return None."""
         try:
             return act()
         except (DeltaEngineError, OSError) as error:
@@ -147,7 +140,7 @@ class Findings:
             return None
 
     def check(self, topic: Topic, subject: str, act: Callable[[], Check], way_out: str = "") -> bool:
-        """Record the check that an action returns, or its error; return whether it is in order."""
+        """Record an action's check or its error; return whether it is in order."""
         found = self.attempt(topic, subject, act, way_out)
         self.checks += [found] if found else []
         return found is not None and found.status is Status.OK
@@ -177,7 +170,7 @@ def failure_checks(
 
 
 def status_of(error: BaseException) -> Status:
-    """Return the status that an error stands for: a refusal is missing, no usable answer is unknown."""
+    """Return the status of an error: missing for a refusal, unknown for no usable answer."""
     match error:
         case StatementError():
             return Status.MISSING if is_forbidden(error) else Status.UNKNOWN
@@ -208,7 +201,6 @@ def _check_environment(
     notify: Callable[[str], None],
     now: Callable[[], float],
 ) -> None:
-    """Check everything that takes valid settings."""
     backend = _opened_backend(findings, settings, spark, notify)
     _check_store(findings, settings)
     if backend is None:
@@ -231,8 +223,6 @@ def _check_environment(
 def _opened_backend(
     findings: Findings, settings: Settings, spark: SparkSession | None, notify: Callable[[str], None]
 ) -> Backend | None:
-    """Open the backend and record who runs it."""
-
     def opened() -> tuple[Backend, str]:
         backend = open_backend(settings, spark, notify=notify)
         return backend, backend.principals.principal(()).name if backend.principals is not None else ""
@@ -249,7 +239,6 @@ def _opened_backend(
 
 
 def _check_store(findings: Findings, settings: Settings) -> None:
-    """Check that the place of the deployment state takes files or objects."""
     if settings.state_backend.cache is not None:
         _check_folder(findings, Topic.STATE, settings.state_backend.cache.path)
     match settings.state_backend.place:
@@ -281,7 +270,6 @@ def _volume_check(settings: Settings, place: DatabricksState) -> Check:
 
 
 def _readable_deployment(findings: Findings, settings: Settings, backend: Backend) -> Deployment | None:
-    """Return the deployment state, if it can be read."""
     deployment = findings.attempt(Topic.STATE, "document", lambda: open_deployment(settings, backend))
     if deployment is None:
         return None
@@ -297,7 +285,6 @@ def _check_catalogs(
     backend: Backend,
     deployment: Deployment | None,
 ) -> None:
-    """Check the catalogs, the plan, and the rights that both take."""
     own = tuple(_own_tables(settings))
     uses = catalog_uses(
         [model.qualified_name for model in project.models] if project else (),
@@ -324,7 +311,7 @@ def _check_catalogs(
 
 
 def _read_catalog(findings: Findings, backend: Backend, use: CatalogUse) -> CatalogState | None:
-    """Check a catalog; return what was read, or None if nothing could be."""
+    """Check a catalog; return its readable part, or None."""
     subject = f"catalog {use.catalog}"
     grant = Securable((use.catalog,)).grant(Right.USE_CATALOG, findings.run_by)
     models = list(map(bare_model, use.tables))
@@ -349,7 +336,6 @@ def _read_catalog(findings: Findings, backend: Backend, use: CatalogUse) -> Cata
 def _check_plan(
     findings: Findings, project: Project | None, backend: Backend, deployment: Deployment | None
 ) -> Sequence[Need]:
-    """Check the plan of a sync; return the rights that it needs."""
     if project is None:
         return ()
     engine = orchestrator(project, backend, deployment or Deployment.unrecorded())
@@ -363,7 +349,6 @@ def _check_plan(
 
 
 def _own_tables(settings: Settings) -> Iterator[QualifiedName]:
-    """Yield the tables in Unity Catalog that belong to the engine."""
     from delta_engine.deployment.stores.databricks import HEADS, LOCKS
 
     place = settings.state_backend.place

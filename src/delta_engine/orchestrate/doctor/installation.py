@@ -1,4 +1,4 @@
-"""Checks of what runs the engine: packages, the deployed commit, the platform's version and its clock."""
+"""Checks the engine's installation: packages, the deployed commit, the platform's version and clock."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ _COSTS: Final = (
     ((16, 3), f"{_ONE_BY_ONE} (16.3)"),
     ((17, 3), "keys are read from information_schema alone, which may lag (in DESCRIBE … AS JSON: 17.3)"),
 )
-"""What a runtime before each version costs (docs.databricks.com: "DESCRIBE TABLE", "ALTER TABLE … ALTER COLUMN")."""
+"""The costs of runtimes before each version (docs.databricks.com: "DESCRIBE TABLE", "ALTER TABLE … ALTER COLUMN")."""
 
 _MOST_SKEW_SECONDS: Final = 60.0
 CLOCK_QUERY: Final = "SELECT unix_micros(current_timestamp()) AS micros"
 
 
 def extras_of(settings: Settings) -> frozenset[str]:
-    """Return the extras of the engine that an environment needs."""
+    """Return the engine's extras that an environment needs."""
     place = settings.state_backend.place
     is_databricks = settings.backend.is_databricks
     needed = {
@@ -46,12 +46,7 @@ def extras_of(settings: Settings) -> frozenset[str]:
 def package_checks(
     requirements: Iterable[str], extras: Collection[str], installed: Callable[[str], str]
 ) -> Iterator[Check]:
-    """Yield whether the packages that the engine and an environment need are installed.
-
-    Args:
-        requirements: those of the engine, as in its wheel's metadata.
-        installed: returns the version of an installed package, or raises PackageNotFoundError.
-    """
+    """Yield whether required packages are installed; `installed` returns a version or raises PackageNotFoundError."""
     for text in requirements:
         requirement = _REQUIREMENT.match(text)
         if requirement is not None and requirement["extra"] in (None, *extras):
@@ -82,11 +77,7 @@ def _numbers(version: str) -> tuple[int, ...]:
 
 
 def lineage_check(lineage: str) -> Check:
-    """Return whether the deployed commit is known.
-
-    Args:
-        lineage: as runs record it: `git:<commit>`, or `unknown`.
-    """
+    """Return whether the deployed commit is known; `lineage` is `git:<commit>` or `unknown`."""
     if lineage.removeprefix("git:") not in ("", "unknown"):
         return Check.ok(Topic.LINEAGE, "project", lineage)
     return Check.unknown(
@@ -98,11 +89,7 @@ def lineage_check(lineage: str) -> Check:
 
 
 def platform_check(version: str) -> Check:
-    """Return the platform's version with what an older one costs. No version is too old.
-
-    Args:
-        version: as the backend reports it. Serverless compute, SQL warehouses and Spark have no runtime version.
-    """
+    """Return the platform's version with the costs of an older one. Only runtimes have one; none is too old."""
     if version == _UNKNOWN_RUNTIME:  # the engine then sends what every runtime accepts
         return Check.unknown(Topic.PLATFORM, "version", f"{version}; {_ONE_BY_ONE}")
     runtime = _RUNTIME.match(version)
@@ -113,14 +100,7 @@ def platform_check(version: str) -> Check:
 
 
 def clock_check(runner: SqlRunner, now: Callable[[], float]) -> Check:
-    """Return whether the platform's clock and the local one agree: histories and drift are compared by time.
-
-    Args:
-        now: the local clock, in seconds since 1970.
-
-    Raises:
-        StatementError: the platform refused the query.
-    """
+    """Return whether the platform and `now` (seconds since 1970) agree: histories and drift are compared by time."""
     before = now()
     (row,) = runner.run(CLOCK_QUERY)
     after = now()

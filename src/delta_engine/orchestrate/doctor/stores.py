@@ -1,4 +1,4 @@
-"""Checks of where files are kept: folders, volumes, buckets, and the deployment state with its lock.
+"""Checks the stores: folders, volumes, buckets, and the deployment state with its lock.
 
 A store must honour conditional writes, or two runs could overwrite each other's documents.
 """
@@ -18,18 +18,14 @@ from delta_engine.deployment.stores.volume_files import VolumeFiles
 from delta_engine.report.doctor_report import Check, Topic
 
 SCRATCH_NAME: Final = ".delta-engine-doctor"
-"""The prefix of the names of scratch files; each is deleted right after it was read back."""
+"""The name prefix of scratch files; each is deleted after it was read back."""
 
 _CONTENT: Final = b"delta-engine doctor"
 _CONDITIONS: Final = "runs could overwrite each other's files: the store cannot hold a deployment state"
 
 
 def folder_check(topic: Topic, folder: Path) -> Check:
-    """Return whether files of a folder can be replaced atomically. Folders that had to be created are removed.
-
-    Raises:
-        OSError: it cannot be written.
-    """
+    """Return whether files of a folder can be replaced atomically; remove folders that had to be created."""
     created = [one for one in (folder, *folder.parents) if not one.exists()]
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / SCRATCH_NAME
@@ -49,11 +45,7 @@ def folder_check(topic: Topic, folder: Path) -> Check:
 
 
 def volume_check(files: VolumeFiles, volume: str) -> Check:
-    """Return whether a scratch file can be written, read back, protected from being overwritten, and deleted.
-
-    Raises:
-        StoreError: it cannot be written, read or deleted.
-    """
+    """Return whether a volume can write, read, protect and delete a scratch file; may raise StoreError."""
     path = f"{volume}/{SCRATCH_NAME}-{uuid4().hex}"
     try:
         with suppress(ConflictError):  # a hidden retry of this very upload
@@ -82,11 +74,7 @@ def _volume_fault(files: VolumeFiles, path: str) -> str:
 
 
 def bucket_check(folder: S3Folder) -> Check:
-    """Return whether a bucket honours conditional writes; writes and deletes scratch objects.
-
-    Raises:
-        StoreError: it cannot be written or read.
-    """
+    """Return whether a bucket honours conditional writes, using scratch objects; may raise StoreError."""
     ignored = folder.probe.ignored_condition()
     if not ignored:
         return Check.ok(Topic.STATE, folder.location(""), "conditional writes are honoured")
@@ -95,21 +83,13 @@ def bucket_check(folder: S3Folder) -> Check:
 
 
 def document_check(deployment: Deployment) -> Check:
-    """Return whether the deployment state can be read, with its journals.
-
-    Raises:
-        DeltaEngineError: it cannot.
-    """
+    """Return whether the deployment state and its journals are readable; raises DeltaEngineError if they are not."""
     state = deployment.peek_replayed()
     found = f"serial {state.serial}" if state else "there is none yet; the first sync creates it"
     return Check.ok(Topic.STATE, deployment.repository.location, found)
 
 
 def lock_check(deployment: Deployment) -> Check:
-    """Return whether the lock can be read; does not take it.
-
-    Raises:
-        DeltaEngineError: it cannot.
-    """
+    """Return whether the lock is readable, without taking it; raises DeltaEngineError if it is not."""
     holder = deployment.lock.holder()
     return Check.ok(Topic.LOCK, deployment.lock.location, f"held by {holder}" if holder else "free")
