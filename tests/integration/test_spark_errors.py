@@ -7,13 +7,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from delta_engine.execute.history_table import HistoryTable
 from pyspark.errors import AnalysisException
 from pyspark.logger import PySparkLogger
 from pyspark.sql import SparkSession
 
 from delta_engine.backends.spark_sql_runner import SparkSqlRunner
 from delta_engine.errors import CatalogReadError, StatementError
-from delta_engine.execute.history_table import HistoryTable
 from delta_engine.state.spark_delta_reader import CatalogFinder
 
 pytestmark = pytest.mark.integration

@@ -6,8 +6,7 @@ from typing import Annotated
 
 import typer
 
-from delta_engine.cli.options import Json, Yes, flag
-from delta_engine.cli.project_group import ProjectGroup
+from delta_engine.cli.options import Json, ProjectGroup, Yes, flag
 
 state_app = typer.Typer(
     cls=ProjectGroup,

@@ -12,8 +12,9 @@ import typer
 from rich.console import Console
 
 from delta_engine.actions.policy import matches_any
-from delta_engine.cli.commands import open_engine
-from delta_engine.cli.context import Context
+from delta_engine.cli.commands import open_project
+from delta_engine.cli.options import Context
+from delta_engine.cli.run_view import TerminalView
 from delta_engine.cli.terminal import confirm, print_note, say, status
 from delta_engine.config.documents import unknown
 from delta_engine.config.settings import Settings, load_settings
@@ -30,6 +31,8 @@ from delta_engine.models import QualifiedName
 from delta_engine.models.open_struct import encode_open
 from delta_engine.orchestrate.deployments import open_deployment, state_needs_backend
 from delta_engine.orchestrate.project import open_backend
+from delta_engine.orchestrate.use_cases import record_catalog
+from delta_engine.plan_files.document import Options
 from delta_engine.report.json_documents import diff_document, resources_document, versions_document
 from delta_engine.report.plan_tree import counted, describe_change
 from delta_engine.report.visible import visible
@@ -185,9 +188,9 @@ def move_table(context: Context, old: str, new: str, *, yes: bool) -> None:
 
 def sync_state(context: Context, tables: Sequence[str]) -> None:
     """Record what the catalog shows of what was applied."""
-    project, _, engine = open_engine(context, tables)
-    with engine.run("state sync", print_note) as run, status("reading the catalog …"):
-        state = run.synchronize(project.models, is_partial=project.is_partial)
+    project, environment = open_project(context, Options(tables=tuple(tables)))
+    view = TerminalView(environment=project.settings.environment)
+    state = record_catalog(environment, project.models, view, is_partial=project.is_partial)
     _print_lines(
         _resource_lines({k: r for k, r in state.resources.items() if r.status is not Status.HEALTHY})
     )

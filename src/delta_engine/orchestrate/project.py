@@ -39,8 +39,8 @@ from delta_engine.orchestrate.backend import (
     open_warehouse_backend,
     undecorated,
 )
-from delta_engine.orchestrate.orchestrator import Orchestrator
-from delta_engine.report.run_history import RunHistory
+from delta_engine.orchestrate.environment import Environment
+from delta_engine.orchestrate.histories import DriftHistory, RunHistory
 from delta_engine.validation.capability_rules import (
     SupportedChanges,
     SupportedFeatures,
@@ -200,53 +200,47 @@ def open_backend(
             assert_never(other)
 
 
-def orchestrator(
+def open_environment(
     project: Project,
     backend: Backend,
     deployment: Deployment,
     *,
     counts_checks: bool = False,
     notify: Callable[[str], None] = lambda _note: None,
-) -> Orchestrator:
-    """Return a project's pipeline over a backend, recording into a deployment state.
+) -> Environment:
+    """Return a project's environment over a backend and a deployment state.
 
     Args:
-        project: the project.
-        backend: what runs SQL.
-        deployment: where to record.
-        counts_checks: whether to count, before anything is applied, the rows that added checks refuse.
-        notify: is told when rows are counted.
+        counts_checks: whether to count the rows that violate added checks, before anything is applied.
+        notify: gets a note when rows are counted.
     """
-    settings = project.settings
-    return Orchestrator(
+    settings, runner, addressing = project.settings, backend.runner, backend.addressing
+    runs, drift = settings.run_history, settings.drift_history
+    return Environment(
+        name=settings.environment,
         deployment=deployment,
-        versions=backend.versions,
         reader=backend.reader,
         action_runner=ActionRunner(
-            backend.runner,
-            backend.addressing,
-            backend.capabilities,
-            parallelism=settings.parallelism,
+            runner, addressing, backend.capabilities, parallelism=settings.parallelism
         ),
         planner=TablePlanner(settings.policy, project.schemas),
+        validator=replace(project, rules=project.rules.on(backend.capabilities)).validator,
         preflight=Preflight(
-            backend.runner,
-            backend.addressing,
+            runner,
+            addressing,
             parallelism=settings.parallelism,
             counts_checks=counts_checks,
             notify=notify,
         ),
-        validator=replace(project, rules=project.rules.on(backend.capabilities)).validator,
-        history=backend.history,
-        audit_log=backend.audit_log,
-        row_counter=backend.row_counter,
         drift_policy=settings.drift_policy,
+        versions=backend.versions,
+        history=backend.history,
+        row_counter=backend.row_counter,
         principals=backend.principals,
-        run_history=(
-            RunHistory(backend.runner, backend.addressing.table(settings.run_history))
-            if settings.run_history
-            else None
-        ),
+        audit_log=backend.audit_log,
+        run_history=RunHistory(runner, addressing.table(runs)) if runs else None,
+        drift_history=DriftHistory(runner, addressing.table(drift)) if drift else None,
+        own_tables=tuple(table for table in (drift, runs) if table is not None),
     )
 
 
