@@ -75,9 +75,9 @@ class SyncTaskResult:
     """What the sync task did, or, in a dry run, would do.
 
     Args:
-        values: the task values: tables by what became of them, or by what is pending.
-        exit_value: what the notebook exits with: the run's report, or for a dry run the summary of what is pending.
-        is_report_due: whether anything was changed, so that it is worth looking for drift.
+        values: the task values: counts of tables by outcome, or by pending change.
+        exit_value: what the notebook exits with: the run's report, or the summary of a dry run.
+        is_report_due: whether anything was changed, so that a drift report is due.
     """
 
     values: Mapping[str, int]
@@ -100,17 +100,10 @@ def run_sync(
     """Lock, plan, validate, apply and record.
 
     Args:
-        environment: which configuration to use.
-        conf_dir: the folder that holds it.
-        spark: the notebook's session.
         allow: destructive kinds to allow in this run, such as `drop_column:silver.orders`.
         tables: globs that select models; all by default.
         dry_run: stop before applying; takes no lock and writes nothing.
-        origin: which commit was deployed, and where the run can be watched.
-        show: is given the plan as HTML, also when it is refused.
-
-    Returns:
-        What was done, or for a dry run what is pending.
+        show: gets the plan as HTML, also if it is refused.
 
     Raises:
         DeltaEngineError: something was refused, the environment is locked (`LockHeld`), or tables failed
@@ -210,9 +203,6 @@ def run_drift_report(
     """Report what changed outside the engine since it was applied; change no table.
 
     Args:
-        environment: which configuration to use.
-        conf_dir: the folder that holds it.
-        spark: the notebook's session.
         tables: globs that select models; all by default.
         record: write the report beside the deployment state, and add it to the history table.
 
@@ -246,7 +236,7 @@ def run_drift_report(
 
 
 class DoctorError(DeltaEngineError):
-    """Something is missing that the environment needs."""
+    """The environment lacks something."""
 
 
 @_about_its_environment
@@ -258,14 +248,10 @@ def run_doctor(
     show: Callable[[str], object],
     origin: RunOrigin = UNKNOWN_ORIGIN,
 ) -> str:
-    """Check that everything is there that the environment needs; change nothing.
+    """Check that nothing is missing that the environment needs; change nothing.
 
     Args:
-        environment: which configuration to use.
-        conf_dir: the folder that holds it.
-        spark: the notebook's session.
-        show: is given the report as HTML, also when something is missing.
-        origin: which commit was deployed.
+        show: gets the report as HTML, also if something is missing.
 
     Returns:
         The report as JSON.

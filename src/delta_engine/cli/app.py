@@ -32,7 +32,7 @@ EPILOG = (
     "Exit codes: 0 done, or nothing to do · 1 failed · 2 changes pending (plan --detailed-exitcode), "
     "or drift (drift --fail-on) · "
     "3 refused: invalid model or config, unsafe or stale plan, wrong usage, no --yes without a terminal · "
-    "4 locked by somebody else · "
+    "4 another run holds the lock · "
     "5 applied in part, or not recorded · 130 stopped by Ctrl-C, what was done is recorded"
 )
 
@@ -50,11 +50,7 @@ SomeEnum = TypeVar("SomeEnum", bound=Enum)
 
 
 def choice(option: str, value: str, choices: type[SomeEnum]) -> SomeEnum:
-    """Return the member of an enum that an option names.
-
-    Raises:
-        typer.BadParameter: there is no such member.
-    """
+    """Return the member of an enum that an option names; raise `typer.BadParameter` if there is none."""
     known = {str(member.value): member for member in choices}
     if value not in known:
         raise typer.BadParameter(f"{option}: {value!r} is not one of: {', '.join(known)}")
@@ -62,7 +58,7 @@ def choice(option: str, value: str, choices: type[SomeEnum]) -> SomeEnum:
 
 
 def print_version(wanted: bool) -> None:
-    """Print the version and stop, if that is wanted."""
+    """Print the version and exit, if that is wanted."""
     if wanted:
         from importlib.metadata import version
 
@@ -289,7 +285,7 @@ def drift(
     allow: Allow = None,
     yes: Yes = False,
 ) -> None:
-    """Say what somebody changed behind the engine's back, who and when. Changes nothing, unless asked to."""
+    """Report what was changed outside the engine, by whom and when. Changes nothing by default."""
     from delta_engine.actions.drift_policy import Severity
     from delta_engine.cli.drift_commands import Format, Output, accept_drift, print_drift, revert_drift
 
@@ -358,9 +354,7 @@ def main() -> None:
     from delta_engine.telemetry.logs import kept_from_libraries
 
     if isinstance(sys.stdout, TextIOWrapper):
-        sys.stdout.reconfigure(
-            errors="backslashreplace"
-        )  # arrows and boxes on terminals and pipes of few characters
+        sys.stdout.reconfigure(errors="backslashreplace")  # for output encodings without arrows and boxes
     with kept_from_libraries(), in_context():
         run_and_exit(lambda: app(standalone_mode=False, prog_name="delta-engine"))
 

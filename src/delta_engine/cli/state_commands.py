@@ -57,11 +57,7 @@ class _Opened:
     deployment: Deployment
 
     def load(self) -> LoadedState:
-        """Return the document.
-
-        Raises:
-            StateMismatchError: there is none yet.
-        """
+        """Return the document; raise `StateMismatchError` if there is none yet."""
         loaded = self.deployment.peek()
         if loaded is None:
             raise StateMismatchError(
@@ -206,12 +202,12 @@ def break_lock(context: Context, *, yes: bool) -> None:
         print_note(str(error))
     else:
         if holder is None:
-            say("nobody holds the lock")
+            say("no run holds the lock")
             return
         say(f"held by {holder}", err=True)
     confirm("Break this lock? If that run still works, it stops before its next statement.", yes=yes)
     broken = lock.break_lock()
-    say(f"broke the lock of {broken}" if broken else "nobody holds the lock any more")
+    say(f"broke the lock of {broken}" if broken else "no run holds the lock any more")
 
 
 def _open(context: Context) -> _Opened:
@@ -249,7 +245,7 @@ def _summary(opened: _Opened, state: DeploymentState) -> Iterator[str]:
 
 
 def _print_lines(lines: Iterable[str]) -> None:
-    """Print lines at once: ten thousand calls would take longer than everything before them."""
+    """Print lines with one call: ten thousand calls are slow."""
     typer.echo("".join(f"{line}\n" for line in lines), nl=False)
 
 
@@ -269,11 +265,7 @@ def _statuses(names: Sequence[str]) -> Collection[Status]:
 
 
 def _selected(state: DeploymentState, names: Sequence[str]) -> list[str]:
-    """Return the keys that names or globs mean.
-
-    Raises:
-        StateMismatchError: one of them means none.
-    """
+    """Return the keys that names or globs match; raise `StateMismatchError` if one of them matches none."""
     keys: dict[str, None] = {}
     for name in names:
         found = [key for key, resource in state.resources.items() if _matches(key, resource, [name])]
@@ -285,7 +277,7 @@ def _selected(state: DeploymentState, names: Sequence[str]) -> list[str]:
 
 
 def _matches(key: str, resource: Resource, globs: Sequence[str]) -> bool:
-    """Whether a glob means a resource: by its key, or a table by its name."""
+    """Whether a glob matches a resource's key or a table's name."""
     if any(glob.lower() == key for glob in globs):
         return True
     parts = resource.id.split(".")

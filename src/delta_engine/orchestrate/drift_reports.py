@@ -15,13 +15,12 @@ from delta_engine.drift.audited_authors import with_audited_authors
 from delta_engine.drift.drift_report import DriftReport
 from delta_engine.drift.facts import DriftFacts
 from delta_engine.drift.reporting import drift_report
-from delta_engine.errors import CatalogReadError, RefusedError, StatementError, raise_all
+from delta_engine.errors import CatalogReadError, StatementError, raise_all
 from delta_engine.models import Schema, Table
 from delta_engine.models.resolution import resolved
 from delta_engine.orchestrate.environment import Environment
 from delta_engine.report.pages import drift_html
 from delta_engine.state.catalog_reader import readable_snapshot
-from delta_engine.state.states import CatalogState
 
 _MOST_READS = 3
 """How often a report reads the catalog because a run of the engine was under way."""
@@ -80,12 +79,17 @@ def _facts(
     undeclared = [] if is_partial else [one for key, one in applied.items() if key not in declared]
     schemas = environment.planner.schemas
     applied_schemas = last_applied_schemas(state) if state else {}
-    observed, unreadable = _snapshot(
-        environment,
-        with_recorded_grants(tables, state),
-        with_recorded_grants(_schemas_of(tables, applied_schemas) if is_partial else schemas, state),
-        with_recorded_grants(undeclared, state),
-    )
+    around = with_recorded_grants(_schemas_of(tables, applied_schemas) if is_partial else schemas, state)
+    declared_tables = with_recorded_grants(tables, state)
+    recorded_tables = with_recorded_grants(undeclared, state)
+    try:
+        observed, unreadable = readable_snapshot(
+            environment.reader, [*declared_tables, *recorded_tables], around
+        )
+    except CatalogReadError:  # the catalog of an undeclared table may be gone
+        if not undeclared:
+            raise
+        observed, unreadable = readable_snapshot(environment.reader, declared_tables, around)
     now, detector = utc_now(), environment.drift_detector()
     known = {*declared, *applied, *(name.key for name in environment.own_tables)}
     return DriftFacts(
@@ -104,21 +108,6 @@ def _facts(
         policy=environment.drift_policy,
         plan_policy=environment.planner.policy,
     )
-
-
-def _snapshot(
-    environment: Environment,
-    tables: Sequence[Table],
-    schemas: Sequence[Schema],
-    undeclared: Sequence[Table],
-) -> tuple[CatalogState, tuple[RefusedError, ...]]:
-    """Read the declared tables, and the undeclared ones if their catalogs still exist."""
-    try:
-        return readable_snapshot(environment.reader, [*tables, *undeclared], schemas)
-    except CatalogReadError:
-        if not undeclared:
-            raise
-        return readable_snapshot(environment.reader, tables, schemas)
 
 
 def _schemas_of(tables: Sequence[Table], applied: Mapping[str, Schema]) -> tuple[Schema, ...]:

@@ -76,7 +76,7 @@ _DRIFT_COMMENT: Final = (
 _DRIFT_COLUMNS: Final = {
     "row_type": ("string", "run: what a report counted. finding: one thing that it found."),
     "run_id": ("string", "The report's run; the same in its findings."),
-    "environment": ("string", "The environment that was looked at."),
+    "environment": ("string", "The environment of the report."),
     "checked_at": ("timestamp", "When the catalog was read."),
     "serial": ("bigint", "The serial of the deployment state that it was compared with."),
     "lineage": ("string", "The commit that was deployed last."),

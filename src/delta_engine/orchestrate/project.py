@@ -59,14 +59,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Project:
-    """One environment, loaded and checked, before anything is read from a platform.
+    """The settings and models of one environment, checked; nothing is read from the platform yet.
 
     Args:
-        settings: the configuration.
         models: the selected models.
-        rules: the rules that hold: the engine's own, and the project's.
-        schemas: the declared schemas; none for a part of the models.
-        is_partial: whether others were left out.
+        rules: the engine's own and the project's.
+        schemas: the declared schemas; none if only some models are selected.
+        is_partial: whether models were left out.
     """
 
     settings: Settings
@@ -77,11 +76,11 @@ class Project:
 
     @property
     def validator(self) -> PlanValidator:
-        """What judges models and plans here."""
+        """The validator of models and plans."""
         return PlanValidator(self.settings.policy, model_rules=self.rules.models, plan_rules=self.rules.plans)
 
     def violations(self, models: Sequence[Table], schemas: Sequence[Schema]) -> Iterator[InvalidModelError]:
-        """Yield why tables and schemas must not be declared like this here."""
+        """Yield why declared tables and schemas are refused."""
         yield from self.validator.model_violations(models)
         yield from schema_violations(schemas, _capabilities(self.settings))
 
@@ -96,14 +95,11 @@ def load_project(
     """Load and check settings and models. Needs no Spark and no network.
 
     Args:
-        conf_dir: the folder with the environments' configurations.
-        environment: which one.
         tables: globs that select models; all by default.
         allow: destructive kinds to allow in this run, as `policy.allow` has them.
 
     Raises:
-        ConfigError, InvalidModelError: something is refused.
-        RefusalGroup: several things are.
+        ConfigError, InvalidModelError, RefusalGroup: one or several things are refused.
     """
     settings = load_settings(conf_dir, environment)
     settings = replace(settings, policy=_widened(settings.policy, allow))
@@ -151,10 +147,9 @@ def open_backend(
     """Open the backend that the settings name.
 
     Args:
-        settings: the environment's.
-        spark: the session to use; one is opened if there is none. A SQL warehouse needs none.
-        notify: is told what is worth knowing, such as that a SQL warehouse has to start.
-        decorate: puts something before the runner, such as what notes its statements.
+        spark: the session to use; by default one is opened. A SQL warehouse needs none.
+        notify: gets notes for the user, such as that a SQL warehouse has to start.
+        decorate: wraps the runner, for example to record its statements.
 
     Raises:
         MissingDependencyError: what the backend needs is not installed.

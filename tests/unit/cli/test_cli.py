@@ -228,7 +228,7 @@ def test_summaries_count() -> None:
 def test_an_interrupt_exits_with_130(
     delta_engine: CommandLine, project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def interrupted(*_arguments: object) -> None:
+    def interrupted(*_arguments: object, **_options: object) -> None:
         raise KeyboardInterrupt
 
     monkeypatch.setattr(commands, "load_project", interrupted)

@@ -122,7 +122,7 @@ def test_a_table_that_was_retired_is_neither_drift_nor_made_again(
     report = report_drift(engine.environment, left)
     assert report.deleted == ()
     with open_run(engine.environment, "revert") as run:
-        assert not plan_revert(run, left)
+        assert not plan_revert(run, left).plan
 
 
 def test_tables_that_are_not_declared_any_more_are_checked_and_block_nothing(
