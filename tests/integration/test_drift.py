@@ -295,9 +295,9 @@ def test_a_revert_restores_what_was_applied_last_and_not_what_the_model_says_now
     warehouse.by_hand("ALTER TABLE {t} SET TBLPROPERTIES ('tier' = 'lead')", "t00")
     moved = [replace(one, comment="moved on") for one in MODELS[:2]]
     with open_run(warehouse.engine().environment, "revert") as run:
-        plan = plan_revert(run, moved)
-        assert not plan.refusals
-        apply_planned(run, plan).result()
+        planned = plan_revert(run, moved)
+        assert not planned.refusals
+        apply_planned(run, planned).result()
     report = warehouse.report(moved)
     assert not found(report)
     assert [table.resource for table in report.pending] == ["table.dev.silver.t00", "table.dev.silver.t01"]
@@ -313,9 +313,9 @@ def test_a_revert_creates_deleted_tables_again_and_keeps_to_the_guard(warehouse:
         refusals = [str(refusal) for refusal in plan_revert(run, MODELS[:3]).refusals]
     assert any("extra" in refusal and "drop_column" in refusal for refusal in refusals)
     with open_run(warehouse.engine(None, "drop_column").environment, "revert") as run:
-        plan = plan_revert(run, MODELS[:3])
-        assert not plan.refusals
-        apply_planned(run, plan).result()
+        planned = plan_revert(run, MODELS[:3])
+        assert not planned.refusals
+        apply_planned(run, planned).result()
     assert not found(warehouse.report(MODELS[:3]))
 
 

@@ -86,9 +86,9 @@ def engine_over(
 
 def revert(catalog: FakeUnityCatalog, deployment: Deployment, model: Table) -> None:
     with open_run(engine_over(catalog, deployment, CONSENT).environment, "revert") as run:
-        plan = plan_revert(run, [model])
-        assert not plan.refusals
-        apply_planned(run, plan).result()
+        planned = plan_revert(run, [model])
+        assert not planned.refusals
+        apply_planned(run, planned).result()
 
 
 def report(catalog: FakeUnityCatalog, deployment: Deployment, model: Table) -> DriftReport:

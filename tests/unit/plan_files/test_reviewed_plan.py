@@ -53,10 +53,10 @@ def test_a_plan_that_was_not_reviewed_runs_nothing(tmp_path: Path) -> None:
     models = [orders(name="a", comment="x"), orders(name="b", comment="x")]
     platform.models = {model.qualified_name.key: model for model in models}
     with open_run(engine_over(platform, deployment).environment, "apply") as run:
-        plan = plan_sync(run, models)
-        reviewed = ReviewedPlan(checksum=CHECKSUM, statements=planned_statements(plan.compiled)[:1])
+        planned = plan_sync(run, models)
+        reviewed = ReviewedPlan(checksum=CHECKSUM, statements=planned_statements(planned.compiled)[:1])
         with pytest.raises(UnreviewedStatementError, match="CREATE TABLE"):
-            apply_planned(run, plan, reviewed=reviewed).result()
+            apply_planned(run, planned, reviewed=reviewed).result()
     assert platform.statements == []
     state = deployment.peek_replayed()
     assert state is None or state.applied_plans == ()

@@ -255,8 +255,8 @@ def test_runs_warn_before_anything_is_applied(catalog: Catalog, tmp_path: Path) 
     )
     notes: list[str] = []
     with open_run(engine.environment, "sync", notes.append) as run:
-        plan = plan_sync(run, [KEYED])
-        assert isinstance(plan.plan.align_tables[0], AlignTable)
+        planned = plan_sync(run, [KEYED])
+        assert isinstance(planned.plan.align_tables[0], AlignTable)
         assert [GRANT in note for note in notes] == [True]
-        assert notes[0] in apply_planned(run, plan).report.warnings
+        assert notes[0] in apply_planned(run, planned).report.warnings
     assert len(plan_unlocked(engine.environment, [orders(cluster_by=["n"])]).warnings) == 1
