@@ -24,7 +24,8 @@ from delta_engine.orchestrate.drift_reports import drift_page, record_drift, rep
 from delta_engine.orchestrate.environment import Environment
 from delta_engine.orchestrate.planning import PlannedRun, plan_unlocked
 from delta_engine.orchestrate.project import Project, load_project, open_backend, open_environment
-from delta_engine.orchestrate.use_cases import ApplyView, sync
+from delta_engine.orchestrate.use_cases import sync
+from delta_engine.orchestrate.views import ApplyView
 from delta_engine.report.doctor_report import described, doctor_html, doctor_summary
 from delta_engine.report.drift_text import summary
 from delta_engine.report.json_documents import (

@@ -21,10 +21,11 @@ from delta_engine.cli.run_view import TerminalView
 from delta_engine.cli.terminal import confirm, print_note, say, status
 from delta_engine.drift.drift_report import DriftReport
 from delta_engine.drift.drifted_resources import DriftedResource, drifted_schemas, drifted_tables
-from delta_engine.orchestrate.acceptance import EditedModels, accept
+from delta_engine.orchestrate.acceptance import accept
 from delta_engine.orchestrate.drift_reports import drift_page, record_drift, report_drift
 from delta_engine.orchestrate.environment import Environment
 from delta_engine.orchestrate.use_cases import revert
+from delta_engine.orchestrate.views import EditedModels
 from delta_engine.plan_files.document import Options
 from delta_engine.report.drift_text import drift_lines, drift_text, summary
 from delta_engine.report.json_documents import report_json

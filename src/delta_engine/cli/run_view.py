@@ -6,6 +6,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from rich.console import Console, ConsoleOptions, RenderResult
 from rich.live import Live
@@ -17,12 +18,14 @@ from delta_engine.cli.terminal import asks, confirm, print_note, say, status, st
 from delta_engine.deployment.document import AppliedPlan
 from delta_engine.execute.apply_control import ApplyControl
 from delta_engine.execute.outcomes import OutcomeKind, TableOutcome
-from delta_engine.orchestrate.planning import PlannedRun
-from delta_engine.orchestrate.use_cases import ApplyView
+from delta_engine.orchestrate.views import ApplyView
 from delta_engine.report.plan_tree import counted, plan_summary
 from delta_engine.report.run_report import RunReport
 from delta_engine.report.visible import in_one_line, visible
 from delta_engine.telemetry.logs import logs_json_lines
+
+if TYPE_CHECKING:
+    from delta_engine.orchestrate.planning import PlannedRun
 
 _COLOURS = {
     OutcomeKind.CREATED: "green",

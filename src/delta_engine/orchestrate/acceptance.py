@@ -3,10 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import AbstractContextManager
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Protocol
 
 from delta_engine.actions.drift_policy import DriftKind
 from delta_engine.config.edit_instructions import edit_instructions
@@ -19,38 +15,7 @@ from delta_engine.models import Schema, Table
 from delta_engine.orchestrate.environment import Environment
 from delta_engine.orchestrate.locked_run import find_drift, open_run, record_accepted
 from delta_engine.orchestrate.project import Project
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EditedModels:
-    """What became of the models.
-
-    Args:
-        files: the YAML files that were edited.
-        instructions: how to edit the models that the engine cannot edit.
-    """
-
-    files: tuple[Path, ...]
-    instructions: tuple[str, ...]
-
-
-class AcceptView(Protocol):
-    """Shows drift to the user, asks, and shows what became of the models."""
-
-    def notify(self, note: str) -> None:
-        """Show a note."""
-
-    def reading(self) -> AbstractContextManager[object]:
-        """Show that the catalog is being read."""
-
-    def show_drift(self, drifted: Sequence[DriftedResource]) -> None:
-        """Show what can be accepted."""
-
-    def confirm(self) -> None:
-        """Ask whether to accept it; raises if not."""
-
-    def show_edits(self, models: EditedModels) -> None:
-        """Show the edits, which are not recorded yet."""
+from delta_engine.orchestrate.views import AcceptView, EditedModels
 
 
 def accept(environment: Environment, project: Project, view: AcceptView) -> bool:

@@ -19,6 +19,7 @@ from delta_engine.errors import CatalogReadError, StatementError, raise_all
 from delta_engine.models import Schema, Table
 from delta_engine.models.resolution import resolved
 from delta_engine.orchestrate.environment import Environment
+from delta_engine.orchestrate.planning import drift_detector
 from delta_engine.report.pages import drift_html
 from delta_engine.state.catalog_reader import readable_snapshot
 
@@ -90,7 +91,7 @@ def _facts(
         if not undeclared:
             raise
         observed, unreadable = readable_snapshot(environment.reader, declared_tables, around)
-    now, detector = utc_now(), environment.drift_detector()
+    now, detector = utc_now(), drift_detector(environment)
     known = {*declared, *applied, *(name.key for name in environment.own_tables)}
     return DriftFacts(
         environment=environment.name,

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from delta_engine.actions.drift_policy import DriftPolicy
 from delta_engine.compile.planner import TablePlanner
 from delta_engine.deployment.deployment import Deployment
-from delta_engine.drift.detector import DriftDetector
 from delta_engine.execute.action_runner import ActionRunner
 from delta_engine.models import QualifiedName
 from delta_engine.orchestrate.histories import DriftHistory, RunHistory
@@ -52,13 +51,3 @@ class Environment:
     drift_history: DriftHistory | None = None
     own_tables: tuple[QualifiedName, ...] = ()
     name: str = "unrecorded"
-
-    def drift_detector(self, *, is_thorough: bool = True) -> DriftDetector:
-        """Return the detector of drift; a thorough one also reads the history of changed tables."""
-        return DriftDetector(
-            self.drift_policy,
-            plan_policy=self.planner.policy,
-            versions=self.versions,
-            history=self.history if is_thorough else None,
-            is_thorough=is_thorough,
-        )

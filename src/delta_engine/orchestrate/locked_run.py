@@ -20,7 +20,7 @@ from delta_engine.execute.outcomes import AnyOutcome
 from delta_engine.models import Table
 from delta_engine.orchestrate.environment import Environment
 from delta_engine.orchestrate.observing import Observation, observe
-from delta_engine.orchestrate.planning import PlannedRun, draft_revert, draft_sync, judged
+from delta_engine.orchestrate.planning import PlannedRun, draft_revert, draft_sync, drift_detector, judged
 from delta_engine.orchestrate.records import adopt_drift
 from delta_engine.report.run_report import RunEnd, RunFrame, RunReport, run_report
 from delta_engine.telemetry.context import in_context
@@ -173,7 +173,7 @@ def _detect(
     run: OpenRun, tables: Sequence[Table], *, is_partial: bool
 ) -> tuple[Observation, tuple[DriftedResource, ...]]:
     basis = _observe(run, tables, is_partial=is_partial)
-    detector = run.environment.drift_detector()
+    detector = drift_detector(run.environment)
     return basis, detector.detect(run.recorder.state, basis.observed, now=utc_now())
 
 

@@ -17,6 +17,7 @@ from delta_engine.deployment.recorded_models import (
 )
 from delta_engine.deployment.stamps import utc_now
 from delta_engine.drift.attempts import attempts_of
+from delta_engine.drift.detector import DriftDetector
 from delta_engine.drift.drift_report import UnmanagedPart
 from delta_engine.drift.drifted_resources import (
     DriftedResource,
@@ -214,6 +215,17 @@ def judged(environment: Environment, draft: PlannedRun) -> PlannedRun:
     return replace(draft, refusals=tuple(found), warnings=tuple(warnings))
 
 
+def drift_detector(environment: Environment, *, is_thorough: bool = True) -> DriftDetector:
+    """Return the detector of drift; a thorough one also reads the history of changed tables."""
+    return DriftDetector(
+        environment.drift_policy,
+        plan_policy=environment.planner.policy,
+        versions=environment.versions,
+        history=environment.history if is_thorough else None,
+        is_thorough=is_thorough,
+    )
+
+
 def statements_now(environment: Environment, planned: PlannedRun, table: QualifiedName) -> Sequence[str]:
     """Read one table again and return the statements that it needs now, by the rules and records of the plan.
 
@@ -241,11 +253,11 @@ def _drifted(environment: Environment, basis: Observation) -> tuple[DriftedResou
     if basis.state is None:
         return ()
     now = utc_now()
-    drifted = environment.drift_detector(is_thorough=False).detect(basis.state, basis.observed, now=now)
+    drifted = drift_detector(environment, is_thorough=False).detect(basis.state, basis.observed, now=now)
     tables = drifted_tables(drifted)
     if any(map(may_be_renamed, tables)) or any(refusals(basis.models, tables, environment.planner.policy)):
         # Worth a statement per table: the history tells renames from drops, and names the author.
-        drifted = environment.drift_detector().detect(basis.state, basis.observed, now=now)
+        drifted = drift_detector(environment).detect(basis.state, basis.observed, now=now)
     return drifted
 
 

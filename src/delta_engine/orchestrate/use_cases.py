@@ -6,17 +6,12 @@ The command line, the job and Python callers call the same functions; a `RunView
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
 
 from delta_engine.actions import TablePlan
-from delta_engine.deployment.document import AppliedPlan, DeploymentState
+from delta_engine.deployment.document import DeploymentState
 from delta_engine.deployment.stamps import utc_now
 from delta_engine.errors import raise_all
-from delta_engine.execute.apply_control import ApplyControl
-from delta_engine.execute.outcomes import OnTable
 from delta_engine.models import Table
 from delta_engine.orchestrate.applying import apply_planned
 from delta_engine.orchestrate.environment import Environment
@@ -24,47 +19,10 @@ from delta_engine.orchestrate.locked_run import OpenRun, open_run, plan_revert, 
 from delta_engine.orchestrate.plan_files import earlier_apply, reviewed_plan
 from delta_engine.orchestrate.planning import PlannedRun
 from delta_engine.orchestrate.project import Project
+from delta_engine.orchestrate.views import RunView
 from delta_engine.plan_files.document import PlanFile
 from delta_engine.plan_files.staleness import ReviewedPlan
 from delta_engine.report.run_report import RunEnd, RunReport
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ApplyView:
-    """Shows one apply while it runs.
-
-    Args:
-        control: shows and stops the apply.
-        on_outcome: called as each table is done or stopped.
-    """
-
-    control: ApplyControl = field(default_factory=ApplyControl)
-    on_outcome: OnTable = lambda _outcome: None
-
-
-class RunView(Protocol):
-    """Shows a run to the user and asks."""
-
-    def notify(self, note: str) -> None:
-        """Show a note."""
-
-    def reading(self) -> AbstractContextManager[object]:
-        """Show that the catalog is being read."""
-
-    def show_plan(self, planned: PlannedRun) -> None:
-        """Show the plan, also if it is refused."""
-
-    def confirm(self) -> None:
-        """Ask whether to apply the plan; raises if not."""
-
-    def applying(self, plan: TablePlan, /) -> AbstractContextManager[ApplyView]:
-        """Show the apply while it runs."""
-
-    def show_report(self, report: RunReport) -> None:
-        """Show what the run did, also if it failed; its failure is raised afterwards."""
-
-    def show_already_applied(self, applied: AppliedPlan, report: RunReport) -> None:
-        """Show that a plan file was applied before."""
 
 
 def sync(
