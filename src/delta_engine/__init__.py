@@ -35,8 +35,8 @@ if TYPE_CHECKING:
         Schema,
         Table,
     )
+    from delta_engine.orchestrate.applying import UnrecordedApplyError
     from delta_engine.orchestrate.orchestrator import Orchestrator
-    from delta_engine.orchestrate.run_endings import UnrecordedApplyError
     from delta_engine.plan_files.errors import StalePlanError
     from delta_engine.sql.text import sql_data_type
     from delta_engine.state.catalog_reader import CatalogReader
@@ -114,7 +114,7 @@ _HOMES = {
     "TablePlan": "delta_engine.actions",
     "TablePlanner": "delta_engine.compile.planner",
     "TableState": "delta_engine.state.states",
-    "UnrecordedApplyError": "delta_engine.orchestrate.run_endings",
+    "UnrecordedApplyError": "delta_engine.orchestrate.applying",
     "UnsafePlanError": "delta_engine.errors",
     "sql_data_type": "delta_engine.sql.text",
 }

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
+from delta_engine.actions import TablePlan
+from delta_engine.deployment.document import AppliedPlan
 from delta_engine.errors import DeltaEngineError, raise_all
-from delta_engine.execute.action_runner import ApplyFailedError
 from delta_engine.execute.apply_control import ApplyControl
 from delta_engine.orchestrate.deployments import (
     UNKNOWN_ORIGIN,
@@ -18,9 +20,12 @@ from delta_engine.orchestrate.deployments import (
     open_report_files,
 )
 from delta_engine.orchestrate.doctor.examination import examine
-from delta_engine.orchestrate.drift_reports import DriftReporting
-from delta_engine.orchestrate.orchestrator import Orchestrator
-from delta_engine.orchestrate.project import Project, load_project, open_backend, orchestrator
+from delta_engine.orchestrate.drift_reports import drift_page, record_drift, report_drift
+from delta_engine.orchestrate.environment import Environment
+from delta_engine.orchestrate.planning import PlannedRun, plan_unlocked
+from delta_engine.orchestrate.project import Project, load_project, open_backend, open_environment
+from delta_engine.orchestrate.use_cases import sync
+from delta_engine.orchestrate.views import ApplyView
 from delta_engine.report.doctor_report import described, doctor_html, doctor_summary
 from delta_engine.report.drift_text import summary
 from delta_engine.report.json_documents import (
@@ -31,6 +36,7 @@ from delta_engine.report.json_documents import (
     short_run_json,
 )
 from delta_engine.report.plan_tree import plan_html
+from delta_engine.report.run_report import RunReport, RunStatus
 from delta_engine.telemetry.context import in_context
 
 if TYPE_CHECKING:
@@ -55,7 +61,7 @@ Result = TypeVar("Result")
 
 
 def _about_its_environment(task: Callable[Task, Result]) -> Callable[Task, Result]:
-    """Let what a task says name the environment that it is about."""
+    """Name the environment in the messages of a task."""
 
     @wraps(task)
     def run(*args: Task.args, **kwargs: Task.kwargs) -> Result:
@@ -70,9 +76,9 @@ class SyncTaskResult:
     """What the sync task did, or, in a dry run, would do.
 
     Args:
-        values: the task values: tables by what became of them, or by what is pending.
-        exit_value: what the notebook exits with: the run's report, or for a dry run the summary of what is pending.
-        is_report_due: whether anything was changed, so that it is worth looking for drift.
+        values: the task values: counts of tables by outcome, or by pending change.
+        exit_value: what the notebook exits with: the run's report, or the summary of a dry run.
+        is_report_due: whether anything was changed, so that a drift report is due.
     """
 
     values: Mapping[str, int]
@@ -95,46 +101,63 @@ def run_sync(
     """Lock, plan, validate, apply and record.
 
     Args:
-        environment: which configuration to use.
-        conf_dir: the folder that holds it.
-        spark: the notebook's session.
         allow: destructive kinds to allow in this run, such as `drop_column:silver.orders`.
         tables: globs that select models; all by default.
         dry_run: stop before applying; takes no lock and writes nothing.
-        origin: which commit was deployed, and where the run can be watched.
-        show: is given the plan as HTML, also when it is refused.
-
-    Returns:
-        What was done, or for a dry run what is pending.
+        show: gets the plan as HTML, also if it is refused.
 
     Raises:
         DeltaEngineError: something was refused, the environment is locked (`LockHeld`), or tables failed
             (`ApplyFailedError`).
     """
     project = load_project(Path(conf_dir), environment, tables=tables, allow=allow)
-    engine = _orchestrator(project, spark, origin)
+    opened = _opened(project, spark, origin)
     if dry_run:
-        preview = engine.preview(project.models, is_partial=project.is_partial)
-        show(plan_html(preview.plan, environment=environment))
-        for warning in preview.warnings:
+        planned = plan_unlocked(opened, project.models, is_partial=project.is_partial)
+        show(plan_html(planned.plan, environment=environment))
+        for warning in planned.warnings:
             print(warning)
-        raise_all(preview.refusals)
-        pending = pending_summary("sync", environment, preview.plan)
+        raise_all(planned.refusals)
+        pending = pending_summary("sync", environment, planned.plan)
         return SyncTaskResult(values=pending.counts, exit_value=pending.as_json())
-    with engine.run("sync", print) as run:
-        plan = run.plan(project.models, is_partial=project.is_partial)
-        show(plan_html(plan, environment=environment))
-        raise_all(run.refusals(plan))
-        try:
-            run.apply(plan, control=ApplyControl(notify=print))
-        except ApplyFailedError:
-            print(short_run_json(run.report))  # for a notebook that fails exits with nothing
-            raise
-        return SyncTaskResult(
-            values=run.report.counts,
-            exit_value=short_run_json(run.report),
-            is_report_due=run.report.counts["statements"] > 0,
-        )
+    report = sync(
+        opened, project.models, _TaskView(environment=environment, show=show), is_partial=project.is_partial
+    )
+    return SyncTaskResult(
+        values=report.counts,
+        exit_value=short_run_json(report),
+        is_report_due=report.counts["statements"] > 0,
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _TaskView:
+    """Shows a run in a notebook's output. A task asks nothing."""
+
+    environment: str
+    show: Callable[[str], object]
+
+    def notify(self, note: str) -> None:
+        print(note)
+
+    def reading(self) -> AbstractContextManager[None]:
+        return nullcontext()
+
+    def show_plan(self, planned: PlannedRun) -> None:
+        self.show(plan_html(planned.plan, environment=self.environment))
+
+    def confirm(self) -> None:
+        """Deploying the job agreed to it."""
+
+    def applying(self, _plan: TablePlan, /) -> AbstractContextManager[ApplyView]:
+        return nullcontext(ApplyView(control=ApplyControl(notify=print)))
+
+    def show_report(self, report: RunReport) -> None:
+        if report.status not in (RunStatus.DONE, RunStatus.UNCHANGED):
+            print(short_run_json(report))  # a notebook that fails exits without a value
+
+    def show_already_applied(self, applied: AppliedPlan, report: RunReport) -> None:
+        """No task applies plan files."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -166,7 +189,7 @@ class DriftTaskResult:
 
 
 class DriftFoundError(DeltaEngineError):
-    """There is drift that somebody wants to hear of."""
+    """Drift reached the severity that `drift.fail_on` names."""
 
 
 @_about_its_environment
@@ -178,12 +201,9 @@ def run_drift_report(
     tables: Sequence[str] = (),
     record: bool = False,
 ) -> DriftTaskResult:
-    """Report what somebody changed since it was applied; change no table of theirs.
+    """Report what changed outside the engine since it was applied; change no table.
 
     Args:
-        environment: which configuration to use.
-        conf_dir: the folder that holds it.
-        spark: the notebook's session.
         tables: globs that select models; all by default.
         record: write the report beside the deployment state, and add it to the history table.
 
@@ -191,13 +211,11 @@ def run_drift_report(
         DeltaEngineError: a configuration or a table cannot be read, or the report could not be kept.
     """
     project = load_project(Path(conf_dir), environment, tables=tables)
-    settings, backend = project.settings, open_backend(project.settings, spark, notify=print)
-    engine = orchestrator(project, backend, open_deployment(settings, backend))
-    reporting = DriftReporting(project, backend, engine)
-    report = reporting.report()
+    settings, opened = project.settings, _opened(project, spark)
+    report = report_drift(opened, project.models, is_partial=project.is_partial)
     if record:
-        reporting.record(report)
-    html = reporting.html(report)
+        record_drift(opened, report)
+    html = drift_page(opened, report)
     files: tuple[str, ...] = ()
     if record:
         place = open_report_files(settings)
@@ -206,7 +224,7 @@ def run_drift_report(
             place.write(f"{environment}.drift.json", report_json(report).encode()),
         )
     is_severe = settings.fail_drift_on is not None and report.reaches(settings.fail_drift_on)
-    told = f"; the report is in {files[0]}" if files else ""
+    place_note = f"; the report is in {files[0]}" if files else ""
     found = drift_summary(report)
     worst = report.max_severity.value if report.max_severity else "none"
     return DriftTaskResult(
@@ -214,12 +232,12 @@ def run_drift_report(
         values={**found.counts, "max_severity": worst},
         html=html,
         files=files,
-        failure=f"{summary(report)}{told}" if is_severe else None,
+        failure=f"{summary(report)}{place_note}" if is_severe else None,
     )
 
 
 class DoctorError(DeltaEngineError):
-    """Something is missing that the environment needs."""
+    """The environment lacks something."""
 
 
 @_about_its_environment
@@ -231,14 +249,10 @@ def run_doctor(
     show: Callable[[str], object],
     origin: RunOrigin = UNKNOWN_ORIGIN,
 ) -> str:
-    """Check that everything is there that the environment needs; change nothing.
+    """Check that nothing is missing that the environment needs; change nothing.
 
     Args:
-        environment: which configuration to use.
-        conf_dir: the folder that holds it.
-        spark: the notebook's session.
-        show: is given the report as HTML, also when something is missing.
-        origin: which commit was deployed.
+        show: gets the report as HTML, also if something is missing.
 
     Returns:
         The report as JSON.
@@ -254,9 +268,9 @@ def run_doctor(
     return report_json(report)
 
 
-def _orchestrator(project: Project, spark: SparkSession, origin: RunOrigin) -> Orchestrator:
+def _opened(project: Project, spark: SparkSession, origin: RunOrigin = UNKNOWN_ORIGIN) -> Environment:
     backend = open_backend(project.settings, spark, notify=print)
-    return orchestrator(project, backend, open_deployment(project.settings, backend, origin))
+    return open_environment(project, backend, open_deployment(project.settings, backend, origin))
 
 
 def words(text: str) -> tuple[str, ...]:

@@ -14,8 +14,7 @@ from databricks.sdk.service.jobs import JobPermissionLevel
 
 from delta_engine.config.settings import environments, load_settings
 from delta_engine.config.state_backend import DatabricksState
-from delta_engine.drift import history as drift_history
-from delta_engine.report import run_history
+from delta_engine.orchestrate.histories import DRIFT_HISTORY, RUN_HISTORY
 from tests.bundle.bundle_files import REFERENCE, USER, deployed, load, read, texts
 from tests.bundle.jobs_api import dashboard_problems, field_problems, volume_problems
 from tests.bundle.schedules import pause_problems, schedule_problems
@@ -275,8 +274,8 @@ def _dashboard_problems(root: Path, dashboard: Mapping[str, Any], target: str) -
     settings = load_settings(root / "conf", target)
     schema = f"{dashboard.get('dataset_catalog')}.{dashboard.get('dataset_schema')}"
     for history, name in (
-        (settings.drift_history, drift_history.HISTORY_TABLE),
-        (settings.run_history, run_history.HISTORY_TABLE),
+        (settings.drift_history, DRIFT_HISTORY),
+        (settings.run_history, RUN_HISTORY),
     ):
         if history is None:
             yield f"it shows {schema}.{name}, which conf/{target}.yml does not keep"

@@ -12,8 +12,7 @@ import pytest
 import sqlglot
 from sqlglot import exp
 
-from delta_engine.drift import history as drift_history
-from delta_engine.report import run_history
+from delta_engine.orchestrate.histories import DRIFT_HISTORY, RUN_HISTORY
 from tests.bundle.bundle_checks import problems
 from tests.bundle.bundle_files import deployed, load
 from tests.bundle.dashboard_files import (
@@ -142,7 +141,7 @@ def test_every_dataset_asks_the_history_table_by_its_name_alone(name: str) -> No
     assert isinstance(parsed, exp.Select)
     asked = {table.sql().removesuffix(" AS found") for table in parsed.find_all(exp.Table)} - {"counts"}
     assert len(asked) == 1
-    assert asked <= {drift_history.HISTORY_TABLE, run_history.HISTORY_TABLE}
+    assert asked <= {DRIFT_HISTORY, RUN_HISTORY}
     # the lines are put together as they are
     assert all(line.endswith("\n") for dataset in DASHBOARD["datasets"] for line in dataset["queryLines"])
 

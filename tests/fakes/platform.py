@@ -4,18 +4,24 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
+from delta_engine.actions import TablePlan
 from delta_engine.actions.policy import NO_POLICY, Policy
 from delta_engine.backends.addressing import CatalogAddressing
 from delta_engine.backends.capabilities import DATABRICKS
 from delta_engine.backends.sql_runner import Row
+from delta_engine.compile.compiler import compile_plan
 from delta_engine.compile.planner import TablePlanner
 from delta_engine.deployment.deployment import Deployment
 from delta_engine.deployment.document import DeploymentState
 from delta_engine.errors import CatalogReadError, StatementError
 from delta_engine.execute.action_runner import ActionRunner
 from delta_engine.models import QualifiedName, Schema, Table
+from delta_engine.orchestrate.applying import apply_planned
+from delta_engine.orchestrate.locked_run import open_run, plan_sync
 from delta_engine.orchestrate.orchestrator import Orchestrator
+from delta_engine.orchestrate.planning import PlannedRun
 from delta_engine.state.states import ABSENT, CatalogState, TableState
 from delta_engine.validation.validator import PlanValidator
 from tests.fakes.applying import created
@@ -88,9 +94,14 @@ def sync(platform: FakePlatform, deployment: Deployment, *models: Table, **optio
     """Run a whole sync; return what it had to say."""
     platform.models = {model.qualified_name.key: model for model in models}
     notes: list[str] = []
-    with engine_over(platform, deployment).run("sync", notes.append) as run:
-        run.apply(run.plan(models, **options))
+    with open_run(engine_over(platform, deployment).environment, "sync", notes.append) as run:
+        apply_planned(run, plan_sync(run, models, **options)).result()
     return notes
+
+
+def with_plan(planned: PlannedRun, plan: TablePlan) -> PlannedRun:
+    """Return a planned run with another plan."""
+    return replace(planned, plan=plan, compiled=compile_plan(plan, CatalogAddressing(), DATABRICKS))
 
 
 def recorded(deployment: Deployment) -> DeploymentState:

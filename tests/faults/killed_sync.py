@@ -23,8 +23,9 @@ from delta_engine.deployment.stores.local import LocalJournalStore
 from delta_engine.models import Table
 from delta_engine.orchestrate.backend import Backend, embedded_backend
 from delta_engine.orchestrate.deployments import open_deployment
-from delta_engine.orchestrate.orchestrator import Orchestrator
-from delta_engine.orchestrate.project import load_project, orchestrator
+from delta_engine.orchestrate.environment import Environment
+from delta_engine.orchestrate.planning import plan_unlocked
+from delta_engine.orchestrate.project import load_project, open_environment
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -138,7 +139,7 @@ class Victim:
             if resource is None or resource.status is not Status.HEALTHY:
                 yield f"{model.qualified_name} is recorded as {resource and resource.status.value}"
         yield from self._false_records(state)
-        if self._engine().plan_tables(models):
+        if plan_unlocked(self._environment(), models).plan:
             yield "something is left to do"
         if any((self._folder / ".delta-engine" / "state" / "local.journal").iterdir()):
             yield "a journal is left"
@@ -164,9 +165,9 @@ class Victim:
     def _project_models(self) -> tuple[Table, ...]:
         return load_project(self._folder / "conf", "local").models
 
-    def _engine(self) -> Orchestrator:
+    def _environment(self) -> Environment:
         project = load_project(self._folder / "conf", "local")
-        return orchestrator(project, self._backend, open_deployment(project.settings, self._backend))
+        return open_environment(project, self._backend, open_deployment(project.settings, self._backend))
 
 
 def models(number: int) -> str:

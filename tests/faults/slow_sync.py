@@ -15,13 +15,14 @@ from pathlib import Path
 from delta_engine.backends.addressing import CatalogAddressing
 from delta_engine.backends.capabilities import DATABRICKS
 from delta_engine.backends.sql_runner import Row
-from delta_engine.cli.commands import apply_plan
 from delta_engine.cli.exits import run_and_exit
-from delta_engine.cli.results import Results
+from delta_engine.cli.run_view import TerminalView
 from delta_engine.deployment.locks.file import FileLock
 from delta_engine.deployment.stores.local import LocalJournalStore, LocalStateStore
 from delta_engine.execute.action_runner import ActionRunner
 from delta_engine.models import Table
+from delta_engine.orchestrate.applying import apply_planned
+from delta_engine.orchestrate.locked_run import open_run, plan_sync
 from delta_engine.orchestrate.orchestrator import Orchestrator
 from tests.builders.deployment import deployment_over
 from tests.builders.models import orders
@@ -69,8 +70,13 @@ def engine(folder: Path) -> Orchestrator:
 
 def sync(folder: Path, models: Sequence[Table] = MODELS) -> None:
     """Sync as the command does."""
-    with engine(folder).run("sync") as run:
-        apply_plan(run, run.plan(models), Results())
+    view = TerminalView(environment="test")
+    with open_run(engine(folder).environment, "sync") as run:
+        planned = plan_sync(run, models)
+        with view.applying(planned.plan) as shown:
+            applied = apply_planned(run, planned, shown.on_outcome, shown.control)
+        view.show_report(applied.report)
+        applied.result()
 
 
 if __name__ == "__main__":

@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from delta_engine.cli.context import ExitCode
+from delta_engine.cli.exits import ExitCode
 from delta_engine.deployment.deployment import Deployment
 from delta_engine.errors import StatementError, UnsafePlanError
 from delta_engine.execute.action_runner import ActionRunner
 from delta_engine.models import CheckConstraint, Column, ForeignKey, PrimaryKey, QualifiedName, Table
 from delta_engine.orchestrate.backend import Backend, embedded_backend
 from delta_engine.orchestrate.orchestrator import Orchestrator
+from delta_engine.orchestrate.planning import plan_unlocked
 from delta_engine.validation.preflight import Preflight
 from tests.builders.deployment import deployment_over
 from tests.builders.models import address_of_orders
@@ -198,7 +199,7 @@ def test_rows_are_looked_at_by_the_names_that_columns_and_fields_have_now(backen
             CheckConstraint("noted", "note = 'new'"),
         ],
     )
-    refusals = engine_over(backend, counts_checks=True).preview([model]).refusals
+    refusals = plan_unlocked(engine_over(backend, counts_checks=True).environment, [model]).refusals
     assert [refusal.reason for refusal in refusals] == [
         "it would become NOT NULL, and is NULL in 1 row",
         "check lined would not hold for 1 row: lines[0].d = 1 AND lines[0].e IS NULL",

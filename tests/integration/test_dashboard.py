@@ -12,9 +12,7 @@ from delta_engine.actions.drift_policy import DriftKind, Severity
 from delta_engine.backends.spark_sql_runner import SparkSqlRunner
 from delta_engine.backends.sql_runner import Row
 from delta_engine.drift.drift_report import Attribution, DriftReport, Finding, ResourceDrift
-from delta_engine.drift.history import HISTORY_TABLE, DriftHistory
-from delta_engine.report import run_history
-from delta_engine.report.run_history import RunHistory
+from delta_engine.orchestrate.histories import DRIFT_HISTORY, RUN_HISTORY, DriftHistory, RunHistory
 from delta_engine.report.run_report import RunError, RunReport, RunStatus, TableRun, TableStatus
 from tests.bundle.dashboard_files import QUERIES, columns, widget_queries
 
@@ -90,7 +88,7 @@ class LosingRunner:
 def history(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> SparkSqlRunner:
     """Return what answers the dashboard: three complete runs of each kind, and one that broke off."""
     folder = tmp_path_factory.mktemp("histories")
-    runner, table = SparkSqlRunner(spark), f"delta.`{folder / HISTORY_TABLE}`"
+    runner, table = SparkSqlRunner(spark), f"delta.`{folder / DRIFT_HISTORY}`"
     kept = DriftHistory(runner, table)
     kept.append(report("prod", *FOUND[:2], hours_ago=49), "run-1")
     kept.append(report("prod", *FOUND, hours_ago=1), "run-2")
@@ -98,11 +96,11 @@ def history(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Sp
     broken = report("dev", *(FOUND[:1] * 500), hours_ago=0)
     with pytest.raises(ConnectionError):
         DriftHistory(LosingRunner(runner), table).append(broken, "run-4")
-    runs = f"delta.`{folder / run_history.HISTORY_TABLE}`"
+    runs = f"delta.`{folder / RUN_HISTORY}`"
     RunHistory(runner, runs).append(run("run-5", hours_ago=30, failed=True))
     RunHistory(runner, runs).append(run("run-6", hours_ago=1, failed=True))
     RunHistory(runner, runs).append(run("run-7", hours_ago=24 * 120, failed=False))
-    for name, kept_in in ((HISTORY_TABLE, table), (run_history.HISTORY_TABLE, runs)):
+    for name, kept_in in ((DRIFT_HISTORY, table), (RUN_HISTORY, runs)):
         runner.run(f"CREATE OR REPLACE TEMPORARY VIEW {name} AS SELECT * FROM {kept_in}")
     return runner
 

@@ -22,7 +22,10 @@ from delta_engine.drift.drifted_resources import DriftRefusal
 from delta_engine.errors import RefusedError
 from delta_engine.execute.action_runner import ActionRunner
 from delta_engine.models import Column, QualifiedName, Table
+from delta_engine.orchestrate.applying import apply_planned
 from delta_engine.orchestrate.backend import Backend, embedded_backend
+from delta_engine.orchestrate.drift_reports import report_drift
+from delta_engine.orchestrate.locked_run import find_drift, open_run, plan_revert, record_accepted
 from delta_engine.orchestrate.orchestrator import Orchestrator
 from delta_engine.state.audit_log import SqlAuditLogReader
 from delta_engine.state.table_queries import Commit
@@ -85,7 +88,7 @@ class Warehouse:
         )
 
     def report(self, models: list[Table], policy: DriftPolicy | None = None) -> DriftReport:
-        return self.engine(policy).drift_report(models, environment="test")
+        return report_drift(self.engine(policy).environment, models)
 
     def by_hand(self, statement: str, name: str) -> None:
         address = self.backend.addressing.table(QualifiedName("dev", "silver", name))
@@ -291,10 +294,10 @@ def test_a_revert_restores_what_was_applied_last_and_not_what_the_model_says_now
     warehouse.by_hand("COMMENT ON TABLE {t} IS 'do not touch'", "t00")
     warehouse.by_hand("ALTER TABLE {t} SET TBLPROPERTIES ('tier' = 'lead')", "t00")
     moved = [replace(one, comment="moved on") for one in MODELS[:2]]
-    with warehouse.engine().run("revert") as run:
-        plan = run.plan_revert(moved)
-        assert not run.refusals(plan)
-        run.apply(plan)
+    with open_run(warehouse.engine().environment, "revert") as run:
+        planned = plan_revert(run, moved)
+        assert not planned.refusals
+        apply_planned(run, planned).result()
     report = warehouse.report(moved)
     assert not found(report)
     assert [table.resource for table in report.pending] == ["table.dev.silver.t00", "table.dev.silver.t01"]
@@ -306,13 +309,13 @@ def test_a_revert_creates_deleted_tables_again_and_keeps_to_the_guard(warehouse:
     shutil.rmtree(warehouse.path("t00"))
     warehouse.by_hand("ALTER TABLE {t} ADD COLUMNS (extra int)", "t01")
     warehouse.by_hand("ALTER TABLE {t} RENAME COLUMN name TO full_name", "t02")
-    with warehouse.engine().run("revert") as run:
-        refusals = [str(refusal) for refusal in run.refusals(run.plan_revert(MODELS[:3]))]
+    with open_run(warehouse.engine().environment, "revert") as run:
+        refusals = [str(refusal) for refusal in plan_revert(run, MODELS[:3]).refusals]
     assert any("extra" in refusal and "drop_column" in refusal for refusal in refusals)
-    with warehouse.engine(None, "drop_column").run("revert") as run:
-        plan = run.plan_revert(MODELS[:3])
-        assert not run.refusals(plan)
-        run.apply(plan)
+    with open_run(warehouse.engine(None, "drop_column").environment, "revert") as run:
+        planned = plan_revert(run, MODELS[:3])
+        assert not planned.refusals
+        apply_planned(run, planned).result()
     assert not found(warehouse.report(MODELS[:3]))
 
 
@@ -320,10 +323,10 @@ def test_a_revert_creates_deleted_tables_again_and_keeps_to_the_guard(warehouse:
 def test_accepted_drift_is_what_was_applied_from_then_on(warehouse: Warehouse) -> None:
     warehouse.engine().sync_tables(MODELS)
     make_drift(warehouse)
-    with warehouse.engine().run("accept") as run:
-        detected = [table for table in run.detect(MODELS) if table.drift]
+    with open_run(warehouse.engine().environment, "accept") as run:
+        detected = [table for table in find_drift(run, MODELS) if table.drift]
         assert len(detected) == 10
-        run.accept(detected)
+        record_accepted(run, detected)
     report = warehouse.report(MODELS)
     assert {kind for _, kind, *_ in found(report)} == {"unmanaged"}
     assert {table.resource.rsplit(".", 1)[1] for table in report.pending} == {

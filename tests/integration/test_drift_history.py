@@ -16,8 +16,8 @@ from delta_engine.actions.drift_policy import DriftKind, Severity
 from delta_engine.backends.spark_sql_runner import SparkSqlRunner
 from delta_engine.backends.sql_runner import Row
 from delta_engine.drift.drift_report import Attribution, DriftReport, Finding, PastRun, ResourceDrift
-from delta_engine.drift.history import HISTORY_TABLE, DriftHistory
 from delta_engine.errors import StatementError
+from delta_engine.orchestrate.histories import DRIFT_HISTORY, DriftHistory
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -58,7 +58,7 @@ def runner(spark: SparkSession) -> CountingRunner:
 
 @pytest.fixture
 def table(tmp_path: Path) -> str:
-    return f"delta.`{tmp_path / HISTORY_TABLE}`"
+    return f"delta.`{tmp_path / DRIFT_HISTORY}`"
 
 
 @pytest.fixture(
@@ -200,7 +200,7 @@ def test_several_that_make_the_table_at_once_all_succeed(
     runner: CountingRunner, tmp_path: Path, by: str
 ) -> None:
     name = f"spark_catalog.default.raced_{tmp_path.name.replace('-', '_')}"
-    table = name if by == "name" else f"delta.`{tmp_path / HISTORY_TABLE}`"
+    table = name if by == "name" else f"delta.`{tmp_path / DRIFT_HISTORY}`"
     start = threading.Barrier(RACERS, timeout=60)
 
     def race(number: int) -> None:

@@ -19,6 +19,7 @@ from delta_engine.models import Column, Table
 from delta_engine.models.types import first_unsupported, parse_data_type, to_data_type
 from delta_engine.orchestrate.backend import Backend, embedded_backend
 from delta_engine.orchestrate.importing import import_tables
+from delta_engine.orchestrate.planning import plan_unlocked
 from delta_engine.sql.text import sql_data_type
 from tests.builders.models import orders
 from tests.builders.strategies import successive_models
@@ -192,7 +193,10 @@ def converge(backend: Backend, first: Table, second: Table) -> None:
     known = {column.key for column in first.columns}
     columns = tuple(replace(c, is_nullable=c.is_nullable or c.key not in known) for c in second.columns)
     for step in (replace(second, columns=columns, primary_key=None), second):
-        if any("NOT NULL fields inside" in refusal.reason for refusal in engine.preview([step]).refusals):
+        if any(
+            "NOT NULL fields inside" in refusal.reason
+            for refusal in plan_unlocked(engine.environment, [step]).refusals
+        ):
             return
         apply_anyway(engine, step)
         assert not engine.plan_tables([step])
@@ -246,7 +250,7 @@ def test_a_schema_by_name_is_created_when_allowed(spark: SparkSession) -> None:
 
     model = Table("spark_catalog", "made", "t", [Column("id", "int")], comment="first")
     engine = engine_over(catalog_backend(spark))
-    assert [str(refusal) for refusal in engine.preview([model]).refusals] == [
+    assert [str(refusal) for refusal in plan_unlocked(engine.environment, [model]).refusals] == [
         "schema spark_catalog.made does not exist or is not visible to you. Create it, correct the models, "
         "or set policy.create_schemas: true."
     ]

@@ -13,6 +13,7 @@ from delta_engine.backends.capabilities import OPEN_SOURCE, OPEN_SOURCE_CATALOG,
 from delta_engine.errors import UnsafePlanError
 from delta_engine.models import Table
 from delta_engine.orchestrate.backend import catalog_backend
+from delta_engine.orchestrate.planning import plan_unlocked
 from tests.builders.deployment import deployment_over
 from tests.cases.capability_walks import WALKS, engine_over, orders, walk_steps
 
@@ -56,7 +57,7 @@ def test_an_external_table_is_read_with_its_location(spark: SparkSession, tmp_pa
     state = backend.reader.snapshot([model]).table(model.qualified_name)
     assert state.location == f"file:{tmp_path}/orders"
     engine = engine_over(backend, deployment_over(tmp_path))
-    (refusal,) = engine.preview([replace(model, columns=state.columns)]).refusals
+    (refusal,) = plan_unlocked(engine.environment, [replace(model, columns=state.columns)]).refusals
     assert isinstance(refusal, UnsafePlanError)
     assert "its location would change" in str(refusal)
 

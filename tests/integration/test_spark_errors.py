@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 
 from delta_engine.backends.spark_sql_runner import SparkSqlRunner
 from delta_engine.errors import CatalogReadError, StatementError
-from delta_engine.execute.history_table import HistoryTable
+from delta_engine.orchestrate.histories import HistoryTable
 from delta_engine.state.spark_delta_reader import CatalogFinder
 
 pytestmark = pytest.mark.integration

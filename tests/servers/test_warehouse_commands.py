@@ -106,7 +106,7 @@ def test_the_state_knows_who_and_where(
     assert shown.code == 0, shown.stderr
     for fact in (USER, workspace.host, "databricks sql 2026.40"):
         assert fact in shown.stdout
-    assert delta_engine("-e", "dev", "state", "unlock", "--yes").stdout == "nobody holds the lock\n"
+    assert delta_engine("-e", "dev", "state", "unlock", "--yes").stdout == "no run holds the lock\n"
 
 
 def test_what_is_there_is_imported(project: Path, sql: WarehouseSql, delta_engine: CommandLine) -> None:

@@ -10,10 +10,19 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
-from delta_engine.cli.context import Context
 from delta_engine.cli.exits import run_and_exit
-from delta_engine.cli.options import Allow, CountsChecks, Json, Tables, Timings, Yes, flag
-from delta_engine.cli.project_group import ProjectGroup, with_options
+from delta_engine.cli.options import (
+    Allow,
+    Context,
+    CountsChecks,
+    Json,
+    ProjectGroup,
+    Tables,
+    Timings,
+    Yes,
+    flag,
+    with_options,
+)
 from delta_engine.cli.state_app import state_app
 
 if TYPE_CHECKING:
@@ -23,7 +32,7 @@ EPILOG = (
     "Exit codes: 0 done, or nothing to do · 1 failed · 2 changes pending (plan --detailed-exitcode), "
     "or drift (drift --fail-on) · "
     "3 refused: invalid model or config, unsafe or stale plan, wrong usage, no --yes without a terminal · "
-    "4 locked by somebody else · "
+    "4 another run holds the lock · "
     "5 applied in part, or not recorded · 130 stopped by Ctrl-C, what was done is recorded"
 )
 
@@ -41,11 +50,7 @@ SomeEnum = TypeVar("SomeEnum", bound=Enum)
 
 
 def choice(option: str, value: str, choices: type[SomeEnum]) -> SomeEnum:
-    """Return the member of an enum that an option names.
-
-    Raises:
-        typer.BadParameter: there is no such member.
-    """
+    """Return the member of an enum that an option names; raise `typer.BadParameter` if there is none."""
     known = {str(member.value): member for member in choices}
     if value not in known:
         raise typer.BadParameter(f"{option}: {value!r} is not one of: {', '.join(known)}")
@@ -53,7 +58,7 @@ def choice(option: str, value: str, choices: type[SomeEnum]) -> SomeEnum:
 
 
 def print_version(wanted: bool) -> None:
-    """Print the version and stop, if that is wanted."""
+    """Print the version and exit, if that is wanted."""
     if wanted:
         from importlib.metadata import version
 
@@ -111,7 +116,7 @@ def init(
     directory: Annotated[Path, typer.Argument(metavar="DIR", help="Where to.")] = Path(),
 ) -> None:
     """Make a working project: configuration, a model, and the bundle."""
-    from delta_engine.cli.init import init_project
+    from delta_engine.cli.project_commands import init_project
 
     init_project(directory)
 
@@ -168,7 +173,7 @@ def doctor(
 @app.command(epilog="Example: delta-engine -e prod rules")
 def rules(ctx: typer.Context, json: Json = False) -> None:
     """List the rules that refuse models and plans; with an environment, its own rules too (policy.rules)."""
-    from delta_engine.cli.rules_command import show_rules
+    from delta_engine.cli.project_commands import show_rules
 
     show_rules(ctx.obj, as_json=json)
 
@@ -221,10 +226,9 @@ def apply(
 
     The options of `plan` (-t, --allow, --preflight) are in the file.
     """
-    from delta_engine.cli.plan_file_commands import apply_plan_file
-    from delta_engine.cli.results import Results
+    from delta_engine.cli.commands import apply_plan_file
 
-    apply_plan_file(ctx.obj, file, Results(as_json=json, with_timings=timings), yes=yes)
+    apply_plan_file(ctx.obj, file, yes=yes, as_json=json, with_timings=timings)
 
 
 @app.command(epilog="Example: delta-engine -e prod sync --yes --allow drop_column:silver.orders")
@@ -240,13 +244,12 @@ def sync(
 ) -> None:
     """Bring the catalog to the models: lock, plan, check, ask, apply, record."""
     from delta_engine.cli.commands import Rendering, show_plan, sync_models
-    from delta_engine.cli.results import Results
 
+    options = _options(table, allow, preflight)
     if dry_run:
-        show_plan(ctx.obj, _options(table, allow, preflight), Rendering.JSON if json else Rendering.SCRIPT)
+        show_plan(ctx.obj, options, Rendering.JSON if json else Rendering.SCRIPT)
     else:
-        results = Results(as_json=json, with_timings=timings)
-        sync_models(ctx.obj, table or (), allow or (), results, yes=yes, counts_checks=preflight)
+        sync_models(ctx.obj, options, yes=yes, as_json=json, with_timings=timings)
 
 
 @app.command(epilog="Example: delta-engine -e prod drift --format html --out drift.html --fail-on high")
@@ -282,9 +285,9 @@ def drift(
     allow: Allow = None,
     yes: Yes = False,
 ) -> None:
-    """Say what somebody changed behind the engine's back, who and when. Changes nothing, unless asked to."""
+    """Report what was changed outside the engine, by whom and when. Changes nothing by default."""
     from delta_engine.actions.drift_policy import Severity
-    from delta_engine.cli.drift_commands import Format, Output, accept_drift, report_drift, revert_drift
+    from delta_engine.cli.drift_commands import Format, Output, accept_drift, print_drift, revert_drift
 
     if json and output_format not in (None, "json"):
         raise typer.BadParameter("--json is --format json: choose one of the two")
@@ -292,14 +295,14 @@ def drift(
         revert, accept, allow, makes_report=json or out or fail_on or record or output_format
     )
     if revert:
-        revert_drift(ctx.obj, table or (), allow or (), yes=yes)
+        revert_drift(ctx.obj, _options(table, allow, False), yes=yes)
     elif accept:
-        accept_drift(ctx.obj, table or (), yes=yes)
+        accept_drift(ctx.obj, _options(table, None, False), yes=yes)
     else:
         rendering = choice("--format", output_format or ("json" if json else "text"), Format)
         severity = choice("--fail-on", fail_on, Severity) if fail_on else None
         output = Output(rendering=rendering, path=out, fail_on=severity, is_recorded=record)
-        report_drift(ctx.obj, table or (), output)
+        print_drift(ctx.obj, _options(table, None, False), output)
 
 
 @app.command(
@@ -318,7 +321,7 @@ def import_models(
     ] = None,
 ) -> None:
     """Write models for tables that exist. Planning them right away gives an empty plan."""
-    from delta_engine.cli.import_commands import Language, import_schema
+    from delta_engine.cli.project_commands import Language, import_schema
 
     guessed = "python" if to is not None and to.suffix == ".py" else "yaml"
     import_schema(ctx.obj, target, to, choice("--format", output_format or guessed, Language))
@@ -351,9 +354,7 @@ def main() -> None:
     from delta_engine.telemetry.logs import kept_from_libraries
 
     if isinstance(sys.stdout, TextIOWrapper):
-        sys.stdout.reconfigure(
-            errors="backslashreplace"
-        )  # arrows and boxes on terminals and pipes of few characters
+        sys.stdout.reconfigure(errors="backslashreplace")  # for output encodings without arrows and boxes
     with kept_from_libraries(), in_context():
         run_and_exit(lambda: app(standalone_mode=False, prog_name="delta-engine"))
 

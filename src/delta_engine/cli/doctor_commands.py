@@ -15,7 +15,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsed
 from rich.progress import Progress as Bar
 from rich.text import Text
 
-from delta_engine.cli.context import Context, ExitCode
+from delta_engine.cli.exits import ExitCode
+from delta_engine.cli.options import Context
 from delta_engine.cli.terminal import confirm, print_note, say, status, stderr_console
 from delta_engine.config.settings import load_settings
 from delta_engine.deployment.stamps import new_id

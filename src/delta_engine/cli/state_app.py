@@ -6,8 +6,7 @@ from typing import Annotated
 
 import typer
 
-from delta_engine.cli.options import Json, Yes, flag
-from delta_engine.cli.project_group import ProjectGroup
+from delta_engine.cli.options import Json, ProjectGroup, Yes, flag
 
 state_app = typer.Typer(
     cls=ProjectGroup,
@@ -31,7 +30,7 @@ def show(
     ] = None,
     json: Json = False,
 ) -> None:
-    """Show the document: whose, from when, how many resources of which status, and who holds the lock."""
+    """Show the document: its environment, age, resources by status, and the holder of the lock."""
     from delta_engine.cli.state_commands import show_state
 
     show_state(ctx.obj, resource, as_json=json)
@@ -149,7 +148,7 @@ def sync(ctx: typer.Context, table: Globs = None) -> None:
 
 @state_app.command(epilog="Example: delta-engine -e prod state unlock")
 def unlock(ctx: typer.Context, yes: Yes = False) -> None:
-    """Break the lock of a run that is gone, and say whose it was."""
+    """Break the lock of a run that ended without releasing it."""
     from delta_engine.cli.state_commands import break_lock
 
     break_lock(ctx.obj, yes=yes)

@@ -12,8 +12,9 @@ import typer
 from rich.console import Console
 
 from delta_engine.actions.policy import matches_any
-from delta_engine.cli.commands import open_engine
-from delta_engine.cli.context import Context
+from delta_engine.cli.commands import open_project
+from delta_engine.cli.options import Context
+from delta_engine.cli.run_view import TerminalView
 from delta_engine.cli.terminal import confirm, print_note, say, status
 from delta_engine.config.documents import unknown
 from delta_engine.config.settings import Settings, load_settings
@@ -30,6 +31,8 @@ from delta_engine.models import QualifiedName
 from delta_engine.models.open_struct import encode_open
 from delta_engine.orchestrate.deployments import open_deployment, state_needs_backend
 from delta_engine.orchestrate.project import open_backend
+from delta_engine.orchestrate.use_cases import record_catalog
+from delta_engine.plan_files.document import Options
 from delta_engine.report.json_documents import diff_document, resources_document, versions_document
 from delta_engine.report.plan_tree import counted, describe_change
 from delta_engine.report.visible import visible
@@ -54,11 +57,7 @@ class _Opened:
     deployment: Deployment
 
     def load(self) -> LoadedState:
-        """Return the document.
-
-        Raises:
-            StateMismatchError: there is none yet.
-        """
+        """Return the document; raise `StateMismatchError` if there is none yet."""
         loaded = self.deployment.peek()
         if loaded is None:
             raise StateMismatchError(
@@ -185,9 +184,9 @@ def move_table(context: Context, old: str, new: str, *, yes: bool) -> None:
 
 def sync_state(context: Context, tables: Sequence[str]) -> None:
     """Record what the catalog shows of what was applied."""
-    project, _, engine = open_engine(context, tables)
-    with engine.run("state sync", print_note) as run, status("reading the catalog …"):
-        state = run.synchronize(project.models, is_partial=project.is_partial)
+    project, environment = open_project(context, Options(tables=tuple(tables)))
+    view = TerminalView(environment=project.settings.environment)
+    state = record_catalog(environment, project.models, view, is_partial=project.is_partial)
     _print_lines(
         _resource_lines({k: r for k, r in state.resources.items() if r.status is not Status.HEALTHY})
     )
@@ -203,12 +202,12 @@ def break_lock(context: Context, *, yes: bool) -> None:
         print_note(str(error))
     else:
         if holder is None:
-            say("nobody holds the lock")
+            say("no run holds the lock")
             return
         say(f"held by {holder}", err=True)
     confirm("Break this lock? If that run still works, it stops before its next statement.", yes=yes)
     broken = lock.break_lock()
-    say(f"broke the lock of {broken}" if broken else "nobody holds the lock any more")
+    say(f"broke the lock of {broken}" if broken else "no run holds the lock any more")
 
 
 def _open(context: Context) -> _Opened:
@@ -246,7 +245,7 @@ def _summary(opened: _Opened, state: DeploymentState) -> Iterator[str]:
 
 
 def _print_lines(lines: Iterable[str]) -> None:
-    """Print lines at once: ten thousand calls would take longer than everything before them."""
+    """Print lines with one call: ten thousand calls are slow."""
     typer.echo("".join(f"{line}\n" for line in lines), nl=False)
 
 
@@ -266,11 +265,7 @@ def _statuses(names: Sequence[str]) -> Collection[Status]:
 
 
 def _selected(state: DeploymentState, names: Sequence[str]) -> list[str]:
-    """Return the keys that names or globs mean.
-
-    Raises:
-        StateMismatchError: one of them means none.
-    """
+    """Return the keys that names or globs match; raise `StateMismatchError` if one of them matches none."""
     keys: dict[str, None] = {}
     for name in names:
         found = [key for key, resource in state.resources.items() if _matches(key, resource, [name])]
@@ -282,7 +277,7 @@ def _selected(state: DeploymentState, names: Sequence[str]) -> list[str]:
 
 
 def _matches(key: str, resource: Resource, globs: Sequence[str]) -> bool:
-    """Whether a glob means a resource: by its key, or a table by its name."""
+    """Whether a glob matches a resource's key or a table's name."""
     if any(glob.lower() == key for glob in globs):
         return True
     parts = resource.id.split(".")

@@ -1,4 +1,4 @@
-"""What all commands say to a person at a terminal: what goes on, what is worth knowing, and questions."""
+"""What all commands print on a terminal: progress, notes and questions."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from delta_engine.telemetry.logs import log, logs_json_lines
 
 
 def stderr_console(*, width: int | None = None) -> Console:
-    """Return a console that writes to stderr, and to nowhere once that is gone: no run ends because nobody listens."""
+    """Return a console for stderr. A closed stderr ends no run."""
     return Console(file=cast("TextIO", _Stderr()), highlight=False, width=width)
 
 
 class _Stderr:
-    """stderr, as rich uses it; a closed pipe (`2>&1 | head`) and a full disk swallow what they are told."""
+    """stderr, as rich uses it. Output to a closed pipe (`2>&1 | head`) or a full disk is lost."""
 
     def write(self, text: str) -> None:
         with suppress(OSError):
@@ -39,7 +39,7 @@ class _Stderr:
 
 @contextmanager
 def status(message: str) -> Iterator[None]:
-    """Show that something goes on, on a terminal."""
+    """Show a message on a terminal while something runs."""
     console = stderr_console()
     if not console.is_terminal or logs_json_lines():
         yield
@@ -49,12 +49,12 @@ def status(message: str) -> Iterator[None]:
 
 
 def say(text: str, *, err: bool = False) -> None:
-    """Print a line for people, with what hides in it spelled out."""
+    """Print a line, with invisible characters spelled out."""
     typer.echo(visible(text), err=err)
 
 
 def print_note(note: str, console: Console | None = None) -> None:
-    """Say something worth knowing on stderr; where a display is live, through its console."""
+    """Print a note on stderr, through the console of a live display if there is one."""
     if logs_json_lines():
         log(logging.WARNING, "note", text=note)
         return
@@ -68,10 +68,10 @@ def asks(*, yes: bool) -> bool:
 
 
 def confirm(question: str, *, yes: bool) -> None:
-    """Ask before anything is changed, and stop at a no. `--yes` agrees beforehand: without a terminal it is required.
+    """Ask before anything is changed.
 
     Raises:
-        RefusedError: there is no terminal to ask on, and no `--yes`.
+        RefusedError: there is no terminal, and `--yes` was not given.
         typer.Abort: the answer was no, or none (Ctrl-C, Ctrl-D).
     """
     if yes:

@@ -78,9 +78,7 @@ def open_deployment(
     """Open the deployment state of an environment; nothing is read yet.
 
     Args:
-        settings: the environment's.
-        backend: runs SQL; may be None for commands that only use a deployment state outside the platform.
-        origin: where the run comes from.
+        backend: may be None for a deployment state outside the platform.
 
     Raises:
         ConfigError: the deployment state needs the backend, and there is none.

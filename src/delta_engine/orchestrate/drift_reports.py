@@ -1,59 +1,116 @@
-"""Drift reports of a project: made, kept in the history, rendered as a page."""
+"""Drift reports: made, added to the history, rendered as a page with the earlier ones."""
 
 from __future__ import annotations
 
-from delta_engine.deployment.stamps import new_id
-from delta_engine.drift.drift_report import DriftReport, PastRun
-from delta_engine.drift.history import DriftHistory
-from delta_engine.errors import StatementError
-from delta_engine.orchestrate.backend import Backend
-from delta_engine.orchestrate.orchestrator import Orchestrator
-from delta_engine.orchestrate.project import Project
+from collections.abc import Mapping, Sequence
+
+from delta_engine.deployment.document import DeploymentState
+from delta_engine.deployment.recorded_models import (
+    last_applied,
+    last_applied_schemas,
+    with_recorded_grants,
+)
+from delta_engine.deployment.stamps import new_id, utc_now
+from delta_engine.drift.audited_authors import with_audited_authors
+from delta_engine.drift.drift_report import DriftReport
+from delta_engine.drift.reporting import DriftFacts, drift_report
+from delta_engine.errors import CatalogReadError, StatementError, raise_all
+from delta_engine.models import Schema, Table
+from delta_engine.models.resolution import resolved
+from delta_engine.orchestrate.environment import Environment
+from delta_engine.orchestrate.planning import drift_detector
 from delta_engine.report.pages import drift_html
+from delta_engine.state.catalog_reader import readable_snapshot
+
+_MOST_READS = 3
+"""How often a report reads the catalog because a run of the engine was under way."""
 
 
-class DriftReporting:
-    """Makes the reports of one project.
+def report_drift(
+    environment: Environment, tables: Sequence[Table], *, is_partial: bool = False
+) -> DriftReport:
+    """Report what was changed outside the engine since it was applied; changes nothing and takes no lock.
 
     Args:
-        project: settings and models.
-        backend: what runs SQL.
-        engine: the pipeline.
+        is_partial: whether other models were left out; then only these tables are read.
+
+    Raises:
+        InvalidModelError, RefusalGroup: models are refused.
+        CatalogReadError: a whole catalog cannot be read; a single table is a finding.
     """
+    raise_all(environment.validator.model_violations(tables))
+    models, deployment = resolved(tables), environment.deployment
+    state = deployment.peek_replayed()
+    for _ in range(_MOST_READS):
+        facts = _facts(environment, models, state, is_partial=is_partial)
+        known, state = state, deployment.peek_replayed() if facts.drifted else state
+        if state == known:
+            break
+    if environment.audit_log is not None:
+        facts = with_audited_authors(facts, environment.audit_log)
+    return drift_report(facts)
 
-    def __init__(self, project: Project, backend: Backend, engine: Orchestrator) -> None:
-        self._project = project
-        self._engine = engine
-        table = project.settings.drift_history
-        self._history = DriftHistory(backend.runner, backend.addressing.table(table)) if table else None
 
-    def report(self) -> DriftReport:
-        """Return a report; see `Orchestrator.drift_report`."""
-        settings = self._project.settings
-        return self._engine.drift_report(
-            self._project.models,
-            environment=settings.environment,
-            is_partial=self._project.is_partial,
-            not_ours=[table for table in (settings.drift_history, settings.run_history) if table is not None],
+def record_drift(environment: Environment, report: DriftReport) -> None:
+    """Add a report to the history of drift, if the environment has one.
+
+    Raises:
+        StatementError: the platform refused it.
+    """
+    if environment.drift_history is not None:
+        environment.drift_history.append(report, new_id())
+
+
+def drift_page(environment: Environment, report: DriftReport) -> str:
+    """Return a report as a page, with the earlier ones as a chart."""
+    if environment.drift_history is None:
+        return drift_html(report, ())
+    try:
+        return drift_html(report, environment.drift_history.recent(environment.name))
+    except StatementError:  # the report matters more than its chart
+        return drift_html(report, ())
+
+
+def _facts(
+    environment: Environment, tables: Sequence[Table], state: DeploymentState | None, *, is_partial: bool
+) -> DriftFacts:
+    declared = {model.key for model in tables}
+    applied = last_applied(state) if state else {}
+    undeclared = [] if is_partial else [one for key, one in applied.items() if key not in declared]
+    schemas = environment.planner.schemas
+    applied_schemas = last_applied_schemas(state) if state else {}
+    around = with_recorded_grants(_schemas_of(tables, applied_schemas) if is_partial else schemas, state)
+    declared_tables = with_recorded_grants(tables, state)
+    recorded_tables = with_recorded_grants(undeclared, state)
+    try:
+        observed, unreadable = readable_snapshot(
+            environment.reader, [*declared_tables, *recorded_tables], around
         )
+    except CatalogReadError:  # the catalog of an undeclared table may be gone
+        if not undeclared:
+            raise
+        observed, unreadable = readable_snapshot(environment.reader, declared_tables, around)
+    now, detector = utc_now(), drift_detector(environment)
+    known = {*declared, *applied, *(name.key for name in environment.own_tables)}
+    return DriftFacts(
+        environment=environment.name,
+        checked_at=now,
+        models=tables,
+        is_partial=is_partial,
+        state=state,
+        observed=observed,
+        applied=applied,
+        drifted=detector.detect(state, observed, now=now) if state else (),
+        unreadable=detector.unreadable(unreadable, now=now),
+        unmanaged=() if is_partial else detector.unmanaged(observed, known, now=now),
+        schemas=schemas,
+        applied_schemas=applied_schemas,
+        policy=environment.drift_policy,
+        plan_policy=environment.planner.policy,
+    )
 
-    def record(self, report: DriftReport) -> None:
-        """Add a report to the history; nothing without a `history_table`.
 
-        Raises:
-            StatementError: the platform refused it.
-        """
-        if self._history is not None:
-            self._history.append(report, new_id())
-
-    def html(self, report: DriftReport) -> str:
-        """Return a report as a page, with the earlier ones as a chart."""
-        return drift_html(report, self._past())
-
-    def _past(self) -> tuple[PastRun, ...]:
-        if self._history is None:
-            return ()
-        try:
-            return self._history.recent(self._project.settings.environment)
-        except StatementError:  # the report matters more than its chart
-            return ()
+def _schemas_of(tables: Sequence[Table], applied: Mapping[str, Schema]) -> tuple[Schema, ...]:
+    """Return the schemas of tables that were applied."""
+    keys = sorted({f"{table.catalog_name}.{table.schema_name}".lower() for table in tables})
+    return tuple(applied[key] for key in keys if key in applied)

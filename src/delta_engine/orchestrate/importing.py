@@ -21,12 +21,7 @@ State = TypeVar("State", TableState, SchemaState, Column)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Imported:
-    """The models that were read.
-
-    Args:
-        schemas: the schema, if a whole schema was read and has a comment or tags.
-        refusals: the reasons why others could not be imported.
-    """
+    """The models that were read; `schemas` has one if a whole schema was read that has a comment or tags."""
 
     tables: tuple[Table, ...]
     schemas: tuple[Schema, ...]
@@ -129,7 +124,7 @@ def _names(backend: Backend, target: str) -> tuple[QualifiedName, ...]:
 
 
 def _read(backend: Backend, names: Sequence[QualifiedName]) -> tuple[CatalogState, tuple[RefusedError, ...]]:
-    """Return a snapshot, and the reasons why other tables cannot be read."""
+    """Return a snapshot, and why other tables cannot be read."""
     found, unreadable = readable_snapshot(backend.reader, list(map(bare_model, names)))
     if not unreadable and not any(_exists(found, name) for name in names):
         raise ConfigError(

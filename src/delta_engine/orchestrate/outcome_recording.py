@@ -2,56 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import logging
+from collections.abc import Sequence
 
-from delta_engine.actions import TablePlan
 from delta_engine.actions.policy import Policy
 from delta_engine.aspects.table_names import RenameTable
 from delta_engine.deployment.document import ApplyActions, Checkpoint, Resource, Status
 from delta_engine.deployment.recorded_models import models_of
 from delta_engine.deployment.recorder import RunRecorder
 from delta_engine.deployment.resources import (
-    Definition,
     applied_schema,
     resource_key,
     unfinished,
     with_version,
 )
+from delta_engine.drift.attempts import attempted_by
 from delta_engine.drift.status import confirmed
-from delta_engine.execute.outcomes import AnyOutcome, OutcomeKind, SchemaOutcome, TableOutcome, of_tables
-from delta_engine.models import QualifiedName, Schema, SchemaName, Table
-from delta_engine.orchestrate.run_records import RunRecords
-from delta_engine.orchestrate.run_reporting import RunReporting
+from delta_engine.execute.outcomes import AnyOutcome, OutcomeKind, TableOutcome, is_of_table, of_tables
+from delta_engine.models import QualifiedName, SchemaName, Table
+from delta_engine.orchestrate.planning import PlannedRun
+from delta_engine.orchestrate.records import RunRecords
 from delta_engine.state.states import CatalogState
 from delta_engine.state.table_queries import TableVersion, TableVersionReader
+from delta_engine.telemetry.logs import log
 
 
 class OutcomeRecording:
-    """Takes in the outcomes of one apply. A resource that was not begun leaves no record.
+    """Records the outcomes of one apply. A resource that was not begun leaves no record.
 
-    Args:
-        plan: what is applied.
-        models: the declared tables.
-        schemas: the declared schemas.
-        attempted: what is about to be applied, by the resources' keys.
+    `attempted` is what the run is about to apply, by the resources' keys.
     """
 
-    def __init__(
-        self,
-        recorder: RunRecorder,
-        records: RunRecords,
-        reporting: RunReporting,
-        plan: TablePlan,
-        models: Sequence[Table],
-        schemas: Sequence[Schema],
-        attempted: Mapping[str, Sequence[Definition]],
-    ) -> None:
+    def __init__(self, recorder: RunRecorder, records: RunRecords, planned: PlannedRun) -> None:
+        plan, models, schemas = planned.plan, planned.models, planned.schemas
+        self.attempted = attempted_by(plan, models, schemas, recorder.resources)
         self._recorder = recorder
         self._records = records
-        self._reporting = reporting
         self._tables = {model.key: model for model in models}
         self._declared_schemas = {schema.key: schema for schema in schemas}
-        self._attempted = attempted
         self._renamed = {
             align.table.key: rename.observed
             for align in plan.align_tables
@@ -69,26 +57,18 @@ class OutcomeRecording:
             destroyed=kinds.count(OutcomeKind.DROPPED),
         )
 
-    def table(self, outcome: TableOutcome) -> None:
-        """Take in the outcome of a table."""
-        if _is_untouched(outcome):
+    def record(self, outcome: AnyOutcome) -> None:
+        """Record and log the outcome of a schema or table."""
+        if outcome.kind is OutcomeKind.STOPPED and not outcome.statements:
             return
-        key = outcome.name.key
-        if key in self._renamed and outcome.statements:  # it is the first statement
-            self._records.rename(self._renamed[key], outcome.name)
+        if is_of_table(outcome) and outcome.statements and outcome.name.key in self._renamed:
+            self._records.rename(self._renamed[outcome.name.key], outcome.name)  # the first statement
         if outcome.kind is OutcomeKind.DROPPED:  # no journal: the next run sees that it is gone
             self._recorded.append(outcome)
             self._recorder.resources.pop(resource_key(outcome.name), None)
         else:
             self._record(outcome.name, outcome)
-        self._reporting.table_done(outcome)
-
-    def schema(self, outcome: SchemaOutcome) -> None:
-        """Take in the outcome of a schema."""
-        if _is_untouched(outcome):
-            return
-        self._record(outcome.name, outcome)
-        self._reporting.schema_done(outcome)
+        _log_outcome(outcome)
 
     def note_versions(self, versions: TableVersionReader) -> None:
         """Ask Delta for the versions of the changed tables, and for the ids that are not known."""
@@ -173,7 +153,7 @@ class OutcomeRecording:
             name,
             Status.DEGRADED if outcome.statements else Status.FAILED,
             failure.first_line if failure else "",
-            attempted=self._attempted.get(key, ()) if is_touched else (),
+            attempted=self.attempted.get(key, ()) if is_touched else (),
             earlier=self._recorder.resources.get(key),
         )
 
@@ -185,5 +165,16 @@ def _known_id(outcome: TableOutcome, earlier: Resource | None) -> str | None:
     return earlier.metadata.delta_table_id
 
 
-def _is_untouched(outcome: AnyOutcome) -> bool:
-    return outcome.kind is OutcomeKind.STOPPED and not outcome.statements
+def _log_outcome(outcome: AnyOutcome) -> None:
+    what = "table" if isinstance(outcome.name, QualifiedName) else "schema"
+    facts: dict[str, object] = {
+        what: str(outcome.name),
+        "status": outcome.kind.value,
+        "statements": outcome.statements,
+    }
+    failure = outcome.failure
+    if failure is None:
+        log(logging.INFO, f"{what} done", **facts)
+    else:
+        reason = {"error": failure.message, "error_class": failure.error_class, "sql": failure.sql or None}
+        log(logging.ERROR, f"{what} not done", **facts, **reason)

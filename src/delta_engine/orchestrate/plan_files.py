@@ -1,21 +1,21 @@
-"""Writes the plan of a project into a file, and takes a file up again if nothing has moved since."""
+"""Writes plan files, and checks that nothing has changed since a file was written."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
 
-from delta_engine.actions import TablePlan
 from delta_engine.actions.policy import Allowance
-from delta_engine.compile.compiled_plan import CompiledPlan
-from delta_engine.compile.compiler import compile_plan
 from delta_engine.deployment.document import AppliedPlan, DeploymentState
 from delta_engine.deployment.local_files import write_atomically
+from delta_engine.deployment.recorded_models import with_recorded_grants
 from delta_engine.deployment.stamps import utc_now
-from delta_engine.orchestrate.backend import Backend
-from delta_engine.orchestrate.orchestrator import Orchestrator, Preview
+from delta_engine.models import QualifiedName
+from delta_engine.orchestrate.environment import Environment
+from delta_engine.orchestrate.locked_run import OpenRun
+from delta_engine.orchestrate.planning import PlannedRun
 from delta_engine.orchestrate.project import Project
-from delta_engine.orchestrate.sync_run import SyncRun
 from delta_engine.plan_files.codec import encode_plan_file, is_replaceable, plan_again, sealed
 from delta_engine.plan_files.document import (
     SCHEMA_URI,
@@ -28,35 +28,61 @@ from delta_engine.plan_files.document import (
     planned_statements,
 )
 from delta_engine.plan_files.errors import PlanFileError, StalePlanError
-from delta_engine.plan_files.fingerprints import model_checksums, schema_checksums
+from delta_engine.plan_files.fingerprints import fingerprints, model_checksums, schema_checksums
 from delta_engine.plan_files.staleness import ReviewedPlan, moves
 from delta_engine.report.plan_document import plan_content
+from delta_engine.state.catalog_reader import bare_model
+from delta_engine.state.states import TableState
 
 _ANOTHER_FILE = "Name another file with --out."
 
 
 def make_plan_file(
-    project: Project, backend: Backend, engine: Orchestrator, preview: Preview, options: Options
+    project: Project, environment: Environment, planned: PlannedRun, options: Options
 ) -> PlanFile:
-    """Return a plan that may be applied, as a file has it.
+    """Return the file of a plan that may be applied.
 
     Args:
-        project: the project, loaded with the same options.
-        backend: its backend.
-        engine: its pipeline.
-        preview: the plan, made without a cached copy of the deployment state.
-        options: what the command was told.
+        project: loaded with the same options.
+        planned: the plan, made without a cached copy of the deployment state.
     """
-    facts = engine.run_facts()
+    facts = environment.deployment.facts()
     return _plan_file(
         project,
-        preview.plan,
-        compile_plan(preview.plan, backend.addressing, backend.capabilities),
-        engine.fingerprints(preview),
+        planned,
+        fingerprint(environment, planned),
         options=options,
         engine_version=facts.engine_version,
         origin=Origin(made_at=utc_now(), made_by=facts.who, lineage=facts.lineage),
     )
+
+
+def fingerprint(
+    environment: Environment, planned: PlannedRun, like: Fingerprints | None = None
+) -> Fingerprints:
+    """Return the fingerprints of everything that a plan was made from; runs statements for the tables that it changes.
+
+    Args:
+        like: earlier fingerprints to compare with: the result covers their tables too.
+
+    Raises:
+        CatalogReadError, RefusalGroup, StatementError: an undeclared table cannot be read.
+    """
+    basis, plan = planned.basis, planned.plan
+    earlier = like.tables if like else {}
+    further = {*earlier, *(drop.table.key for drop in plan.drop_tables)}
+    observed = basis.observed
+    unread = [bare_model(QualifiedName.of_key(key)) for key in sorted(further - {*observed.tables})]
+    if unread:
+        observed = observed.with_tables(
+            environment.reader.snapshot(with_recorded_grants(unread, basis.loaded))
+        )
+    keys = (*(model.key for model in basis.models), *further)
+    tables = {key: observed.tables[key] for key in keys}
+    touched = {action.table.key for action in plan.table_actions()}
+    touched |= {key for key, one in earlier.items() if one.table_id is not None}
+    ids = _table_ids(environment, {key: tables[key] for key in touched if tables[key].exists})
+    return fingerprints(tables, basis.observed, basis.loaded, ids)
 
 
 def write_plan_file(file: PlanFile, path: Path) -> None:
@@ -87,27 +113,21 @@ def earlier_apply(file: PlanFile, state: DeploymentState) -> AppliedPlan | None:
 
 
 def reviewed_plan(
-    file: PlanFile, path: Path, project: Project, backend: Backend, run: SyncRun, plan: TablePlan
+    file: PlanFile, path: Path, project: Project, run: OpenRun, planned: PlannedRun
 ) -> ReviewedPlan:
-    """Hold a plan file against the plan that would be made now.
+    """Compare a plan file with the plan of a locked run.
 
     Args:
-        file: the plan file.
-        path: where it is.
-        project: the project, loaded with the file's options.
-        backend: its backend.
-        run: the run that holds the lock.
-        plan: what the run would do.
+        project: loaded with the file's options.
 
     Raises:
-        StalePlanError: something has moved since the file was written.
-        CatalogReadError, RefusalGroup, StatementError: a table of the file that no model declares cannot be read.
+        StalePlanError: something changed since the file was written.
+        CatalogReadError, RefusalGroup, StatementError: an undeclared table of the file cannot be read.
     """
     current = _plan_file(
         project,
-        plan,
-        compile_plan(plan, backend.addressing, backend.capabilities),
-        run.fingerprints(plan, file.fingerprints),
+        planned,
+        fingerprint(run.environment, planned, file.fingerprints),
         options=file.options,
         engine_version=file.engine_version,
         origin=file.origin,
@@ -125,9 +145,8 @@ def reviewed_plan(
 
 def _plan_file(
     project: Project,
-    plan: TablePlan,
-    compiled: CompiledPlan,
-    fingerprints: Fingerprints,
+    planned: PlannedRun,
+    inputs: Fingerprints,
     *,
     options: Options,
     engine_version: str,
@@ -147,9 +166,9 @@ def _plan_file(
             policy=_policy(project),
             models=model_checksums(project.models),
             declared_schemas=schema_checksums(project.schemas),
-            fingerprints=fingerprints,
-            plan=plan_content(plan, environment=environment),
-            statements=planned_statements(compiled),
+            fingerprints=inputs,
+            plan=plan_content(planned.plan, environment=environment),
+            statements=planned_statements(planned.compiled),
         )
     )
 
@@ -179,3 +198,15 @@ def _unfinished(applied: AppliedPlan | None) -> str:
         f"an apply of it by {applied.applied_by} ({applied.applied_at:%Y-%m-%d %H:%M:%S} UTC) did not get through, "
         "and what it did is kept"
     )
+
+
+def _table_ids(environment: Environment, tables: Mapping[str, TableState]) -> Mapping[str, str]:
+    """Return Delta's ids of existing tables, as far as they are known."""
+    if environment.versions is None or not tables:
+        return {}
+    names = {key: state.former_name or QualifiedName.of_key(key) for key, state in tables.items()}
+    found = environment.versions.read_versions(
+        tuple(names.values()), with_id={name.key for name in names.values()}
+    )
+    versions = {key: found[name.key] for key, name in names.items() if name.key in found}
+    return {key: one.table_id for key, one in versions.items() if one.table_id is not None}

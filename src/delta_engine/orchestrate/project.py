@@ -38,8 +38,8 @@ from delta_engine.orchestrate.backend import (
     open_warehouse_backend,
     undecorated,
 )
-from delta_engine.orchestrate.orchestrator import Orchestrator
-from delta_engine.report.run_history import RunHistory
+from delta_engine.orchestrate.environment import Environment
+from delta_engine.orchestrate.histories import DriftHistory, RunHistory
 from delta_engine.validation.capability_rules import (
     SupportedChanges,
     SupportedFeatures,
@@ -58,14 +58,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Project:
-    """One environment, loaded and checked, before anything is read from a platform.
+    """The settings and models of one environment, checked; nothing is read from the platform yet.
 
     Args:
-        settings: the configuration.
         models: the selected models.
-        rules: the rules that hold: the engine's own, and the project's.
-        schemas: the declared schemas; none for a part of the models.
-        is_partial: whether others were left out.
+        rules: the engine's own and the project's.
+        schemas: the declared schemas; none if only some models are selected.
+        is_partial: whether models were left out.
     """
 
     settings: Settings
@@ -76,11 +75,11 @@ class Project:
 
     @property
     def validator(self) -> PlanValidator:
-        """What judges models and plans here."""
+        """The validator of models and plans."""
         return PlanValidator(self.settings.policy, model_rules=self.rules.models, plan_rules=self.rules.plans)
 
     def violations(self, models: Sequence[Table], schemas: Sequence[Schema]) -> Iterator[InvalidModelError]:
-        """Yield why tables and schemas must not be declared like this here."""
+        """Yield why declared tables and schemas are refused."""
         yield from self.validator.model_violations(models)
         yield from schema_violations(schemas, _capabilities(self.settings))
 
@@ -95,14 +94,11 @@ def load_project(
     """Load and check settings and models. Needs no Spark and no network.
 
     Args:
-        conf_dir: the folder with the environments' configurations.
-        environment: which one.
         tables: globs that select models; all by default.
         allow: destructive kinds to allow in this run, as `policy.allow` has them.
 
     Raises:
-        ConfigError, InvalidModelError: something is refused.
-        RefusalGroup: several things are.
+        ConfigError, InvalidModelError, RefusalGroup: one or several things are refused.
     """
     settings = load_settings(conf_dir, environment)
     settings = replace(settings, policy=_widened(settings.policy, allow))
@@ -150,10 +146,9 @@ def open_backend(
     """Open the backend that the settings name.
 
     Args:
-        settings: the environment's.
-        spark: the session to use; one is opened if there is none. A SQL warehouse needs none.
-        notify: is told what is worth knowing, such as that a SQL warehouse has to start.
-        decorate: puts something before the runner, such as what notes its statements.
+        spark: the session to use; by default one is opened. A SQL warehouse needs none.
+        notify: gets notes for the user, such as that a SQL warehouse has to start.
+        decorate: wraps the runner, for example to record its statements.
 
     Raises:
         MissingDependencyError: what the backend needs is not installed.
@@ -199,53 +194,47 @@ def open_backend(
             assert_never(other)
 
 
-def orchestrator(
+def open_environment(
     project: Project,
     backend: Backend,
     deployment: Deployment,
     *,
     counts_checks: bool = False,
     notify: Callable[[str], None] = lambda _note: None,
-) -> Orchestrator:
-    """Return a project's pipeline over a backend, recording into a deployment state.
+) -> Environment:
+    """Return a project's environment over a backend and a deployment state.
 
     Args:
-        project: the project.
-        backend: what runs SQL.
-        deployment: where to record.
-        counts_checks: whether to count, before anything is applied, the rows that added checks refuse.
-        notify: is told when rows are counted.
+        counts_checks: whether to count the rows that violate added checks, before anything is applied.
+        notify: gets a note when rows are counted.
     """
-    settings = project.settings
-    return Orchestrator(
+    settings, runner, addressing = project.settings, backend.runner, backend.addressing
+    runs, drift = settings.run_history, settings.drift_history
+    return Environment(
+        name=settings.environment,
         deployment=deployment,
-        versions=backend.versions,
         reader=backend.reader,
         action_runner=ActionRunner(
-            backend.runner,
-            backend.addressing,
-            backend.capabilities,
-            parallelism=settings.parallelism,
+            runner, addressing, backend.capabilities, parallelism=settings.parallelism
         ),
         planner=TablePlanner(settings.policy, project.schemas),
+        validator=replace(project, rules=project.rules.on(backend.capabilities)).validator,
         preflight=Preflight(
-            backend.runner,
-            backend.addressing,
+            runner,
+            addressing,
             parallelism=settings.parallelism,
             counts_checks=counts_checks,
             notify=notify,
         ),
-        validator=replace(project, rules=project.rules.on(backend.capabilities)).validator,
-        history=backend.history,
-        audit_log=backend.audit_log,
-        row_counter=backend.row_counter,
         drift_policy=settings.drift_policy,
+        versions=backend.versions,
+        history=backend.history,
+        row_counter=backend.row_counter,
         principals=backend.principals,
-        run_history=(
-            RunHistory(backend.runner, backend.addressing.table(settings.run_history))
-            if settings.run_history
-            else None
-        ),
+        audit_log=backend.audit_log,
+        run_history=RunHistory(runner, addressing.table(runs)) if runs else None,
+        drift_history=DriftHistory(runner, addressing.table(drift)) if drift else None,
+        own_tables=tuple(table for table in (drift, runs) if table is not None),
     )
 
 

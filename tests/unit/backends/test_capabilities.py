@@ -41,6 +41,7 @@ from delta_engine.errors import StatementError
 from delta_engine.execute.action_runner import ActionRunner, ApplyFailedError
 from delta_engine.models import Column, QualifiedName
 from delta_engine.orchestrate.orchestrator import Orchestrator
+from delta_engine.orchestrate.planning import plan_unlocked
 from delta_engine.orchestrate.project import open_backend
 from delta_engine.validation.capability_rules import SupportedChanges
 from delta_engine.validation.rules import DEFAULT_PLAN_RULES, RuleSet
@@ -197,7 +198,7 @@ def test_an_older_runtime_gets_a_column_per_statement(tmp_path: Path) -> None:
     with pytest.raises(ApplyFailedError):
         engine(DATABRICKS).sync_tables(wanted)
     assert engine(on_runtime("15.4")).sync_tables(wanted)
-    assert not engine(on_runtime("15.4")).preview(wanted).plan
+    assert not plan_unlocked(engine(on_runtime("15.4")).environment, wanted).plan
 
 
 @pytest.mark.parametrize(

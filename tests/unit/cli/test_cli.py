@@ -15,9 +15,8 @@ from delta_engine.actions.policy import DestructiveKind
 from delta_engine.aspects.columns import ColumnDrop
 from delta_engine.aspects.table_comment import SetTableComment
 from delta_engine.cli import commands
-from delta_engine.cli.context import ExitCode
-from delta_engine.cli.errors import report_error
-from delta_engine.cli.plan_view import print_plan, print_statements
+from delta_engine.cli.exits import ExitCode, report_error
+from delta_engine.cli.output import print_plan, print_statements
 from delta_engine.errors import DeltaEngineError, MissingDependencyError, StatementError
 from delta_engine.execute.action_runner import ApplyFailedError
 from delta_engine.execute.outcomes import Outcome, OutcomeKind, RunStatement, TableOutcome
@@ -229,11 +228,10 @@ def test_summaries_count() -> None:
 def test_an_interrupt_exits_with_130(
     delta_engine: CommandLine, project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def interrupted(*_arguments: object) -> None:
+    def interrupted(*_arguments: object, **_options: object) -> None:
         raise KeyboardInterrupt
 
     monkeypatch.setattr(commands, "load_project", interrupted)
-    monkeypatch.setattr(commands, "_load", interrupted)
     assert delta_engine("-e", "local", "validate").code == ExitCode.INTERRUPTED
 
 

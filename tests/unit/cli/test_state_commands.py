@@ -196,7 +196,7 @@ def test_the_lock_is_shown_respected_and_broken(state: CommandLine, folder: Path
         assert part in locked.stderr
     broken = state("-e", "local", "state", "unlock", "--yes")
     assert broken.stdout == f"broke the lock of {HOLDER}\n"
-    assert state("-e", "local", "state", "unlock").stdout == "nobody holds the lock\n"
+    assert state("-e", "local", "state", "unlock").stdout == "no run holds the lock\n"
     assert state("-e", "local", "state", "rm", "temp", "--yes").code == 0
     lease.release()
     assert state("-e", "local", "state", "show").stdout.endswith("lock         free\n")
@@ -213,5 +213,5 @@ def test_without_a_document(delta_engine: CommandLine, project: Path) -> None:
     )
     assert delta_engine("-e", "local", "state", "versions").stdout == ""
     assert delta_engine("-e", "local", "state", "diff").code == 3
-    assert delta_engine("-e", "local", "state", "unlock").stdout == "nobody holds the lock\n"
+    assert delta_engine("-e", "local", "state", "unlock").stdout == "no run holds the lock\n"
     assert not (project / ".delta-engine").exists()

@@ -25,6 +25,7 @@ from delta_engine.models import (
     Table,
 )
 from delta_engine.orchestrate.orchestrator import Orchestrator
+from delta_engine.orchestrate.planning import plan_unlocked
 from delta_engine.state.states import ABSENT, RelationKind, TableState
 from delta_engine.validation.partial_models import partial_model_violations
 from delta_engine.validation.validator import PlanValidator
@@ -164,7 +165,7 @@ def test_a_plan_is_not_made_for_keys_over_columns_that_do_not_fit() -> None:
     with pytest.raises(
         InvalidModelError, match=r"primary key columns \(id\) are nullable. The model does not manage"
     ):
-        engine.preview([model])
+        plan_unlocked(engine.environment, [model])
 
 
 HELD = TableState(

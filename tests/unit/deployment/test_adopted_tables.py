@@ -18,6 +18,9 @@ from delta_engine.drift.drift_report import DriftReport
 from delta_engine.errors import UnsafePlanError
 from delta_engine.execute.action_runner import ActionRunner
 from delta_engine.models import CheckConstraint, Column, ForeignKey, PrimaryKey, QualifiedName, Table
+from delta_engine.orchestrate.applying import apply_planned
+from delta_engine.orchestrate.drift_reports import report_drift
+from delta_engine.orchestrate.locked_run import open_run, plan_revert, plan_sync, record_statuses
 from delta_engine.orchestrate.orchestrator import Orchestrator
 from delta_engine.state.table_queries import TableVersion, TableVersionReader
 from delta_engine.validation.validator import PlanValidator
@@ -82,14 +85,14 @@ def engine_over(
 
 
 def revert(catalog: FakeUnityCatalog, deployment: Deployment, model: Table) -> None:
-    with engine_over(catalog, deployment, CONSENT).run("revert") as run:
-        plan = run.plan_revert([model])
-        assert not run.refusals(plan)
-        run.apply(plan)
+    with open_run(engine_over(catalog, deployment, CONSENT).environment, "revert") as run:
+        planned = plan_revert(run, [model])
+        assert not planned.refusals
+        apply_planned(run, planned).result()
 
 
 def report(catalog: FakeUnityCatalog, deployment: Deployment, model: Table) -> DriftReport:
-    return engine_over(catalog, deployment).drift_report([model], environment="test")
+    return report_drift(engine_over(catalog, deployment).environment, [model])
 
 
 def parts(catalog: FakeUnityCatalog) -> tuple[object, ...]:
@@ -124,8 +127,8 @@ def test_what_others_made_of_a_table_stays_and_is_told(
         ("check positive", "( amount > 0 )"),
         ("primary key theirs", "(id)"),
     ]
-    with engine_over(catalog, deployment).run("state sync") as run:
-        run.synchronize([model])
+    with open_run(engine_over(catalog, deployment).environment, "state sync") as run:
+        record_statuses(run, [model])
     assert recorded(deployment).resources["table.dev.silver.orders"].status is Status.HEALTHY
 
 
@@ -212,8 +215,8 @@ def test_a_revert_asks_before_it_drops_what_others_made(
 ) -> None:
     engine_over(catalog, deployment).sync_tables([OURS])
     catalog.run(f"ALTER TABLE {TABLE} ADD CONSTRAINT later CHECK (id > 0)")
-    with engine_over(catalog, deployment).run("revert") as run:
-        (refusal,) = run.refusals(run.plan_revert([OURS]))
+    with open_run(engine_over(catalog, deployment).environment, "revert") as run:
+        (refusal,) = plan_revert(run, [OURS]).refusals
     assert "--allow drop_constraint:dev.silver.orders" in str(refusal)
 
 
@@ -295,13 +298,13 @@ def test_a_foreign_key_follows_a_parent_that_is_renamed_without_its_children(
     keyed = replace(OURS, primary_key=PrimaryKey(("id",), "theirs"))
     engine_over(catalog, deployment).sync_tables([keyed, child])
     parent = replace(keyed, table_name="sales", renamed_from="orders")
-    with engine_over(catalog, deployment).run("sync") as run:
-        run.apply(run.plan([parent], is_partial=True))
+    with open_run(engine_over(catalog, deployment).environment, "sync") as run:
+        apply_planned(run, plan_sync(run, [parent], is_partial=True)).result()
     definition = recorded(deployment).resources["table.dev.silver.items"].metadata.definition
     assert definition is not None
     assert definition.foreign_keys[0].references == "dev.silver.sales"
     models = [parent, replace(child, foreign_keys=(replace(child.foreign_keys[0], references="sales"),))]
-    assert engine_over(catalog, deployment).drift_report(models, environment="test").drifted == ()
+    assert report_drift(engine_over(catalog, deployment).environment, models).drifted == ()
     assert not engine_over(catalog, deployment).plan_tables(models)
 
 
@@ -323,7 +326,7 @@ def test_their_foreign_key_to_a_table_that_is_renamed_is_still_left_alone(
         replace(child, table_properties=properties),
     ]
     engine_over(catalog, deployment).sync_tables(models)
-    found = engine_over(catalog, deployment).drift_report(models, environment="test")
+    found = report_drift(engine_over(catalog, deployment).environment, models)
     assert found.drifted == ()
     assert ("foreign key theirs_too", "(order) → dev.silver.sales (id)") in {
         (one.key, one.value) for one in found.left_alone

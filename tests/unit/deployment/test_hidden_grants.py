@@ -19,6 +19,9 @@ from delta_engine.errors import StatementError
 from delta_engine.execute.action_runner import ActionRunner
 from delta_engine.execute.apply_control import ApplyControl
 from delta_engine.models import Column, Grants, Schema, Table
+from delta_engine.orchestrate.applying import apply_planned
+from delta_engine.orchestrate.drift_reports import report_drift
+from delta_engine.orchestrate.locked_run import open_run, plan_sync
 from delta_engine.orchestrate.orchestrator import Orchestrator
 from delta_engine.state.unity_catalog_reader import UnityCatalogReader
 from tests.builders.deployment import deployment_over
@@ -83,7 +86,7 @@ def test_the_second_plan_is_empty_and_nothing_drifted(
     catalog.statements.clear()
     assert engine_over(catalog, deployment).sync_tables([MODEL]) == ()
     assert catalog.statements == []
-    report = engine_over(catalog, deployment).drift_report([MODEL], environment="test")
+    report = report_drift(engine_over(catalog, deployment).environment, [MODEL])
     assert not report.drifted
     assert not report.schemas
 
@@ -92,7 +95,7 @@ def test_a_revoked_grant_is_drift_all_the_same(catalog: FakeUnityCatalog, deploy
     engine_over(catalog, deployment).sync_tables([MODEL])
     catalog.run(f"REVOKE SELECT {ON_TABLE} FROM `readers`")
     catalog.run(f"REVOKE USE SCHEMA {ON_SCHEMA} FROM `readers`")
-    report = engine_over(catalog, deployment).drift_report([MODEL], environment="test")
+    report = report_drift(engine_over(catalog, deployment).environment, [MODEL])
     assert len(report.drifted) == 1
     assert len(report.schemas) == 1
 
@@ -103,7 +106,7 @@ def test_what_the_models_no_longer_grant_is_revoked(
     engine_over(catalog, deployment).sync_tables([MODEL])
     model, schema = replace(MODEL, grants={}), replace(SCHEMA, grants={})
     engine = engine_over(catalog, deployment, schema=schema)
-    report = engine.drift_report([model], environment="test")
+    report = report_drift(engine.environment, [model])
     assert not report.drifted
     assert not report.schemas
     engine.sync_tables([model])
@@ -158,8 +161,8 @@ class LosingRunner:
 def test_a_lost_revoke_is_sent_again(catalog: FakeUnityCatalog, deployment: Deployment) -> None:
     engine_over(catalog, deployment).sync_tables([MODEL])
     runner, model = LosingRunner(catalog), replace(MODEL, grants={})
-    with engine_over(catalog, deployment, runner=runner).run("sync") as run:
-        run.apply(run.plan([model]), control=ApplyControl(wait=lambda _seconds: None))
+    with open_run(engine_over(catalog, deployment, runner=runner).environment, "sync") as run:
+        apply_planned(run, plan_sync(run, [model]), control=ApplyControl(wait=lambda _seconds: None)).result()
     assert on_table(catalog) == {ENGINE: ("MANAGE",)}
 
 

@@ -17,6 +17,7 @@ from delta_engine.errors import UnsafePlanError
 from delta_engine.execute.action_runner import ActionRunner
 from delta_engine.models import Column, ForeignKey, PrimaryKey, QualifiedName, Table
 from delta_engine.orchestrate.orchestrator import Orchestrator
+from delta_engine.orchestrate.planning import plan_unlocked
 from delta_engine.validation.validator import PlanValidator
 from tests.builders.deployment import deployment_over
 from tests.fakes.planning import statements_of
@@ -58,12 +59,12 @@ def changes(catalog: FakeUnityCatalog, deployment: Deployment, *models: Table) -
     engine = engine_over(catalog, deployment)
     engine.sync_tables([PARENT, CHILD, OTHER])
     before = len(catalog.statements)
-    shown = engine.preview(models)
+    shown = plan_unlocked(engine.environment, models)
     assert not shown.refusals
     engine.sync_tables(models)
     done = catalog.statements[before:]
     assert statements_of(shown.plan) == done
-    assert not engine.preview(models).plan
+    assert not plan_unlocked(engine.environment, models).plan
     return [sql.replace("`dev`.`silver`.", "") for sql in done]
 
 
@@ -99,7 +100,7 @@ def test_a_table_that_one_that_stays_references_does_not_go(deployment: Deployme
     engine = engine_over(catalog, deployment)
     engine.sync_tables([PARENT, CHILD, OTHER])
     before = dict(catalog.tables)
-    (refusal,) = engine.preview([CHILD, OTHER]).refusals
+    (refusal,) = plan_unlocked(engine.environment, [CHILD, OTHER]).refusals
     assert str(refusal).startswith(
         "table dev.silver.parent: it is not declared any more and would be dropped, and foreign key fk of table "
         "dev.silver.child references it."

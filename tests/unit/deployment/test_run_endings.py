@@ -13,9 +13,8 @@ import pytest
 from delta_engine.backends.addressing import CatalogAddressing
 from delta_engine.backends.capabilities import DATABRICKS
 from delta_engine.backends.sql_runner import Row
-from delta_engine.cli.commands import apply_plan
 from delta_engine.cli.exits import run_and_exit
-from delta_engine.cli.results import Results
+from delta_engine.cli.run_view import TerminalView
 from delta_engine.deployment.deployment import Deployment
 from delta_engine.deployment.document import DeploymentState
 from delta_engine.deployment.errors import StaleStateError, UnsavedStateError
@@ -26,9 +25,11 @@ from delta_engine.execute.action_runner import ActionRunner, ApplyFailedError, A
 from delta_engine.execute.apply_control import ApplyControl
 from delta_engine.execute.outcomes import OutcomeKind, TableOutcome
 from delta_engine.models import QualifiedName, Table
+from delta_engine.orchestrate.applying import UnrecordedApplyError, apply_planned
+from delta_engine.orchestrate.histories import RunHistory
+from delta_engine.orchestrate.locked_run import open_run, plan_sync
 from delta_engine.orchestrate.orchestrator import Orchestrator
-from delta_engine.orchestrate.run_endings import UnrecordedApplyError
-from delta_engine.report.run_history import RunHistory
+from delta_engine.orchestrate.use_cases import sync as run_sync
 from delta_engine.report.run_report import RunStatus
 from delta_engine.state.table_queries import TableVersion, TableVersionReader
 from tests.builders.deployment import deployment_over
@@ -62,8 +63,7 @@ def commanded(engine: Orchestrator, models: Sequence[Table] = TABLES) -> Callabl
     """Return a sync as the command does it, with `--json`."""
 
     def command() -> None:
-        with engine.run("sync") as run:
-            apply_plan(run, run.plan(models), Results(as_json=True))
+        run_sync(engine.environment, models, TerminalView(environment="test", as_json=True, yes=True))
 
     return command
 
@@ -131,13 +131,12 @@ def test_a_document_that_somebody_else_saved_meanwhile_is_no_other_case(
             assert loaded is not None
             deployment.repository.save(loaded.state, loaded)
 
-    with (
-        engine_over(platform, deployment).run("sync") as run,
-        pytest.raises(UnrecordedApplyError, match="saved by another run") as failed,
-    ):
-        run.apply(run.plan(TABLES), save_meanwhile)
+    with open_run(engine_over(platform, deployment).environment, "sync") as run:
+        applied = apply_planned(run, plan_sync(run, TABLES), save_meanwhile)
+    with pytest.raises(UnrecordedApplyError, match="saved by another run") as failed:
+        applied.result()
     assert isinstance(failed.value.reason, StaleStateError)
-    assert run.report.status is RunStatus.UNSAVED
+    assert applied.report.status is RunStatus.UNSAVED
 
 
 def test_a_run_with_nothing_to_do_that_cannot_be_recorded_changed_nothing(
@@ -270,10 +269,12 @@ def test_an_interrupt_when_the_last_statement_runs_leaves_out_the_last_look(
 
     deployment = deployment_over(tmp_path)
     with (
-        engine_with(platform, deployment, Versions()).run("sync") as run,
+        open_run(engine_with(platform, deployment, Versions()).environment, "sync") as run,
         pytest.raises(ApplyStoppedError) as stopped,
     ):
-        run.apply(run.plan(TABLES[:1]), lambda _outcome: control.stop.request(), control)
+        apply_planned(
+            run, plan_sync(run, TABLES[:1]), lambda _outcome: control.stop.request(), control
+        ).result()
     assert [outcome.kind for outcome in stopped.value.outcomes] == [OutcomeKind.CREATED]
     assert asked == []
     assert statuses(deployment) == {"a": "healthy"}
@@ -317,12 +318,17 @@ def test_tables_that_finish_while_an_error_ends_the_run_are_journaled(tmp_path: 
 
     platform, deployment = HalfBroken(), deployment_over(tmp_path)
     platform.models = {model.qualified_name.key: model for model in TABLES}
-    with engine_with(platform, deployment, parallelism=3).run("sync") as run, pytest.raises(Broken):
-        run.apply(run.plan(TABLES), lambda outcome: seen.append(outcome.name.table), control)
+    with (
+        open_run(engine_with(platform, deployment, parallelism=3).environment, "sync") as run,
+        pytest.raises(Broken),
+    ):
+        apply_planned(
+            run, plan_sync(run, TABLES), lambda outcome: seen.append(outcome.name.table), control
+        ).result()
     assert sorted(seen) == ["a", "c"]
     notes: list[str] = []
-    with engine_over(platform, deployment).run("sync", notes.append) as run:
-        assert found_statuses(run.state) == {"a": "healthy", "b": "unknown", "c": "healthy"}
+    with open_run(engine_over(platform, deployment).environment, "sync", notes.append) as run:
+        assert found_statuses(run.recorder.state) == {"a": "healthy", "b": "unknown", "c": "healthy"}
     assert "2 tables were recorded, 1 were not done" in notes[0]
 
 

@@ -15,6 +15,8 @@ from delta_engine.deployment.document import Status
 from delta_engine.errors import StatementError
 from delta_engine.execute.action_runner import ActionRunner, ApplyFailedError
 from delta_engine.models import Schema, Table
+from delta_engine.orchestrate.drift_reports import report_drift
+from delta_engine.orchestrate.locked_run import open_run, plan_revert
 from delta_engine.orchestrate.orchestrator import Orchestrator
 from delta_engine.state.states import CatalogState
 from delta_engine.state.table_queries import TableVersion
@@ -105,7 +107,7 @@ def test_a_run_that_ends_while_a_report_is_made_is_no_drift(
         action_runner=ActionRunner(platform, CatalogAddressing(), DATABRICKS, parallelism=1),
         deployment=deployment,
     )
-    report = engine.drift_report(CHANGED, environment="test")
+    report = report_drift(engine.environment, CHANGED)
     assert report.drifted == ()
     assert reader.times == 2
 
@@ -117,10 +119,10 @@ def test_a_table_that_was_retired_is_neither_drift_nor_made_again(
     del platform.states["dev.silver.b"]
     left = (TABLES[0], TABLES[2])
     engine = engine_over(platform, deployment)
-    report = engine.drift_report(left, environment="test")
+    report = report_drift(engine.environment, left)
     assert report.deleted == ()
-    with engine.run("revert") as run:
-        assert not run.plan_revert(left)
+    with open_run(engine.environment, "revert") as run:
+        assert not plan_revert(run, left).plan
 
 
 def test_tables_that_are_not_declared_any_more_are_checked_and_block_nothing(

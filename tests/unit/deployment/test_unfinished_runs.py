@@ -19,6 +19,15 @@ from delta_engine.deployment.document import Resource, Status
 from delta_engine.errors import StatementError
 from delta_engine.execute.action_runner import ActionRunner, ApplyFailedError
 from delta_engine.models import CheckConstraint, Column, Schema, Table
+from delta_engine.orchestrate.applying import apply_planned
+from delta_engine.orchestrate.drift_reports import report_drift
+from delta_engine.orchestrate.locked_run import (
+    find_drift,
+    open_run,
+    plan_revert,
+    record_accepted,
+    record_statuses,
+)
 from delta_engine.orchestrate.orchestrator import Orchestrator
 from delta_engine.state.states import TableState
 from delta_engine.validation.validator import PlanValidator
@@ -226,7 +235,7 @@ def test_a_table_keeps_its_record_when_a_killed_run_renamed_it(
 def drift_of(
     catalog: FakeUnityCatalog, deployment: Deployment, *models: Table
 ) -> list[tuple[str, str | None]]:
-    report = engine_over(catalog, deployment).drift_report(models, environment="test")
+    report = report_drift(engine_over(catalog, deployment).environment, models)
     return [(one.field, one.actual) for table in report.drifted for one in table.findings]
 
 
@@ -255,14 +264,14 @@ def test_what_an_unfinished_run_did_is_no_drift_and_other_changes_are(
     assert drift_of(catalog, deployment, CHANGES) == []
     catalog.run("COMMENT ON TABLE `dev`.`silver`.`orders` IS 'by hand'")
     assert drift_of(catalog, deployment, CHANGES) == [("table comment", "'by hand'")]
-    with engine_over(catalog, deployment).run("state sync") as run:
-        run.synchronize([CHANGES])
+    with open_run(engine_over(catalog, deployment).environment, "state sync") as run:
+        record_statuses(run, [CHANGES])
     assert record(deployment).status is Status.DRIFTED
 
     engine = engine_over(catalog, deployment)
     columns = state_of(catalog).columns
-    with engine.run("revert") as run:
-        run.apply(run.plan_revert([CHANGES]))
+    with open_run(engine.environment, "revert") as run:
+        apply_planned(run, plan_revert(run, [CHANGES])).result()
     assert state_of(catalog).table_comment == "old"
     assert state_of(catalog).columns == columns  # what runs left is the next sync's to settle
     assert drift_of(catalog, deployment, CHANGES) == []
@@ -278,8 +287,8 @@ def test_accepted_drift_leaves_what_runs_attempted_on_record(
     with pytest.raises(ApplyFailedError):
         sync(catalog, deployment, CHANGES, at="GRANT")
     catalog.run("COMMENT ON TABLE `dev`.`silver`.`orders` IS 'by hand'")
-    with engine_over(catalog, deployment).run("accept") as run:
-        run.accept(run.detect([CHANGES]))
+    with open_run(engine_over(catalog, deployment).environment, "accept") as run:
+        record_accepted(run, find_drift(run, [CHANGES]))
     by_hand = replace(BEFORE, comment="by hand")
     assert drift_of(catalog, deployment, by_hand) == []
     sync(catalog, deployment, by_hand)

@@ -18,7 +18,9 @@ from delta_engine.drift.handling import accepting, edited, refusals, reverted_dr
 from delta_engine.drift.revert import irreversible, restored
 from delta_engine.execute.action_runner import ActionRunner
 from delta_engine.models import CheckConstraint, Column, ForeignKey, Table
-from delta_engine.orchestrate.pipeline import Pipeline
+from delta_engine.orchestrate.environment import Environment
+from delta_engine.orchestrate.observing import interpret
+from delta_engine.orchestrate.planning import draft_sync
 from delta_engine.state.states import ABSENT, CatalogState
 from tests.builders.deployment import deployment_state
 from tests.builders.detection import LATER, MODEL, RENAMED, FakeHistory, commit, detect, kinds, recorded
@@ -37,18 +39,20 @@ def test_an_ignored_rename_is_kept_and_is_no_drop() -> None:
             severities=(SeverityRule(severity=Severity.LOW),),
             ignores=ignores,
         )
-        pipeline = Pipeline(
+        environment = Environment(
             reader=reader,
             action_runner=ActionRunner(RecordingSqlRunner(), CatalogAddressing(), DATABRICKS, parallelism=1),
             drift_policy=policy,
             history=FakeHistory(commit(3, "OPTIMIZE"), rename),
         )
-        planned = pipeline.plan([MODEL], reader.snapshot([MODEL]), {}, deployment_state(MODEL))
+        observed, state = reader.snapshot([MODEL]), deployment_state(MODEL)
+        basis = interpret(environment, (MODEL,), observed, state, is_partial=False)
+        planned = draft_sync(environment, basis)
         if ignores:
             assert not planned.plan
-            assert planned.drift == ()
+            assert planned.refusals == ()
         else:
-            (refusal,) = planned.drift  # whatever the handling: the data would be gone
+            (refusal,) = planned.refusals  # whatever the handling: the data would be gone
             assert "full_name" in str(refusal)
 
 

@@ -19,19 +19,20 @@ from delta_engine.backends.addressing import CatalogAddressing
 from delta_engine.backends.cancellation import Stop, pause, stopped_by_signals, terminated_as_interrupted
 from delta_engine.backends.capabilities import DATABRICKS
 from delta_engine.backends.sql_runner import Row
-from delta_engine.cli.context import ExitCode
-from delta_engine.cli.errors import report_error
+from delta_engine.cli.exits import ExitCode, report_error
 from delta_engine.compile.planner import TablePlanner
 from delta_engine.errors import StatementError
 from delta_engine.execute.action_runner import ActionRunner, ApplyStoppedError
 from delta_engine.execute.apply_control import ApplyControl
 from delta_engine.execute.outcomes import OutcomeKind
 from delta_engine.models import QualifiedName, Schema
+from delta_engine.orchestrate.applying import apply_planned
+from delta_engine.orchestrate.locked_run import open_run, plan_sync
 from delta_engine.orchestrate.orchestrator import Orchestrator
 from tests.builders.deployment import deployment_over
 from tests.builders.models import orders
 from tests.fakes.planning import compiled
-from tests.fakes.platform import FakePlatform, engine_over, recorded, statuses, sync
+from tests.fakes.platform import FakePlatform, engine_over, recorded, statuses, sync, with_plan
 from tests.fakes.recording_sql_runner import RecordingSqlRunner
 
 CREATES = tuple(CreateTable(orders(name=f"t{n}")) for n in range(5))
@@ -198,11 +199,11 @@ def test_a_schema_that_was_not_begun_is_not_recorded(tmp_path: Path) -> None:
         action_runner=ActionRunner(platform, CatalogAddressing(), DATABRICKS),
         deployment=deployment,
     )
-    with engine.run("sync") as run:
-        run.plan([])
+    with open_run(engine.environment, "sync") as run:
+        planned = plan_sync(run, [])
         plan = TablePlan(create_schemas=(CreateSchema("dev", "silver", "x"),))
         with pytest.raises(ApplyStoppedError):
-            run.apply(plan, control=control)
+            apply_planned(run, with_plan(planned, plan), control=control).result()
     assert platform.statements == []
     assert recorded(deployment).resources == {}
 
@@ -233,8 +234,11 @@ def test_what_was_done_is_recorded_and_the_next_run_does_the_rest(tmp_path: Path
     models = [orders(name=f"t{n}") for n in range(3)]
     platform, deployment, control = FakePlatform(), deployment_over(tmp_path), ApplyControl()
     platform.models = {model.qualified_name.key: model for model in models}
-    with engine_over(platform, deployment).run("sync") as run, pytest.raises(ApplyStoppedError):
-        run.apply(run.plan(models), lambda _outcome: control.stop.request(), control)
+    with (
+        open_run(engine_over(platform, deployment).environment, "sync") as run,
+        pytest.raises(ApplyStoppedError),
+    ):
+        apply_planned(run, plan_sync(run, models), lambda _outcome: control.stop.request(), control).result()
     done = [key for key in statuses(deployment) if statuses(deployment)[key] == "healthy"]
     assert done == ["t0", "t1"] or done == ["t0"]  # the next one may have started by then
     assert set(statuses(deployment)) == set(done)

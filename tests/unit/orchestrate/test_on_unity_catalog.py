@@ -12,6 +12,7 @@ from delta_engine.errors import CatalogReadError
 from delta_engine.execute.action_runner import ActionRunner
 from delta_engine.models import Column, PrimaryKey, Table
 from delta_engine.orchestrate.backend import databricks_backend
+from delta_engine.orchestrate.drift_reports import report_drift
 from delta_engine.orchestrate.importing import import_tables
 from delta_engine.orchestrate.orchestrator import Orchestrator
 from tests.builders.deployment import FACTS, deployment_over
@@ -57,7 +58,7 @@ def test_drift_is_found_with_few_statements_and_names_its_author(
     engine.sync_tables(models)
 
     def findings() -> dict[str, tuple[str, str | None]]:
-        found = engine.drift_report(models, environment="test").findings()
+        found = report_drift(engine.environment, models).findings()
         return {
             f"{resource.rsplit('.', 1)[1]} {one.field}": (
                 one.severity.value,

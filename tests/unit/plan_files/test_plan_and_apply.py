@@ -336,7 +336,7 @@ def test_a_run_that_verified_nothing_says_why(project: PlanProject) -> None:
     applied = project.apply()
     assert (applied.code, applied.stdout.splitlines()[-1]) == (
         0,
-        "applied: 2 tables, 2 statements; none is verified: what was applied could not be looked at once more: "
+        "applied: 2 tables, 2 statements; none is verified: the second read after the apply failed: "
         "java.lang.NoSuchFieldError: UNITY",
     )
 

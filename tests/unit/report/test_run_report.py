@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
@@ -17,20 +16,22 @@ from delta_engine.actions import CreateSchema, DropTable, TablePlan
 from delta_engine.backends.addressing import CatalogAddressing
 from delta_engine.backends.capabilities import DATABRICKS
 from delta_engine.backends.sql_runner import Row
-from delta_engine.cli.results import Results
+from delta_engine.cli.output import print_report
 from delta_engine.config.settings import load_settings
 from delta_engine.errors import ConfigError, StatementError
-from delta_engine.execute.action_runner import ActionRunner, ApplyFailedError
+from delta_engine.execute.action_runner import ActionRunner
 from delta_engine.execute.apply_control import ApplyControl
 from delta_engine.execute.outcomes import Outcome, OutcomeKind
 from delta_engine.models import Column, ForeignKey, QualifiedName, Table
+from delta_engine.orchestrate.applying import apply_planned
+from delta_engine.orchestrate.histories import RunHistory
+from delta_engine.orchestrate.locked_run import open_run, plan_sync
 from delta_engine.orchestrate.orchestrator import Orchestrator
 from delta_engine.report.json_documents import report_json, report_schema, short_run_json
-from delta_engine.report.run_history import RunHistory
 from delta_engine.report.run_report import RunEnd, RunFrame, RunReport, RunStatus, TableStatus, run_report
 from tests.builders.deployment import FACTS, deployment_over
 from tests.builders.models import orders
-from tests.fakes.platform import FakePlatform, recorded
+from tests.fakes.platform import FakePlatform, recorded, with_plan
 
 HISTORY = "`dev`.`delta_engine`.`run_history`"
 
@@ -77,11 +78,10 @@ def reported(
         if len(done) == stop_after:
             control.stop.request()
 
-    with engine.run("sync", notes.append) as run:
-        with suppress(ApplyFailedError):
-            run.apply(run.plan(models or MODELS), count, control)
-        assert recorded(deployment).write_id == run.report.run_id
-        return run.report, notes
+    with open_run(engine.environment, "sync", notes.append) as run:
+        report = apply_planned(run, plan_sync(run, models or MODELS), count, control).report
+        assert recorded(deployment).write_id == report.run_id
+        return report, notes
 
 
 def test_a_run_in_which_a_table_fails(tmp_path: Path) -> None:
@@ -191,12 +191,14 @@ def test_schemas_are_reported_and_kept_as_tables_are(tmp_path: Path) -> None:
         deployment=deployment_over(tmp_path),
         run_history=RunHistory(platform, HISTORY),
     )
-    with engine.run("sync") as run, suppress(ApplyFailedError):
-        run.apply(replace(run.plan(MODELS[:1]), create_schemas=(CreateSchema("dev", "silver"),)))
-    (schema,) = run.report.schemas
+    with open_run(engine.environment, "sync") as run:
+        planned = plan_sync(run, MODELS[:1])
+        plan = replace(planned.plan, create_schemas=(CreateSchema("dev", "silver"),))
+        report = apply_planned(run, with_plan(planned, plan)).report
+    (schema,) = report.schemas
     assert (schema.schema, schema.status) == ("dev.silver", TableStatus.FAILED)
     assert [(one.sql, one.is_done) for one in schema.statements] == [("CREATE SCHEMA `dev`.`silver`", False)]
-    assert run.report.counts["schemas"] == 1
+    assert report.counts["schemas"] == 1
     (sql,) = platform.history
     assert (sql.count("('schema', "), sql.count("('table', "), sql.count("('run', ")) == (1, 1, 1)
     row = next(line for line in sql.splitlines() if line.startswith("('schema', "))
@@ -247,7 +249,7 @@ def test_the_configuration_names_the_history(project: Path) -> None:
 
 def test_timings_show_the_slowest_first(report: RunReport, capsys: pytest.CaptureFixture[str]) -> None:
     slowest = replace(report.tables[3], seconds=12.5)
-    Results(with_timings=True).print(replace(report, tables=(*report.tables[:3], slowest)))
+    print_report(replace(report, tables=(*report.tables[:3], slowest)), with_timings=True)
     lines = capsys.readouterr().err.splitlines()
     assert lines[0].split() == ["table", "status", "statements", "retries", "seconds"]
     assert lines[1].split() == ["dev.silver.d", "created", "1", "0", "12.500"]

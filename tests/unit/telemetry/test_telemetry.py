@@ -6,7 +6,6 @@ import io
 import json
 import logging
 from collections.abc import Iterator
-from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -15,10 +14,12 @@ import pytest
 
 from delta_engine.backends.addressing import CatalogAddressing
 from delta_engine.backends.capabilities import DATABRICKS
-from delta_engine.cli.errors import report_error
+from delta_engine.cli.exits import report_error
 from delta_engine.cli.terminal import print_note
 from delta_engine.errors import ConfigError
-from delta_engine.execute.action_runner import ActionRunner, ApplyFailedError
+from delta_engine.execute.action_runner import ActionRunner
+from delta_engine.orchestrate.applying import apply_planned
+from delta_engine.orchestrate.locked_run import open_run, plan_sync
 from delta_engine.orchestrate.orchestrator import Orchestrator
 from delta_engine.telemetry import spans
 from delta_engine.telemetry.context import current_context, in_context
@@ -56,10 +57,8 @@ def sync(folder: Path) -> str:
         action_runner=ActionRunner(platform, CatalogAddressing(), DATABRICKS),
         deployment=deployment_over(folder),
     )
-    with engine.run("sync") as run:
-        with suppress(ApplyFailedError):
-            run.apply(run.plan(MODELS))
-        return run.report.run_id
+    with open_run(engine.environment, "sync") as run:
+        return apply_planned(run, plan_sync(run, MODELS)).report.run_id
 
 
 def test_every_record_of_a_run_has_its_context_in_every_thread(logged: io.StringIO, tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from delta_engine.errors import StatementError, UnsafePlanError
 from delta_engine.execute.action_runner import ActionRunner
 from delta_engine.models import CheckConstraint, Column, Table
 from delta_engine.orchestrate.orchestrator import Orchestrator
+from delta_engine.orchestrate.planning import plan_unlocked
 from delta_engine.state.states import ABSENT, CatalogState, TableState
 from delta_engine.validation.preflight import Preflight
 from tests.builders.models import catalog_of
@@ -178,7 +179,7 @@ def test_a_plan_and_a_sync_refuse_alike_and_people_are_told() -> None:
         action_runner=ActionRunner(runner, CatalogAddressing(), DATABRICKS),
         preflight=Preflight(runner, CatalogAddressing(), notify=told.append),
     )
-    (refusal,) = engine.preview([model]).refusals
+    (refusal,) = plan_unlocked(engine.environment, [model]).refusals
     assert isinstance(refusal, UnsafePlanError)
     with pytest.raises(UnsafePlanError, match="is NULL in 2 rows"):
         engine.sync_tables([model])

@@ -11,6 +11,7 @@ from delta_engine.execute.action_runner import ActionRunner
 from delta_engine.models import Column, ForeignKey, Table
 from delta_engine.models.resolution import resolved
 from delta_engine.orchestrate.orchestrator import Orchestrator
+from delta_engine.orchestrate.planning import plan_unlocked
 from tests.fakes.unity_catalog import FakeUnityCatalog
 
 PARENT = Table("dev", "silver", "parent", [Column("id", "bigint", is_nullable=False)], primary_key=["id"])
@@ -33,7 +34,7 @@ def engine_over(catalog: FakeUnityCatalog) -> Orchestrator:
 def refusal(catalog: FakeUnityCatalog, model: Table) -> str:
     """Return why a run for one table alone is refused; the same whether it is shown or done."""
     with pytest.raises(InvalidModelError) as shown:
-        engine_over(catalog).preview([model], is_partial=True)
+        plan_unlocked(engine_over(catalog).environment, [model], is_partial=True)
     before = dict(catalog.tables)
     with pytest.raises(InvalidModelError) as done:
         engine_over(catalog).sync_tables([model])
@@ -57,7 +58,7 @@ def test_a_parent_that_is_there_is_enough() -> None:
     catalog = FakeUnityCatalog()
     engine_over(catalog).sync_tables([PARENT])
     engine_over(catalog).sync_tables([SELECTED])
-    assert not engine_over(catalog).preview([SELECTED], is_partial=True).plan
+    assert not plan_unlocked(engine_over(catalog).environment, [SELECTED], is_partial=True).plan
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from delta_engine.aspects.rights import Right
 from delta_engine.backends.sql_runner import SqlRunner
 from delta_engine.errors import RefusedError
 from delta_engine.models import QualifiedName, Schema
-from delta_engine.orchestrate.orchestrator import Preview
+from delta_engine.orchestrate.planning import PlannedRun
 from delta_engine.report.doctor_report import Check, Topic
 from delta_engine.report.plan_tree import counted, plan_summary
 from delta_engine.sql.governance import sql_grant
@@ -127,11 +127,11 @@ def view_check(runner: SqlRunner, catalog: str) -> Check:
     return Check.missing(Topic.VIEWS, subject, f"not there: {', '.join(sorted(lacking))}", way_out)
 
 
-def plan_checks(preview: Preview, *, is_recorded: bool) -> Iterator[Check]:
+def plan_checks(planned: PlannedRun, *, is_recorded: bool) -> Iterator[Check]:
     """Yield the pending changes and the refusals of a sync; `is_recorded` if the plan used the deployment state."""
     without = "" if is_recorded else " (planned without the deployment state)"
-    yield Check.ok(Topic.PLAN, "sync", f"{plan_summary(preview.plan)}{without}")
-    for refusal in preview.refusals:
+    yield Check.ok(Topic.PLAN, "sync", f"{plan_summary(planned.plan)}{without}")
+    for refusal in planned.refusals:
         found = f"it would refuse: {str(refusal).removesuffix(refusal.way_out).strip()}"
         yield Check.missing(Topic.PLAN, "sync", found, refusal.way_out)
 

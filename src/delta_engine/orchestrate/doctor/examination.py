@@ -59,7 +59,8 @@ from delta_engine.orchestrate.doctor.stores import (
     lock_check,
     volume_check,
 )
-from delta_engine.orchestrate.project import Project, load_project, open_backend, orchestrator
+from delta_engine.orchestrate.planning import plan_unlocked
+from delta_engine.orchestrate.project import Project, load_project, open_backend, open_environment
 from delta_engine.report.doctor_report import Check, DoctorReport, Status, Topic, doctor_report
 from delta_engine.report.plan_tree import counted
 from delta_engine.sql.governance import sql_grant
@@ -338,14 +339,16 @@ def _check_plan(
 ) -> Sequence[Need]:
     if project is None:
         return ()
-    engine = orchestrator(project, backend, deployment or Deployment.unrecorded())
-    preview = findings.attempt(Topic.PLAN, "sync", lambda: engine.preview(project.models, allow_cached=False))
-    if preview is None:
+    environment = open_environment(project, backend, deployment or Deployment.unrecorded())
+    planned = findings.attempt(
+        Topic.PLAN, "sync", lambda: plan_unlocked(environment, project.models, allow_cached=False)
+    )
+    if planned is None:
         return ()
-    findings.checks += plan_checks(preview, is_recorded=deployment is not None)
+    findings.checks += plan_checks(planned, is_recorded=deployment is not None)
     if backend.principals is not None:
-        findings.checks += unchecked_rights(preview.plan, findings.run_by)
-    return needs(preview.plan, preview.basis.observed)
+        findings.checks += unchecked_rights(planned.plan, findings.run_by)
+    return needs(planned.plan, planned.basis.observed)
 
 
 def _own_tables(settings: Settings) -> Iterator[QualifiedName]:

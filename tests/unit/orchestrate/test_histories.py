@@ -11,8 +11,8 @@ import sqlglot
 from delta_engine.actions.drift_policy import DriftKind, Severity
 from delta_engine.backends.sql_runner import Row
 from delta_engine.drift.drift_report import Attribution, DriftReport, Finding, PastRun, ResourceDrift
-from delta_engine.drift.history import DriftHistory
 from delta_engine.errors import StatementError
+from delta_engine.orchestrate.histories import DriftHistory
 
 TABLE = "`dev`.`delta_engine`.`drift_history`"
 CHECKED_AT = datetime(2026, 3, 1, 12, 30, 15, 123456, tzinfo=timezone.utc)

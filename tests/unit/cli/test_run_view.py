@@ -6,7 +6,7 @@ import io
 
 from rich.console import Console
 
-from delta_engine.cli.progress import ApplyBoard
+from delta_engine.cli.run_view import ApplyBoard
 from delta_engine.execute.apply_control import ApplyControl, RunningStatement
 from delta_engine.models import SchemaName
 from tests.builders.models import ORDERS

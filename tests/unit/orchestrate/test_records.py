@@ -9,12 +9,10 @@ from delta_engine.deployment.definitions import define
 from delta_engine.deployment.recorder import RunRecorder
 from delta_engine.deployment.stores.memory import MemoryStateStore, memory_journals
 from delta_engine.models import Column, Table
-from delta_engine.orchestrate.adoption import adopt_drift
-from delta_engine.orchestrate.run_records import RunRecords
-from delta_engine.state.states import CatalogState, state_of
+from delta_engine.orchestrate.records import adopt_drift
+from delta_engine.state.states import state_of
 from tests.builders.deployment import FACTS, repository_over
 from tests.builders.detection import MODEL, FakeHistory, commit, detect, recorded
-from tests.builders.models import ORDERS
 
 
 def test_unmanaged_parts_follow_a_column_whose_new_name_is_accepted(tmp_path: Path) -> None:
@@ -27,9 +25,7 @@ def test_unmanaged_parts_follow_a_column_whose_new_name_is_accepted(tmp_path: Pa
     history = FakeHistory(commit(3, "OPTIMIZE"), rename)
     recorder = RunRecorder(repository_over(MemoryStateStore(), tmp_path), memory_journals(), FACTS, fence=1)
     recorder.state = recorded(with_others=define(with_parts("name")))
-    records = RunRecords(recorder)
-    records.synchronize(CatalogState(tables={ORDERS.key: observed}), managed=None)
-    adopt_drift(recorder, records, None, detect(observed, state=recorder.state, history=history))
+    adopt_drift(recorder, None, detect(observed, state=recorder.state, history=history))
     (resource,) = (one for key, one in recorder.state.resources.items() if key.startswith("table."))
     assert resource.metadata.definition is not None
     assert [column.name for column in resource.metadata.definition.columns] == ["id", "full_name"]

@@ -1,0 +1,246 @@
+"""Applies a planned run: executes it, records what it did, reads it again, saves, and reports how it ended."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TypeAlias
+
+from delta_engine.backends.cancellation import Stop, stopped_by_signals
+from delta_engine.deployment.document import ApplyActions
+from delta_engine.deployment.errors import StaleStateError, UnsavedStateError
+from delta_engine.deployment.resources import resource_key
+from delta_engine.deployment.stamps import utc_now
+from delta_engine.drift.status import NOT_SHOWN_YET
+from delta_engine.errors import StatementError
+from delta_engine.execute.action_runner import ApplyFailedError, ApplyStoppedError
+from delta_engine.execute.apply_control import ApplyControl
+from delta_engine.execute.outcomes import (
+    AnyOutcome,
+    OnTable,
+    OutcomeKind,
+    TableOutcome,
+    is_of_table,
+    of_tables,
+)
+from delta_engine.orchestrate.locked_run import OpenRun
+from delta_engine.orchestrate.observing import UNREADABLE
+from delta_engine.orchestrate.outcome_recording import OutcomeRecording
+from delta_engine.orchestrate.planning import PlannedRun, statements_now
+from delta_engine.orchestrate.records import RunRecords, refresh_replaced
+from delta_engine.plan_files.staleness import ReviewedPlan
+from delta_engine.report.run_report import RunEnd, RunReport
+from delta_engine.telemetry.logs import log
+
+Unsaved: TypeAlias = StaleStateError | UnsavedStateError
+"""Why a deployment state was not saved."""
+
+
+class UnrecordedApplyError(ApplyFailedError):
+    """What was applied could not be recorded; schemas and tables may have failed besides.
+
+    Args:
+        outcomes: of every schema and table of the plan.
+        reason: why it could not be recorded.
+        failure: the failure of the apply itself; None if everything was applied.
+    """
+
+    def __init__(
+        self,
+        outcomes: tuple[AnyOutcome, ...],
+        *,
+        reason: Unsaved,
+        failure: ApplyFailedError | None,
+    ) -> None:
+        self.reason = reason
+        self.failure = failure
+        super().__init__(outcomes)
+
+    def _message(self) -> str:
+        return "\n".join(str(one) for one in (self.failure, self.reason) if one is not None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AppliedRun:
+    """How an apply ended.
+
+    Args:
+        outcomes: of every schema and table of the plan.
+        is_stopped: whether the user stopped the run.
+        unsaved: why it could not be recorded; None if it was.
+    """
+
+    outcomes: tuple[AnyOutcome, ...]
+    report: RunReport
+    is_stopped: bool = False
+    unsaved: Unsaved | None = None
+
+    def result(self) -> tuple[TableOutcome, ...]:
+        """Return the outcomes of all tables.
+
+        Raises:
+            UnrecordedApplyError: the run could not be recorded.
+            ApplyStoppedError: the user stopped the run, possibly after everything was done.
+            ApplyFailedError: a schema or a table failed.
+        """
+        failure: ApplyFailedError | None = None
+        if self.is_stopped:
+            failure = ApplyStoppedError(self.outcomes)
+        elif not _is_whole(self.outcomes):
+            failure = ApplyFailedError(self.outcomes)
+        if self.unsaved is not None:
+            raise UnrecordedApplyError(self.outcomes, reason=self.unsaved, failure=failure) from self.unsaved
+        if failure is not None:
+            raise failure
+        return of_tables(self.outcomes)
+
+
+def apply_planned(
+    run: OpenRun,
+    planned: PlannedRun,
+    on_outcome: OnTable = lambda _outcome: None,
+    control: ApplyControl | None = None,
+    *,
+    reviewed: ReviewedPlan | None = None,
+) -> AppliedRun:
+    """Apply a validated plan and record what it did. Ctrl-C and SIGTERM stop it in an orderly way.
+
+    An empty plan still records the tables that match their models.
+
+    Args:
+        on_outcome: called as each table is done or stopped.
+        control: shows and stops the apply.
+        reviewed: the plan file with the same statements.
+
+    Raises:
+        UnreviewedStatementError: the statements are not those of the plan file; none of them ran.
+        LockLost: the lock was lost during the run; the journal has what was done until then.
+        StoreError, UnsavedStateError: nothing was changed, because it could not be recorded.
+    """
+    control = control or ApplyControl()
+    plan = planned.plan
+    log(logging.INFO, "apply started", tables=len(tuple(plan.table_actions())))
+    with stopped_by_signals(control.stop):
+        records = RunRecords(run.recorder, planned.basis.observed, settles_attempts=planned.settles_attempts)
+        recording = OutcomeRecording(run.recorder, records, planned)
+        found = _execute(run, planned, recording, on_outcome, control, reviewed)
+        if reviewed is not None:
+            run.recorder.remember_plan(reviewed.checksum, is_whole=_is_whole(found))
+        verified, unverified = _verify(run, planned, recording, control.stop)
+        _record_unchanged(run, planned, records, control.stop)
+        unsaved = _save(run, recording.applied if plan else None)
+        outcomes = tuple(replace(one, is_verified=one.name.key in verified) for one in found)
+        is_stopped = control.stop.is_requested()
+        end = RunEnd(
+            at=utc_now(),
+            is_stopped=is_stopped,
+            unsaved=str(unsaved or ""),
+            unverified="" if all(one.failure for one in of_tables(outcomes)) else unverified,
+        )
+        report = run.report(plan, outcomes, end, models=len(planned.models))
+        _keep(run, report)
+    if control.stop.is_requested() and not is_stopped:  # while the report was kept
+        is_stopped = True
+        end = replace(end, at=utc_now(), is_stopped=True)
+        report = run.report(plan, outcomes, end, models=len(planned.models))
+    return AppliedRun(outcomes=outcomes, report=report, is_stopped=is_stopped, unsaved=unsaved)
+
+
+def _is_whole(outcomes: Sequence[AnyOutcome]) -> bool:
+    return not any(one.kind in (OutcomeKind.FAILED, OutcomeKind.STOPPED) for one in outcomes)
+
+
+def _execute(
+    run: OpenRun,
+    planned: PlannedRun,
+    recording: OutcomeRecording,
+    on_outcome: OnTable,
+    control: ApplyControl,
+    reviewed: ReviewedPlan | None,
+) -> tuple[AnyOutcome, ...]:
+    """Run the statements; return the outcomes, also those of failures."""
+    plan, environment = planned.plan, run.environment
+    if reviewed is not None:
+        reviewed.require(planned.compiled)
+    if plan:
+        run.locked.lease.check()
+        run.recorder.begin(
+            [resource_key(action.table) for action in plan.table_actions()],
+            recording.attempted,
+            plan_file=reviewed.checksum if reviewed else None,
+        )
+
+    def record(outcome: AnyOutcome) -> None:
+        recording.record(outcome)
+        if is_of_table(outcome):
+            on_outcome(outcome)
+
+    try:
+        return environment.action_runner.apply(
+            planned.compiled,
+            record,
+            control=control,
+            check=run.locked.lease.check,
+            reread=lambda table: statements_now(environment, planned, table),
+        )
+    except ApplyFailedError as error:
+        return error.outcomes
+
+
+def _verify(
+    run: OpenRun, planned: PlannedRun, recording: OutcomeRecording, stop: Stop
+) -> tuple[frozenset[str], str]:
+    """Read the changed tables again: their versions, and whether they are as planned.
+
+    Returns:
+        The tables that are as planned, by `QualifiedName.key`, none once the run is stopped; and why none is.
+    """
+    touched = {action.table.key for action in planned.plan.table_actions()}
+    changed = [model for model in planned.wanted if model.key in touched]
+    versions = run.environment.versions
+    if not changed or versions is None or stop.is_requested():
+        return frozenset(), ""
+    try:
+        recording.note_versions(versions)
+        if stop.is_requested():
+            return frozenset(), ""
+        found = run.environment.reader.snapshot_directly(changed)
+    except UNREADABLE as error:  # what was applied is recorded all the same
+        unverified = f"the second read after the apply failed: {error}"
+        run.recorder.warn(unverified)
+        return frozenset(), unverified
+    verified = recording.confirm(changed, found, planned.policy)
+    return verified, "" if verified else NOT_SHOWN_YET
+
+
+def _record_unchanged(run: OpenRun, planned: PlannedRun, records: RunRecords, stop: Stop) -> None:
+    """Record the schemas and tables that needed no statement, and the new ids of replaced tables."""
+    plan, observed = planned.plan, planned.basis.observed
+    touched = {str(schema).lower() for schema in (*plan.create_schemas, *plan.align_schemas)}
+    touched |= {action.table.key for action in plan.table_actions()}
+    wanted = {model.key for model in planned.wanted}
+    records.adopt([schema for schema in planned.schemas if schema.key not in touched], observed)
+    records.adopt([one for one in planned.models if one.key in wanted - touched], observed)
+    if not stop.is_requested():
+        refresh_replaced(run.recorder, run.environment.versions, planned.replaced)
+
+
+def _save(run: OpenRun, applied: ApplyActions | None) -> Unsaved | None:
+    """Save what was found and done; return why that failed."""
+    try:
+        run.recorder.save(applied)
+    except (StaleStateError, UnsavedStateError) as error:
+        return error
+    return None
+
+
+def _keep(run: OpenRun, report: RunReport) -> None:
+    """Add the report to the span, the log and the history of runs."""
+    run.span.add(status=report.status.value, **report.counts)
+    log(logging.INFO, "run ended", status=report.status.value, seconds=report.seconds, **report.counts)
+    if run.environment.run_history is not None:
+        try:
+            run.environment.run_history.append(report)
+        except (StatementError, OSError) as error:  # what was applied is recorded all the same
+            run.recorder.warn(f"the run could not be added to its history: {error}")
