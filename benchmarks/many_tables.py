@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from delta_engine.models import Column, PrimaryKey, Table
-from delta_engine.models.constraint_names import build_primary_key_name
+from delta_engine.models.constraints import build_primary_key_name
 from delta_engine.state.states import CatalogState, TableState
 
 TYPES = ("bigint", "string", "decimal(18,2)", "timestamp")

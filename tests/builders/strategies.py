@@ -21,8 +21,8 @@ from delta_engine.models import (
     RowFilter,
     Table,
 )
+from delta_engine.models.constraints import resolved
 from delta_engine.models.nested_types import forgotten_clause, has_not_null_field
-from delta_engine.models.resolution import resolved
 from delta_engine.models.types import (
     ArrayType,
     AtomicType,

@@ -30,7 +30,7 @@ from delta_engine.models import (
     Schema,
     Table,
 )
-from delta_engine.models.resolution import resolved
+from delta_engine.models.constraints import resolved
 from delta_engine.orchestrate.importing import as_model
 from delta_engine.state.states import ABSENT, CatalogState, RelationKind, SchemaState, TableState
 from delta_engine.validation.capability_rules import SupportedFeatures

@@ -7,7 +7,7 @@ from dataclasses import replace
 from delta_engine.actions import TablePlan
 from delta_engine.compile.planner import TablePlanner
 from delta_engine.models import QualifiedName, Table
-from delta_engine.models.resolution import resolved
+from delta_engine.models.constraints import resolved
 from delta_engine.state.states import CatalogState, TableState
 from tests.fakes.schedules import apply_in_some_order
 from tests.fakes.unity_catalog import FakeUnityCatalog

@@ -13,7 +13,7 @@ from delta_engine.aspects.foreign_keys import ForeignKeyDrop
 from delta_engine.aspects.primary_key import PrimaryKeyDrop, named_primary_key
 from delta_engine.compile.planner import TablePlanner
 from delta_engine.models import Column, ForeignKey, PrimaryKey, Table
-from delta_engine.models.resolution import resolved
+from delta_engine.models.constraints import resolved
 from delta_engine.state.states import ABSENT, CatalogState, TableState
 from delta_engine.validation.validator import PlanValidator
 from tests.fakes.applying import after

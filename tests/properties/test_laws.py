@@ -18,7 +18,7 @@ from delta_engine.aspects.primary_key import named_primary_key
 from delta_engine.aspects.table_features import is_feature_key
 from delta_engine.compile.planner import TablePlanner
 from delta_engine.models import CheckConstraint, ColumnMask, QualifiedName, RowFilter, Table
-from delta_engine.models.resolution import resolved
+from delta_engine.models.constraints import resolved
 from delta_engine.models.type_widening import Widening
 from delta_engine.models.types import ArrayType, DataType, MapType, StructType, parse_data_type
 from delta_engine.report.plan_document import plan_document

@@ -23,7 +23,7 @@ from delta_engine.aspects.column_masks import mask_clause
 from delta_engine.aspects.rights import takes_modify
 from delta_engine.backends.capabilities import TighteningSupport
 from delta_engine.models import Column, Part, QualifiedName, Table
-from delta_engine.models.constraint_names import build_not_null_check_name
+from delta_engine.models.constraints import build_not_null_check_name
 from delta_engine.models.nested_types import Path, with_field, without_field
 from delta_engine.models.types import StructField
 from delta_engine.sql.columns import (

@@ -29,9 +29,8 @@ from delta_engine.aspects.rights import takes_ownership
 from delta_engine.backends.capabilities import PrimaryKeySupport
 from delta_engine.backends.stored_keys import PROPERTY_PREFIX, foreign_key_property
 from delta_engine.models import ForeignKey, Part, QualifiedName, Table
-from delta_engine.models.constraint_names import build_foreign_key_name
+from delta_engine.models.constraints import build_foreign_key_name, referenced_table, resolved_keys
 from delta_engine.models.open_struct import OpenStruct
-from delta_engine.models.resolution import referenced_table, resolved_keys
 from delta_engine.sql.constraints import sql_add_constraint, sql_drop_constraint, sql_foreign_key
 from delta_engine.sql.tables import sql_set_table_properties, sql_unset_table_properties
 from delta_engine.state.states import TableState

@@ -15,7 +15,7 @@ from delta_engine.actions.drift_policy import DriftKind
 from delta_engine.aspects.aspect import Aspect, Change, Comparison, RenderContext, Sign
 from delta_engine.aspects.rights import takes_ownership
 from delta_engine.models import Part
-from delta_engine.models.constraint_names import build_not_null_check_name
+from delta_engine.models.constraints import build_not_null_check_name
 from delta_engine.sql.constraints import sql_add_not_null_check, sql_drop_constraint
 
 

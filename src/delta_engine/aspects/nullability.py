@@ -23,7 +23,7 @@ from delta_engine.aspects.facet import FLAG, Facet
 from delta_engine.aspects.rights import takes_modify
 from delta_engine.backends.capabilities import TighteningSupport
 from delta_engine.models import Column, Part, Table
-from delta_engine.models.constraint_names import build_not_null_check_name
+from delta_engine.models.constraints import build_not_null_check_name
 from delta_engine.models.nested_types import Path, apart, with_field_at
 from delta_engine.sql.columns import sql_drop_not_null, sql_set_not_null
 from delta_engine.sql.constraints import sql_add_not_null_check, sql_drop_constraint

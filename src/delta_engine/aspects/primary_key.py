@@ -27,7 +27,7 @@ from delta_engine.aspects.rights import takes_ownership
 from delta_engine.backends.capabilities import PrimaryKeySupport
 from delta_engine.backends.stored_keys import PROPERTY_PREFIX, primary_key_property
 from delta_engine.models import Part, PrimaryKey, QualifiedName, Reference, Table
-from delta_engine.models.constraint_names import build_primary_key_name
+from delta_engine.models.constraints import build_primary_key_name
 from delta_engine.models.open_struct import OpenStruct
 from delta_engine.sql.constraints import sql_add_primary_key, sql_drop_constraint, sql_primary_key
 from delta_engine.sql.tables import sql_set_table_properties, sql_unset_table_properties

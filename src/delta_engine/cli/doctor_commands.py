@@ -19,7 +19,6 @@ from delta_engine.cli.exits import ExitCode
 from delta_engine.cli.options import Context
 from delta_engine.cli.terminal import confirm, print_note, say, status, stderr_console
 from delta_engine.config.settings import load_settings
-from delta_engine.deployment.stamps import new_id
 from delta_engine.orchestrate.conformance.run import ConformanceRun, Prepared, Progress, prepare
 from delta_engine.orchestrate.conformance.statement_log import StatementLog
 from delta_engine.orchestrate.doctor.examination import examine
@@ -35,6 +34,7 @@ from delta_engine.report.doctor_report import (
 from delta_engine.report.json_documents import report_json
 from delta_engine.report.pages import conformance_html
 from delta_engine.report.plan_tree import counted
+from delta_engine.telemetry.context import new_id
 from delta_engine.telemetry.logs import logs_json_lines
 
 _COLOURS: Final = {Status.OK: "green", Status.MISSING: "bold red", Status.UNKNOWN: "yellow"}

@@ -14,7 +14,7 @@ from delta_engine.compile.attempts import NO_ATTEMPTS, Attempts
 from delta_engine.compile.dropped_tables import dropped_tables
 from delta_engine.compile.referenced_keys import with_referencing_keys
 from delta_engine.models import QualifiedName, Schema, SchemaName, Table
-from delta_engine.models.resolution import resolved
+from delta_engine.models.constraints import resolved
 from delta_engine.state.states import CatalogState, RelationKind
 from delta_engine.telemetry.garbage import no_garbage_collection
 

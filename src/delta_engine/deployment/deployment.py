@@ -18,8 +18,8 @@ from delta_engine.deployment.ports import Identity, JournalStore, LockLease, Sta
 from delta_engine.deployment.recorder import Notify, RunRecorder
 from delta_engine.deployment.repository import LoadedState, StateRepository
 from delta_engine.deployment.run_facts import RunFacts, environment_record
-from delta_engine.deployment.stamps import utc_now
 from delta_engine.deployment.stores.memory import MemoryStateStore, NoLock, memory_journals
+from delta_engine.telemetry.context import utc_now
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

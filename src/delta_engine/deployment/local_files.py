@@ -6,9 +6,14 @@ import fcntl
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
+from typing import Final
 
-from delta_engine.deployment.errors import StoreError
+import msgspec
+
+from delta_engine.deployment.errors import CorruptStateError, StoreError
+from delta_engine.deployment.ports import Identity, StateStore, StoredDocument
 
 _TEMPORARY_SUFFIX = ".tmp"
 
@@ -86,3 +91,41 @@ def store_errors(where: Path, doing: str) -> Iterator[None]:
     except OSError as error:
         reason = error.strerror or str(error)
         raise StoreError(f"{where} cannot be {doing}: {reason}. Make room, or correct its rights.") from error
+
+
+UNDECODABLE: Final = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+"""The errors that damaged bytes raise."""
+
+
+class _Identified(msgspec.Struct):
+    state_id: str = ""
+    serial: int = 0
+    write_id: str = ""
+
+
+def identity_in(data: bytes) -> Identity:
+    """Return the identity in a document's bytes, missing parts empty; raises `UNDECODABLE` if it is no document."""
+    found = msgspec.json.decode(data, type=_Identified)
+    return Identity(state_id=found.state_id, serial=found.serial, write_id=found.write_id)
+
+
+def lost_identity(store: StateStore, stored: StoredDocument | None) -> Identity:
+    """Return the identity of an unreadable or missing document, with a serial that is at least its own."""
+    kept = [one for one in store.versions.list() if one.version_id.partition("-")[0].isdecimal()]
+    newest = [one.version_id for one in kept[:1]]
+    found = [*_identities(store, stored, newest), Identity(state_id="", serial=0, write_id="")]
+    known = next((one for one in found if one.state_id), found[-1])
+    # The next serial replaced this version.
+    reached = [int(one.version_id.partition("-")[0]) + one.is_replaced for one in kept]
+    return replace(known, serial=max([*(one.serial for one in found), *reached]))
+
+
+def _identities(store: StateStore, stored: StoredDocument | None, versions: list[str]) -> Iterator[Identity]:
+    if stored is not None and stored.identity is not None:
+        yield stored.identity
+    if stored is not None:
+        with suppress(*UNDECODABLE):
+            yield identity_in(stored.data)
+    for version_id in versions:
+        with suppress(CorruptStateError, *UNDECODABLE):
+            yield identity_in(store.versions.read(version_id) or b"")

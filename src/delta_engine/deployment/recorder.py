@@ -26,7 +26,7 @@ from delta_engine.deployment.ports import JournalStore
 from delta_engine.deployment.repository import LoadedState, StateRepository
 from delta_engine.deployment.resources import Definition
 from delta_engine.deployment.run_facts import RunFacts, apply_record, described, first_document
-from delta_engine.deployment.stamps import new_id, utc_now
+from delta_engine.telemetry.context import new_id, utc_now
 
 Notify = Callable[[str], None]
 """Shows the user a note during a run."""

@@ -31,12 +31,10 @@ from delta_engine.deployment.errors import (
     UncertainWriteError,
     UnsavedStateError,
 )
-from delta_engine.deployment.local_files import write_atomically
+from delta_engine.deployment.local_files import lost_identity, write_atomically
 from delta_engine.deployment.ports import Identity, StateStore, StateVersion, StoredDocument
-from delta_engine.deployment.remnants import lost_identity
-from delta_engine.deployment.stamps import new_id, utc_now
 from delta_engine.deployment.stores.files import FileVersions
-from delta_engine.telemetry.context import command
+from delta_engine.telemetry.context import command, new_id, utc_now
 
 _ATTEMPTS = 3
 

@@ -18,7 +18,7 @@ from delta_engine.deployment.document import (
     DeploymentState,
     EnvironmentRecord,
 )
-from delta_engine.deployment.stamps import new_id
+from delta_engine.telemetry.context import new_id
 
 _NAMES_A_SECRET = re.compile(
     r"secret|password|passwd|token|credential|api_?key|access_?key|private_?key", re.I

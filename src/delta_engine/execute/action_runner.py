@@ -21,7 +21,7 @@ from delta_engine.execute.outcomes import (
     of_schemas,
     of_tables,
 )
-from delta_engine.execute.retry_check import Reread
+from delta_engine.execute.statement_runner import Reread
 from delta_engine.execute.step_loop import StepLoop
 from delta_engine.execute.step_runner import StepRunner
 

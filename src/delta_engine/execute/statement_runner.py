@@ -14,8 +14,8 @@ from delta_engine.compile.compiled_plan import SecurableName, securable_kind
 from delta_engine.errors import StatementError
 from delta_engine.execute.apply_control import ApplyControl, RunningStatement
 from delta_engine.execute.outcomes import RunStatement
-from delta_engine.execute.retry_check import StaleTableError
-from delta_engine.models import SchemaName
+from delta_engine.models import QualifiedName, SchemaName
+from delta_engine.telemetry.context import command
 from delta_engine.telemetry.logs import log
 from delta_engine.telemetry.redaction import redacted
 from delta_engine.telemetry.spans import span
@@ -165,3 +165,29 @@ class _Attempts:
                 f"{securable_kind(name)} {name}: {reason.value} ({error.error_class}); trying again in {delay:.0f} s"
             )
         return delay
+
+
+Reread: TypeAlias = Callable[[QualifiedName], Sequence[str]]
+"""Re-reads a table and returns the statements that it needs now; raises StatementError if it cannot."""
+
+
+class StaleTableError(StatementError):
+    """The plan no longer fits a table."""
+
+
+def has_to_run(planned: Sequence[str], needed: Sequence[str], error: StatementError) -> bool:
+    """Return whether the first `planned` statement must be sent again; if not, it succeeded.
+
+    Raises:
+        StaleTableError: the table needs something else.
+    """
+    if list(needed) == list(planned):
+        return True
+    if list(needed) == list(planned[1:]):
+        return False
+    raise StaleTableError(
+        "another principal changed the table during the run, and the plan does not fit it any more. Check it with "
+        f"{command('plan')}, and run again. The platform's answer: {error.message}",
+        sql=error.sql,
+        **error.facts,
+    )

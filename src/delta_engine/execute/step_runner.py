@@ -14,8 +14,7 @@ from delta_engine.compile.compiled_plan import CompiledPlan, Statement, Step, se
 from delta_engine.errors import StatementError
 from delta_engine.execute.apply_control import ApplyControl
 from delta_engine.execute.outcomes import RunStatement
-from delta_engine.execute.retry_check import Reread, has_to_run
-from delta_engine.execute.statement_runner import RetryCheck, StatementRunner, always
+from delta_engine.execute.statement_runner import Reread, RetryCheck, StatementRunner, always, has_to_run
 from delta_engine.models import SchemaName
 from delta_engine.sql.queries import sql_current_user, sql_references_to
 from delta_engine.sql.text import quote_ident

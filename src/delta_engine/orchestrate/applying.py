@@ -11,7 +11,6 @@ from delta_engine.backends.cancellation import Stop, stopped_by_signals
 from delta_engine.deployment.document import ApplyActions
 from delta_engine.deployment.errors import StaleStateError, UnsavedStateError
 from delta_engine.deployment.resources import resource_key
-from delta_engine.deployment.stamps import utc_now
 from delta_engine.drift.status import NOT_SHOWN_YET
 from delta_engine.errors import StatementError
 from delta_engine.execute.action_runner import ApplyFailedError, ApplyStoppedError
@@ -31,6 +30,7 @@ from delta_engine.orchestrate.planning import PlannedRun, statements_now
 from delta_engine.orchestrate.records import RunRecords, refresh_replaced
 from delta_engine.plan_files.staleness import ReviewedPlan
 from delta_engine.report.run_report import RunEnd, RunReport
+from delta_engine.telemetry.context import utc_now
 from delta_engine.telemetry.logs import log
 
 Unsaved: TypeAlias = StaleStateError | UnsavedStateError

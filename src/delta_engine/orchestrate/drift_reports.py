@@ -10,17 +10,17 @@ from delta_engine.deployment.recorded_models import (
     last_applied_schemas,
     with_recorded_grants,
 )
-from delta_engine.deployment.stamps import new_id, utc_now
-from delta_engine.drift.audited_authors import with_audited_authors
+from delta_engine.drift.attribution import with_audited_authors
 from delta_engine.drift.drift_report import DriftReport
 from delta_engine.drift.reporting import DriftFacts, drift_report
 from delta_engine.errors import CatalogReadError, StatementError, raise_all
 from delta_engine.models import Schema, Table
-from delta_engine.models.resolution import resolved
+from delta_engine.models.constraints import resolved
 from delta_engine.orchestrate.environment import Environment
 from delta_engine.orchestrate.planning import drift_detector
 from delta_engine.report.pages import drift_html
 from delta_engine.state.catalog_reader import readable_snapshot
+from delta_engine.telemetry.context import new_id, utc_now
 
 _MOST_READS = 3
 """How often a report reads the catalog because a run of the engine was under way."""

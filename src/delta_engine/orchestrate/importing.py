@@ -13,7 +13,7 @@ from delta_engine.models import Column, QualifiedName, Schema, SchemaName, Table
 from delta_engine.orchestrate.backend import Backend
 from delta_engine.state.catalog_reader import bare_model, readable_snapshot
 from delta_engine.state.states import ABSENT, CatalogState, RelationKind, SchemaState, TableState
-from delta_engine.validation.unsupported_relations import PARTS_OF_STREAMING_TABLES
+from delta_engine.validation.relations import PARTS_OF_STREAMING_TABLES
 from delta_engine.validation.validator import PlanValidator
 
 State = TypeVar("State", TableState, SchemaState, Column)

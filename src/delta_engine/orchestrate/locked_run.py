@@ -13,7 +13,6 @@ from delta_engine.deployment.deployment import LockedRun
 from delta_engine.deployment.document import DeploymentState
 from delta_engine.deployment.recorder import Notify, RunRecorder
 from delta_engine.deployment.resources import resource_key
-from delta_engine.deployment.stamps import utc_now
 from delta_engine.drift.drifted_resources import DriftedResource
 from delta_engine.errors import raise_all
 from delta_engine.execute.outcomes import AnyOutcome
@@ -23,7 +22,7 @@ from delta_engine.orchestrate.observing import Observation, observe
 from delta_engine.orchestrate.planning import PlannedRun, draft_revert, draft_sync, drift_detector, judged
 from delta_engine.orchestrate.records import adopt_drift
 from delta_engine.report.run_report import RunEnd, RunFrame, RunReport, run_report
-from delta_engine.telemetry.context import in_context
+from delta_engine.telemetry.context import in_context, utc_now
 from delta_engine.telemetry.logs import log
 from delta_engine.telemetry.spans import OpenSpan, span
 

@@ -10,15 +10,14 @@ from delta_engine.deployment.document import DeploymentState, Resource
 from delta_engine.deployment.recorded_models import last_applied, with_recorded_grants
 from delta_engine.deployment.renamed_resources import with_settled_renames
 from delta_engine.deployment.resources import resource_key
-from delta_engine.deployment.stamps import utc_now
 from delta_engine.drift.status import synchronize
 from delta_engine.errors import RefusalGroup, RefusedError, StatementError
 from delta_engine.models import QualifiedName, Table
-from delta_engine.models.resolution import resolved
+from delta_engine.models.constraints import resolved
 from delta_engine.orchestrate.environment import Environment
 from delta_engine.state.catalog_reader import former_name, snapshot_with_former_names
 from delta_engine.state.states import NO_AUDIT, CatalogState
-from delta_engine.telemetry.context import command
+from delta_engine.telemetry.context import command, utc_now
 
 UNREADABLE: Final = (RefusedError, RefusalGroup, StatementError, OSError)
 """What a read may raise that is not worth ending a run for."""

@@ -10,7 +10,6 @@ from delta_engine.actions.policy import Allowance
 from delta_engine.deployment.document import AppliedPlan, DeploymentState
 from delta_engine.deployment.local_files import write_atomically
 from delta_engine.deployment.recorded_models import with_recorded_grants
-from delta_engine.deployment.stamps import utc_now
 from delta_engine.models import QualifiedName
 from delta_engine.orchestrate.environment import Environment
 from delta_engine.orchestrate.locked_run import OpenRun
@@ -33,6 +32,7 @@ from delta_engine.plan_files.staleness import ReviewedPlan, moves
 from delta_engine.report.plan_document import plan_content
 from delta_engine.state.catalog_reader import bare_model
 from delta_engine.state.states import TableState
+from delta_engine.telemetry.context import utc_now
 
 _ANOTHER_FILE = "Name another file with --out."
 

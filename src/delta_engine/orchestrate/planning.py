@@ -15,7 +15,6 @@ from delta_engine.deployment.recorded_models import (
     last_applied_schemas,
     last_applied_to,
 )
-from delta_engine.deployment.stamps import utc_now
 from delta_engine.drift.attempts import attempts_of
 from delta_engine.drift.detector import DriftDetector
 from delta_engine.drift.drift_report import UnmanagedPart
@@ -35,10 +34,10 @@ from delta_engine.drift.handling import (
 from delta_engine.drift.revert import irreversible, may_be_renamed, restored
 from delta_engine.drift.unmanaged import listed_parts
 from delta_engine.errors import RefusalGroup, RefusedError, raise_all
-from delta_engine.execute.retry_check import StaleTableError
+from delta_engine.execute.statement_runner import StaleTableError
 from delta_engine.models import QualifiedName, Schema, Table
+from delta_engine.models.constraints import referenced_tables
 from delta_engine.models.parts import joined_grants
-from delta_engine.models.resolution import referenced_tables
 from delta_engine.orchestrate.environment import Environment
 from delta_engine.orchestrate.observing import (
     Observation,
@@ -52,9 +51,9 @@ from delta_engine.state.catalog_reader import (
     with_tables_read,
 )
 from delta_engine.state.states import ABSENT, CatalogState
+from delta_engine.telemetry.context import utc_now
 from delta_engine.validation.needed_rights import rights_warnings
-from delta_engine.validation.partial_models import partial_model_violations
-from delta_engine.validation.relations import checked_plan
+from delta_engine.validation.relations import checked_plan, partial_model_violations
 
 Replan: TypeAlias = Callable[[CatalogState, AlignTable | None], TablePlan]
 """Plans the same models and records again: over another snapshot, during the alignment of a table if there is one."""

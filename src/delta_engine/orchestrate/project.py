@@ -28,7 +28,7 @@ from delta_engine.deployment.deployment import Deployment
 from delta_engine.errors import ConfigError, InvalidModelError, raise_all
 from delta_engine.execute.action_runner import ActionRunner
 from delta_engine.models import Schema, Table
-from delta_engine.models.resolution import resolved
+from delta_engine.models.constraints import resolved
 from delta_engine.orchestrate.backend import (
     Backend,
     RunnerDecorator,

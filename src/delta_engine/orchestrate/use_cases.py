@@ -10,7 +10,6 @@ from pathlib import Path
 
 from delta_engine.actions import TablePlan
 from delta_engine.deployment.document import DeploymentState
-from delta_engine.deployment.stamps import utc_now
 from delta_engine.errors import raise_all
 from delta_engine.models import Table
 from delta_engine.orchestrate.applying import apply_planned
@@ -23,6 +22,7 @@ from delta_engine.orchestrate.views import RunView
 from delta_engine.plan_files.document import PlanFile
 from delta_engine.plan_files.staleness import ReviewedPlan
 from delta_engine.report.run_report import RunEnd, RunReport
+from delta_engine.telemetry.context import utc_now
 
 
 def sync(

@@ -11,7 +11,7 @@ from typing import Protocol
 from delta_engine.backends.sql_runner import Row, query_each
 from delta_engine.errors import CatalogReadError, RefusalGroup, RefusedError, raise_all
 from delta_engine.models import CheckConstraint, Column, Identity, QualifiedName, Schema, Table
-from delta_engine.models.constraint_names import RESERVED_CHECK_PREFIX, build_not_null_check_name
+from delta_engine.models.constraints import RESERVED_CHECK_PREFIX, build_not_null_check_name
 from delta_engine.models.types import DataType, first_unsupported
 from delta_engine.state.states import CatalogState, TableState
 from delta_engine.telemetry.context import command

@@ -1,11 +1,13 @@
-"""The run, environment and table that log records, spans and suggested commands belong to, across threads."""
+"""The context of a run: what its log records, spans and messages share, and its ids and time stamps."""
 
 from __future__ import annotations
 
 import shlex
+import uuid
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
+from datetime import datetime, timezone
 from types import MappingProxyType
 
 _CONTEXT: ContextVar[Mapping[str, str]] = ContextVar("delta_engine_run", default=MappingProxyType({}))
@@ -35,3 +37,13 @@ def in_context(**known: str) -> Iterator[None]:
         yield
     finally:
         _CONTEXT.reset(token)
+
+
+def utc_now() -> datetime:
+    """Return the time, UTC."""
+    return datetime.now(timezone.utc)
+
+
+def new_id() -> str:
+    """Return a unique id."""
+    return uuid.uuid4().hex

@@ -13,8 +13,12 @@ from delta_engine.aspects.foreign_keys import ForeignKeyDrop
 from delta_engine.aspects.primary_key import PrimaryKeyDrop, named_primary_key
 from delta_engine.errors import InvalidModelError, UnsafePlanError
 from delta_engine.models import ForeignKey, Part, Reference, Table
-from delta_engine.models.constraint_names import MAX_NAME_LENGTH, RESERVED_CHECK_PREFIX
-from delta_engine.models.resolution import referenced_table, resolved_keys
+from delta_engine.models.constraints import (
+    MAX_NAME_LENGTH,
+    RESERVED_CHECK_PREFIX,
+    referenced_table,
+    resolved_keys,
+)
 from delta_engine.models.types import is_same_type
 from delta_engine.sql.expressions import condition_problem, unknown_columns
 from delta_engine.sql.text import sql_data_type

@@ -14,7 +14,7 @@ from delta_engine.aspects.table_features import COLUMN_MAPPING_MODE, allowed_val
 from delta_engine.backends.stored_keys import PROPERTY_PREFIX
 from delta_engine.errors import InvalidModelError
 from delta_engine.models import Column, Part, Table
-from delta_engine.models.constraint_names import MAX_NAME_LENGTH
+from delta_engine.models.constraints import MAX_NAME_LENGTH
 from delta_engine.models.nested_types import forgotten_clause
 from delta_engine.models.types import StructType, parts
 from delta_engine.state.states import SECRET_KEY

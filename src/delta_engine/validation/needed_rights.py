@@ -22,7 +22,7 @@ from delta_engine.aspects.rights import Requirement, Right
 from delta_engine.aspects.row_filters import SetRowFilter
 from delta_engine.errors import StatementError
 from delta_engine.models import ColumnMask, ForeignKey, QualifiedName, RowFilter
-from delta_engine.models.resolution import referenced_table
+from delta_engine.models.constraints import referenced_table
 from delta_engine.sql.governance import sql_grant
 from delta_engine.sql.text import quote_ident
 from delta_engine.state.principals import Permissions, Principal, PrincipalReader

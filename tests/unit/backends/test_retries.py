@@ -28,7 +28,7 @@ from delta_engine.execute.outcomes import (
     of_schemas,
     of_tables,
 )
-from delta_engine.execute.retry_check import StaleTableError
+from delta_engine.execute.statement_runner import StaleTableError
 from delta_engine.models import QualifiedName
 from tests.builders.models import ORDERS
 from tests.fakes.planning import compiled

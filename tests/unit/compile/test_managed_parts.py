@@ -27,7 +27,7 @@ from delta_engine.models import (
 from delta_engine.orchestrate.orchestrator import Orchestrator
 from delta_engine.orchestrate.planning import plan_unlocked
 from delta_engine.state.states import ABSENT, RelationKind, TableState
-from delta_engine.validation.partial_models import partial_model_violations
+from delta_engine.validation.relations import partial_model_violations
 from delta_engine.validation.validator import PlanValidator
 from tests.builders.models import catalog_of
 from tests.fakes.fixed_reader import FixedReader

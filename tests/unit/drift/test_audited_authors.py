@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 import pytest
 
 from delta_engine.actions.drift_policy import DriftPolicy
-from delta_engine.drift.audited_authors import with_audited_authors
+from delta_engine.drift.attribution import with_audited_authors
 from delta_engine.drift.detector import DriftDetector
 from delta_engine.drift.drift_report import Attribution
 from delta_engine.drift.reporting import DriftFacts, drift_report

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from delta_engine.models import QualifiedName
-from delta_engine.models.constraint_names import (
+from delta_engine.models.constraints import (
     build_foreign_key_name,
     build_not_null_check_name,
     build_primary_key_name,

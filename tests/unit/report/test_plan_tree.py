@@ -13,7 +13,7 @@ from delta_engine.models import (
     RowFilter,
     Table,
 )
-from delta_engine.models.resolution import resolved
+from delta_engine.models.constraints import resolved
 from delta_engine.report.plan_tree import plan_branches
 
 EVERYTHING = Table(

@@ -9,7 +9,7 @@ from delta_engine.backends.capabilities import DATABRICKS
 from delta_engine.errors import InvalidModelError
 from delta_engine.execute.action_runner import ActionRunner
 from delta_engine.models import Column, ForeignKey, Table
-from delta_engine.models.resolution import resolved
+from delta_engine.models.constraints import resolved
 from delta_engine.orchestrate.orchestrator import Orchestrator
 from delta_engine.orchestrate.planning import plan_unlocked
 from tests.fakes.unity_catalog import FakeUnityCatalog

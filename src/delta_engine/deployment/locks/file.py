@@ -28,7 +28,7 @@ from delta_engine.deployment.lock_record import (
 )
 from delta_engine.deployment.locks.lease import held_message
 from delta_engine.deployment.ports import LockLease
-from delta_engine.deployment.stamps import new_id, utc_now
+from delta_engine.telemetry.context import new_id, utc_now
 
 _PAUSE_SECONDS = 0.1
 

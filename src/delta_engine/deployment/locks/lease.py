@@ -31,8 +31,7 @@ from delta_engine.deployment.lock_record import (
     released_anew,
 )
 from delta_engine.deployment.ports import LockLease, LockRecords
-from delta_engine.deployment.stamps import new_id, utc_now
-from delta_engine.telemetry.context import command
+from delta_engine.telemetry.context import command, new_id, utc_now
 
 _BEATS_PER_LEASE = 3
 _BEAT_PATIENCE = 2 / 3

@@ -16,10 +16,10 @@ from delta_engine.deployment.codec import restore_hint
 from delta_engine.deployment.errors import ConflictError, CorruptStateError, StoreError
 from delta_engine.deployment.lock_record import LockRecord, decode_lock_record, encode_lock_record
 from delta_engine.deployment.ports import Identity, StoredDocument
-from delta_engine.deployment.stamps import utc_now
 from delta_engine.deployment.stores.delta_row import DeltaRow, Value
 from delta_engine.deployment.stores.files import FileVersions, compressed, decompressed
 from delta_engine.deployment.stores.volume_files import VolumeFiles, upload_verified
+from delta_engine.telemetry.context import utc_now
 
 HEADS = "deployment_heads"
 LOCKS = "deployment_locks"

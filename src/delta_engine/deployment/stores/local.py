@@ -12,17 +12,18 @@ import msgspec
 
 from delta_engine.deployment.errors import ConflictError
 from delta_engine.deployment.local_files import (
+    UNDECODABLE,
     append_durably,
     exclusive,
+    identity_in,
     remove_stray_files,
     store_errors,
     write_atomically,
 )
 from delta_engine.deployment.lock_record import Moment
 from delta_engine.deployment.ports import Identity, StateStore, StoredDocument, StoredFile
-from delta_engine.deployment.remnants import UNDECODABLE, identity_in
-from delta_engine.deployment.stamps import utc_now
 from delta_engine.deployment.stores.files import FileVersions
+from delta_engine.telemetry.context import utc_now
 
 KEPT_VERSIONS = 50
 """The number of earlier documents that a local folder keeps."""

@@ -8,8 +8,8 @@ from hashlib import sha256
 from delta_engine.deployment.errors import ConflictError
 from delta_engine.deployment.lock_record import LockHolder
 from delta_engine.deployment.ports import Identity, LockLease, StoredDocument, StoredFile
-from delta_engine.deployment.stamps import utc_now
 from delta_engine.deployment.stores.files import FileJournals, FileVersions
+from delta_engine.telemetry.context import utc_now
 
 
 class MemoryStateStore:

@@ -15,7 +15,6 @@ from delta_engine.backends.addressing import PathAddressing
 from delta_engine.backends.cancellation import StoppedError, stopped_by_signals
 from delta_engine.backends.capabilities import Feature
 from delta_engine.backends.error_conditions import is_forbidden
-from delta_engine.deployment.stamps import utc_now
 from delta_engine.errors import ConfigError, DeltaEngineError, StatementError, raise_all
 from delta_engine.execute.action_runner import ApplyStoppedError
 from delta_engine.execute.apply_control import ApplyControl
@@ -43,6 +42,7 @@ from delta_engine.report.conformance_report import (
 )
 from delta_engine.sql.queries import sql_current_user
 from delta_engine.state.catalog_reader import bare_model
+from delta_engine.telemetry.context import utc_now
 from delta_engine.telemetry.redaction import redacted
 from delta_engine.validation.validator import PlanValidator
 

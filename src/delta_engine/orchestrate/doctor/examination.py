@@ -17,7 +17,6 @@ from delta_engine.config.settings import BackendType, Settings, load_settings
 from delta_engine.config.state_backend import DatabricksState, LocalState, S3State
 from delta_engine.deployment.deployment import Deployment
 from delta_engine.deployment.errors import StoreError, UnansweredError, UncertainWriteError
-from delta_engine.deployment.stamps import utc_now
 from delta_engine.errors import (
     DeltaEngineError,
     MissingDependencyError,
@@ -66,6 +65,7 @@ from delta_engine.report.plan_tree import counted
 from delta_engine.sql.governance import sql_grant
 from delta_engine.state.catalog_reader import bare_model, readable_snapshot
 from delta_engine.state.states import CatalogState
+from delta_engine.telemetry.context import utc_now
 from delta_engine.validation.needed_rights import Need, Securable, needs
 
 if TYPE_CHECKING:
