@@ -31,7 +31,7 @@ from tests.servers.places import ACCESS_KEY, PREFIX, REGION, SECRET_KEY
 from tests.servers.processes import free_port, running
 
 if TYPE_CHECKING:
-    from delta_engine.deployment.stores.s3_folder import S3Folder
+    from delta_engine.deployment.stores.s3 import S3Folder
 
 ROOT = Path(__file__).resolve().parents[1]
 THIS = [sys.executable, "-m", "benchmarks.state_survival"]
@@ -211,8 +211,7 @@ def dynamodb(folder: Path) -> tuple[StateStore, StateLock | None]:
 def s3_parts(folder: Path) -> tuple[StateStore, S3Folder]:
     """Return the store and its folder; each benchmark has a prefix of its own."""
     from delta_engine.deployment.stores.aws import open_client
-    from delta_engine.deployment.stores.s3 import S3StateStore
-    from delta_engine.deployment.stores.s3_folder import S3Folder
+    from delta_engine.deployment.stores.s3 import S3Folder, S3StateStore
 
     client = open_client("s3", REGION, os.environ["MOTO_ENDPOINT"])
     s3_folder = S3Folder(client, BUCKET, f"{PREFIX}/{folder.name}")

@@ -18,8 +18,7 @@ from delta_engine.deployment.stores.aws import (
     ClientLimits,
     open_client,
 )
-from delta_engine.deployment.stores.s3_folder import MARKER_NAME, S3Folder
-from delta_engine.deployment.stores.s3_probe import PROBE_VERSION
+from delta_engine.deployment.stores.s3 import MARKER_NAME, PROBE_VERSION, S3Folder
 from tests.servers.fault_proxy import FaultProxy, fault_proxy
 
 REGION = "us-east-1"

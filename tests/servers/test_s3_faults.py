@@ -13,8 +13,7 @@ import pytest
 from delta_engine.deployment.errors import ConflictError, StoreError, UnansweredError, UncertainWriteError
 from delta_engine.deployment.ports import StoredDocument
 from delta_engine.deployment.stores.aws import open_client
-from delta_engine.deployment.stores.s3 import S3LockRecords, S3StateStore, s3_journals
-from delta_engine.deployment.stores.s3_folder import S3Folder
+from delta_engine.deployment.stores.s3 import S3Folder, S3LockRecords, S3StateStore, s3_journals
 from tests.cases.store_contract import document, identity, lock_record
 from tests.servers.fault_proxy import Fault
 from tests.servers.places import ACCESS_KEY, IMPATIENT, REGION, SECRET_KEY, Bucket, Server, new_bucket

@@ -8,9 +8,13 @@ import threading
 import pytest
 
 from delta_engine.deployment.errors import StoreError, UnansweredError
-from delta_engine.deployment.stores.s3 import S3LockRecords, S3StateStore
-from delta_engine.deployment.stores.s3_folder import MARKER_NAME, S3Folder
-from delta_engine.deployment.stores.s3_probe import find_ignored_condition
+from delta_engine.deployment.stores.s3 import (
+    MARKER_NAME,
+    S3Folder,
+    S3LockRecords,
+    S3StateStore,
+    find_ignored_condition,
+)
 from tests.cases.store_contract import document, identity, lock_record
 from tests.servers.fault_proxy import Fault
 from tests.servers.places import PREFIX, Bucket, Server, new_bucket

@@ -42,7 +42,7 @@ def test_two_that_count_lose_nothing(bucket: Bucket, tmp_path: Path) -> None:
 HOLD = """
 import sys
 from delta_engine.deployment.stores.aws import open_client
-from delta_engine.deployment.stores.s3_folder import S3Folder
+from delta_engine.deployment.stores.s3 import S3Folder
 from delta_engine.deployment.errors import LockLost
 from delta_engine.deployment.locks.lease import LeaseLock
 from delta_engine.deployment.stores.s3 import S3LockRecords

@@ -33,8 +33,7 @@ from delta_engine.deployment.stores.local import (
     LocalJournalStore,
     LocalStateStore,
 )
-from delta_engine.deployment.stores.s3 import S3LockRecords, S3StateStore, s3_journals
-from delta_engine.deployment.stores.s3_folder import S3Folder
+from delta_engine.deployment.stores.s3 import S3Folder, S3LockRecords, S3StateStore, s3_journals
 from delta_engine.deployment.stores.volume_files import VolumeFiles, open_volume_files
 from delta_engine.errors import ConfigError
 from delta_engine.orchestrate.backend import Backend

@@ -47,9 +47,8 @@ from delta_engine.validation.capability_rules import (
     without_features,
 )
 from delta_engine.validation.preflight import Preflight
-from delta_engine.validation.rules import RuleSet
+from delta_engine.validation.rules import RuleSet, add_user_rule
 from delta_engine.validation.schema_rules import schema_violations
-from delta_engine.validation.user_rules import add_user_rule
 from delta_engine.validation.validator import PlanValidator
 
 if TYPE_CHECKING:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Final
 
 from delta_engine.backends.sql_runner import Row
 from delta_engine.backends.warehouse.calls import CallError, Calls, Failure
-from delta_engine.backends.warehouse.values import Convert, converter
 from delta_engine.errors import StatementError
 
 if TYPE_CHECKING:
@@ -18,6 +17,21 @@ if TYPE_CHECKING:
         StatementExecutionAPI,
         StatementResponse,
     )
+from collections.abc import Callable, Mapping
+from datetime import date, datetime, timezone
+from decimal import Decimal
+from functools import partial
+from typing import TypeAlias
+
+from delta_engine.models.types import (
+    ArrayType,
+    AtomicType,
+    DataType,
+    DecimalType,
+    MapType,
+    StructType,
+    parse_data_type,
+)
 
 _INCOMPLETE: Final = "INCOMPLETE_RESULT"
 _DOWNLOAD_SECONDS: Final = 120
@@ -123,3 +137,78 @@ def _row(columns: Sequence[tuple[str, Convert]], values: Sequence[object], sql: 
             error_class="UNREADABLE_RESULT",
             is_outcome_unknown=True,
         ) from error
+
+
+Convert: TypeAlias = Callable[[object], object]
+"""Returns the value of one text; None for None. Raises ValueError."""
+
+_NESTED: Final = ("array<", "map<", "struct<")
+
+
+def converter(type_text: str) -> Convert:
+    """Return the converter of a column, by its type in the result's schema (`DECIMAL(18,2)`, `MAP<STRING, STRING>`)."""
+    name = type_text.lower().partition("(")[0].strip()
+    if name in _SCALARS:
+        return partial(_scalar, name)
+    if name.startswith(_NESTED):
+        data_type = parse_data_type(type_text)
+        return lambda text: None if text is None else _value(data_type, json.loads(str(text)))
+    return _text
+
+
+def _boolean(text: str) -> bool:
+    return {"true": True, "false": False}[text.lower()]
+
+
+def _timestamp(text: str) -> datetime:
+    moment = _moment(text)
+    return moment if moment.tzinfo else moment.replace(tzinfo=timezone.utc)
+
+
+def _moment(text: str) -> datetime:
+    return datetime.fromisoformat(text.replace("Z", "+00:00"))  # Python 3.10 rejects Z
+
+
+_SCALARS: Final[Mapping[str, Callable[[str], object]]] = {
+    "boolean": _boolean,
+    "tinyint": int,
+    "smallint": int,
+    "int": int,
+    "bigint": int,
+    "float": float,
+    "double": float,
+    "decimal": Decimal,
+    "date": date.fromisoformat,
+    "timestamp": _timestamp,
+    "timestamp_ntz": _moment,
+}
+
+
+def _value(data_type: DataType, value: object) -> object:
+    match data_type, value:
+        case _, None:
+            return None
+        case AtomicType(name), _ if name in _SCALARS:
+            return _scalar(name, value)
+        case DecimalType(), _:
+            return _scalar("decimal", value)
+        case ArrayType(element), list():
+            return [_value(element, one) for one in value]
+        case MapType(key, item), dict():
+            return {_value(key, name): _value(item, one) for name, one in value.items()}
+        case StructType(fields), dict():
+            return {field.name: _value(field.data_type, value.get(field.name)) for field in fields}
+        case ((ArrayType() | MapType() | StructType()), _):
+            raise ValueError(f"{value!r} is no {type(data_type).__name__}")
+    return _text(value)
+
+
+def _scalar(name: str, value: object) -> object:
+    try:
+        return None if value is None else _SCALARS[name](str(value))
+    except (ArithmeticError, KeyError) as error:
+        raise ValueError(f"{value!r} is no {name}") from error
+
+
+def _text(value: object) -> object:
+    return value if value is None or isinstance(value, str) else json.dumps(value)

@@ -1,15 +1,304 @@
-"""The deployment state and its lock in an S3 bucket, or on a server with S3's conditional writes.
-
-A save compares the object's ETag. Identical bytes have identical ETags: the fresh write id in every document makes
-the comparison safe.
-"""
+"""S3: documents, journals and reports in a folder of a bucket, which is probed before its first conditional write."""
 
 from __future__ import annotations
 
+import json
+import random
+import threading
+import time
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+from types import MappingProxyType
+from typing import Any, Final
+
+from delta_engine.deployment.errors import ConflictError, StoreError, UnansweredError, UncertainWriteError
 from delta_engine.deployment.lock_record import LockRecord, decode_lock_record, encode_lock_record
-from delta_engine.deployment.ports import Identity, StoredDocument
+from delta_engine.deployment.ports import Identity, StoredDocument, StoredFile
+from delta_engine.deployment.stores.aws import UNKNOWN_WRITE, AwsClient, Intent, Place
 from delta_engine.deployment.stores.files import FileJournals, FileVersions
-from delta_engine.deployment.stores.s3_folder import S3Folder
+
+MARKER_NAME: Final = ".delta-engine-endpoint.json"
+
+_CONTENT_TYPES: Final = {
+    ".gz": "application/gzip",
+    ".html": "text/html; charset=utf-8",
+    ".json": "application/json",
+}
+_NO_METADATA: Final[Mapping[str, str]] = MappingProxyType({})
+_PARALLEL_DELETES: Final = 8
+
+
+@dataclass(frozen=True, slots=True)
+class S3Object:
+    """An object's bytes, and the ETag to replace it with."""
+
+    data: bytes
+    etag: str
+
+
+class S3Objects:
+    """The objects of a bucket under a prefix, or all of them. All methods raise as `AwsClient.request`."""
+
+    def __init__(self, client: AwsClient, bucket: str, prefix: str) -> None:
+        self.endpoint = client.endpoint
+        self._client = client
+        self._bucket = bucket
+        self._prefix = f"{prefix.strip('/')}/".lstrip("/")
+        self._place = Place(
+            name=f"the bucket {bucket!r} at {client.endpoint}",
+            when_missing="Create it, or correct bucket, region and endpoint_url.",
+            permissions="s3:ListBucket on the bucket, and s3:GetObject, s3:PutObject and s3:DeleteObject "
+            "on its objects",
+        )
+
+    def location(self, name: str) -> str:
+        """Return an object's place, for messages."""
+        return f"s3://{self._bucket}/{self._prefix}{name} at {self.endpoint}"
+
+    def get(self, name: str) -> S3Object | None:
+        """Return an object; None if it does not exist."""
+        with self._client.request(self._place, Intent.READ):
+            try:
+                return self._get_whole(self._prefix + name)
+            except self._client.raw.exceptions.NoSuchKey:
+                return None
+
+    def put(
+        self,
+        name: str,
+        data: bytes,
+        condition: Mapping[str, str] | None = None,
+        metadata: Mapping[str, str] = _NO_METADATA,
+    ) -> str:
+        """Write an object, optionally under a condition of `condition_for`; return its new ETag."""
+        intent = Intent.WRITE if condition is None else Intent.CONDITIONAL_WRITE
+        content_type = _CONTENT_TYPES.get(PurePosixPath(name).suffix, "application/octet-stream")
+        with self._client.request(self._place, intent):
+            answer = self._client.raw.put_object(
+                Bucket=self._bucket,
+                Key=self._prefix + name,
+                Body=data,
+                ContentType=content_type,
+                Metadata=dict(metadata),
+                **(condition or {}),
+            )
+        etag = answer.get("ETag")
+        if not etag:
+            raise UncertainWriteError(f"{self._place.not_answered_by('S3')} {UNKNOWN_WRITE}")
+        return str(etag)
+
+    def list(self, beginning: str) -> Sequence[StoredFile]:
+        """Return the objects with a name prefix, from all pages of the listing."""
+        with self._client.request(self._place, Intent.READ):
+            paginator = self._client.raw.get_paginator("list_objects_v2")
+            pages = paginator.paginate(Bucket=self._bucket, Prefix=self._prefix + beginning)
+            return [
+                StoredFile(
+                    name=entry["Key"][len(self._prefix) :],
+                    size=entry["Size"],
+                    modified_at=entry["LastModified"],
+                )
+                for page in pages
+                for entry in page.get("Contents", ())
+            ]
+
+    def delete(self, name: str) -> None:
+        """Delete an object; a missing object is no error."""
+        with self._client.request(self._place, Intent.WRITE):
+            try:
+                self._client.raw.delete_object(Bucket=self._bucket, Key=self._prefix + name)
+            except self._client.raw.exceptions.NoSuchKey:
+                return
+
+    def delete_all(self, beginning: str) -> None:
+        """Delete the objects with a name prefix in parallel: a journal has an object per table."""
+        with ThreadPoolExecutor(_PARALLEL_DELETES) as threads:
+            list(threads.map(self.delete, [found.name for found in self.list(beginning)]))
+
+    def _get_whole(self, key: str) -> S3Object:
+        """Read an object to its end, with retries: botocore retries failures before the body, not within it."""
+        from botocore.exceptions import HTTPClientError, IncompleteReadError
+
+        attempt = 1
+        while True:
+            answer: Mapping[str, Any] = self._client.raw.get_object(Bucket=self._bucket, Key=key)
+            etag = answer.get("ETag")
+            if not etag:
+                raise StoreError(self._place.not_answered_by("S3"))
+            try:
+                return S3Object(answer["Body"].read(), str(etag))
+            except (HTTPClientError, IncompleteReadError):
+                if attempt == self._client.limits.attempts:
+                    raise
+            time.sleep(random.uniform(0, 0.05 * 2**attempt))
+            attempt += 1
+
+
+class EndpointProbe:
+    """Verifies once per folder and probe version that the endpoint honours conditional writes."""
+
+    def __init__(self, objects: S3Objects) -> None:
+        self._objects = objects
+        self._guard = threading.Lock()
+        self._has_passed = False
+
+    def require(self) -> None:
+        """Probe the endpoint once per version and folder; raise `StoreError` if it ignores conditions."""
+        with self._guard:
+            if self._has_passed:
+                return
+            marker = json.dumps({"endpoint": self._objects.endpoint, "probe": PROBE_VERSION}).encode()
+            found = self._objects.get(MARKER_NAME)
+            if found is None or found.data != marker:
+                ignored = self.ignored_condition()
+                if ignored:
+                    raise StoreError(
+                        f"{self._objects.location('')}: the endpoint does not honour {ignored}, so that two runs "
+                        "could overwrite each other's deployment state: it can never be an authoritative store. "
+                        "Use another endpoint."
+                    )
+                self._objects.put(MARKER_NAME, marker)
+            self._has_passed = True
+
+    def ignored_condition(self) -> str | None:
+        """Return the condition that the endpoint ignores, None if it honours all; delete the scratch objects."""
+        scratch = f".delta-engine-probe-{uuid.uuid4().hex}"
+        try:
+            return find_ignored_condition(scratch, self._is_accepted, self._read)
+        except UncertainWriteError as error:
+            # Only a scratch object is uncertain: the write that waits for the probe was not done.
+            raise UnansweredError(str(error)) from error
+        finally:
+            with suppress(StoreError):
+                self._objects.delete_all(scratch)
+
+    def _is_accepted(self, name: str, data: bytes, expected: str | None) -> bool:
+        try:
+            self._objects.put(name, data, condition_for(expected))
+        except ConflictError:
+            return False
+        return True
+
+    def _read(self, name: str) -> tuple[bytes, str] | None:
+        found = self._objects.get(name)
+        return None if found is None else (found.data, found.etag)
+
+
+class S3Folder:
+    """A folder of a bucket, or the bucket itself. Threads may share it. Implements `JournalFiles`."""
+
+    def __init__(self, client: AwsClient, bucket: str, prefix: str) -> None:
+        self._objects = S3Objects(client, bucket, prefix)
+        self.probe = EndpointProbe(self._objects)
+
+    def location(self, name: str) -> str:
+        """Return an object's place."""
+        return self._objects.location(name)
+
+    def get(self, name: str) -> S3Object | None:
+        """Return an object with its ETag; None if it does not exist."""
+        return self._objects.get(name)
+
+    def read(self, name: str) -> bytes | None:
+        """Return an object's bytes."""
+        found = self._objects.get(name)
+        return None if found is None else found.data
+
+    def write(self, name: str, data: bytes) -> str:
+        """Write or replace an object; return its place."""
+        self._objects.put(name, data)
+        return self.location(name)
+
+    def create(self, name: str, data: bytes) -> None:
+        """Write an object unless it exists."""
+        try:
+            self.replace(name, data, None)
+        except ConflictError:
+            # S3 also answers 409 to one of two simultaneous writers.
+            if self._objects.get(name) is None:
+                raise
+
+    def replace(
+        self, name: str, data: bytes, expected: str | None, metadata: Mapping[str, str] = _NO_METADATA
+    ) -> str:
+        """Write an object if its ETag is still the expected one (None: no object); return its new ETag."""
+        self.probe.require()
+        return self._objects.put(name, data, condition_for(expected), metadata)
+
+    def list(self, folder: str) -> Sequence[StoredFile]:
+        """Return all objects below a folder."""
+        return self._objects.list(f"{folder}/")
+
+    def delete(self, name: str) -> None:
+        """Delete an object."""
+        self._objects.delete(name)
+
+    def delete_folder(self, folder: str) -> None:
+        """Delete all objects below a folder."""
+        self._objects.delete_all(f"{folder}/")
+
+
+def condition_for(expected: str | None) -> Mapping[str, str]:
+    """Return the condition that an object's ETag is the expected one (None: that there is no object)."""
+    return {"IfNoneMatch": "*"} if expected is None else {"IfMatch": expected}
+
+
+PROBE_VERSION: Final = 1
+"""The version of the probe; endpoints are probed again after it is raised because the probe detects more."""
+
+_RACERS: Final = 8
+_ROUNDS: Final = 3
+
+Write = Callable[[str, bytes, "str | None"], bool]
+"""Writes a name's bytes if the ETag is the expected one (None: no object); returns whether it did."""
+
+Read = Callable[[str], "tuple[bytes, str] | None"]
+"""Returns a name's bytes and ETag."""
+
+
+def find_ignored_condition(scratch: str, write: Write, read: Read) -> str | None:
+    """Return the header that the endpoint ignores, None if it honours both; `scratch` prefixes all written objects.
+
+    After a lost answer, `write` may report its own write as refused, so only a read afterwards counts.
+    """
+    name = f"{scratch}-alone"
+    write(name, b"first", None)
+    if write(name, b"created again", None) or not _holds(name, b"first", read):
+        return "If-None-Match"
+    _, etag = read(name) or (b"", "")
+    write(name, b"second", etag)
+    if write(name, b"stale", etag) or not _holds(name, b"second", read):
+        return "If-Match"
+    for number in range(_ROUNDS):
+        name = f"{scratch}-race-{number}"
+        if not _has_one_winner(name, None, write, read):
+            return "If-None-Match of several writers at once"
+        _, etag = read(name) or (b"", "")
+        if not _has_one_winner(name, etag, write, read):
+            return "If-Match of several writers at once"
+    return None
+
+
+def _holds(name: str, data: bytes, read: Read) -> bool:
+    found = read(name)
+    return found is not None and found[0] == data
+
+
+def _has_one_winner(name: str, expected: str | None, write: Write, read: Read) -> bool:
+    start = threading.Barrier(_RACERS)
+
+    def race(number: int) -> bytes | None:
+        start.wait()
+        data = f"{expected} {number}".encode()
+        return data if write(name, data, expected) else None
+
+    with ThreadPoolExecutor(_RACERS) as threads:
+        winners = [data for data in threads.map(race, range(_RACERS)) if data is not None]
+    return len(winners) <= 1 and all(_holds(name, data, read) for data in winners)
 
 
 class S3StateStore:

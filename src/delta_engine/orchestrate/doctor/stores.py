@@ -13,7 +13,7 @@ from uuid import uuid4
 from delta_engine.deployment.deployment import Deployment
 from delta_engine.deployment.errors import ConflictError, StoreError
 from delta_engine.deployment.local_files import write_atomically
-from delta_engine.deployment.stores.s3_folder import S3Folder
+from delta_engine.deployment.stores.s3 import S3Folder
 from delta_engine.deployment.stores.volume_files import VolumeFiles
 from delta_engine.report.doctor_report import Check, Topic
 
