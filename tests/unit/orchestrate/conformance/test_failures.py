@@ -243,6 +243,7 @@ def at_statement(number: int, act: Callable[[], object]) -> Callable[[str], None
 @pytest.mark.parametrize("statement", [12, 60, 105, 200, 245, 300])
 def test_ctrl_c_ends_the_run_and_drops_everything(statement: int) -> None:
     rig = Rig()
+    before = signal.getsignal(signal.SIGINT)  # pyspark has one of its own
     signals = [signal.SIGINT]
 
     def interrupt() -> None:
@@ -256,7 +257,7 @@ def test_ctrl_c_ends_the_run_and_drops_everything(statement: int) -> None:
     assert report.clean_up.dropped
     assert rig.platform.leftovers() == []
     assert all(group.steps for group in report.groups if group.status is CheckStatus.AGREED)
-    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    assert signal.getsignal(signal.SIGINT) is before
 
 
 class KilledError(BaseException):
