@@ -19,7 +19,8 @@ from delta_engine.actions.drift_policy import DriftPolicy
 from delta_engine.deployment.codec import decode_state, encode_state
 from delta_engine.deployment.recorded_models import last_applied
 from delta_engine.drift.detector import DriftDetector
-from delta_engine.drift.reporting import DriftFacts, drift_report
+from delta_engine.drift.drifted_resources import DriftFacts
+from delta_engine.drift.reporting import drift_report
 from delta_engine.models import Column, Table
 from delta_engine.state.states import Audit, CatalogState, TableState
 from tests.builders.deployment import deployment_state

@@ -6,17 +6,15 @@ from datetime import timedelta
 
 from delta_engine.actions.drift_policy import DriftKind, Severity
 from delta_engine.drift.drift_report import (
-    Attribution,
     DriftReport,
-    Finding,
     IgnoredFinding,
     PendingChange,
     PendingResource,
     PolicyNote,
     Recommendation,
     ResourceDrift,
-    UnmanagedPart,
 )
+from delta_engine.drift.drifted_resources import Attribution, Finding, UnmanagedPart
 from tests.builders.drift_reports import CHECKED_AT
 
 

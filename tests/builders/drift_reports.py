@@ -6,9 +6,7 @@ from datetime import datetime, timedelta, timezone
 
 from delta_engine.actions.drift_policy import DriftKind, Severity
 from delta_engine.drift.drift_report import (
-    Attribution,
     DriftReport,
-    Finding,
     IgnoredFinding,
     PastRun,
     PendingChange,
@@ -16,8 +14,8 @@ from delta_engine.drift.drift_report import (
     PolicyNote,
     Recommendation,
     ResourceDrift,
-    UnmanagedPart,
 )
+from delta_engine.drift.drifted_resources import Attribution, Finding, UnmanagedPart
 
 CHECKED_AT = datetime(2025, 1, 15, 6, 30, tzinfo=timezone.utc)
 

@@ -11,7 +11,8 @@ import pytest
 from delta_engine.actions.drift_policy import DriftKind, Severity
 from delta_engine.backends.spark_sql_runner import SparkSqlRunner
 from delta_engine.backends.sql_runner import Row
-from delta_engine.drift.drift_report import Attribution, DriftReport, Finding, ResourceDrift
+from delta_engine.drift.drift_report import DriftReport, ResourceDrift
+from delta_engine.drift.drifted_resources import Attribution, Finding
 from delta_engine.orchestrate.histories import DRIFT_HISTORY, RUN_HISTORY, DriftHistory, RunHistory
 from delta_engine.report.run_report import RunError, RunReport, RunStatus, TableRun, TableStatus
 from tests.bundle.dashboard_files import QUERIES, columns, widget_queries

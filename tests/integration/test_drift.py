@@ -17,8 +17,8 @@ from delta_engine.backends.addressing import PathAddressing
 from delta_engine.backends.spark_sql_runner import SparkSqlRunner
 from delta_engine.backends.sql_runner import Row
 from delta_engine.deployment.deployment import Deployment
-from delta_engine.drift.drift_report import DriftReport, Finding
-from delta_engine.drift.drifted_resources import DriftRefusal
+from delta_engine.drift.drift_report import DriftReport
+from delta_engine.drift.drifted_resources import DriftRefusal, Finding
 from delta_engine.errors import RefusedError
 from delta_engine.execute.action_runner import ActionRunner
 from delta_engine.models import Column, QualifiedName, Table

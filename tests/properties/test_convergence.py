@@ -15,11 +15,10 @@ from delta_engine.actions.policy import Allowance, ColumnOrder, DestructiveKind,
 from delta_engine.backends.addressing import CatalogAddressing
 from delta_engine.backends.capabilities import DATABRICKS
 from delta_engine.backends.sql_runner import Row
-from delta_engine.compile.attempts import NO_ATTEMPTS, Attempts
-from delta_engine.compile.planner import TablePlanner
+from delta_engine.compile.planner import NO_ATTEMPTS, Attempts, TablePlanner
 from delta_engine.deployment.definitions import TableDefinition, as_schema, as_table, define, define_schema
 from delta_engine.deployment.recorded_models import last_applied_to
-from delta_engine.drift.attempts import attempted_by
+from delta_engine.drift.status import attempted_by
 from delta_engine.errors import RefusalGroup, RefusedError, StatementError
 from delta_engine.execute.action_runner import ActionRunner, ApplyFailedError
 from delta_engine.models import ColumnMask, QualifiedName, Schema, Table

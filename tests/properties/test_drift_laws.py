@@ -9,7 +9,9 @@ from hypothesis import strategies as st
 
 from delta_engine.aspects.renames import with_renames
 from delta_engine.compile.planner import TablePlanner
-from delta_engine.drift.comparison import Recorded, accepted, deviations
+from delta_engine.drift.comparison import deviations
+from delta_engine.drift.drifted_resources import Recorded
+from delta_engine.drift.handling import accepted
 from delta_engine.models import Table
 from delta_engine.orchestrate.importing import as_model
 from delta_engine.state.states import CatalogState, TableState

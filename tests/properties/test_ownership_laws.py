@@ -9,8 +9,7 @@ from hypothesis import given
 
 from delta_engine.actions.policy import Ownership, Policy
 from delta_engine.aspects.column_tags import UnsetColumnTags
-from delta_engine.compile.attempts import Attempts
-from delta_engine.compile.planner import TablePlanner
+from delta_engine.compile.planner import Attempts, TablePlanner
 from delta_engine.models import Column, Table
 from delta_engine.models.values import to_grants
 from delta_engine.state.states import ABSENT, CatalogState, TableState

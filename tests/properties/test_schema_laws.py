@@ -17,8 +17,7 @@ from delta_engine.deployment.document import DeploymentState
 from delta_engine.deployment.resources import applied_schema, resource_key
 from delta_engine.drift.detector import DriftDetector
 from delta_engine.drift.drifted_resources import DriftedSchema, drifted_schemas
-from delta_engine.drift.handling import accepting, reverted_drift, with_ignored_drift
-from delta_engine.drift.revert import restored
+from delta_engine.drift.handling import accepting, restored, reverted_drift, with_ignored_drift
 from delta_engine.models import Schema
 from tests.builders.databases import CATALOG, OTHER_SCHEMA, Choices, declared_schemas
 from tests.builders.deployment import NOON, deployment_state

@@ -10,8 +10,9 @@ from delta_engine.actions.policy import AS_APPLIED
 from delta_engine.compile.planner import TablePlanner
 from delta_engine.deployment.definitions import as_table, define
 from delta_engine.deployment.document import ResourceMetadata
-from delta_engine.drift.comparison import Recorded, accepted, deviations, explained, recorded
-from delta_engine.drift.unmanaged import with_unmanaged_parts
+from delta_engine.drift.comparison import deviations, explained, recorded, with_unmanaged_parts
+from delta_engine.drift.drifted_resources import Recorded
+from delta_engine.drift.handling import accepted
 from delta_engine.models import Table
 from delta_engine.state.states import CatalogState, TableState
 from tests.builders.strategies import reachable, successive_models

@@ -179,6 +179,9 @@ class DropTable:
 TableAction: TypeAlias = CreateTable | AlignTable | DropTable
 """An action on a table as a whole."""
 
+CarriedAction: TypeAlias = Action | CreateSchema | CreateTable | DropTable
+"""An action that a statement carries out."""
+
 
 @dataclass(frozen=True, slots=True)
 class TablePlan:

@@ -15,7 +15,7 @@ from rich.tree import Tree
 from delta_engine.actions import TablePlan
 from delta_engine.aspects.aspect import Sign
 from delta_engine.cli.terminal import say, stderr_console
-from delta_engine.drift.drift_report import UnmanagedPart
+from delta_engine.drift.drifted_resources import UnmanagedPart
 from delta_engine.report.json_documents import report_json
 from delta_engine.report.plan_tree import (
     Branch,

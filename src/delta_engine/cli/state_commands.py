@@ -25,7 +25,7 @@ from delta_engine.deployment.errors import StateMismatchError
 from delta_engine.deployment.lock_record import UnreadableLockError
 from delta_engine.deployment.renamed_resources import with_renamed_table, without_resources
 from delta_engine.deployment.repository import LoadedState
-from delta_engine.drift.state_changes import compare_states
+from delta_engine.drift.status import compare_states
 from delta_engine.errors import ConfigError
 from delta_engine.models import QualifiedName
 from delta_engine.models.open_struct import encode_open

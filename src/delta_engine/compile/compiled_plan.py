@@ -8,7 +8,7 @@ from enum import Enum, IntEnum
 from itertools import chain
 from typing import TypeAlias
 
-from delta_engine.actions import Action, CreateSchema, CreateTable, DropTable, Hazard, Phase
+from delta_engine.actions import CarriedAction, Hazard, Phase
 from delta_engine.models import QualifiedName, SchemaName
 
 SecurableName: TypeAlias = QualifiedName | SchemaName
@@ -18,10 +18,6 @@ SecurableName: TypeAlias = QualifiedName | SchemaName
 def securable_kind(name: SecurableName) -> str:
     """Return `table` or `schema`."""
     return "table" if isinstance(name, QualifiedName) else "schema"
-
-
-CarriedAction: TypeAlias = Action | CreateSchema | CreateTable | DropTable
-"""An action that a statement carries out."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,26 +15,29 @@ A step waits only for the steps that it depends on (docs/decisions/0019).
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from delta_engine import aspects
-from delta_engine.actions import AlignSchema, AlignTable, CreateTable, DropTable, TablePlan
+from delta_engine.actions import (
+    Action,
+    AlignSchema,
+    AlignTable,
+    CarriedAction,
+    CreateSchema,
+    CreateTable,
+    DropTable,
+    Phase,
+    TablePlan,
+)
+from delta_engine.aspects.aspect import CreateClauses, RenderContext, SchemaContext
 from delta_engine.aspects.foreign_keys import ForeignKeyAdd
 from delta_engine.aspects.grants import RevokePrivileges
 from delta_engine.aspects.owner import ChangeOwner
 from delta_engine.aspects.table_names import RenameTable
 from delta_engine.backends.addressing import Addressing
-from delta_engine.backends.capabilities import Capabilities
-from delta_engine.compile.compiled_plan import (
-    CarriedAction,
-    CompiledPlan,
-    Operation,
-    Round,
-    Statement,
-    Step,
-)
-from delta_engine.compile.dependency_order import in_order
+from delta_engine.backends.capabilities import Capabilities, InlineClustering
+from delta_engine.compile.compiled_plan import CompiledPlan, Operation, Round, Statement, Step
 from delta_engine.compile.keys import (
     KeyName,
     TableChange,
@@ -44,9 +47,14 @@ from delta_engine.compile.keys import (
     referenced_tables,
     taken_names,
 )
-from delta_engine.compile.stages import Stage, Staging, divided
-from delta_engine.compile.statements import Renderer
+from delta_engine.compile.stages import Stage, Staging, divided, in_order
 from delta_engine.models import QualifiedName, SchemaName
+from delta_engine.sql.tables import (
+    sql_alter_clustering,
+    sql_create_table,
+    sql_drop_table,
+    sql_on_streaming_table,
+)
 
 _TAKING_RIGHTS = (RevokePrivileges, ChangeOwner)
 
@@ -246,3 +254,72 @@ def _children_first(dropped: Mapping[str, DropTable]) -> Mapping[str, frozenset[
             if parent.key in dropped and parent.key != key:
                 children[parent.key].add(key)
     return {key: frozenset(found) for key, found in children.items()}
+
+
+_LAST_OF_BMP = 0xFFFF
+
+
+@dataclass(frozen=True, slots=True)
+class Renderer:
+    """Renders plan actions as statements of one platform."""
+
+    addressing: Addressing
+    capabilities: Capabilities
+
+    def schema_creation(self, create: CreateSchema) -> tuple[Statement, ...]:
+        """Return CREATE SCHEMA; empty on platforms where a schema is a folder."""
+        sql = self.addressing.create_schema(create.catalog_name, create.schema_name, create.comment)
+        return () if sql is None else (Statement(sql=sql, actions=(create,)),)
+
+    def schema_alignment(self, align: AlignSchema) -> Iterator[Statement]:
+        """Yield the statements that change a schema, in the order of their phases."""
+        name = SchemaName(align.catalog_name, align.schema_name)
+        yield from _statements(aspects.render(align, SchemaContext(name)))
+
+    def table_creation(self, create: CreateTable) -> Iterator[Statement]:
+        """Yield CREATE TABLE with everything that it can express, so that no table is half created, then the rest."""
+        context = RenderContext(create.table, self.addressing, self.capabilities)
+        clauses = aspects.create_clauses(create.desired, context)
+        whole = _create_table(context.table, clauses)
+        if not clauses.cluster_by or self._takes_clustering(whole):
+            yield Statement(sql=whole, actions=(create,))
+            return
+        actions = (create,)
+        unclustered = _create_table(context.table, replace(clauses, cluster_by=()))
+        clustering = sql_alter_clustering(context.table, clauses.cluster_by)
+        yield Statement(sql=unclustered, actions=actions)
+        yield Statement(sql=clustering, actions=actions, phase=Phase.CHANGE_CLUSTERING)
+
+    def table_alignment(self, align: AlignTable) -> Iterator[Statement]:
+        """Yield the statements that change a table, in the order of their phases."""
+        context = RenderContext(align.table, self.addressing, self.capabilities, align.is_streaming)
+        for statement in _statements(aspects.render(align, context)):
+            if align.is_streaming:
+                yield replace(statement, sql=sql_on_streaming_table(statement.sql))
+            else:
+                yield statement
+
+    def table_drop(self, drop: DropTable) -> Statement:
+        """Return DROP TABLE."""
+        return Statement(sql=sql_drop_table(self.addressing.table(drop.table)), actions=(drop,))
+
+    def _takes_clustering(self, sql: str) -> bool:
+        is_plain = all(ord(char) <= _LAST_OF_BMP for char in sql)
+        return is_plain or self.capabilities.inline_clustering is InlineClustering.ANYWHERE
+
+
+def _statements(rendered: Iterable[tuple[Sequence[Action], str]]) -> Iterator[Statement]:
+    for actions, sql in rendered:
+        yield Statement(sql=sql, actions=tuple(actions), phase=actions[0].phase)
+
+
+def _create_table(table: str, clauses: CreateClauses) -> str:
+    return sql_create_table(
+        table,
+        columns=clauses.columns,
+        constraints=clauses.constraints,
+        comment=clauses.comment,
+        properties=clauses.properties,
+        clauses=clauses.clauses,
+        cluster_by=clauses.cluster_by,
+    )

@@ -3,20 +3,41 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
 from delta_engine import aspects
 from delta_engine.actions import Action, AlignSchema, AlignTable, CreateSchema, CreateTable, TablePlan
 from delta_engine.actions.policy import NO_POLICY, Ownership, Policy, RemovedTables
 from delta_engine.aspects.aspect import Comparison
-from delta_engine.compile.attempts import NO_ATTEMPTS, Attempts
-from delta_engine.compile.dropped_tables import dropped_tables
-from delta_engine.compile.referenced_keys import with_referencing_keys
+from delta_engine.aspects.column_renames import renamed_columns
+from delta_engine.aspects.renames import with_renames
+from delta_engine.compile.keys import dropped_tables, with_referencing_keys
 from delta_engine.models import QualifiedName, Schema, SchemaName, Table
 from delta_engine.models.constraints import resolved
 from delta_engine.state.states import CatalogState, RelationKind
 from delta_engine.telemetry.garbage import no_garbage_collection
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attempts:
+    """The models that failed and killed runs tried to apply since the last successful run, by their keys."""
+
+    tables: Mapping[str, tuple[Table, ...]] = field(default_factory=lambda: MappingProxyType({}))
+    schemas: Mapping[str, tuple[Schema, ...]] = field(default_factory=lambda: MappingProxyType({}))
+
+    def during(self, align: AlignTable, applied: Mapping[str, Table]) -> Attempts:
+        """Return these attempts plus a table's models with renamed columns, for use while a run renames them."""
+        key, renames = align.table.key, renamed_columns(align)
+        known = self.tables.get(key, ())
+        earlier = (*known, applied[key]) if key in applied else known
+        if not renames or not earlier:
+            return self
+        renamed = (with_renames(model, renames) for model in earlier)
+        return replace(self, tables={**self.tables, key: (*known, *renamed)})
+
+
+NO_ATTEMPTS = Attempts()
 
 
 class TablePlanner:

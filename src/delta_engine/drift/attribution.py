@@ -17,10 +17,13 @@ from delta_engine import aspects
 from delta_engine.actions.drift_policy import DriftKind
 from delta_engine.aspects.nullability import ColumnNullabilityChange
 from delta_engine.backends.stored_keys import PROPERTY_PREFIX as KEY_PROPERTY_PREFIX
-from delta_engine.drift.comparison import Deviation
-from delta_engine.drift.drift_report import Attribution
-from delta_engine.drift.drifted_resources import ClassifiedDrift, DriftedResource
-from delta_engine.drift.reporting import DriftFacts
+from delta_engine.drift.drifted_resources import (
+    Attribution,
+    ClassifiedDrift,
+    Deviation,
+    DriftedResource,
+    DriftFacts,
+)
 from delta_engine.errors import StatementError
 from delta_engine.models.constraints import build_not_null_check_name
 from delta_engine.state.audit_log import AuditEvent, AuditLogReader

@@ -1,59 +1,37 @@
-"""Compares tables and schemas with their baselines, less what an attempt explains. Pure."""
+"""Compares tables and schemas with their baselines, less what an attempt explains. Pure.
+
+Unmanaged parts are constraints, clustering, comments and defaults that no model of the engine ever named. The first
+apply records the existing ones. Removing them is not drift, and a revert restores them.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Generic, TypeVar
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import TypeAlias, TypeVar
 
 from delta_engine import aspects
 from delta_engine.actions.drift_policy import DriftKind
 from delta_engine.actions.policy import AS_APPLIED, Policy
-from delta_engine.aspects.aspect import Comparison, Model_co, Securable, SecurableState
-from delta_engine.aspects.renames import with_renames, without_declared_renames
+from delta_engine.aspects.aspect import Comparison, Securable, SecurableState
+from delta_engine.aspects.check_constraints import CheckDrop
+from delta_engine.aspects.clustering import ChangeClustering
+from delta_engine.aspects.foreign_keys import ForeignKeyDrop
+from delta_engine.aspects.primary_key import PrimaryKeyDrop
+from delta_engine.aspects.renames import Renames, with_renames, without_declared_renames
+from delta_engine.aspects.table_properties import is_set_by_platform
 from delta_engine.deployment.definitions import as_schema, as_table
 from delta_engine.deployment.document import ResourceMetadata
-from delta_engine.deployment.recorded_models import table_with_unmanaged_parts
-from delta_engine.drift.unmanaged import kept_by_plan, subject_of
-from delta_engine.models import Schema, Table
-from delta_engine.state.states import SchemaState
+from delta_engine.deployment.recorded_models import models_of, table_with_unmanaged_parts
+from delta_engine.deployment.resources import resource_key
+from delta_engine.drift.drifted_resources import Deviation, Recorded, UnmanagedPart
+from delta_engine.models import CheckConstraint, ForeignKey, Part, Schema, Table
+from delta_engine.state.states import CatalogState, SchemaState, TableState, state_of
 
-Model = TypeVar("Model", Table, Schema)
+_Subject: TypeAlias = tuple[DriftKind, str]
+"""What a difference is about: its kind, and the part."""
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Deviation:
-    """One difference from the baseline. None marks an absent side; `difference` is None if no aspect compares it."""
-
-    kind: DriftKind
-    field: str
-    expected: str | None
-    actual: str | None
-    difference: aspects.Difference | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Recorded(Generic[Model_co]):
-    """The record of a table or schema in the deployment state.
-
-    Args:
-        with_unmanaged_parts: the model with the unmanaged parts of that time; None if there were none.
-        attempted: the models of later unfinished runs. Empty for schemas: an unfinished schema is not compared.
-        column_order: the column names in table order after the apply; None if unknown.
-        renames: the later renames of columns, new names by old ones.
-    """
-
-    declared: Model_co
-    with_unmanaged_parts: Model_co | None = None
-    attempted: tuple[Model_co, ...] = ()
-    column_order: tuple[str, ...] | None = None
-    renames: Mapping[str, str] = field(default_factory=dict)
-    policy: Policy = AS_APPLIED
-
-    @property
-    def baseline(self) -> Model_co:
-        """The table or schema as the last apply left it."""
-        return self.with_unmanaged_parts or self.declared
+_Part = TypeVar("_Part", ForeignKey, CheckConstraint)
 
 
 def recorded(metadata: ResourceMetadata, policy: Policy) -> Recorded[Securable] | None:
@@ -83,8 +61,8 @@ def changes(known: Recorded[Securable], observed: SecurableState) -> tuple[aspec
     found = tuple(_differences(known.baseline, observed, known.policy))
     if not found or known.with_unmanaged_parts is None:
         return found
-    subjects = {subject_of(one) for one in _differences(known.declared, observed, known.policy)}
-    return tuple(one for one in found if subject_of(one) in subjects)
+    subjects = {_subject_of(one) for one in _differences(known.declared, observed, known.policy)}
+    return tuple(one for one in found if _subject_of(one) in subjects)
 
 
 def unexplained(
@@ -120,15 +98,52 @@ def explained(known: Recorded[Securable], observed: SecurableState) -> tuple[Dev
     return tuple(one for one in everything if (one.kind, one.field, one.actual) not in drift)
 
 
-def accepted(model: Model, observed: SecurableState, taken: Sequence[Deviation]) -> Model:
-    """Return a model with the observed side of the deviations in `taken`, and its own side of all others."""
-    renames = {str(one.expected): str(one.actual) for one in taken if one.kind is DriftKind.COLUMN_RENAMED}
-    differences = (one.difference for one in taken if one.difference is not None)
-    if isinstance(model, Schema):
-        return aspects.accept(model, observed, differences)
-    model = aspects.accept(with_renames(model, renames), observed, differences)
-    is_reordered = any(one.kind is DriftKind.COLUMN_ORDER for one in taken)
-    return _ordered_like(model, observed) if is_reordered else model
+def unmanaged_parts(
+    model: Table, observed: TableState, ours: Sequence[Table] = ()
+) -> tuple[aspects.Difference, ...]:
+    """Return the differences that a sync keeps; `ours` are the applied and attempted models."""
+    if not observed.exists:
+        return ()
+    found = tuple(aspects.differences(Comparison.of(model, observed, policy=AS_APPLIED)))
+    if not found:
+        return ()
+    planned = aspects.differences(Comparison.of(model, observed, attempted=ours))
+    subjects = {difference.change.subject for difference in planned}
+    return tuple(difference for difference in found if difference.change.subject not in subjects)
+
+
+def with_unmanaged_parts(model: Table, observed: TableState, earlier: ResourceMetadata | None) -> Table:
+    """Return the baseline of an apply: the model with the prior unmanaged parts that are not drift.
+
+    Recorded parts stay, under the model's names. Parts that are new since the last apply are drift and stay out.
+    """
+    ours = models_of(earlier) if earlier else ()
+    observed = _without_dropped(model, observed, ours)
+    if earlier is None or earlier.definition is None:
+        return _with_parts(model, model, observed, ours)
+    known = table_with_unmanaged_parts(earlier) or as_table(earlier.definition)
+    kept = _kept_by_plan(model, known, ours)
+    now = Renames.of(model, observed).applied_to(observed)
+    comparison = Comparison.of(_with_names_of(model, known), now, policy=AS_APPLIED)
+    drifted = {_subject_of(one) for one in aspects.differences(comparison)}
+    return _with_parts(kept, model, observed, ours, drifted)
+
+
+def listed_parts(
+    models: Iterable[Table], observed: CatalogState, applied: Mapping[str, Table]
+) -> Iterator[UnmanagedPart]:
+    """Yield the unmanaged parts of tables, and properties that no platform sets; `applied` is by table key."""
+    for model in models:
+        last, table = applied.get(model.key), observed.table(model.qualified_name)
+        resource = resource_key(model.qualified_name)
+        for one in unmanaged_parts(model, table, (last,) if last else ()):
+            yield UnmanagedPart(resource=resource, key=one.change.subject, value=one.change.observed or "")
+        if not model.is_about(Part.PROPERTIES):
+            continue
+        known = {*model.effective_table_properties, *(last.effective_table_properties if last else ())}
+        for name, value in table.table_properties.items():
+            if name not in known and not is_set_by_platform(name):
+                yield UnmanagedPart(resource=resource, key=name, value=value)
 
 
 def _differences(model: Securable, observed: SecurableState, policy: Policy) -> Iterable[aspects.Difference]:
@@ -147,15 +162,15 @@ def _with_kept_parts(attempted: Securable, known: Recorded[Securable]) -> Secura
     if isinstance(attempted, Schema) or isinstance(whole, Schema) or whole is None:
         return attempted
     ours = [model for model in (known.declared, *known.attempted) if isinstance(model, Table)]
-    return kept_by_plan(attempted, whole, ours)
+    return _kept_by_plan(attempted, whole, ours)
 
 
 def _with_current_names(known: Recorded[Securable]) -> Recorded[Securable]:
     whole = known.with_unmanaged_parts
     return replace(
         known,
-        declared=_without_former_names(_renamed_model(known.declared, known.renames)),
-        with_unmanaged_parts=whole and _without_former_names(_renamed_model(whole, known.renames)),
+        declared=_with_current_names_only(known, known.declared),
+        with_unmanaged_parts=whole and _with_current_names_only(known, whole),
         attempted=tuple(_renamed_model(model, known.renames) for model in known.attempted),
     )
 
@@ -164,7 +179,8 @@ def _renamed_model(model: Securable, renames: Mapping[str, str]) -> Securable:
     return model if isinstance(model, Schema) else with_renames(model, renames)
 
 
-def _without_former_names(model: Securable) -> Securable:
+def _with_current_names_only(known: Recorded[Securable], model: Securable) -> Securable:
+    model = _renamed_model(model, known.renames)
     return model if isinstance(model, Schema) else without_declared_renames(model)
 
 
@@ -206,11 +222,54 @@ def _reordered(known: Recorded[Securable], observed: SecurableState) -> tuple[De
     )
 
 
-def _ordered_like(model: Table, observed: SecurableState) -> Table:
-    places = {key: place for place, key in enumerate(_column_keys(observed))}
-    ordered = sorted(model.columns, key=lambda column: places.get(column.key, len(places)))
-    return replace(model, columns=tuple(ordered))
-
-
 def _column_keys(side: Securable | SecurableState) -> list[str]:
     return [] if isinstance(side, (Schema, SchemaState)) else [column.key for column in side.columns]
+
+
+def _kept_by_plan(model: Table, known: Table, ours: Sequence[Table]) -> Table:
+    """Return a model with the unmanaged parts that its plan keeps; `ours` as in `unmanaged_parts`."""
+    return _with_parts(model, model, _without_dropped(model, state_of(known), ours), ours)
+
+
+def _subject_of(difference: aspects.Difference) -> _Subject:
+    """Return the subject of a difference. A table has one primary key, whatever its name."""
+    is_key = difference.kind is DriftKind.PRIMARY_KEY
+    return difference.kind, "" if is_key else difference.change.subject
+
+
+def _with_parts(
+    base: Table,
+    model: Table,
+    observed: TableState,
+    ours: Sequence[Table],
+    excluded: Collection[_Subject] = frozenset(),
+) -> Table:
+    parts = [one for one in unmanaged_parts(model, observed, ours) if _subject_of(one) not in excluded]
+    return aspects.accept(base, Renames.of(model, observed).applied_to(observed), parts)
+
+
+def _without_dropped(model: Table, observed: TableState, ours: Sequence[Table]) -> TableState:
+    """Return a table without the unmanaged parts that a plan has to drop, such as checks on dropped columns."""
+    for action in aspects.diff(Comparison.of(model, observed, attempted=ours)):
+        match action:
+            case ChangeClustering(desired):
+                observed = replace(observed, cluster_by=desired)
+            case PrimaryKeyDrop():
+                observed = replace(observed, primary_key=None)
+            case ForeignKeyDrop(key, is_remade=False):
+                observed = replace(observed, foreign_keys=_without(observed.foreign_keys, key))
+            case CheckDrop(check, is_remade=False):
+                observed = replace(observed, checks=_without(observed.checks, check))
+    return observed
+
+
+def _without(parts: tuple[_Part, ...], part: _Part) -> tuple[_Part, ...]:
+    return tuple(one for one in parts if one != part)
+
+
+def _with_names_of(model: Table, known: Table) -> Table:
+    state = state_of(known)
+    renamed = Renames.of(model, state).applied_to(state)
+    return replace(
+        known, columns=renamed.columns, cluster_by=renamed.cluster_by, partitioned_by=renamed.partitioned_by
+    )

@@ -20,9 +20,17 @@ from delta_engine.drift.attribution import (
     since,
     since_recreated,
 )
-from delta_engine.drift.comparison import Deviation, Recorded, deviations, recorded
-from delta_engine.drift.drift_report import NOT_DELTA, Attribution
-from delta_engine.drift.drifted_resources import ClassifiedDrift, Drifted, DriftedResource, classified
+from delta_engine.drift.comparison import deviations, explained, recorded
+from delta_engine.drift.drifted_resources import (
+    NOT_DELTA,
+    Attribution,
+    ClassifiedDrift,
+    Deviation,
+    Drifted,
+    DriftedResource,
+    Recorded,
+    classified,
+)
 from delta_engine.errors import RefusedError
 from delta_engine.models import QualifiedName, Schema, SchemaName
 from delta_engine.state.states import Audit, CatalogState, SchemaState
@@ -145,6 +153,7 @@ class DriftDetector:
             observed=suspect.observed,
             version=suspect.version,
             is_history_whole=suspect.is_history_whole,
+            explained=explained(suspect.known, suspect.observed) if suspect.observed.exists else (),
             field_renames={_plain(old): _plain(new) for old, new in renames(suspect.commits).items()},
             details=tuple(
                 classified(

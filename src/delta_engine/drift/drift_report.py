@@ -6,59 +6,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
-from delta_engine.actions.drift_policy import DriftKind, Severity
+from delta_engine.actions.drift_policy import Severity
 from delta_engine.deployment.lock_record import Moment
+from delta_engine.drift.drifted_resources import Finding, UnmanagedPart
 
 FORMAT: Final = "delta-engine/drift-report"
 VERSION: Final = 1
-
-NOT_DELTA: Final = "exists, and is no Delta table that can be read"
-"""The actual side of an unmanaged table that no import would take."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Attribution:
-    """The author of a change; None for what the platform does not record.
-
-    Args:
-        who: the user or service principal.
-        at: when, UTC.
-        operation: Delta's name of the operation, such as `ADD COLUMNS`, or the audit log's, such as `deleteTable`.
-        version: the version of the table that the change made.
-        job: name or id of the job.
-        notebook: id of the notebook.
-    """
-
-    who: str | None = None
-    at: Moment | None = None
-    operation: str | None = None
-    version: int | None = None
-    job: str | None = None
-    notebook: str | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
-    """One difference from what was applied.
-
-    Args:
-        kind: the kind of change.
-        field: what was changed, such as `column amount type` or `property delta.appendOnly`.
-        expected: as it was applied last; None for what was not there.
-        actual: as it is; None for what is gone.
-        severity: from low to high.
-        changed: the author and the time; None if unknown.
-        last_written: where the author is unknown, the last principal to alter the table or schema: any write to a
-            table counts, so it need not be the author.
-    """
-
-    kind: DriftKind
-    field: str
-    expected: str | None
-    actual: str | None
-    severity: Severity
-    changed: Attribution | None = None
-    last_written: Attribution | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,26 +88,6 @@ class PendingResource:
 
     resource: str
     changes: tuple[PendingChange, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class UnmanagedPart:
-    """A part of a table that no model declares. The engine never applied it, and keeps it.
-
-    Args:
-        resource: the table's key.
-        key: the property, or another part, such as `check positive`.
-        value: the value, or the definition.
-    """
-
-    resource: str
-    key: str
-    value: str
-
-    @property
-    def table(self) -> str:
-        """The table's name."""
-        return self.resource.partition(".")[2]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,21 +1,126 @@
-"""Drifted tables and schemas: their deviations, classified by a target's policy. Pure."""
+"""The data of this folder: what was recorded, what differs from it, and the findings for a report. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Generic, TypeAlias, TypeGuard
+from typing import Final, Generic, TypeAlias, TypeGuard
 
-from delta_engine.actions.drift_policy import DriftPolicy, IgnoreEntry
+from delta_engine import aspects
+from delta_engine.actions.drift_policy import NO_DRIFT_POLICY, DriftKind, DriftPolicy, IgnoreEntry, Severity
+from delta_engine.actions.policy import AS_APPLIED, NO_POLICY, Policy
 from delta_engine.aspects.aspect import Model_co, Securable, SecurableState, State_co
+from delta_engine.deployment.document import DeploymentState
+from delta_engine.deployment.lock_record import Moment
 from delta_engine.deployment.resources import resource_key
-from delta_engine.drift.comparison import Deviation, Recorded
-from delta_engine.drift.drift_report import Attribution, Finding
 from delta_engine.errors import RefusedError
 from delta_engine.models import QualifiedName, Schema, SchemaName, Table
-from delta_engine.state.states import SchemaState, TableState
+from delta_engine.state.states import CatalogState, SchemaState, TableState
 from delta_engine.state.table_queries import TableVersion
+
+NOT_DELTA: Final = "exists, and is no Delta table that can be read"
+"""The actual side of an unmanaged table that no import would take."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attribution:
+    """The author of a change; None for what the platform does not record.
+
+    Args:
+        who: the user or service principal.
+        at: when, UTC.
+        operation: Delta's name of the operation, such as `ADD COLUMNS`, or the audit log's, such as `deleteTable`.
+        version: the version of the table that the change made.
+        job: name or id of the job.
+        notebook: id of the notebook.
+    """
+
+    who: str | None = None
+    at: Moment | None = None
+    operation: str | None = None
+    version: int | None = None
+    job: str | None = None
+    notebook: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """One difference from what was applied.
+
+    Args:
+        kind: the kind of change.
+        field: what was changed, such as `column amount type` or `property delta.appendOnly`.
+        expected: as it was applied last; None for what was not there.
+        actual: as it is; None for what is gone.
+        severity: from low to high.
+        changed: the author and the time; None if unknown.
+        last_written: where the author is unknown, the last principal to alter the table or schema: any write to a
+            table counts, so it need not be the author.
+    """
+
+    kind: DriftKind
+    field: str
+    expected: str | None
+    actual: str | None
+    severity: Severity
+    changed: Attribution | None = None
+    last_written: Attribution | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Deviation:
+    """One difference from the baseline. None marks an absent side; `difference` is None if no aspect compares it."""
+
+    kind: DriftKind
+    field: str
+    expected: str | None
+    actual: str | None
+    difference: aspects.Difference | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recorded(Generic[Model_co]):
+    """The record of a table or schema in the deployment state.
+
+    Args:
+        with_unmanaged_parts: the model with the unmanaged parts of that time; None if there were none.
+        attempted: the models of later unfinished runs. Empty for schemas: an unfinished schema is not compared.
+        column_order: the column names in table order after the apply; None if unknown.
+        renames: the later renames of columns, new names by old ones.
+    """
+
+    declared: Model_co
+    with_unmanaged_parts: Model_co | None = None
+    attempted: tuple[Model_co, ...] = ()
+    column_order: tuple[str, ...] | None = None
+    renames: Mapping[str, str] = field(default_factory=dict)
+    policy: Policy = AS_APPLIED
+
+    @property
+    def baseline(self) -> Model_co:
+        """The table or schema as the last apply left it."""
+        return self.with_unmanaged_parts or self.declared
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnmanagedPart:
+    """A part of a table that no model declares. The engine never applied it, and keeps it.
+
+    Args:
+        resource: the table's key.
+        key: the property, or another part, such as `check positive`.
+        value: the value, or the definition.
+    """
+
+    resource: str
+    key: str
+    value: str
+
+    @property
+    def table(self) -> str:
+        """The table's name."""
+        return self.resource.partition(".")[2]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,6 +143,7 @@ class Drifted(Generic[Model_co, State_co]):
     Args:
         is_history_whole: whether the history of a table reaches back to the apply, so that renames are known.
         field_renames: the renames of fields in commits, new paths by old ones, dotted and in lower case.
+        explained: the differences from the baseline that an attempt or ownership explains. They are not drift.
     """
 
     recorded: Recorded[Model_co]
@@ -45,6 +151,7 @@ class Drifted(Generic[Model_co, State_co]):
     version: TableVersion | None = None
     is_history_whole: bool = False
     field_renames: Mapping[str, str] = field(default_factory=dict)
+    explained: tuple[Deviation, ...] = ()
     details: tuple[ClassifiedDrift, ...]
 
     @property
@@ -99,19 +206,49 @@ def classified(
 ) -> ClassifiedDrift:
     """Return a deviation as the policy at `now` classifies it; `written` is the last writer, for an unknown author."""
     kind, subject = deviation.kind, deviation.field
-    entries = (
-        entry for entry in policy.ignores if not entry.is_expired(now) and entry.matches(name, kind, subject)
+    entries = (one for one in policy.ignores if not one.is_expired(now) and one.matches(name, kind, subject))
+    finding = Finding(
+        kind=kind,
+        field=subject,
+        expected=deviation.expected,
+        actual=deviation.actual,
+        severity=policy.severity(name, kind, subject),
+        changed=changed,
+        last_written=written if changed is None else None,
     )
-    return ClassifiedDrift(
-        deviation=deviation,
-        finding=Finding(
-            kind=kind,
-            field=subject,
-            expected=deviation.expected,
-            actual=deviation.actual,
-            severity=policy.severity(name, kind, subject),
-            changed=changed,
-            last_written=written if changed is None else None,
-        ),
-        ignored_by=next(entries, None),
-    )
+    return ClassifiedDrift(deviation=deviation, finding=finding, ignored_by=next(entries, None))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DriftFacts:
+    """The input of a report.
+
+    Args:
+        checked_at: the time of the snapshot, UTC.
+        is_partial: whether only some of the models were loaded.
+        applied: the last applied tables, by `QualifiedName.key`.
+        unreadable: the tables that could not be read. The snapshot lacks them.
+        applied_schemas: the last applied schemas, by `Schema.key`.
+    """
+
+    environment: str
+    checked_at: datetime
+    models: Sequence[Table]
+    is_partial: bool = False
+    state: DeploymentState | None = None
+    observed: CatalogState
+    applied: Mapping[str, Table] = field(default_factory=dict)
+    drifted: Sequence[DriftedResource] = ()
+    unreadable: Sequence[tuple[QualifiedName, ClassifiedDrift]] = ()
+    unmanaged: Sequence[tuple[QualifiedName, ClassifiedDrift]] = ()
+    schemas: Sequence[Schema] = ()
+    applied_schemas: Mapping[str, Schema] = field(default_factory=dict)
+    policy: DriftPolicy = NO_DRIFT_POLICY
+    plan_policy: Policy = NO_POLICY
+    notes: tuple[str, ...] = ()
+
+    @property
+    def readable_models(self) -> list[Table]:
+        """The declared tables that the snapshot covers, sorted by name."""
+        readable = (model for model in self.models if model.key in self.observed.tables)
+        return sorted(readable, key=lambda model: model.key)

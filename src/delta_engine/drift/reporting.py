@@ -4,18 +4,14 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from datetime import datetime
 
 from delta_engine import aspects
-from delta_engine.actions.drift_policy import NO_DRIFT_POLICY, DriftKind, DriftPolicy
-from delta_engine.actions.policy import NO_POLICY, ColumnOrder, DestructiveKind, Policy
+from delta_engine.actions.drift_policy import DriftKind
+from delta_engine.actions.policy import ColumnOrder, DestructiveKind, Policy
 from delta_engine.aspects.aspect import Comparison, Securable, SecurableState
-from delta_engine.deployment.document import DeploymentState
 from delta_engine.deployment.resources import is_half_done, resource_key
-from delta_engine.drift.comparison import Deviation
+from delta_engine.drift.comparison import listed_parts
 from delta_engine.drift.drift_report import (
-    NOT_DELTA,
     DriftReport,
     IgnoredFinding,
     PendingChange,
@@ -23,20 +19,20 @@ from delta_engine.drift.drift_report import (
     PolicyNote,
     Recommendation,
     ResourceDrift,
-    UnmanagedPart,
 )
 from delta_engine.drift.drifted_resources import (
+    NOT_DELTA,
     ClassifiedDrift,
+    Deviation,
     DriftedResource,
     DriftedTable,
+    DriftFacts,
+    UnmanagedPart,
     drifted_tables,
     is_table,
 )
-from delta_engine.drift.handling import reverted_drift
-from delta_engine.drift.revert import has_possible_renames
-from delta_engine.drift.unmanaged import listed_parts
-from delta_engine.models import QualifiedName, Schema, SchemaName, Table
-from delta_engine.state.states import CatalogState
+from delta_engine.drift.handling import has_possible_renames, reverted_drift
+from delta_engine.models import QualifiedName, SchemaName
 
 _MOST_COMMANDS = 20
 
@@ -262,38 +258,3 @@ def _reverts(difference: aspects.Difference, reverted: Sequence[Deviation]) -> b
         return any(deviation.kind is DriftKind.COLUMN_ORDER for deviation in reverted)
     change = difference.change
     return any((one.field, one.expected) == (change.subject, change.desired) for one in reverted)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DriftFacts:
-    """The input of a report.
-
-    Args:
-        checked_at: the time of the snapshot, UTC.
-        is_partial: whether only some of the models were loaded.
-        applied: the last applied tables, by `QualifiedName.key`.
-        unreadable: the tables that could not be read. The snapshot lacks them.
-        applied_schemas: the last applied schemas, by `Schema.key`.
-    """
-
-    environment: str
-    checked_at: datetime
-    models: Sequence[Table]
-    is_partial: bool = False
-    state: DeploymentState | None = None
-    observed: CatalogState
-    applied: Mapping[str, Table] = field(default_factory=dict)
-    drifted: Sequence[DriftedResource] = ()
-    unreadable: Sequence[tuple[QualifiedName, ClassifiedDrift]] = ()
-    unmanaged: Sequence[tuple[QualifiedName, ClassifiedDrift]] = ()
-    schemas: Sequence[Schema] = ()
-    applied_schemas: Mapping[str, Schema] = field(default_factory=dict)
-    policy: DriftPolicy = NO_DRIFT_POLICY
-    plan_policy: Policy = NO_POLICY
-    notes: tuple[str, ...] = ()
-
-    @property
-    def readable_models(self) -> list[Table]:
-        """The declared tables that the snapshot covers, sorted by name."""
-        readable = (model for model in self.models if model.key in self.observed.tables)
-        return sorted(readable, key=lambda model: model.key)

@@ -1,29 +1,45 @@
-"""The status of every resource, from what the catalog shows. The record of the last apply stays. Pure."""
+"""Resources of the deployment state: statuses from what the catalog shows, attempts, and differences. Pure.
+
+Attempts are the definitions that runs record before they apply them, so that parts of unfinished runs stay managed.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 
 import msgspec
 
 from delta_engine import aspects
+from delta_engine.actions import AlignTable, TablePlan
 from delta_engine.actions.policy import NO_POLICY, Ownership, Policy, as_applied
-from delta_engine.aspects.aspect import Comparison
-from delta_engine.deployment.definitions import define_columns, schema_checksum
+from delta_engine.aspects.aspect import Change, Comparison, Sign
+from delta_engine.aspects.column_renames import renamed_columns
+from delta_engine.aspects.renames import with_renames
+from delta_engine.compile.planner import Attempts
+from delta_engine.deployment.definitions import (
+    TableDefinition,
+    as_schema,
+    as_table,
+    define,
+    define_columns,
+    define_schema,
+    schema_checksum,
+)
 from delta_engine.deployment.document import DeploymentState, Difference, Resource, ResourceType, Status
 from delta_engine.deployment.resources import (
     HALF_DONE,
+    Definition,
     is_half_done,
     noted,
     resource_key,
     resource_name,
     unmanaged_table,
 )
-from delta_engine.drift.comparison import changes, recorded, unexplained
-from delta_engine.drift.unmanaged import unmanaged_parts
-from delta_engine.models import QualifiedName, SchemaName, Table
-from delta_engine.state.states import CatalogState, SchemaState, TableState
+from delta_engine.drift.comparison import changes, recorded, unexplained, unmanaged_parts
+from delta_engine.models import QualifiedName, Schema, SchemaName, Table
+from delta_engine.state.states import CatalogState, SchemaState, TableState, state_of
 
 NOT_SHOWN_YET = "right after the apply the catalog did not show all of it yet"
 """Why an applied table that can be read is not verified."""
@@ -74,6 +90,55 @@ def confirmed(
         return noted(resource, observed)
     metadata = msgspec.structs.replace(resource.metadata, drift=lag, lag=lag, sync_error=NOT_SHOWN_YET)
     return msgspec.structs.replace(resource, status=Status.UNKNOWN, metadata=metadata)
+
+
+def attempted_by(
+    plan: TablePlan, models: Iterable[Table], schemas: Iterable[Schema], resources: Mapping[str, Resource]
+) -> Mapping[str, tuple[Definition, ...]]:
+    """Return the definitions that a run applies, and the recorded ones under new column names, by resource key."""
+    by_key = {resource_key(model.qualified_name): model for model in models}
+    aligned = {resource_key(align.table): align for align in plan.align_tables}
+    changed = {*aligned, *(resource_key(create.table) for create in plan.create_tables)} & by_key.keys()
+    changed_schemas = {str(align).lower() for align in plan.align_schemas}
+    tables = {
+        key: (define(by_key[key]), *_renamed(aligned.get(key), resources.get(key))) for key in sorted(changed)
+    }
+    return tables | {
+        resource_key(schema.qualified_name): (define_schema(schema),)
+        for schema in schemas
+        if schema.key in changed_schemas
+    }
+
+
+def attempts_of(state: DeploymentState, models: Iterable[Table], observed: CatalogState) -> Attempts:
+    """Return the attempts of unfinished runs for the planner. A renamed table has them under its new name."""
+    tables: dict[str, tuple[Table, ...]] = {}
+    schemas: dict[str, tuple[Schema, ...]] = {}
+    for key, resource in state.resources.items():
+        name = key.partition(".")[2]
+        if resource.metadata.attempted:
+            tables[name] = tuple(map(as_table, resource.metadata.attempted))
+        if resource.metadata.attempted_schemas:
+            schemas[name] = tuple(map(as_schema, resource.metadata.attempted_schemas))
+    for model in models if tables else ():
+        former = observed.table(model.qualified_name).former_name
+        if former is not None and former.key in tables:
+            tables[model.key] = (*tables.get(model.key, ()), *tables[former.key])
+    return Attempts(tables=tables, schemas=schemas)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResourceChange:
+    """One resource that differs. It has no changes if only one side has it."""
+
+    key: str
+    sign: Sign
+    changes: tuple[Change, ...] = ()
+
+
+def compare_states(earlier: DeploymentState, later: DeploymentState) -> tuple[ResourceChange, ...]:
+    """Return the changes from one document to another, sorted by key."""
+    return tuple(_state_changes(earlier, later))
 
 
 def _synchronized(resource: Resource, observed: CatalogState, policy: Policy) -> Resource:
@@ -183,3 +248,46 @@ def _is_given_up(resource: Resource, listed: Collection[tuple[str, str]]) -> boo
         return False
     catalog, schema = resource.id.lower().split(".")[:2]
     return resource.status is not Status.UNMANAGED and (catalog, schema) in listed
+
+
+def _renamed(align: AlignTable | None, earlier: Resource | None) -> Iterable[TableDefinition]:
+    """Yield the recorded definitions under new column names: a half-done rename leaves them there."""
+    renames = renamed_columns(align) if align else {}
+    if not renames or earlier is None:
+        return
+    definition = earlier.metadata.definition
+    for known in (*((definition,) if definition else ()), *earlier.metadata.attempted):
+        yield define(with_renames(as_table(known), renames))
+
+
+def _state_changes(earlier: DeploymentState, later: DeploymentState) -> Iterator[ResourceChange]:
+    for key in sorted({*earlier.resources, *later.resources}):
+        before, after = earlier.resources.get(key), later.resources.get(key)
+        if before is None:
+            yield ResourceChange(key=key, sign=Sign.ADDED)
+        elif after is None:
+            yield ResourceChange(key=key, sign=Sign.REMOVED)
+        elif before != after:
+            yield ResourceChange(key=key, sign=Sign.CHANGED, changes=tuple(_within(before, after)))
+
+
+def _within(before: Resource, after: Resource) -> Iterator[Change]:
+    if before.status is not after.status:
+        yield _change("status", before.status.value, after.status.value)
+    earlier, later = before.metadata.definition, after.metadata.definition
+    if earlier is not None and later is not None:
+        yield from _redefined(earlier, later)
+    if before.metadata.delta_version != after.metadata.delta_version:
+        yield _change("delta version", str(before.metadata.delta_version), str(after.metadata.delta_version))
+    if before.deployed_at != after.deployed_at:
+        yield _change("deployed at", str(before.deployed_at), str(after.deployed_at))
+
+
+def _redefined(earlier: TableDefinition, later: TableDefinition) -> Iterator[Change]:
+    before = as_table(earlier)
+    comparison = Comparison.of(as_table(later), state_of(before), last_applied=before)
+    yield from (difference.change for difference in aspects.differences(comparison))
+
+
+def _change(subject: str, observed: str, desired: str) -> Change:
+    return Change(sign=Sign.CHANGED, subject=subject, observed=observed, desired=desired)

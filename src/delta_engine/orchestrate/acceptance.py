@@ -8,8 +8,7 @@ from delta_engine.actions.drift_policy import DriftKind
 from delta_engine.config.edit_instructions import edit_instructions
 from delta_engine.config.model_edits import ModelEdit, edit_models, is_editable
 from delta_engine.drift.drifted_resources import DriftedResource, DriftedTable, is_schema, is_table
-from delta_engine.drift.handling import accepting, edited, reverted_drift
-from delta_engine.drift.revert import renames_of
+from delta_engine.drift.handling import accepting, edited, renames_of, reverted_drift
 from delta_engine.errors import raise_all
 from delta_engine.models import Schema, Table
 from delta_engine.orchestrate.environment import Environment

@@ -12,7 +12,8 @@ from delta_engine.deployment.recorded_models import (
 )
 from delta_engine.drift.attribution import with_audited_authors
 from delta_engine.drift.drift_report import DriftReport
-from delta_engine.drift.reporting import DriftFacts, drift_report
+from delta_engine.drift.drifted_resources import DriftFacts
+from delta_engine.drift.reporting import drift_report
 from delta_engine.errors import CatalogReadError, StatementError, raise_all
 from delta_engine.models import Schema, Table
 from delta_engine.models.constraints import resolved

@@ -12,7 +12,8 @@ from typing import Final, TypeAlias
 from delta_engine.actions.drift_policy import Severity
 from delta_engine.backends.error_conditions import is_conflict, is_missing_table
 from delta_engine.backends.sql_runner import Row, SqlRunner
-from delta_engine.drift.drift_report import Attribution, DriftReport, Finding, PastRun
+from delta_engine.drift.drift_report import DriftReport, PastRun
+from delta_engine.drift.drifted_resources import Attribution, Finding
 from delta_engine.errors import StatementError
 from delta_engine.models.types import AtomicType
 from delta_engine.report.run_report import RunError, RunReport, SchemaRun, TableRun, TableStatus

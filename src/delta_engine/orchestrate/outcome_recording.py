@@ -16,8 +16,7 @@ from delta_engine.deployment.resources import (
     unfinished,
     with_version,
 )
-from delta_engine.drift.attempts import attempted_by
-from delta_engine.drift.status import confirmed
+from delta_engine.drift.status import attempted_by, confirmed
 from delta_engine.execute.outcomes import AnyOutcome, OutcomeKind, TableOutcome, is_of_table, of_tables
 from delta_engine.models import QualifiedName, SchemaName, Table
 from delta_engine.orchestrate.planning import PlannedRun

@@ -9,30 +9,32 @@ from typing import TypeAlias
 from delta_engine.actions import AlignTable, TablePlan
 from delta_engine.actions.drift_policy import DriftHandling
 from delta_engine.actions.policy import Policy
-from delta_engine.compile.attempts import NO_ATTEMPTS
 from delta_engine.compile.compiled_plan import CompiledPlan
+from delta_engine.compile.planner import NO_ATTEMPTS
 from delta_engine.deployment.recorded_models import (
     last_applied_schemas,
     last_applied_to,
 )
-from delta_engine.drift.attempts import attempts_of
+from delta_engine.drift.comparison import listed_parts
 from delta_engine.drift.detector import DriftDetector
-from delta_engine.drift.drift_report import UnmanagedPart
 from delta_engine.drift.drifted_resources import (
     DriftedResource,
     DriftedTable,
     DriftRefusal,
+    UnmanagedPart,
     drifted_schemas,
     drifted_tables,
 )
 from delta_engine.drift.handling import (
+    irreversible,
     is_replaced,
+    may_be_renamed,
     refusals,
+    restored,
     with_ignored_drift,
     without_ignored_deletions,
 )
-from delta_engine.drift.revert import irreversible, may_be_renamed, restored
-from delta_engine.drift.unmanaged import listed_parts
+from delta_engine.drift.status import attempts_of
 from delta_engine.errors import RefusalGroup, RefusedError, raise_all
 from delta_engine.execute.statement_runner import StaleTableError
 from delta_engine.models import QualifiedName, Schema, Table

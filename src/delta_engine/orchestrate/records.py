@@ -20,6 +20,7 @@ from delta_engine.deployment.resources import (
     resource_key,
     with_version,
 )
+from delta_engine.drift.comparison import with_unmanaged_parts
 from delta_engine.drift.drifted_resources import (
     DriftedResource,
     DriftedTable,
@@ -27,9 +28,7 @@ from delta_engine.drift.drifted_resources import (
     is_schema,
     is_table,
 )
-from delta_engine.drift.handling import accepting
-from delta_engine.drift.revert import renames_of
-from delta_engine.drift.unmanaged import with_unmanaged_parts
+from delta_engine.drift.handling import accepting, renames_of
 from delta_engine.models import QualifiedName, Schema, SchemaName, Table
 from delta_engine.state.states import ABSENT, CatalogState
 from delta_engine.state.table_queries import TableVersion, TableVersionReader

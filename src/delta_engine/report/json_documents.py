@@ -16,7 +16,7 @@ from delta_engine.config.json_schema import described_schema
 from delta_engine.deployment.document import DeploymentState, Resource
 from delta_engine.deployment.ports import StateVersion
 from delta_engine.drift.drift_report import DriftReport
-from delta_engine.drift.state_changes import ResourceChange
+from delta_engine.drift.status import ResourceChange
 from delta_engine.report.plan_document import change_document
 from delta_engine.report.run_report import RunReport
 

@@ -16,7 +16,8 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
 from delta_engine.actions.drift_policy import DriftKind, Severity
-from delta_engine.drift.drift_report import DriftReport, Finding, PastRun, ResourceDrift
+from delta_engine.drift.drift_report import DriftReport, PastRun, ResourceDrift
+from delta_engine.drift.drifted_resources import Finding
 from delta_engine.report.conformance_report import CheckStatus, ConformanceReport, Holds, RunOutcome
 from delta_engine.report.value_diff import diff_values
 from delta_engine.report.visible import visible

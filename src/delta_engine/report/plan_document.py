@@ -22,7 +22,7 @@ from delta_engine.actions import (
 )
 from delta_engine.aspects.aspect import Change
 from delta_engine.deployment.definitions import define
-from delta_engine.drift.drift_report import UnmanagedPart
+from delta_engine.drift.drifted_resources import UnmanagedPart
 
 FORMAT = "delta-engine/plan"
 VERSION = 1

@@ -20,7 +20,7 @@ from delta_engine.actions import (
 )
 from delta_engine.aspects.aspect import Change, Sign
 from delta_engine.aspects.columns import described, values_clause
-from delta_engine.drift.drift_report import UnmanagedPart
+from delta_engine.drift.drifted_resources import UnmanagedPart
 from delta_engine.models import Table
 from delta_engine.report.visible import visible
 from delta_engine.sql.tables import sql_undrop_table

@@ -12,7 +12,9 @@ from delta_engine.actions.policy import Allowance, DestructiveKind, Policy
 from delta_engine.aspects.column_renames import ColumnRename
 from delta_engine.aspects.renames import with_renames
 from delta_engine.compile.planner import TablePlanner
-from delta_engine.drift.comparison import Recorded, accepted, deviations
+from delta_engine.drift.comparison import deviations
+from delta_engine.drift.drifted_resources import Recorded
+from delta_engine.drift.handling import accepted
 from delta_engine.errors import InvalidModelError
 from delta_engine.models import Column, ColumnMask, Part, PrimaryKey, RowFilter, Table
 from delta_engine.state.states import CatalogState, TableState

@@ -8,8 +8,7 @@ import pytest
 
 from delta_engine.actions.drift_policy import DriftKind
 from delta_engine.drift.attribution import attribution, last_written, renames, since
-from delta_engine.drift.comparison import Deviation
-from delta_engine.drift.drift_report import Attribution
+from delta_engine.drift.drifted_resources import Attribution, Deviation
 from delta_engine.models import Column, PrimaryKey
 from delta_engine.state.states import NO_AUDIT, Audit
 from delta_engine.state.table_queries import Commit

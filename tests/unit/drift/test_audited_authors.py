@@ -11,8 +11,8 @@ import pytest
 from delta_engine.actions.drift_policy import DriftPolicy
 from delta_engine.drift.attribution import with_audited_authors
 from delta_engine.drift.detector import DriftDetector
-from delta_engine.drift.drift_report import Attribution
-from delta_engine.drift.reporting import DriftFacts, drift_report
+from delta_engine.drift.drifted_resources import Attribution, DriftFacts
+from delta_engine.drift.reporting import drift_report
 from delta_engine.errors import StatementError
 from delta_engine.models import Table
 from delta_engine.report.drift_text import drift_text

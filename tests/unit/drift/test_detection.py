@@ -15,9 +15,9 @@ from delta_engine.deployment.definitions import define
 from delta_engine.deployment.document import DeploymentState, Difference, Status
 from delta_engine.deployment.resources import resource_key
 from delta_engine.drift.detector import DriftDetector
-from delta_engine.drift.drift_report import NOT_DELTA
-from delta_engine.drift.reporting import DriftFacts, drift_report
-from delta_engine.drift.revert import irreversible
+from delta_engine.drift.drifted_resources import NOT_DELTA, DriftFacts
+from delta_engine.drift.handling import irreversible
+from delta_engine.drift.reporting import drift_report
 from delta_engine.drift.status import synchronize
 from delta_engine.models import Column, PrimaryKey, QualifiedName
 from delta_engine.report.drift_text import drift_text

@@ -14,8 +14,15 @@ from delta_engine.compile.planner import TablePlanner
 from delta_engine.deployment.definitions import define
 from delta_engine.drift.detector import DriftDetector
 from delta_engine.drift.drifted_resources import drifted_tables
-from delta_engine.drift.handling import accepting, edited, refusals, reverted_drift, with_ignored_drift
-from delta_engine.drift.revert import irreversible, restored
+from delta_engine.drift.handling import (
+    accepting,
+    edited,
+    irreversible,
+    refusals,
+    restored,
+    reverted_drift,
+    with_ignored_drift,
+)
 from delta_engine.execute.action_runner import ActionRunner
 from delta_engine.models import CheckConstraint, Column, ForeignKey, Table
 from delta_engine.orchestrate.environment import Environment

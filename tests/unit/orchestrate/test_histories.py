@@ -10,7 +10,8 @@ import sqlglot
 
 from delta_engine.actions.drift_policy import DriftKind, Severity
 from delta_engine.backends.sql_runner import Row
-from delta_engine.drift.drift_report import Attribution, DriftReport, Finding, PastRun, ResourceDrift
+from delta_engine.drift.drift_report import DriftReport, PastRun, ResourceDrift
+from delta_engine.drift.drifted_resources import Attribution, Finding
 from delta_engine.errors import StatementError
 from delta_engine.orchestrate.histories import DriftHistory
 
