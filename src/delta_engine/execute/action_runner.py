@@ -3,27 +3,47 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack
+from contextvars import copy_context
+from dataclasses import dataclass, field
+from functools import partial
+from queue import SimpleQueue
+from typing import TypeAlias
 
 from delta_engine.actions import TablePlan
 from delta_engine.backends.addressing import Addressing
 from delta_engine.backends.capabilities import Capabilities
 from delta_engine.backends.sql_runner import SqlRunner
-from delta_engine.compile.compiled_plan import CompiledPlan
+from delta_engine.compile.compiled_plan import CompiledPlan, Step, securable_kind
 from delta_engine.compile.compiler import compile_plan
-from delta_engine.errors import DeltaEngineError
+from delta_engine.errors import DeltaEngineError, StatementError
 from delta_engine.execute.apply_control import ApplyControl
 from delta_engine.execute.outcomes import (
     AnyOutcome,
     OnOutcome,
     OutcomeKind,
     SchemaOutcome,
+    StepResult,
     TableOutcome,
     of_schemas,
     of_tables,
 )
-from delta_engine.execute.statement_runner import Reread
-from delta_engine.execute.step_loop import StepLoop
-from delta_engine.execute.step_runner import StepRunner
+from delta_engine.execute.plan_progress import PlanProgress
+from delta_engine.execute.statement_runner import (
+    Reread,
+    RetryCheck,
+    StatementRunner,
+    always,
+    explained,
+    has_to_run,
+)
+from delta_engine.models import SchemaName
+from delta_engine.sql.queries import sql_current_user
+from delta_engine.telemetry.context import in_context
+from delta_engine.telemetry.spans import span
+
+_Finished: TypeAlias = "tuple[int, Future[StepResult]]"
 
 
 class ApplyFailedError(DeltaEngineError):
@@ -123,13 +143,137 @@ class ActionRunner:
             ApplyStoppedError: the run was stopped before it was complete.
             ApplyFailedError: at least one schema or table failed; all independent ones were tried.
         """
-        runner = StepRunner(
-            runner=self._runner, plan=plan, control=control or ApplyControl(), reread=reread, check=check
-        )
-        outcomes = StepLoop(runner, on_outcome, parallelism=self._parallelism).run()
+        outcomes = _RunningApply(
+            runner=self._runner,
+            plan=plan,
+            control=control or ApplyControl(),
+            reread=reread,
+            check=check,
+            on_outcome=on_outcome,
+            parallelism=self._parallelism,
+        ).run()
         kinds = {outcome.kind for outcome in outcomes}
         if OutcomeKind.STOPPED in kinds:
             raise ApplyStoppedError(outcomes)
         if OutcomeKind.FAILED in kinds:
             raise ApplyFailedError(outcomes)
         return outcomes
+
+
+@dataclass(slots=True, kw_only=True)
+class _RunningApply:
+    """One apply in progress. Steps run in the threads of a pool; only the caller's thread uses the progress."""
+
+    runner: SqlRunner
+    plan: CompiledPlan
+    control: ApplyControl
+    reread: Reread | None
+    check: Callable[[], None]
+    on_outcome: OnOutcome
+    parallelism: int
+    _progress: PlanProgress = field(init=False)
+    _running: int = 0
+    _finished: SimpleQueue[_Finished | None] = field(default_factory=SimpleQueue)
+    _outcomes: list[AnyOutcome] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self._progress = PlanProgress(self.plan.steps)
+
+    def run(self) -> tuple[AnyOutcome, ...]:
+        """Run all steps that can run; return the outcomes of all tables and schemas, sorted by name."""
+        with self.control.stop.on_request(partial(self._finished.put, None)):
+            try:
+                with (
+                    ThreadPoolExecutor(self.parallelism, thread_name_prefix="apply") as pool,
+                    self.control.stop.requested_at_errors(),
+                ):
+                    while not self._progress.is_over:
+                        self._start(pool)
+                        self._await_one()
+                        self._report()
+            except BaseException:
+                self._report_the_rest()
+                raise
+        return tuple(sorted(self._outcomes, key=lambda outcome: outcome.name.key))
+
+    def _start(self, pool: ThreadPoolExecutor) -> None:
+        if self.control.stop.is_requested():
+            self._progress.stop()
+        for position, step in self._progress.start(self.parallelism - self._running):
+            done_before = self._progress.statements_done(step.name)
+            future = pool.submit(copy_context().run, self._run_step, step, done_before)
+            future.add_done_callback(partial(self._put, position))
+            self._running += 1
+
+    def _put(self, position: int, future: Future[StepResult]) -> None:
+        self._finished.put((position, future))
+
+    def _run_step(self, step: Step, done_before: int) -> StepResult:
+        """Run a step's statements up to the first failure; `done_before` counts those of earlier steps."""
+        kind = securable_kind(step.name)
+        statements = StatementRunner(
+            runner=self.runner,
+            name=step.name,
+            control=self.control,
+            retry_check=self._retry_check(step, done_before),
+            check=self.check,
+        )
+        named, failure = {kind: str(step.name)}, None
+        with in_context(**named), span(f"delta_engine.{kind}", **named) as opened:
+            for statement in step.statements:
+                try:
+                    statements.run(statement.sql)
+                except StatementError as error:
+                    failure = explained(statement, error, self._current_user)
+                    opened.fail(failure.message)
+                    break
+            opened.add(statements=sum(run.is_done for run in statements.runs))
+        return StepResult(runs=tuple(statements.runs), failure=failure)
+
+    def _retry_check(self, step: Step, done_before: int) -> RetryCheck | None:
+        name, reread = step.name, self.reread
+        if isinstance(name, SchemaName):
+            return always  # idempotent statements
+        if reread is None:
+            return None
+
+        def is_needed(done: int, error: StatementError) -> bool:
+            return has_to_run(self.plan.sql_of(name)[done_before + done :], reread(name), error)
+
+        return is_needed
+
+    def _current_user(self) -> str:
+        try:
+            rows = self.runner.run(sql_current_user())
+        except (StatementError, OSError):
+            rows = ()
+        return next((str(value) for row in rows for value in row.values()), "the current user")
+
+    def _await_one(self) -> None:
+        if not self._running:
+            assert self._progress.is_over, "steps wait for each other"
+            return
+        done = self._finished.get()
+        if done is None:
+            self.control.notify_stopping()
+        else:
+            self._running -= 1
+            self._progress.finish(done[0], done[1].result())
+
+    def _report(self) -> None:
+        for outcome in self._progress.take_outcomes():
+            self._outcomes.append(outcome)
+            self.on_outcome(outcome)
+
+    def _report_the_rest(self) -> None:
+        """After an error, report the finished steps, not the failed step's table, whose outcome is unknown."""
+        while not self._finished.empty():
+            done = self._finished.get()
+            if done is not None and done[1].exception() is None:
+                self._progress.finish(done[0], done[1].result())
+        self._progress.stop()
+        for _ in self._progress.start(1):
+            raise AssertionError("no step starts after a stop")
+        with ExitStack() as reports:  # report every outcome, also if one report raises
+            for outcome in reversed(list(self._progress.take_outcomes())):
+                reports.callback(self.on_outcome, outcome)

@@ -1,4 +1,4 @@
-"""What became of the tables and schemas of a plan."""
+"""Results of statements and steps, and the outcomes of the tables and schemas of a plan."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Generic, TypeAlias, TypeGuard, TypeVar
 
-from delta_engine.backends.cancellation import StoppedError
 from delta_engine.compile.compiled_plan import SecurableName
 from delta_engine.errors import StatementError
 from delta_engine.models import QualifiedName, SchemaName
@@ -39,6 +38,14 @@ class RunStatement:
     seconds: float
     retries: int = 0
     is_done: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepResult:
+    """The result of a step: the sent statements, and the failure of the last one."""
+
+    runs: tuple[RunStatement, ...] = ()
+    failure: StatementError | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,8 +101,3 @@ def of_tables(outcomes: Iterable[AnyOutcome]) -> tuple[TableOutcome, ...]:
 def of_schemas(outcomes: Iterable[AnyOutcome]) -> tuple[SchemaOutcome, ...]:
     """Return the outcomes of schemas."""
     return tuple(filter(is_of_schema, outcomes))
-
-
-def kind_of_failure(failure: StatementError) -> OutcomeKind:
-    """Return whether a failure is one, or a stopped run."""
-    return OutcomeKind.STOPPED if isinstance(failure, StoppedError) else OutcomeKind.FAILED

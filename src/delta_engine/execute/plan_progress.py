@@ -9,8 +9,7 @@ from heapq import heappop, heappush
 from delta_engine.backends.cancellation import StoppedError
 from delta_engine.compile.compiled_plan import Operation, Round, SecurableName, Step, securable_kind
 from delta_engine.errors import StatementError
-from delta_engine.execute.outcomes import AnyOutcome, Outcome, OutcomeKind, RunStatement, kind_of_failure
-from delta_engine.execute.step_runner import StepResult
+from delta_engine.execute.outcomes import AnyOutcome, Outcome, OutcomeKind, RunStatement, StepResult
 from delta_engine.models import SchemaName
 
 _KINDS: Mapping[Operation, OutcomeKind] = {
@@ -125,13 +124,10 @@ class PlanProgress:
 
     def _outcome(self, step: Step) -> AnyOutcome:
         key = step.name.key
-        failure = self._failures.get(key)
-        return Outcome(
-            name=step.name,
-            kind=kind_of_failure(failure) if failure else _KINDS[step.operation],
-            runs=self._runs.get(key, ()),
-            failure=failure,
-        )
+        failure, kind = self._failures.get(key), _KINDS[step.operation]
+        if failure is not None:
+            kind = OutcomeKind.STOPPED if isinstance(failure, StoppedError) else OutcomeKind.FAILED
+        return Outcome(name=step.name, kind=kind, runs=self._runs.get(key, ()), failure=failure)
 
 
 def _failed_dependency(name: SecurableName) -> StatementError:

@@ -7,14 +7,23 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
+from delta_engine.actions import CreateTable, Phase
+from delta_engine.aspects.primary_key import PrimaryKeyDrop
 from delta_engine.backends.cancellation import StoppedError
-from delta_engine.backends.error_conditions import Transience, is_existing_schema, transience
+from delta_engine.backends.error_conditions import (
+    Transience,
+    is_existing_schema,
+    is_existing_table,
+    transience,
+)
 from delta_engine.backends.sql_runner import Row, SqlRunner
-from delta_engine.compile.compiled_plan import SecurableName, securable_kind
+from delta_engine.compile.compiled_plan import SecurableName, Statement, securable_kind
 from delta_engine.errors import StatementError
 from delta_engine.execute.apply_control import ApplyControl, RunningStatement
 from delta_engine.execute.outcomes import RunStatement
 from delta_engine.models import QualifiedName, SchemaName
+from delta_engine.sql.queries import sql_references_to
+from delta_engine.sql.text import quote_ident
 from delta_engine.telemetry.context import command
 from delta_engine.telemetry.logs import log
 from delta_engine.telemetry.redaction import redacted
@@ -190,4 +199,39 @@ def has_to_run(planned: Sequence[str], needed: Sequence[str], error: StatementEr
         f"{command('plan')}, and run again. The platform's answer: {error.message}",
         sql=error.sql,
         **error.facts,
+    )
+
+
+def explained(statement: Statement, error: StatementError, current_user: Callable[[], str]) -> StatementError:
+    """Return the error of a statement with the plan's knowledge about its cause.
+
+    Unity Catalog hides relations from principals without rights on them, and lists foreign keys by catalog.
+    """
+    if isinstance(error, StoppedError) or error.is_outcome_unknown:
+        return error
+    message = None
+    if _creates_table(statement) and is_existing_table(error):
+        message = (
+            f"it was absent or not visible to {current_user()} when the catalog was read, and it exists. Ask for "
+            f"BROWSE and SELECT on it, or run again if another principal has just created it. {error.message}"
+        )
+    for drop in statement.actions:
+        if isinstance(drop, PrimaryKeyDrop) and _drops_constraint(statement, drop.name):
+            message = (
+                f"{error.message} A foreign key that was not visible when the catalog was read may reference primary "
+                f"key {drop.name}: of a table in another catalog, or of one that {current_user()} may not see; "
+                f"{sql_references_to(drop.name)} shows the visible ones of all catalogs. Drop it first, or keep the "
+                "primary key as it is."
+            )
+    return StatementError(message, sql=error.sql, **error.facts) if message else error
+
+
+def _creates_table(statement: Statement) -> bool:
+    return statement.phase is None and isinstance(statement.actions[0], CreateTable)
+
+
+def _drops_constraint(statement: Statement, name: str) -> bool:
+    """Whether a statement drops a constraint, rather than the table property that represents one."""
+    return statement.phase is Phase.DROP_PRIMARY_KEY and statement.sql.endswith(
+        f"DROP CONSTRAINT {quote_ident(name)}"
     )
