@@ -28,15 +28,9 @@ from delta_engine.orchestrate.use_cases import sync
 from delta_engine.orchestrate.views import ApplyView
 from delta_engine.report.doctor_report import described, doctor_html, doctor_summary
 from delta_engine.report.drift_text import summary
-from delta_engine.report.json_documents import (
-    JobSummary,
-    drift_summary,
-    pending_summary,
-    report_json,
-    short_run_json,
-)
+from delta_engine.report.json_documents import JobSummary, drift_summary, pending_summary, report_json
 from delta_engine.report.plan_tree import plan_html
-from delta_engine.report.run_report import RunReport, RunStatus
+from delta_engine.report.run_report import RunReport, RunStatus, short_run_json
 from delta_engine.telemetry.context import in_context
 
 if TYPE_CHECKING:

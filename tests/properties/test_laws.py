@@ -21,7 +21,7 @@ from delta_engine.models import CheckConstraint, ColumnMask, QualifiedName, RowF
 from delta_engine.models.constraints import resolved
 from delta_engine.models.type_widening import Widening
 from delta_engine.models.types import ArrayType, DataType, MapType, StructType, parse_data_type
-from delta_engine.report.plan_document import plan_document
+from delta_engine.report.json_documents import plan_document
 from delta_engine.sql.text import escape_sql_literal, quote_ident, sql_data_type, sql_literal
 from delta_engine.state.states import ABSENT, CatalogState, TableState
 from delta_engine.validation.validator import PlanValidator

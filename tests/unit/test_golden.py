@@ -13,7 +13,7 @@ import pytest
 from delta_engine.actions import TablePlan
 from delta_engine.aspects import ASPECTS
 from delta_engine.backends.capabilities import Capabilities, on_runtime
-from delta_engine.report.plan_document import plan_document
+from delta_engine.report.json_documents import plan_document
 from delta_engine.validation.validator import PlanValidator
 from tests.builders.models import BACKENDS, OLDER_RUNTIME
 from tests.cases.golden_cases import GoldenCase, golden_cases

@@ -24,10 +24,10 @@ from delta_engine.orchestrate.project import Project, load_project, open_backend
 from delta_engine.orchestrate.use_cases import apply_file, sync
 from delta_engine.plan_files.codec import read_plan_file
 from delta_engine.plan_files.document import Options
-from delta_engine.report.plan_document import plan_document
-from delta_engine.report.plan_markdown import plan_markdown
-from delta_engine.report.plan_tree import counted
+from delta_engine.report.json_documents import plan_document
+from delta_engine.report.plan_tree import plan_markdown
 from delta_engine.telemetry.context import command
+from delta_engine.telemetry.visible import counted
 
 
 class Rendering(Enum):

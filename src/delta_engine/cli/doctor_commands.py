@@ -33,9 +33,9 @@ from delta_engine.report.doctor_report import (
 )
 from delta_engine.report.json_documents import report_json
 from delta_engine.report.pages import conformance_html
-from delta_engine.report.plan_tree import counted
 from delta_engine.telemetry.context import new_id
 from delta_engine.telemetry.logs import logs_json_lines
+from delta_engine.telemetry.visible import counted
 
 _COLOURS: Final = {Status.OK: "green", Status.MISSING: "bold red", Status.UNKNOWN: "yellow"}
 

@@ -29,7 +29,7 @@ from delta_engine.orchestrate.views import EditedModels
 from delta_engine.plan_files.document import Options
 from delta_engine.report.drift_text import drift_lines, drift_text, summary
 from delta_engine.report.json_documents import report_json
-from delta_engine.report.plan_tree import counted_resources
+from delta_engine.telemetry.visible import counted_resources
 
 _COLOURS = {Severity.HIGH: "red", Severity.MEDIUM: "yellow", Severity.LOW: "cyan"}
 

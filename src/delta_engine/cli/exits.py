@@ -88,8 +88,8 @@ def _print(word: str, message: str) -> None:
     from rich.text import Text
 
     from delta_engine.cli.terminal import stderr_console
-    from delta_engine.report.visible import visible
     from delta_engine.telemetry.logs import log, logs_json_lines
+    from delta_engine.telemetry.visible import visible
 
     if logs_json_lines():
         log(logging.ERROR, word, text=message)

@@ -17,16 +17,9 @@ from delta_engine.aspects.aspect import Sign
 from delta_engine.cli.terminal import say, stderr_console
 from delta_engine.drift.drifted_resources import UnmanagedPart
 from delta_engine.report.json_documents import report_json
-from delta_engine.report.plan_tree import (
-    Branch,
-    counted,
-    counted_resources,
-    plan_branches,
-    plan_summary,
-    unmanaged_lines,
-)
+from delta_engine.report.plan_tree import Branch, plan_branches, plan_summary, unmanaged_lines
 from delta_engine.report.run_report import RunReport, RunStatus
-from delta_engine.report.visible import in_one_line, visible
+from delta_engine.telemetry.visible import counted, counted_resources, in_one_line, visible
 
 _TIMINGS_WIDTH = 200
 _ANY_WIDTH = 100_000

@@ -18,9 +18,8 @@ from delta_engine.config.settings import load_settings
 from delta_engine.errors import ConfigError, raise_all
 from delta_engine.orchestrate.importing import import_tables
 from delta_engine.orchestrate.project import load_rules, open_backend
-from delta_engine.report.plan_tree import counted
-from delta_engine.validation.rules import RuleDescription
-from delta_engine.validation.validator import PlanValidator
+from delta_engine.telemetry.visible import counted
+from delta_engine.validation.validator import PlanValidator, RuleDescription
 
 _PACKAGE = Path(__file__).resolve().parents[1]
 _SHARED = ("bundle", "notebooks", "resources")

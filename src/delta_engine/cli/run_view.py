@@ -19,10 +19,10 @@ from delta_engine.deployment.document import AppliedPlan
 from delta_engine.execute.apply_control import ApplyControl
 from delta_engine.execute.outcomes import OutcomeKind, TableOutcome
 from delta_engine.orchestrate.views import ApplyView
-from delta_engine.report.plan_tree import counted, plan_summary
+from delta_engine.report.plan_tree import plan_summary
 from delta_engine.report.run_report import RunReport
-from delta_engine.report.visible import in_one_line, visible
 from delta_engine.telemetry.logs import logs_json_lines
+from delta_engine.telemetry.visible import counted, in_one_line, visible
 
 if TYPE_CHECKING:
     from delta_engine.orchestrate.planning import PlannedRun

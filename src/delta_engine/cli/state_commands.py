@@ -34,9 +34,9 @@ from delta_engine.orchestrate.project import open_backend
 from delta_engine.orchestrate.use_cases import record_catalog
 from delta_engine.plan_files.document import Options
 from delta_engine.report.json_documents import diff_document, resources_document, versions_document
-from delta_engine.report.plan_tree import counted, describe_change
-from delta_engine.report.visible import visible
+from delta_engine.report.plan_tree import describe_change
 from delta_engine.telemetry.context import command
+from delta_engine.telemetry.visible import counted, visible
 
 _COLOURS = {
     Status.HEALTHY: "green",

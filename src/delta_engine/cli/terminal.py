@@ -13,8 +13,8 @@ from rich.console import Console
 from rich.text import Text
 
 from delta_engine.errors import RefusedError
-from delta_engine.report.visible import visible
 from delta_engine.telemetry.logs import log, logs_json_lines
+from delta_engine.telemetry.visible import visible
 
 
 def stderr_console(*, width: int | None = None) -> Console:

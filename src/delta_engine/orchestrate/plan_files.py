@@ -29,7 +29,7 @@ from delta_engine.plan_files.document import (
 from delta_engine.plan_files.errors import PlanFileError, StalePlanError
 from delta_engine.plan_files.fingerprints import fingerprints, model_checksums, schema_checksums
 from delta_engine.plan_files.staleness import ReviewedPlan, moves
-from delta_engine.report.plan_document import plan_content
+from delta_engine.report.json_documents import plan_content
 from delta_engine.state.catalog_reader import bare_model
 from delta_engine.state.states import TableState
 from delta_engine.telemetry.context import utc_now

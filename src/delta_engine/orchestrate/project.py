@@ -46,10 +46,9 @@ from delta_engine.validation.capability_rules import (
     feature_name,
     without_features,
 )
+from delta_engine.validation.governance_rules import schema_violations
 from delta_engine.validation.preflight import Preflight
-from delta_engine.validation.rules import RuleSet, add_user_rule
-from delta_engine.validation.schema_rules import schema_violations
-from delta_engine.validation.validator import PlanValidator
+from delta_engine.validation.validator import PlanValidator, RuleSet, add_user_rule
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -19,7 +19,7 @@ from delta_engine.models import QualifiedName
 from delta_engine.plan_files.document import NO_OPTIONS, SCHEMA_URI, VERSION, Options, PlanFile
 from delta_engine.plan_files.errors import PlanFileError
 from delta_engine.telemetry.context import command
-from delta_engine.validation.model_rules import ValidTableNames
+from delta_engine.validation.rules import FORBIDDEN_IN_NAMES
 
 _CHECKSUM = "checksum"
 _MARK = "urn:delta-engine:plan-file:"
@@ -107,7 +107,7 @@ def _decoded(data: bytes, *, where: str, way_out: str, engine_version: str) -> P
 def _require_name(key: str) -> None:
     """Refuse keys that cannot be the name of a table: tables are read by these names."""
     name = QualifiedName.of_key(key)
-    if any(map(ValidTableNames.FORBIDDEN.search, (name.catalog, name.schema, name.table))):
+    if any(map(FORBIDDEN_IN_NAMES.search, (name.catalog, name.schema, name.table))):
         raise ValueError(f"{key!r} is no name of a table")
 
 

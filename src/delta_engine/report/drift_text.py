@@ -9,8 +9,7 @@ from datetime import datetime
 from delta_engine.actions.drift_policy import DriftKind, Severity
 from delta_engine.drift.drift_report import DriftReport, IgnoredFinding, PendingResource, ResourceDrift
 from delta_engine.drift.drifted_resources import NOT_DELTA, Attribution, Finding
-from delta_engine.report.plan_tree import counted
-from delta_engine.report.visible import in_one_line
+from delta_engine.telemetry.visible import counted, in_one_line
 
 _LONGEST_VALUE = 200
 

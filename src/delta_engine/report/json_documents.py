@@ -3,30 +3,71 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
-from types import MappingProxyType
-from typing import Final
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from typing import Any, Final
 
 import msgspec
 
-from delta_engine.actions import AlignTable, CreateTable, DropTable, TableAction, TablePlan
+from delta_engine import aspects
+from delta_engine.actions import (
+    Action,
+    AlignSchema,
+    AlignTable,
+    CarriedAction,
+    CreateTable,
+    DropTable,
+    TableAction,
+    TablePlan,
+)
 from delta_engine.actions.drift_policy import Severity
+from delta_engine.aspects.aspect import Change
 from delta_engine.config.json_schema import described_schema
+from delta_engine.deployment.definitions import define
 from delta_engine.deployment.document import DeploymentState, Resource
 from delta_engine.deployment.ports import StateVersion
 from delta_engine.drift.drift_report import DriftReport
+from delta_engine.drift.drifted_resources import UnmanagedPart
 from delta_engine.drift.status import ResourceChange
-from delta_engine.report.plan_document import change_document
-from delta_engine.report.run_report import RunReport
 
 VERSION: Final = 1
 """The version of the documents that are not reports."""
 
-MOST_BYTES_OF_A_NOTEBOOK: Final = 4_000_000
-"""The Jobs API returns the first 5 MB of a notebook's exit value (docs.databricks.com: "NotebookOutput")."""
+_VERBS: Final[Mapping[type, str]] = {CreateTable: "create", AlignTable: "change", DropTable: "drop"}
 
-_LONGEST_MESSAGE: Final = 500
+
+def plan_document(
+    plan: TablePlan,
+    *,
+    environment: str,
+    statements: Mapping[str, Sequence[str]],
+    left_alone: Iterable[UnmanagedPart] = (),
+) -> str:
+    """Return a plan as one JSON document; same plan, same bytes. `statements` is the exact SQL by table key."""
+    document = plan_content(plan, environment=environment)
+    for table, action in zip(document["tables"], plan.table_actions(), strict=True):
+        table["statements"] = list(statements.get(action.table.key, ()))
+    parts = [{"table": part.table, "key": part.key, "value": part.value} for part in left_alone]
+    document |= {"left_alone": parts} if parts else {}
+    return json.dumps(document, indent=2, ensure_ascii=False)
+
+
+def plan_content(plan: TablePlan, *, environment: str) -> dict[str, Any]:
+    """Return a plan as JSON data, without its statements and the unmanaged parts."""
+    return {
+        "format": "delta-engine/plan",
+        "version": VERSION,
+        "environment": environment,
+        "has_changes": bool(plan),
+        "create_schemas": [
+            {"schema": str(one), "hazards": _hazards(one), "comment": one.comment}
+            for one in plan.create_schemas
+        ],
+        **({"align_schemas": list(map(_schema, plan.align_schemas))} if plan.align_schemas else {}),
+        **({"kept_tables": [str(table) for table in plan.kept_tables]} if plan.kept_tables else {}),
+        **({"kept_schemas": [str(schema) for schema in plan.kept_schemas]} if plan.kept_schemas else {}),
+        "tables": list(map(_table, plan.table_actions())),
+    }
 
 
 def report_json(report: object, *, indent: int | None = 2) -> str:
@@ -43,39 +84,6 @@ def report_schema(report: type) -> str:
     return described_schema(report, uri=uri, title=title)
 
 
-def short_run_json(report: RunReport, most_bytes: int = MOST_BYTES_OF_A_NOTEBOOK) -> str:
-    """Return a run report on one line, shortened to fit; its `left_out` names the omitted parts."""
-    text = ""
-    for candidate in _shorter(report):
-        text = report_json(candidate, indent=None)
-        if len(text.encode("utf-8")) <= most_bytes:
-            break
-    return text
-
-
-def _shorter(report: RunReport) -> Iterator[RunReport]:
-    """Yield a report and then ever shorter ones, in which failures stay longest."""
-    yield report
-    tables = tuple(
-        replace(table, statements=(), actions=()) if table.error is None else table for table in report.tables
-    )
-    yield replace(report, tables=tables, left_out="actions and statements of tables that are done")
-    tables = tuple(
-        replace(
-            table,
-            statements=(),
-            actions=(),
-            error=replace(table.error, message=table.error.message[:_LONGEST_MESSAGE], sql=None),
-        )
-        for table in tables
-        if table.error is not None
-    )
-    yield replace(
-        report, tables=tables, left_out="tables that are done; actions, statements and the ends of messages"
-    )
-    yield replace(report, tables=(), warnings=(), left_out="tables and warnings")
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobSummary:
     """The result of a task that changed nothing: tables by status, and the pending change or drift by table name."""
@@ -85,19 +93,9 @@ class JobSummary:
     counts: Mapping[str, int]
     tables: Mapping[str, str] = field(default_factory=dict)
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "counts", MappingProxyType(dict(self.counts)))
-        object.__setattr__(self, "tables", MappingProxyType(dict(self.tables)))
-
     def as_json(self) -> str:
         """Return the summary as one JSON document."""
-        return _document(
-            "delta-engine/job-summary",
-            task=self.task,
-            environment=self.environment,
-            counts=dict(self.counts),
-            tables=dict(self.tables),
-        )
+        return _document("delta-engine/job-summary", **msgspec.to_builtins(self))
 
 
 def drift_summary(report: DriftReport) -> JobSummary:
@@ -134,18 +132,8 @@ def pending_summary(task: str, environment: str, plan: TablePlan) -> JobSummary:
             "drop": len(plan.drop_tables),
             "schemas": len(plan.changed_schemas()),
         },
-        tables={str(action.table): _verb(action) for action in actions},
+        tables={str(action.table): _VERBS[type(action)] for action in actions},
     )
-
-
-def _verb(action: TableAction) -> str:
-    match action:
-        case CreateTable():
-            return "create"
-        case AlignTable():
-            return "change"
-        case DropTable():
-            return "drop"
 
 
 def resources_document(state: DeploymentState, resources: Mapping[str, Resource]) -> str:
@@ -188,7 +176,7 @@ def diff_document(earlier: DeploymentState, later: DeploymentState, changes: Seq
             {
                 "key": change.key,
                 "sign": change.sign.value,
-                "changes": [change_document(part) for part in change.changes],
+                "changes": [_change(part) for part in change.changes],
             }
             for change in changes
         ],
@@ -197,3 +185,42 @@ def diff_document(earlier: DeploymentState, later: DeploymentState, changes: Seq
 
 def _document(name: str, **content: object) -> str:
     return json.dumps({"format": name, "version": VERSION, **content}, indent=2, ensure_ascii=False)
+
+
+def _change(change: Change) -> dict[str, str | None]:
+    both = {"observed": change.observed, "desired": change.desired}
+    return {"sign": change.sign.value, "subject": change.subject, **both}
+
+
+def _schema(align: AlignSchema) -> dict[str, Any]:
+    actions = [
+        {"action": type(action).__name__, "hazards": _hazards(action), "change": _change(change)}
+        for action in align.actions
+        for change in aspects.explain([action])
+    ]
+    return {"schema": str(align), "actions": actions}
+
+
+def _table(action: TableAction) -> dict[str, Any]:
+    table = str(action.table)
+    match action:
+        case CreateTable(desired):
+            definition = msgspec.to_builtins(define(desired))
+            return {"table": table, "change": "create", "hazards": _hazards(action), "desired": definition}
+        case AlignTable(_, actions):
+            return {"table": table, "change": "align", "actions": list(map(_action, actions))}
+        case DropTable(_, rows):
+            return {"table": table, "change": "drop", "hazards": _hazards(action), "rows": rows}
+
+
+def _action(action: Action) -> dict[str, Any]:
+    return {
+        "phase": action.phase.value,
+        "action": type(action).__name__,
+        "hazards": _hazards(action),
+        "changes": [_change(change) for change in aspects.explain([action])],
+    }
+
+
+def _hazards(action: CarriedAction) -> list[str]:
+    return [hazard.value for hazard in action.hazards]

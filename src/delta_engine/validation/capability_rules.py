@@ -14,7 +14,7 @@ from delta_engine.aspects.table_names import RenameTable
 from delta_engine.backends.capabilities import Capabilities, Feature
 from delta_engine.errors import InvalidModelError, UnsafePlanError
 from delta_engine.models import Column, Table
-from delta_engine.validation.refusals import plan_refusal
+from delta_engine.validation.rules import plan_refusal
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from delta_engine.sql.expressions import (
     unknown_columns,
 )
 from delta_engine.sql.text import sql_data_type
-from delta_engine.validation.refusals import model_refusal
+from delta_engine.validation.rules import columns_of, model_refusal
 
 
 class UnambiguousRenames:
@@ -91,19 +91,18 @@ class OneSourceOfValues:
 
     def check(self, models: Sequence[Table]) -> Iterator[InvalidModelError]:
         """Refuse two sources for one column."""
-        for model in models:
-            for column in model.columns:
-                ways = [
-                    way
-                    for way, is_declared in (
-                        ("default", column.default is not None),
-                        ("generated_as", column.generated_as is not None),
-                        ("identity", column.identity is not None),
-                    )
-                    if is_declared
-                ]
-                if len(ways) > 1:
-                    yield model_refusal(model, f"it has {' and '.join(ways)}", "Keep one of them.", column)
+        for model, column in columns_of(models):
+            ways = [
+                way
+                for way, is_declared in (
+                    ("default", column.default is not None),
+                    ("generated_as", column.generated_as is not None),
+                    ("identity", column.identity is not None),
+                )
+                if is_declared
+            ]
+            if len(ways) > 1:
+                yield model_refusal(model, f"it has {' and '.join(ways)}", "Keep one of them.", column)
 
 
 class DefaultsAreConstant:
@@ -113,31 +112,30 @@ class DefaultsAreConstant:
 
     def check(self, models: Sequence[Table]) -> Iterator[InvalidModelError]:
         """Refuse invalid expressions, and expressions that read rows."""
-        for model in models:
-            for column in model.columns:
-                if column.default is None:
-                    continue
-                if self._MOMENT.fullmatch(column.default.strip()):
-                    yield model_refusal(
-                        model,
-                        f"its default ({column.default}) is a date or time without quotes, which SQL takes for numbers",
-                        f'Write it as SQL does: "{self._as_literal(column.default.strip())}".',
-                        column,
-                    )
-                    continue
-                problem = expression_problem(column.default)
-                used = sorted(referenced_columns(column.default))
-                if problem is None and used:
-                    problem = f"reads columns ({', '.join(used)})"
-                if problem is None and is_text_literal(column.default) and _is_no_text(column.data_type):
-                    problem = f"is a text, which Spark does not make a {sql_data_type(column.data_type)} of"
-                if problem:
-                    yield model_refusal(
-                        model,
-                        f"its default ({column.default}) {problem}",
-                        "Give a value or a function of no column; a text stands in quotes of its own: \"'new'\".",
-                        column,
-                    )
+        for model, column in columns_of(models):
+            if column.default is None:
+                continue
+            if self._MOMENT.fullmatch(column.default.strip()):
+                yield model_refusal(
+                    model,
+                    f"its default ({column.default}) is a date or time without quotes, which SQL takes for numbers",
+                    f'Write it as SQL does: "{self._as_literal(column.default.strip())}".',
+                    column,
+                )
+                continue
+            problem = expression_problem(column.default)
+            used = sorted(referenced_columns(column.default))
+            if problem is None and used:
+                problem = f"reads columns ({', '.join(used)})"
+            if problem is None and is_text_literal(column.default) and _is_no_text(column.data_type):
+                problem = f"is a text, which Spark does not make a {sql_data_type(column.data_type)} of"
+            if problem:
+                yield model_refusal(
+                    model,
+                    f"its default ({column.default}) {problem}",
+                    "Give a value or a function of no column; a text stands in quotes of its own: \"'new'\".",
+                    column,
+                )
 
     def _as_literal(self, moment: str) -> str:
         kind = ("TIMESTAMP" if "-" in moment else "") if ":" in moment else "DATE"

@@ -23,8 +23,7 @@ from delta_engine.models.types import is_same_type
 from delta_engine.sql.expressions import condition_problem, unknown_columns
 from delta_engine.sql.text import sql_data_type
 from delta_engine.state.states import SECRET_KEY
-from delta_engine.validation.model_rules import ValidTableNames
-from delta_engine.validation.refusals import model_refusal, plan_refusal
+from delta_engine.validation.rules import FORBIDDEN_IN_NAMES, model_refusal, plan_refusal, planned
 
 _Problem = tuple[str, str | None, str]
 """The reason, the column, the way out."""
@@ -161,7 +160,7 @@ class ValidConstraintNames:
             return f"is longer than {MAX_NAME_LENGTH} characters"
         if name.lower().startswith(RESERVED_CHECK_PREFIX):
             return "is reserved for the engine's NOT NULL checks"
-        found = ValidTableNames.FORBIDDEN.search(name)
+        found = FORBIDDEN_IN_NAMES.search(name)
         return f"has a character that is not allowed here: {found[0]!r}" if found else ""
 
 
@@ -170,16 +169,15 @@ class NoDropOfReferencedPrimaryKeys:
 
     def check(self, plan: TablePlan, policy: Policy) -> Iterator[UnsafePlanError]:
         """Refuse drops that the platform refuses, or that would also drop keys of other tables."""
-        for align in plan.align_tables:
-            for drop in align.of_type(PrimaryKeyDrop):
-                for reference in drop.referenced_by:
-                    yield plan_refusal(
-                        align,
-                        f"primary key {drop.name} would be dropped, and foreign key {reference.name} of table "
-                        f"{reference.table} references it",
-                        "Declare that table with its foreign key in the same run, or drop its key first: "
-                        f"{_drop_by_hand(reference)}.",
-                    )
+        for align, drop in planned(plan, PrimaryKeyDrop):
+            for reference in drop.referenced_by:
+                yield plan_refusal(
+                    align,
+                    f"primary key {drop.name} would be dropped, and foreign key {reference.name} of table "
+                    f"{reference.table} references it",
+                    "Declare that table with its foreign key in the same run, or drop its key first: "
+                    f"{_drop_by_hand(reference)}.",
+                )
 
 
 class NoDropOfReferencedTables:
@@ -237,17 +235,16 @@ class NoTypeChangeUnderForeignKeys:
 
     def check(self, plan: TablePlan, policy: Policy) -> Iterator[UnsafePlanError]:
         """Refuse changes that would leave a foreign key with different types on its two sides."""
-        for align in plan.align_tables:
-            for change in align.of_type(ColumnTypeChange):
-                for reference in change.referenced_by:
-                    yield plan_refusal(
-                        align,
-                        f"its type would change, and foreign key {reference.name} of table {reference.table} "
-                        "needs it on both sides",
-                        "Declare that table with its foreign key in the same run, or drop the key first: "
-                        f"{_drop_by_hand(reference)}.",
-                        change.name,
-                    )
+        for align, change in planned(plan, ColumnTypeChange):
+            for reference in change.referenced_by:
+                yield plan_refusal(
+                    align,
+                    f"its type would change, and foreign key {reference.name} of table {reference.table} "
+                    "needs it on both sides",
+                    "Declare that table with its foreign key in the same run, or drop the key first: "
+                    f"{_drop_by_hand(reference)}.",
+                    change.name,
+                )
 
 
 def _drop_by_hand(reference: Reference) -> str:

@@ -10,11 +10,11 @@ from delta_engine.actions.policy import DestructiveKind, Policy
 from delta_engine.aspects.column_masks import DropColumnMask
 from delta_engine.aspects.functions import function_parts
 from delta_engine.aspects.row_filters import DropRowFilter
+from delta_engine.backends.capabilities import Capabilities, Feature
 from delta_engine.errors import InvalidModelError, UnsafePlanError
-from delta_engine.models import Column, ColumnMask, Grants, Part, RowFilter, Table
+from delta_engine.models import Column, ColumnMask, Grants, Part, RowFilter, Schema, Table
 from delta_engine.sql.expressions import referenced_columns
-from delta_engine.validation.model_rules import forbidden_in_names
-from delta_engine.validation.refusals import model_refusal, plan_refusal
+from delta_engine.validation.rules import columns_of, model_refusal, name_problem, plan_refusal
 
 
 class TagsWithinLimits:
@@ -111,11 +111,10 @@ class ColumnMasksFit:
         Databricks docs: "ROW_COLUMN_ACCESS error condition", "COLUMN_MASKS_REFERENCED_BY_GENERATED_COLUMN error
         condition".
         """
-        for model in models:
-            for column in model.columns:
-                if column.mask is not None:
-                    for reason, way_out in self._problems(model, column, column.mask):
-                        yield model_refusal(model, reason, way_out, column.name)
+        for model, column in columns_of(models):
+            if column.mask is not None:
+                for reason, way_out in self._problems(model, column, column.mask):
+                    yield model_refusal(model, reason, way_out, column.name)
 
     def _problems(self, model: Table, column: Column, mask: ColumnMask) -> Iterator[tuple[str, str]]:
         problem = _function_problem(mask.function)
@@ -246,7 +245,7 @@ _CONSTANT = re.compile(r"'.*'|\".*\"|[+-]?\d+(\.\d*)?|(?i:true|false|null|interv
 
 def _function_problem(function: str) -> str:
     parts = function_parts(function) or [""]
-    is_name = len(parts) <= 3 and not any(map(forbidden_in_names, parts))
+    is_name = len(parts) <= 3 and not any(map(name_problem, parts))
     return "" if is_name else f"is {function!r}, which is no function's name"
 
 
@@ -270,3 +269,63 @@ def _exposure(
         f"policy.allow: [{kind.value}] for the target.",
         column,
     )
+
+
+PRIVILEGES = frozenset(
+    {
+        "ALL PRIVILEGES",
+        "APPLY TAG",
+        "CREATE FUNCTION",
+        "CREATE MATERIALIZED VIEW",
+        "CREATE MODEL",
+        "CREATE MODEL VERSION",
+        "CREATE TABLE",
+        "CREATE VOLUME",
+        "EXECUTE",
+        "EXTERNAL USE SCHEMA",
+        "MANAGE",
+        "MODIFY",
+        "READ VOLUME",
+        "REFRESH",
+        "SELECT",
+        "USE SCHEMA",
+        "WRITE VOLUME",
+    }
+)
+"""Databricks docs: "Unity Catalog privileges reference"."""
+
+
+def schema_violations(schemas: Sequence[Schema], capabilities: Capabilities) -> Iterator[InvalidModelError]:
+    """Yield the violations of schema models."""
+    seen: dict[str, Schema] = {}
+    for schema in schemas:
+        reason = capabilities.refused.get(Feature.SCHEMA_METADATA)
+        if reason is not None:
+            yield _refusal(
+                schema,
+                f"{Feature.SCHEMA_METADATA.value} cannot be declared for the backend {capabilities.name}: {reason}",
+                f"Leave it out of the models, or out of this environment: backend.leave_out: "
+                f"[{Feature.SCHEMA_METADATA.name.lower()}].",
+            )
+        first = seen.setdefault(schema.key, schema)
+        if first is not schema:
+            place = f" at {first.declared_at}" if first.declared_at else ""
+            yield _refusal(schema, f"it is declared twice, first{place}", "Remove one of the two.")
+        for reason, way_out in _problems(schema):
+            yield _refusal(schema, reason, way_out)
+
+
+def _problems(schema: Schema) -> Iterator[tuple[str, str]]:
+    for part, name in (("catalog", schema.catalog_name), ("schema", schema.schema_name)):
+        problem = name_problem(name)
+        if problem:
+            yield f"{part} name {name!r} {problem}", "Use letters, digits and underscores."
+    yield from TagsWithinLimits().problems(schema.tags)
+    yield from privilege_problems(schema.grants, PRIVILEGES)
+    if schema.owner is not None:
+        yield from principal_problems(schema.owner, "its owner")
+
+
+def _refusal(schema: Schema, reason: str, way_out: str) -> InvalidModelError:
+    name = f"{schema.catalog_name}.{schema.schema_name}"
+    return InvalidModelError(f"schema {name}: {reason}", location=schema.declared_at, way_out=way_out)

@@ -10,7 +10,7 @@ from delta_engine.errors import InvalidModelError
 from delta_engine.models import Part, Table
 from delta_engine.models.types import ArrayType, AtomicType, DataType, MapType, StructType
 from delta_engine.sql.text import sql_data_type
-from delta_engine.validation.refusals import model_refusal
+from delta_engine.validation.rules import model_refusal
 
 
 class ClusteringColumnsFit:

@@ -14,17 +14,14 @@ from delta_engine.aspects.table_features import COLUMN_MAPPING_MODE, allowed_val
 from delta_engine.backends.stored_keys import PROPERTY_PREFIX
 from delta_engine.errors import InvalidModelError
 from delta_engine.models import Column, Part, Table
-from delta_engine.models.constraints import MAX_NAME_LENGTH
 from delta_engine.models.nested_types import forgotten_clause
 from delta_engine.models.types import StructType, parts
 from delta_engine.state.states import SECRET_KEY
-from delta_engine.validation.refusals import model_refusal
+from delta_engine.validation.rules import columns_of, model_refusal, name_problem, unfit_key_columns
 
 
 class ValidTableNames:
     """Catalog, schema and table names follow Unity Catalog's rules (docs: "Names", object names)."""
-
-    FORBIDDEN = re.compile(r"[\s./`\x00-\x1f\x7f-\x9f]|\$\{")
 
     def check(self, models: Sequence[Table]) -> Iterator[InvalidModelError]:
         """Refuse empty names, names that are too long, and characters that Unity Catalog does not store."""
@@ -34,7 +31,7 @@ class ValidTableNames:
                 ("schema", model.schema_name),
                 ("table", model.table_name),
             ):
-                reason = _name_problem(name, self.FORBIDDEN)
+                reason = name_problem(name)
                 if reason:
                     yield model_refusal(
                         model, f"{part} name {name!r} {reason}", "Use letters, digits and underscores."
@@ -66,7 +63,7 @@ class RenamedTables:
                 continue
             former = replace(model.qualified_name, table=model.renamed_from).key
             reason = ""
-            if _name_problem(model.renamed_from, ValidTableNames.FORBIDDEN):
+            if name_problem(model.renamed_from):
                 reason = "is not a table's name in the same schema"
             elif former in declared:
                 reason = "is the name of a declared table"
@@ -106,7 +103,7 @@ class ValidColumnNames:
             is_unmapped = mode == "none" and model.is_about(Part.COLUMNS)
             for column in model.columns:
                 for subject, name, needs_mapping in self._names(column):
-                    reason, way_out = _name_problem(name, self._NEVER), "Rename it."
+                    reason, way_out = name_problem(name, self._NEVER), "Rename it."
                     if not reason and is_unmapped and needs_mapping.search(name):
                         reason = "has a character that Delta stores only with column mapping"
                         way_out = f"Rename it, or set the property {COLUMN_MAPPING_MODE}: name."
@@ -224,18 +221,17 @@ class KeepsNestedClauses:
 
     def check(self, models: Sequence[Table]) -> Iterator[InvalidModelError]:
         """Refuse clauses that Delta refuses or Spark does not store."""
-        for model in models:
-            for column in model.columns:
-                forgotten = forgotten_clause(column.data_type)
-                if forgotten:
-                    field, clause = forgotten
-                    yield model_refusal(
-                        model,
-                        f"its field {field} cannot have {clause}: NOT NULL is not kept within arrays and "
-                        "maps, and neither it nor COMMENT in a column with char or varchar inside",
-                        f"Leave {clause} out there.",
-                        column,
-                    )
+        for model, column in columns_of(models):
+            forgotten = forgotten_clause(column.data_type)
+            if forgotten:
+                field, clause = forgotten
+                yield model_refusal(
+                    model,
+                    f"its field {field} cannot have {clause}: NOT NULL is not kept within arrays and "
+                    "maps, and neither it nor COMMENT in a column with char or varchar inside",
+                    f"Leave {clause} out there.",
+                    column,
+                )
 
 
 class DeclaresOnlyWhatItManages:
@@ -256,31 +252,6 @@ class DeclaresOnlyWhatItManages:
                         f"it declares {what}, and does not manage {part.value}",
                         f"Add {part.value} to manages, or leave {what} out.",
                     )
-
-
-def unfit_key_columns(model: Table) -> tuple[list[str], list[str]]:
-    """Return the (missing, nullable) columns of a model's key; both empty if the model does not manage columns."""
-    if model.primary_key is None or not model.is_about(Part.COLUMNS):
-        return [], []
-    by_key = {column.key: column for column in model.columns}
-    names = model.primary_key.columns
-    missing = [name for name in names if name.lower() not in by_key]
-    nullable = [name for name in names if name.lower() in by_key and by_key[name.lower()].is_nullable]
-    return missing, nullable
-
-
-def forbidden_in_names(name: str) -> str:
-    """Return the problem of a catalog, schema or table name; empty if it has none."""
-    return _name_problem(name, ValidTableNames.FORBIDDEN)
-
-
-def _name_problem(name: str, forbidden: re.Pattern[str]) -> str:
-    if not name:
-        return "is empty"
-    if len(name) > MAX_NAME_LENGTH:
-        return f"is longer than {MAX_NAME_LENGTH} characters"
-    found = forbidden.search(name)
-    return f"has a character that is not allowed here: {found[0]!r}" if found else ""
 
 
 def _declared_parts(model: Table) -> Iterator[tuple[str, Part]]:

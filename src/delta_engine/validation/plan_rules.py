@@ -25,8 +25,7 @@ from delta_engine.models.type_widening import Widening
 from delta_engine.models.types import DataType, uses_type
 from delta_engine.sql.tables import sql_undrop_table
 from delta_engine.sql.text import sql_data_type
-from delta_engine.validation.model_rules import unfit_key_columns
-from delta_engine.validation.refusals import plan_refusal
+from delta_engine.validation.rules import plan_refusal, planned, unfit_key_columns
 
 
 class NoCreateOfPartlyManagedTables:
@@ -128,15 +127,14 @@ class NoTightenedFields:
 
     def check(self, plan: TablePlan, policy: Policy) -> Iterator[UnsafePlanError]:
         """Refuse NOT NULL on existing fields."""
-        for align in plan.align_tables:
-            for change in align.of_type(ColumnNullabilityChange):
-                if change.path and not change.make_nullable:
-                    yield plan_refusal(
-                        align,
-                        "it would become NOT NULL, which the engine does to no field inside a column",
-                        "Declare the field without NOT NULL, or add a CHECK constraint that demands it.",
-                        ".".join((change.name, *change.path)),
-                    )
+        for align, change in planned(plan, ColumnNullabilityChange):
+            if change.path and not change.make_nullable:
+                yield plan_refusal(
+                    align,
+                    "it would become NOT NULL, which the engine does to no field inside a column",
+                    "Declare the field without NOT NULL, or add a CHECK constraint that demands it.",
+                    ".".join((change.name, *change.path)),
+                )
 
 
 class OnlyWidenedTypes:
@@ -144,18 +142,16 @@ class OnlyWidenedTypes:
 
     def check(self, plan: TablePlan, policy: Policy) -> Iterator[UnsafePlanError]:
         """Refuse type changes that would rewrite or lose data."""
-        for align in plan.align_tables:
-            for change in align.of_type(ColumnTypeChange):
-                if change.widening is not Widening.IMPOSSIBLE:
-                    continue
-                observed, desired = sql_data_type(change.observed), sql_data_type(change.desired)
-                yield plan_refusal(
-                    align,
-                    f"its type would change from {observed} to {desired}, which is no widening",
-                    f"Declare it as {observed}, or add a column of the new type, backfill it, and "
-                    "drop this one.",
-                    ".".join((change.name, *change.path)),
-                )
+        for align, change in planned(plan, ColumnTypeChange):
+            if change.widening is not Widening.IMPOSSIBLE:
+                continue
+            observed, desired = sql_data_type(change.observed), sql_data_type(change.desired)
+            yield plan_refusal(
+                align,
+                f"its type would change from {observed} to {desired}, which is no widening",
+                f"Declare it as {observed}, or add a column of the new type, backfill it, and drop this one.",
+                ".".join((change.name, *change.path)),
+            )
 
 
 class OnlyAtCreation:
@@ -191,15 +187,14 @@ class NoChangeOfFixedColumns:
 
     def check(self, plan: TablePlan, policy: Policy) -> Iterator[UnsafePlanError]:
         """Refuse what the platform refuses: ALTER COLUMN, renames, drops and type changes."""
-        for align in plan.align_tables:
-            for change in align.of_type(ChangeFixedColumn):
-                if change.used_by is None:
-                    reason = "it is an identity column, and ALTER COLUMN changes none"
-                elif change.used_by == change.name:
-                    reason = "it is a generated column, and its type is that of what it is computed by"
-                else:
-                    reason = f"column {change.used_by} is computed from it, so it cannot be renamed, dropped or widened"
-                yield plan_refusal(align, reason, _ANEW, change.name)
+        for align, change in planned(plan, ChangeFixedColumn):
+            if change.used_by is None:
+                reason = "it is an identity column, and ALTER COLUMN changes none"
+            elif change.used_by == change.name:
+                reason = "it is a generated column, and its type is that of what it is computed by"
+            else:
+                reason = f"column {change.used_by} is computed from it, so it cannot be renamed, dropped or widened"
+            yield plan_refusal(align, reason, _ANEW, change.name)
 
 
 class NoColumnMappingModeChange:
@@ -207,24 +202,23 @@ class NoColumnMappingModeChange:
 
     def check(self, plan: TablePlan, policy: Policy) -> Iterator[UnsafePlanError]:
         """Refuse a change from `name` or `id`, and `id` on an existing table, which Delta refuses."""
-        for align in plan.align_tables:
-            for feature in align.of_type(EnableTableFeature):
-                if feature.key != COLUMN_MAPPING_MODE:
-                    continue
-                if (feature.observed or "none").lower() == "none":
-                    if feature.desired.lower() == "id":
-                        yield plan_refusal(
-                            align,
-                            f"{COLUMN_MAPPING_MODE} would change to id, which only a new table can have",
-                            f"Declare {COLUMN_MAPPING_MODE}: name.",
-                        )
-                else:
+        for align, feature in planned(plan, EnableTableFeature):
+            if feature.key != COLUMN_MAPPING_MODE:
+                continue
+            if (feature.observed or "none").lower() == "none":
+                if feature.desired.lower() == "id":
                     yield plan_refusal(
                         align,
-                        f"{COLUMN_MAPPING_MODE} would change from {feature.observed} to "
-                        f"{feature.desired}, which rewrites the table",
-                        f"Declare {COLUMN_MAPPING_MODE}: {feature.observed}, or leave it out.",
+                        f"{COLUMN_MAPPING_MODE} would change to id, which only a new table can have",
+                        f"Declare {COLUMN_MAPPING_MODE}: name.",
                     )
+            else:
+                yield plan_refusal(
+                    align,
+                    f"{COLUMN_MAPPING_MODE} would change from {feature.observed} to "
+                    f"{feature.desired}, which rewrites the table",
+                    f"Declare {COLUMN_MAPPING_MODE}: {feature.observed}, or leave it out.",
+                )
 
 
 class NoContradictedFeatures:
@@ -232,14 +226,13 @@ class NoContradictedFeatures:
 
     def check(self, plan: TablePlan, policy: Policy) -> Iterator[UnsafePlanError]:
         """Refuse properties whose declared value differs from the needed one."""
-        for align in plan.align_tables:
-            for feature in align.of_type(ContradictFeature):
-                yield plan_refusal(
-                    align,
-                    f"{feature.reason} needs {feature.key}: {feature.needed}, and the model (or a default of the "
-                    f"environment) says {feature.declared}",
-                    f"Declare {feature.key}: {feature.needed} or leave it out, or leave the columns alone.",
-                )
+        for align, feature in planned(plan, ContradictFeature):
+            yield plan_refusal(
+                align,
+                f"{feature.reason} needs {feature.key}: {feature.needed}, and the model (or a default of the "
+                f"environment) says {feature.declared}",
+                f"Declare {feature.key}: {feature.needed} or leave it out, or leave the columns alone.",
+            )
 
 
 class PrimaryKeyAddMustNotMakeColumnsNullable:
@@ -352,9 +345,8 @@ def _void(
 
 
 def _added_keys(plan: TablePlan) -> Iterator[tuple[AlignTable, PrimaryKeyAdd]]:
-    for align in plan.align_tables:
-        for key in align.of_type(PrimaryKeyAdd):
-            yield align, key
+    for align, key in planned(plan, PrimaryKeyAdd):
+        yield align, key
 
 
 def _untightened(align: AlignTable, columns: Sequence[str], which: str) -> Iterator[UnsafePlanError]:

@@ -29,7 +29,7 @@ from delta_engine.sql.row_checks import (
 )
 from delta_engine.sql.text import quote_ident, sql_path
 from delta_engine.state.states import CatalogState, TableState
-from delta_engine.validation.refusals import plan_refusal
+from delta_engine.validation.rules import plan_refusal
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,30 +1,23 @@
-"""The rule protocols, the default list, and the rules that projects add.
+"""What a rule is, and what rules share: refusals, walks over models and plans, and checks of names.
 
 A rule yields refusals with reason and way out. The validator raises the first or lists all. A new rule is a class with
-`check`, an entry here, and its test cases.
+`check`, an entry in `validator`, and its test cases.
 """
 
 from __future__ import annotations
 
-import inspect
+import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Protocol, runtime_checkable
+from typing import Final, Protocol
 
-from delta_engine.actions import TablePlan
+from delta_engine.actions import AlignTable, CreateTable, SomeAction, TablePlan
 from delta_engine.actions.policy import Policy
-from delta_engine.backends.capabilities import Capabilities
-from delta_engine.errors import ConfigError, InvalidModelError, RefusedError, SourceLocation, UnsafePlanError
-from delta_engine.models import Table
-from delta_engine.validation import (
-    column_rules,
-    constraint_rules,
-    governance_rules,
-    layout_rules,
-    model_rules,
-    plan_rules,
-)
-from delta_engine.validation.capability_rules import SupportedChanges
+from delta_engine.errors import InvalidModelError, UnsafePlanError
+from delta_engine.models import Column, Part, Table
+from delta_engine.models.constraints import MAX_NAME_LENGTH
+
+FORBIDDEN_IN_NAMES: Final = re.compile(r"[\s./`\x00-\x1f\x7f-\x9f]|\$\{")
+"""Characters that Unity Catalog does not store in the names of catalogs, schemas, tables and constraints."""
 
 
 class ModelRule(Protocol):
@@ -43,173 +36,57 @@ class PlanRule(Protocol):
         ...
 
 
-DEFAULT_MODEL_RULES: tuple[ModelRule, ...] = (
-    model_rules.ValidTableNames(),
-    model_rules.UniqueTables(),
-    model_rules.RenamedTables(),
-    model_rules.TablesHaveColumns(),
-    model_rules.ValidColumnNames(),
-    model_rules.DuplicateColumnNames(),
-    column_rules.UnambiguousRenames(),
-    column_rules.OneSourceOfValues(),
-    column_rules.DefaultsAreConstant(),
-    column_rules.GeneratedColumnsFit(),
-    column_rules.IdentityColumnsCount(),
-    layout_rules.PartitioningFits(),
-    layout_rules.LocationsAreWhole(),
-    model_rules.PrimaryKeyColumnsNotNull(),
-    constraint_rules.ValidConstraintNames(),
-    constraint_rules.UniqueKeyNames(),
-    constraint_rules.ForeignKeysFit(),
-    constraint_rules.ChecksFit(),
-    layout_rules.ClusteringColumnsFit(),
-    model_rules.ReadableProperties(),
-    model_rules.FeaturesAreSwitchedOn(),
-    model_rules.KeepsNestedClauses(),
-    model_rules.DeclaresOnlyWhatItManages(),
-    governance_rules.TagsWithinLimits(),
-    governance_rules.RowFiltersFit(),
-    governance_rules.ColumnMasksFit(),
-    governance_rules.NoChecksUnderProtection(),
-    governance_rules.PrivilegesOfTables(),
-)
-
-DEFAULT_PLAN_RULES: tuple[PlanRule, ...] = (
-    plan_rules.NoCreateOfPartlyManagedTables(),
-    plan_rules.CreatePrimaryKeyColumnsNotNull(),
-    plan_rules.NoAddNotNullColumns(),
-    plan_rules.NoVoidColumns(),
-    plan_rules.NoTightenedFields(),
-    plan_rules.OnlyWidenedTypes(),
-    plan_rules.OnlyAtCreation(),
-    plan_rules.NoChangeOfFixedColumns(),
-    plan_rules.NoColumnMappingModeChange(),
-    plan_rules.NoContradictedFeatures(),
-    plan_rules.PrimaryKeyAddMustNotMakeColumnsNullable(),
-    plan_rules.PrimaryKeyNewColumnsMustBeSetNotNull(),
-    plan_rules.PrimaryKeyExistingColumnsMustBeSetNotNull(),
-    constraint_rules.NoDropOfReferencedPrimaryKeys(),
-    constraint_rules.NoTypeChangeUnderForeignKeys(),
-    constraint_rules.NoDropOfReferencedTables(),
-    constraint_rules.NoUnallowedConstraintDrops(),
-    plan_rules.NoUnallowedColumnDrops(),
-    plan_rules.NoUnallowedTableDrops(),
-    plan_rules.NoUnallowedSchemas(),
-    governance_rules.NoUnallowedExposure(),
-)
+def model_refusal(
+    model: Table, reason: str, way_out: str, column: Column | str | None = None
+) -> InvalidModelError:
+    """Return the refusal of a model, located at `column`, which may be the name of an undeclared column."""
+    name = column.name if isinstance(column, Column) else column
+    named = (one for one in model.columns if name is not None and one.key == name.lower())
+    found = column if isinstance(column, Column) else next(named, None)
+    return InvalidModelError(
+        reason,
+        table=str(model.qualified_name),
+        column=name,
+        location=(found.declared_at if found else None) or model.declared_at,
+        way_out=way_out,
+    )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RuleSet:
-    """The rules of an environment."""
-
-    models: tuple[ModelRule, ...]
-    plans: tuple[PlanRule, ...]
-
-    def on(self, capabilities: Capabilities) -> RuleSet:
-        """Return the rules for an opened platform, whose exact capabilities are known."""
-        plans = (
-            SupportedChanges(capabilities) if isinstance(rule, SupportedChanges) else rule
-            for rule in self.plans
-        )
-        return replace(self, plans=tuple(plans))
-
-    def descriptions(self) -> Iterator[RuleDescription]:
-        """Yield a description per rule, in check order."""
-        for judges, rules in (("models", self.models), ("plans", self.plans)):
-            for rule in rules:
-                name, documented = _identity(rule)
-                yield RuleDescription(name=name, judges=judges, text=_first_paragraph(documented))
+def plan_refusal(
+    action: CreateTable | AlignTable, reason: str, way_out: str = "", column: str | None = None
+) -> UnsafePlanError:
+    """Return the refusal of an action; `column` may be the dotted path of a field."""
+    return UnsafePlanError(
+        reason, table=str(action.table), column=column, location=action.declared_at, way_out=way_out
+    )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RuleDescription:
-    """A rule as `delta-engine rules` lists it; `judges` is `models` or `plans`, and `name` a class or a reference."""
-
-    name: str
-    judges: str
-    text: str
+def columns_of(models: Iterable[Table]) -> Iterator[tuple[Table, Column]]:
+    """Yield every column with its model."""
+    return ((model, column) for model in models for column in model.columns)
 
 
-@runtime_checkable
-class NamedRule(Protocol):
-    """A rule that wraps another object."""
-
-    @property
-    def reference(self) -> str:
-        """The object's reference in the configuration."""
-        ...
-
-    @property
-    def rule(self) -> object:
-        """The object."""
-        ...
+def planned(plan: TablePlan, action_type: type[SomeAction]) -> Iterator[tuple[AlignTable, SomeAction]]:
+    """Yield every action of a type on an existing table, with the alignment of the table."""
+    return ((align, action) for align in plan.align_tables for action in align.of_type(action_type))
 
 
-def _identity(rule: object) -> tuple[str, str | None]:
-    if isinstance(rule, NamedRule):
-        return rule.reference, type(rule.rule).__doc__
-    return type(rule).__name__, type(rule).__doc__
+def name_problem(name: str, forbidden: re.Pattern[str] = FORBIDDEN_IN_NAMES) -> str:
+    """Return the problem of a name; empty if it has none. By default the name is that of a table or a schema."""
+    if not name:
+        return "is empty"
+    if len(name) > MAX_NAME_LENGTH:
+        return f"is longer than {MAX_NAME_LENGTH} characters"
+    found = forbidden.search(name)
+    return f"has a character that is not allowed here: {found[0]!r}" if found else ""
 
 
-def _first_paragraph(documented: str | None) -> str:
-    return " ".join((documented or "").strip().split("\n\n")[0].split())
-
-
-_WAY_OUT = (
-    "A rule is a class with check(models), which yields InvalidModelError, or check(plan, policy), which "
-    "yields UnsafePlanError."
-)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _UserRule:
-    rule: Any
-    reference: str
-    named_at: SourceLocation
-
-    def refusals(self, found: type[RefusedError], *judged: object) -> Iterator[Any]:
-        """Yield the rule's refusals; a failure of the rule, or a yield of another type, is a ConfigError."""
-        try:
-            for refusal in self.rule.check(*judged):
-                if not isinstance(refusal, found):
-                    raise TypeError(f"it yields {type(refusal).__name__}, not {found.__name__}")
-                yield refusal
-        except RefusedError:
-            raise
-        except Exception as error:
-            raise ConfigError(
-                f"rule {self.reference!r} failed: {type(error).__name__}: {error}",
-                location=self.named_at,
-                way_out=_WAY_OUT,
-            ) from error
-
-
-class UserModelRule(_UserRule):
-    """A project's model rule."""
-
-    def check(self, models: Sequence[Table]) -> Iterable[InvalidModelError]:
-        """Yield its refusals."""
-        return self.refusals(InvalidModelError, models)
-
-
-class UserPlanRule(_UserRule):
-    """A project's plan rule."""
-
-    def check(self, plan: TablePlan, policy: Policy) -> Iterable[UnsafePlanError]:
-        """Yield its refusals."""
-        return self.refusals(UnsafePlanError, plan, policy)
-
-
-def add_user_rule(rules: RuleSet, found: object, reference: str, named_at: SourceLocation) -> RuleSet:
-    """Return the rules with one more, a rule object or a class without arguments; refuse other objects."""
-    rule = found() if isinstance(found, type) else found
-    check = getattr(rule, "check", None)
-    parameters = len(inspect.signature(check).parameters) if callable(check) else 0
-    if parameters == 1:
-        model_rule: ModelRule = UserModelRule(rule=rule, reference=reference, named_at=named_at)
-        return RuleSet(models=(*rules.models, model_rule), plans=rules.plans)
-    if parameters == 2:
-        plan_rule: PlanRule = UserPlanRule(rule=rule, reference=reference, named_at=named_at)
-        return RuleSet(models=rules.models, plans=(*rules.plans, plan_rule))
-    raise ConfigError(f"{reference!r} is not a rule", location=named_at, way_out=_WAY_OUT)
+def unfit_key_columns(model: Table) -> tuple[list[str], list[str]]:
+    """Return the (missing, nullable) columns of a model's key; both empty if the model does not manage columns."""
+    if model.primary_key is None or not model.is_about(Part.COLUMNS):
+        return [], []
+    by_key = {column.key: column for column in model.columns}
+    names = model.primary_key.columns
+    missing = [name for name in names if name.lower() not in by_key]
+    nullable = [name for name in names if name.lower() in by_key and by_key[name.lower()].is_nullable]
+    return missing, nullable

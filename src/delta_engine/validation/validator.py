@@ -1,16 +1,82 @@
-"""Runs the rules, and raises the first refusal or lists all."""
+"""The rules of an environment: the default rules, those that projects add, and the validator that runs them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import ClassVar
+import inspect
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Protocol, runtime_checkable
 
 from delta_engine.actions import TablePlan
 from delta_engine.actions.policy import Policy
-from delta_engine.errors import InvalidModelError, UnsafePlanError
+from delta_engine.backends.capabilities import Capabilities
+from delta_engine.errors import ConfigError, InvalidModelError, RefusedError, SourceLocation, UnsafePlanError
 from delta_engine.models import Table
-from delta_engine.validation import rules
-from delta_engine.validation.rules import ModelRule, PlanRule, RuleSet
+from delta_engine.validation import (
+    column_rules,
+    constraint_rules,
+    governance_rules,
+    layout_rules,
+    model_rules,
+    plan_rules,
+)
+from delta_engine.validation.capability_rules import SupportedChanges
+from delta_engine.validation.rules import ModelRule, PlanRule
+
+DEFAULT_MODEL_RULES: tuple[ModelRule, ...] = (
+    model_rules.ValidTableNames(),
+    model_rules.UniqueTables(),
+    model_rules.RenamedTables(),
+    model_rules.TablesHaveColumns(),
+    model_rules.ValidColumnNames(),
+    model_rules.DuplicateColumnNames(),
+    column_rules.UnambiguousRenames(),
+    column_rules.OneSourceOfValues(),
+    column_rules.DefaultsAreConstant(),
+    column_rules.GeneratedColumnsFit(),
+    column_rules.IdentityColumnsCount(),
+    layout_rules.PartitioningFits(),
+    layout_rules.LocationsAreWhole(),
+    model_rules.PrimaryKeyColumnsNotNull(),
+    constraint_rules.ValidConstraintNames(),
+    constraint_rules.UniqueKeyNames(),
+    constraint_rules.ForeignKeysFit(),
+    constraint_rules.ChecksFit(),
+    layout_rules.ClusteringColumnsFit(),
+    model_rules.ReadableProperties(),
+    model_rules.FeaturesAreSwitchedOn(),
+    model_rules.KeepsNestedClauses(),
+    model_rules.DeclaresOnlyWhatItManages(),
+    governance_rules.TagsWithinLimits(),
+    governance_rules.RowFiltersFit(),
+    governance_rules.ColumnMasksFit(),
+    governance_rules.NoChecksUnderProtection(),
+    governance_rules.PrivilegesOfTables(),
+)
+
+DEFAULT_PLAN_RULES: tuple[PlanRule, ...] = (
+    plan_rules.NoCreateOfPartlyManagedTables(),
+    plan_rules.CreatePrimaryKeyColumnsNotNull(),
+    plan_rules.NoAddNotNullColumns(),
+    plan_rules.NoVoidColumns(),
+    plan_rules.NoTightenedFields(),
+    plan_rules.OnlyWidenedTypes(),
+    plan_rules.OnlyAtCreation(),
+    plan_rules.NoChangeOfFixedColumns(),
+    plan_rules.NoColumnMappingModeChange(),
+    plan_rules.NoContradictedFeatures(),
+    plan_rules.PrimaryKeyAddMustNotMakeColumnsNullable(),
+    plan_rules.PrimaryKeyNewColumnsMustBeSetNotNull(),
+    plan_rules.PrimaryKeyExistingColumnsMustBeSetNotNull(),
+    constraint_rules.NoDropOfReferencedPrimaryKeys(),
+    constraint_rules.NoTypeChangeUnderForeignKeys(),
+    constraint_rules.NoDropOfReferencedTables(),
+    constraint_rules.NoUnallowedConstraintDrops(),
+    plan_rules.NoUnallowedColumnDrops(),
+    plan_rules.NoUnallowedTableDrops(),
+    plan_rules.NoUnallowedSchemas(),
+    governance_rules.NoUnallowedExposure(),
+)
 
 
 class PlanValidator:
@@ -20,8 +86,8 @@ class PlanValidator:
     to later validators and projects.
     """
 
-    DEFAULT_MODEL_RULES: ClassVar[tuple[ModelRule, ...]] = rules.DEFAULT_MODEL_RULES
-    DEFAULT_PLAN_RULES: ClassVar[tuple[PlanRule, ...]] = rules.DEFAULT_PLAN_RULES
+    DEFAULT_MODEL_RULES: ClassVar[tuple[ModelRule, ...]] = DEFAULT_MODEL_RULES
+    DEFAULT_PLAN_RULES: ClassVar[tuple[PlanRule, ...]] = DEFAULT_PLAN_RULES
 
     def __init__(
         self,
@@ -58,3 +124,119 @@ class PlanValidator:
         """Yield every violation, rule by rule."""
         for rule in self._plan_rules:
             yield from rule.check(plan, self._policy)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RuleSet:
+    """The rules of an environment."""
+
+    models: tuple[ModelRule, ...]
+    plans: tuple[PlanRule, ...]
+
+    def on(self, capabilities: Capabilities) -> RuleSet:
+        """Return the rules for an opened platform, whose exact capabilities are known."""
+        plans = (
+            SupportedChanges(capabilities) if isinstance(rule, SupportedChanges) else rule
+            for rule in self.plans
+        )
+        return replace(self, plans=tuple(plans))
+
+    def descriptions(self) -> Iterator[RuleDescription]:
+        """Yield a description per rule, in check order."""
+        for judges, rules in (("models", self.models), ("plans", self.plans)):
+            for rule in rules:
+                name, documented = _identity(rule)
+                yield RuleDescription(name=name, judges=judges, text=_first_paragraph(documented))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RuleDescription:
+    """A rule as `delta-engine rules` lists it; `judges` is `models` or `plans`, and `name` a class or a reference."""
+
+    name: str
+    judges: str
+    text: str
+
+
+@runtime_checkable
+class NamedRule(Protocol):
+    """A rule that wraps another object."""
+
+    @property
+    def reference(self) -> str:
+        """The object's reference in the configuration."""
+        ...
+
+    @property
+    def rule(self) -> object:
+        """The object."""
+        ...
+
+
+def _identity(rule: object) -> tuple[str, str | None]:
+    if isinstance(rule, NamedRule):
+        return rule.reference, type(rule.rule).__doc__
+    return type(rule).__name__, type(rule).__doc__
+
+
+def _first_paragraph(documented: str | None) -> str:
+    return " ".join((documented or "").strip().split("\n\n")[0].split())
+
+
+_WAY_OUT = (
+    "A rule is a class with check(models), which yields InvalidModelError, or check(plan, policy), which "
+    "yields UnsafePlanError."
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _UserRule:
+    rule: Any
+    reference: str
+    named_at: SourceLocation
+
+    def refusals(self, found: type[RefusedError], *judged: object) -> Iterator[Any]:
+        """Yield the rule's refusals; a failure of the rule, or a yield of another type, is a ConfigError."""
+        try:
+            for refusal in self.rule.check(*judged):
+                if not isinstance(refusal, found):
+                    raise TypeError(f"it yields {type(refusal).__name__}, not {found.__name__}")
+                yield refusal
+        except RefusedError:
+            raise
+        except Exception as error:
+            raise ConfigError(
+                f"rule {self.reference!r} failed: {type(error).__name__}: {error}",
+                location=self.named_at,
+                way_out=_WAY_OUT,
+            ) from error
+
+
+class UserModelRule(_UserRule):
+    """A project's model rule."""
+
+    def check(self, models: Sequence[Table]) -> Iterable[InvalidModelError]:
+        """Yield its refusals."""
+        return self.refusals(InvalidModelError, models)
+
+
+class UserPlanRule(_UserRule):
+    """A project's plan rule."""
+
+    def check(self, plan: TablePlan, policy: Policy) -> Iterable[UnsafePlanError]:
+        """Yield its refusals."""
+        return self.refusals(UnsafePlanError, plan, policy)
+
+
+def add_user_rule(rules: RuleSet, found: object, reference: str, named_at: SourceLocation) -> RuleSet:
+    """Return the rules with one more, a rule object or a class without arguments; refuse other objects."""
+    rule = found() if isinstance(found, type) else found
+    check = getattr(rule, "check", None)
+    parameters = len(inspect.signature(check).parameters) if callable(check) else 0
+    if parameters == 1:
+        model_rule: ModelRule = UserModelRule(rule=rule, reference=reference, named_at=named_at)
+        return RuleSet(models=(*rules.models, model_rule), plans=rules.plans)
+    if parameters == 2:
+        plan_rule: PlanRule = UserPlanRule(rule=rule, reference=reference, named_at=named_at)
+        return RuleSet(models=rules.models, plans=(*rules.plans, plan_rule))
+    raise ConfigError(f"{reference!r} is not a rule", location=named_at, way_out=_WAY_OUT)

@@ -20,7 +20,7 @@ from delta_engine.models import Schema
 from delta_engine.orchestrate.orchestrator import Orchestrator
 from delta_engine.report.plan_tree import plan_branches, plan_summary
 from delta_engine.state.states import CatalogState, SchemaState
-from delta_engine.validation.schema_rules import schema_violations
+from delta_engine.validation.governance_rules import schema_violations
 from tests.builders.models import observed, orders
 from tests.cases.golden_cases import settings_for
 from tests.fakes.planning import statements_of

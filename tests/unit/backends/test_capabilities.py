@@ -44,8 +44,7 @@ from delta_engine.orchestrate.orchestrator import Orchestrator
 from delta_engine.orchestrate.planning import plan_unlocked
 from delta_engine.orchestrate.project import open_backend
 from delta_engine.validation.capability_rules import SupportedChanges
-from delta_engine.validation.rules import DEFAULT_PLAN_RULES, RuleSet
-from delta_engine.validation.validator import PlanValidator
+from delta_engine.validation.validator import DEFAULT_PLAN_RULES, PlanValidator, RuleSet
 from tests.builders.deployment import deployment_over
 from tests.builders.models import ORDERS, orders
 from tests.cases.capability_walks import POLICY, walk

@@ -16,7 +16,7 @@ from delta_engine.aspects.table_comment import SetTableComment
 from delta_engine.aspects.table_properties import PropertyChange, SetTableProperties
 from delta_engine.compile.planner import TablePlanner
 from delta_engine.models import CheckConstraint, Column, Table
-from delta_engine.report.plan_document import plan_document
+from delta_engine.report.json_documents import plan_document
 from delta_engine.state.states import ABSENT, CatalogState, TableState
 from tests.builders.models import ORDERS, WORKED_MODEL, WORKED_STATE, catalog_of, observed, orders
 

@@ -12,7 +12,7 @@ from delta_engine.aspects.columns import ColumnDrop
 from delta_engine.aspects.table_comment import SetTableComment
 from delta_engine.errors import UnsafePlanError
 from delta_engine.models import Column, QualifiedName
-from delta_engine.report.plan_markdown import LONGEST, code_span, plan_markdown
+from delta_engine.report.plan_tree import LONGEST, code_span, plan_markdown
 from tests.builders.models import ORDERS, WORKED_MODEL, orders
 
 PLAN = TablePlan(

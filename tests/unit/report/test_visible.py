@@ -17,7 +17,7 @@ from delta_engine.cli.output import print_statements
 from delta_engine.errors import StatementError
 from delta_engine.models import CheckConstraint, Column, Table
 from delta_engine.report.plan_tree import plan_html
-from delta_engine.report.visible import in_one_line, visible
+from delta_engine.telemetry.visible import in_one_line, visible
 from tests.projects.commandline import CommandLine
 from tests.projects.plan_files import PlanProject
 

@@ -14,13 +14,14 @@ from delta_engine.errors import RefusedError
 from delta_engine.models import QualifiedName, Schema
 from delta_engine.orchestrate.planning import PlannedRun
 from delta_engine.report.doctor_report import Check, Topic
-from delta_engine.report.plan_tree import counted, plan_summary
+from delta_engine.report.plan_tree import plan_summary
 from delta_engine.sql.governance import sql_grant
 from delta_engine.sql.tables import sql_create_schema
 from delta_engine.sql.text import quote_ident
 from delta_engine.state.principals import PrincipalReader
 from delta_engine.state.states import CatalogState
 from delta_engine.state.unity_catalog.information_schema import OF_SCHEMAS, OF_TABLES, SCHEMATA, TABLES, View
+from delta_engine.telemetry.visible import counted
 from delta_engine.validation.needed_rights import (
     Need,
     Securable,

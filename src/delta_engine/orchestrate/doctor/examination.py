@@ -61,11 +61,11 @@ from delta_engine.orchestrate.doctor.stores import (
 from delta_engine.orchestrate.planning import plan_unlocked
 from delta_engine.orchestrate.project import Project, load_project, open_backend, open_environment
 from delta_engine.report.doctor_report import Check, DoctorReport, Status, Topic, doctor_report
-from delta_engine.report.plan_tree import counted
 from delta_engine.sql.governance import sql_grant
 from delta_engine.state.catalog_reader import bare_model, readable_snapshot
 from delta_engine.state.states import CatalogState
 from delta_engine.telemetry.context import utc_now
+from delta_engine.telemetry.visible import counted
 from delta_engine.validation.needed_rights import Need, Securable, needs
 
 if TYPE_CHECKING:

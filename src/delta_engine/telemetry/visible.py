@@ -1,4 +1,4 @@
-"""Makes foreign text safe to show: names, comments, and platform messages.
+"""Text that users read: counted nouns, and foreign text made safe to show, such as names and platform messages.
 
 Terminals obey control characters, and bidirectional marks reorder a line, so both are spelled out. JSON and SQL keep
 them.
@@ -26,6 +26,17 @@ def visible(text: str) -> str:
 def in_one_line(text: str) -> str:
     """Return text on one line, with invisible characters, line feeds and tabs spelled out."""
     return visible(text).replace("\n", "\\n").replace("\t", "\\t")
+
+
+def counted(number: int, noun: str) -> str:
+    """Return a number with its noun, such as `1 table` and `2 tables`."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def counted_resources(schemas: int, tables: int) -> str:
+    """Return the number of tables, and of schemas if any."""
+    words = [counted(schemas, "schema")] if schemas else []
+    return ", ".join((*words, counted(tables, "table")))
 
 
 def _spelled(found: re.Match[str]) -> str:
