@@ -6,11 +6,10 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 
 from delta_engine.aspects.clustering import can_cluster
-from delta_engine.errors import InvalidModelError
 from delta_engine.models import Part, Table
 from delta_engine.models.types import ArrayType, AtomicType, DataType, MapType, StructType
 from delta_engine.sql.text import sql_data_type
-from delta_engine.validation.rules import model_refusal
+from delta_engine.validation.rules import Problem, of_each_table
 
 
 class ClusteringColumnsFit:
@@ -18,37 +17,33 @@ class ClusteringColumnsFit:
 
     MOST = 4
 
-    def check(self, models: Sequence[Table]) -> Iterator[InvalidModelError]:
+    @of_each_table
+    def check(self, model: Table) -> Iterator[Problem]:
         """Refuse clustering that the platform refuses (Databricks documentation, "Use liquid clustering")."""
-        for model in models:
-            if len(model.cluster_by) > self.MOST:
-                reason = f"cluster_by has {len(model.cluster_by)} columns"
-                yield model_refusal(model, reason, f"Name {self.MOST} at most.")
-            if model.cluster_by and model.clusters_automatically:
-                yield model_refusal(
-                    model,
-                    "cluster_by names columns, and clusters_automatically lets the platform choose",
-                    "Leave clusters_automatically out, or the columns.",
-                )
-            if model.is_about(Part.COLUMNS):
-                yield from _misfits(model, "cluster", model.cluster_by, "cluster_by", can_cluster)
+        if len(model.cluster_by) > self.MOST:
+            yield Problem(f"cluster_by has {len(model.cluster_by)} columns", f"Name {self.MOST} at most.")
+        if model.cluster_by and model.clusters_automatically:
+            yield Problem(
+                "cluster_by names columns, and clusters_automatically lets the platform choose",
+                "Leave clusters_automatically out, or the columns.",
+            )
+        if model.is_about(Part.COLUMNS):
+            yield from _misfits(model, "cluster", model.cluster_by, "cluster_by", can_cluster)
 
 
 class PartitioningFits:
     """Tables are partitioned by some of their columns, of atomic types, and are then not clustered."""
 
-    def check(self, models: Sequence[Table]) -> Iterator[InvalidModelError]:
+    @of_each_table
+    def check(self, model: Table) -> Iterator[Problem]:
         """Refuse partitioning that the platform refuses (Databricks documentation, "CREATE TABLE")."""
-        for model in models:
-            names = model.partitioned_by
-            if names and (model.cluster_by or model.clusters_automatically):
-                yield model_refusal(
-                    model, "it is partitioned and clustered", "Leave partitioned_by out, or cluster_by."
-                )
-            yield from _misfits(model, "partition", names, "partitioned_by", _can_partition)
-            if names and {name.lower() for name in names} == {column.key for column in model.columns}:
-                reason = "all of its columns are partition columns"
-                yield model_refusal(model, reason, "Leave one of them out of partitioned_by.")
+        names = model.partitioned_by
+        if names and (model.cluster_by or model.clusters_automatically):
+            yield Problem("it is partitioned and clustered", "Leave partitioned_by out, or cluster_by.")
+        yield from _misfits(model, "partition", names, "partitioned_by", _can_partition)
+        if names and {name.lower() for name in names} == {column.key for column in model.columns}:
+            way_out = "Leave one of them out of partitioned_by."
+            yield Problem("all of its columns are partition columns", way_out)
 
 
 class LocationsAreWhole:
@@ -56,38 +51,29 @@ class LocationsAreWhole:
 
     _WHOLE = re.compile(r"(?:[A-Za-z][A-Za-z0-9+.-]*:)?/")
 
-    def check(self, models: Sequence[Table]) -> Iterator[InvalidModelError]:
+    @of_each_table
+    def check(self, model: Table) -> Iterator[Problem]:
         """Refuse relative paths, and text that Spark would substitute as a variable."""
-        for model in models:
-            location = model.location
-            if location is not None and (not self._WHOLE.match(location) or "${" in location):
-                yield model_refusal(
-                    model,
-                    f"its location {location!r} is no whole address",
-                    "Write it with its scheme, as in s3://bucket/path.",
-                )
+        location = model.location
+        if location is not None and (not self._WHOLE.match(location) or "${" in location):
+            reason = f"its location {location!r} is no whole address"
+            yield Problem(reason, "Write it with its scheme, as in s3://bucket/path.")
 
 
 def _misfits(
     model: Table, verb: str, names: Sequence[str], key: str, is_fit: Callable[[DataType], bool]
-) -> Iterator[InvalidModelError]:
+) -> Iterator[Problem]:
     """Yield the problems of layout columns; `key` is their model key, and `is_fit` judges a type."""
     types = {column.key: column.data_type for column in model.columns}
     for place, name in enumerate(names):
         data_type = types.get(name.lower())
         if data_type is None:
-            yield model_refusal(
-                model, f"{key} names no column of the table", f"Declare it, or correct {key}.", name
-            )
+            yield Problem(f"{key} names no column of the table", f"Declare it, or correct {key}.", name)
         elif name.lower() in map(str.lower, names[:place]):
-            yield model_refusal(model, f"stands in {key} twice", "Name each column once.", name)
+            yield Problem(f"stands in {key} twice", "Name each column once.", name)
         elif not is_fit(data_type):
-            yield model_refusal(
-                model,
-                f"cannot be {verb}ed by: its type is {sql_data_type(data_type)}",
-                f"{verb.capitalize()} by numbers, texts or dates.",
-                name,
-            )
+            reason = f"cannot be {verb}ed by: its type is {sql_data_type(data_type)}"
+            yield Problem(reason, f"{verb.capitalize()} by numbers, texts or dates.", name)
 
 
 def _can_partition(data_type: DataType) -> bool:

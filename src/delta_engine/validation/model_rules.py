@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
@@ -17,25 +16,27 @@ from delta_engine.models import Column, Part, Table
 from delta_engine.models.nested_types import forgotten_clause
 from delta_engine.models.types import StructType, parts
 from delta_engine.state.states import SECRET_KEY
-from delta_engine.validation.rules import columns_of, model_refusal, name_problem, unfit_key_columns
+from delta_engine.validation.rules import (
+    Problem,
+    model_refusal,
+    name_problem,
+    of_each_column,
+    of_each_table,
+    repeated,
+    unfit_key_columns,
+)
 
 
 class ValidTableNames:
     """Catalog, schema and table names follow Unity Catalog's rules (docs: "Names", object names)."""
 
-    def check(self, models: Sequence[Table]) -> Iterator[InvalidModelError]:
+    @of_each_table
+    def check(self, model: Table) -> Iterator[Problem]:
         """Refuse empty names, names that are too long, and characters that Unity Catalog does not store."""
-        for model in models:
-            for part, name in (
-                ("catalog", model.catalog_name),
-                ("schema", model.schema_name),
-                ("table", model.table_name),
-            ):
-                reason = name_problem(name)
-                if reason:
-                    yield model_refusal(
-                        model, f"{part} name {name!r} {reason}", "Use letters, digits and underscores."
-                    )
+        named = (("catalog", model.catalog_name), ("schema", model.schema_name), ("table", model.table_name))
+        for part, name in named:
+            if reason := name_problem(name):
+                yield Problem(f"{part} name {name!r} {reason}", "Use letters, digits and underscores.")
 
 
 class UniqueTables:
@@ -70,19 +71,18 @@ class RenamedTables:
             elif taken.setdefault(former, model) is not model:
                 reason = f"is where {taken[former].qualified_name} comes from"
             if reason:
-                yield model_refusal(
-                    model, f"renamed_from {model.renamed_from!r} {reason}", "Correct it, or leave it out."
-                )
+                reason = f"renamed_from {model.renamed_from!r} {reason}"
+                yield model_refusal(model, reason, "Correct it, or leave it out.")
 
 
 class TablesHaveColumns:
     """A table needs at least one column."""
 
-    def check(self, models: Sequence[Table]) -> Iterator[InvalidModelError]:
+    @of_each_table
+    def check(self, model: Table) -> Iterator[Problem]:
         """Refuse tables without columns, unless the model does not manage columns."""
-        for model in models:
-            if not model.columns and model.is_about(Part.COLUMNS):
-                yield model_refusal(model, "it has no columns", "Declare at least one.")
+        if not model.columns and model.is_about(Part.COLUMNS):
+            yield Problem("it has no columns", "Declare at least one.")
 
 
 class ValidColumnNames:
@@ -96,19 +96,19 @@ class ValidColumnNames:
     _NEEDS_MAPPING = re.compile(r"[ ,;{}()=.`]")
     _NEEDS_MAPPING_INSIDE = re.compile(r"[ ,;{}()=]")
 
-    def check(self, models: Sequence[Table]) -> Iterator[InvalidModelError]:
+    @of_each_table
+    def check(self, model: Table) -> Iterator[Problem]:
         """Refuse names that Delta cannot store, or stores only with column mapping."""
-        for model in models:
-            mode = model.effective_table_properties.get(COLUMN_MAPPING_MODE, "none")
-            is_unmapped = mode == "none" and model.is_about(Part.COLUMNS)
-            for column in model.columns:
-                for subject, name, needs_mapping in self._names(column):
-                    reason, way_out = name_problem(name, self._NEVER), "Rename it."
-                    if not reason and is_unmapped and needs_mapping.search(name):
-                        reason = "has a character that Delta stores only with column mapping"
-                        way_out = f"Rename it, or set the property {COLUMN_MAPPING_MODE}: name."
-                    if reason:
-                        yield model_refusal(model, f"{subject} {reason}", way_out, column)
+        mode = model.effective_table_properties.get(COLUMN_MAPPING_MODE, "none")
+        is_unmapped = mode == "none" and model.is_about(Part.COLUMNS)
+        for column in model.columns:
+            for subject, name, needs_mapping in self._names(column):
+                reason, way_out = name_problem(name, self._NEVER), "Rename it."
+                if not reason and is_unmapped and needs_mapping.search(name):
+                    reason = "has a character that Delta stores only with column mapping"
+                    way_out = f"Rename it, or set the property {COLUMN_MAPPING_MODE}: name."
+                if reason:
+                    yield Problem(f"{subject} {reason}", way_out, column)
 
     def _names(self, column: Column) -> Iterator[tuple[str, str, re.Pattern[str]]]:
         """Yield the names of a column and its fields, each with a label and the pattern that needs mapping."""
@@ -121,48 +121,35 @@ class ValidColumnNames:
 class DuplicateColumnNames:
     """Column names are unique without regard to case."""
 
-    def check(self, models: Sequence[Table]) -> Iterator[InvalidModelError]:
+    @of_each_table
+    def check(self, model: Table) -> Iterator[Problem]:
         """Refuse each column that repeats an earlier name."""
-        for model in models:
-            seen: set[str] = set()
-            for column in model.columns:
-                if column.key in seen:
-                    yield model_refusal(
-                        model,
-                        "the table has this column twice (names compare without case)",
-                        "Rename or remove one of the two.",
-                        column,
-                    )
-                seen.add(column.key)
+        seen: set[str] = set()
+        for column in model.columns:
+            if column.key in seen:
+                reason = "the table has this column twice (names compare without case)"
+                yield Problem(reason, "Rename or remove one of the two.", column)
+            seen.add(column.key)
 
 
 class PrimaryKeyColumnsNotNull:
     """The columns of a primary key exist, once each, and are NOT NULL."""
 
-    def check(self, models: Sequence[Table]) -> Iterator[InvalidModelError]:
+    @of_each_table
+    def check(self, model: Table) -> Iterator[Problem]:
         """Refuse keys over absent, repeated or nullable columns."""
-        for model in models:
-            if model.primary_key is None:
-                continue
-            if not model.primary_key.columns:
-                yield model_refusal(
-                    model, "its primary key has no columns", "Name them, or leave the key out."
-                )
-            missing, nullable = unfit_key_columns(model)
-            repeated = [
-                name
-                for name, count in Counter(map(str.lower, model.primary_key.columns)).items()
-                if count > 1
-            ]
-            for columns, reason, way_out in (
-                (missing, "are not columns of the table", "Declare them, or correct the key."),
-                (repeated, "stand in it twice", "Name each column once."),
-                (nullable, "are nullable", "Declare them with nullable: false (is_nullable=False)."),
-            ):
-                if columns:
-                    yield model_refusal(
-                        model, f"primary key columns ({', '.join(columns)}) {reason}", way_out, columns[0]
-                    )
+        if model.primary_key is None:
+            return
+        if not model.primary_key.columns:
+            yield Problem("its primary key has no columns", "Name them, or leave the key out.")
+        missing, nullable = unfit_key_columns(model)
+        for columns, reason, way_out in (
+            (missing, "are not columns of the table", "Declare them, or correct the key."),
+            (repeated(model.primary_key.columns), "stand in it twice", "Name each column once."),
+            (nullable, "are nullable", "Declare them with nullable: false (is_nullable=False)."),
+        ):
+            if columns:
+                yield Problem(f"primary key columns ({', '.join(columns)}) {reason}", way_out, columns[0])
 
 
 class ReadableProperties:
@@ -178,80 +165,72 @@ class ReadableProperties:
     )
     """Keys that Spark refuses as a property, or interprets and does not store (measured on 4.1.1)."""
 
-    def check(self, models: Sequence[Table]) -> Iterator[InvalidModelError]:
+    @of_each_table
+    def check(self, model: Table) -> Iterator[Problem]:
         """Refuse keys that Spark redacts, keys under the engine's prefixes, and Delta's own keys in two spellings."""
-        for model in models:
-            spellings: dict[str, str] = {}
-            for key in model.effective_table_properties:
-                reason, way_out = "", "Rename or remove it."
-                if not key:
-                    reason = "is empty"
-                elif key.lower().startswith("delta.") and spellings.setdefault(key.lower(), key) != key:
-                    reason = f"stands beside {spellings[key.lower()]!r}, which is the same to Delta"
-                elif SECRET_KEY.search(key):
-                    reason = "cannot be managed: Spark hides the values of such keys"
-                    way_out = "Rename or remove it. Credentials never belong into a property."
-                elif key in self._RESERVED:
-                    reason = "is Spark's own word, not a property to set"
-                elif key.lower() in self._NO_PROPERTIES:
-                    reason = "is how clustering is stored, not a property to set"
-                elif key.lower().startswith((PROPERTY_PREFIX, "delta.constraints.")):
-                    reason = "is how constraints are stored, not a property to set"
-                if reason:
-                    yield model_refusal(model, f"property {key!r} {reason}", way_out)
+        spellings: dict[str, str] = {}
+        for key in model.effective_table_properties:
+            reason, way_out = "", "Rename or remove it."
+            if not key:
+                reason = "is empty"
+            elif key.lower().startswith("delta.") and spellings.setdefault(key.lower(), key) != key:
+                reason = f"stands beside {spellings[key.lower()]!r}, which is the same to Delta"
+            elif SECRET_KEY.search(key):
+                reason = "cannot be managed: Spark hides the values of such keys"
+                way_out = "Rename or remove it. Credentials never belong into a property."
+            elif key in self._RESERVED:
+                reason = "is Spark's own word, not a property to set"
+            elif key.lower() in self._NO_PROPERTIES:
+                reason = "is how clustering is stored, not a property to set"
+            elif key.lower().startswith((PROPERTY_PREFIX, "delta.constraints.")):
+                reason = "is how constraints are stored, not a property to set"
+            if reason:
+                yield Problem(f"property {key!r} {reason}", way_out)
 
 
 class FeaturesAreSwitchedOn:
     """A property that stands for a table feature is one that Delta can switch on."""
 
-    def check(self, models: Sequence[Table]) -> Iterator[InvalidModelError]:
+    @of_each_table
+    def check(self, model: Table) -> Iterator[Problem]:
         """Refuse values that Delta refuses (measured on 4.3.1)."""
-        for model in models:
-            for key, value in model.effective_table_properties.items():
-                allowed = allowed_values(key)
-                if allowed and value.lower() not in allowed:
-                    listed = " or ".join(allowed)
-                    yield model_refusal(
-                        model, f"property {key!r} is {value!r}", f"Write {listed}, or leave it out."
-                    )
+        for key, value in model.effective_table_properties.items():
+            allowed = allowed_values(key)
+            if allowed and value.lower() not in allowed:
+                yield Problem(
+                    f"property {key!r} is {value!r}", f"Write {' or '.join(allowed)}, or leave it out."
+                )
 
 
 class KeepsNestedClauses:
     """NOT NULL and COMMENT on a field inside a column stand only where the platform keeps them."""
 
-    def check(self, models: Sequence[Table]) -> Iterator[InvalidModelError]:
+    @of_each_column
+    def check(self, _model: Table, column: Column) -> Iterator[Problem]:
         """Refuse clauses that Delta refuses or Spark does not store."""
-        for model, column in columns_of(models):
-            forgotten = forgotten_clause(column.data_type)
-            if forgotten:
-                field, clause = forgotten
-                yield model_refusal(
-                    model,
-                    f"its field {field} cannot have {clause}: NOT NULL is not kept within arrays and "
-                    "maps, and neither it nor COMMENT in a column with char or varchar inside",
-                    f"Leave {clause} out there.",
-                    column,
-                )
+        if forgotten := forgotten_clause(column.data_type):
+            field, clause = forgotten
+            yield Problem(
+                f"its field {field} cannot have {clause}: NOT NULL is not kept within arrays and maps, and neither it "
+                "nor COMMENT in a column with char or varchar inside",
+                f"Leave {clause} out there.",
+            )
 
 
 class DeclaresOnlyWhatItManages:
     """A model that manages some parts of a table declares nothing of the others."""
 
-    def check(self, models: Sequence[Table]) -> Iterator[InvalidModelError]:
+    @of_each_table
+    def check(self, model: Table) -> Iterator[Problem]:
         """Refuse declarations that the engine would ignore, and models that manage nothing."""
-        for model in models:
-            if model.manages is None:
-                continue
-            if not model.manages:
-                yield model_refusal(model, "its manages names no part", "Name one, or leave manages out.")
-                continue
-            for what, part in _declared_parts(model):
-                if not model.is_about(part):
-                    yield model_refusal(
-                        model,
-                        f"it declares {what}, and does not manage {part.value}",
-                        f"Add {part.value} to manages, or leave {what} out.",
-                    )
+        if model.manages is None:
+            return
+        if not model.manages:
+            yield Problem("its manages names no part", "Name one, or leave manages out.")
+        for what, part in _declared_parts(model) if model.manages else ():
+            if not model.is_about(part):
+                reason = f"it declares {what}, and does not manage {part.value}"
+                yield Problem(reason, f"Add {part.value} to manages, or leave {what} out.")
 
 
 def _declared_parts(model: Table) -> Iterator[tuple[str, Part]]:

@@ -7,17 +7,22 @@ A rule yields refusals with reason and way out. The validator raises the first o
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Final, Protocol
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import wraps
+from typing import Final, NamedTuple, Protocol, TypeVar
 
 from delta_engine.actions import AlignTable, CreateTable, SomeAction, TablePlan
-from delta_engine.actions.policy import Policy
+from delta_engine.actions.policy import DestructiveKind, Policy
 from delta_engine.errors import InvalidModelError, UnsafePlanError
-from delta_engine.models import Column, Part, Table
+from delta_engine.models import Column, Part, QualifiedName, Table
 from delta_engine.models.constraints import MAX_NAME_LENGTH
 
 FORBIDDEN_IN_NAMES: Final = re.compile(r"[\s./`\x00-\x1f\x7f-\x9f]|\$\{")
 """Characters that Unity Catalog does not store in the names of catalogs, schemas, tables and constraints."""
+
+
+_Rule = TypeVar("_Rule")
 
 
 class ModelRule(Protocol):
@@ -53,22 +58,87 @@ def model_refusal(
 
 
 def plan_refusal(
-    action: CreateTable | AlignTable, reason: str, way_out: str = "", column: str | None = None
+    action: CreateTable | AlignTable, reason: str, way_out: str = "", column: Column | str | None = None
 ) -> UnsafePlanError:
     """Return the refusal of an action; `column` may be the dotted path of a field."""
+    name = column.name if isinstance(column, Column) else column
     return UnsafePlanError(
-        reason, table=str(action.table), column=column, location=action.declared_at, way_out=way_out
+        reason, table=str(action.table), column=name, location=action.declared_at, way_out=way_out
     )
 
 
-def columns_of(models: Iterable[Table]) -> Iterator[tuple[Table, Column]]:
-    """Yield every column with its model."""
-    return ((model, column) for model in models for column in model.columns)
+class Problem(NamedTuple):
+    """What is wrong, the way out, and the column, if it is about one."""
+
+    reason: str
+    way_out: str
+    column: Column | str | None = None
 
 
-def planned(plan: TablePlan, action_type: type[SomeAction]) -> Iterator[tuple[AlignTable, SomeAction]]:
-    """Yield every action of a type on an existing table, with the alignment of the table."""
-    return ((align, action) for align in plan.align_tables for action in align.of_type(action_type))
+def of_each_table(
+    problems: Callable[[_Rule, Table], Iterable[Problem]],
+) -> Callable[[_Rule, Sequence[Table]], Iterator[InvalidModelError]]:
+    """Make the problems of one model the check of a rule."""
+
+    @wraps(problems)
+    def check(rule: _Rule, models: Sequence[Table]) -> Iterator[InvalidModelError]:
+        for model in models:
+            for problem in problems(rule, model):
+                yield model_refusal(model, *problem)
+
+    return check
+
+
+def of_each_column(
+    problems: Callable[[_Rule, Table, Column], Iterable[Problem]],
+) -> Callable[[_Rule, Sequence[Table]], Iterator[InvalidModelError]]:
+    """Make the problems of one column the check of a rule."""
+
+    @wraps(problems)
+    def check(rule: _Rule, models: Sequence[Table]) -> Iterator[InvalidModelError]:
+        for model in models:
+            for column in model.columns:
+                for reason, way_out, _ in problems(rule, model, column):
+                    yield model_refusal(model, reason, way_out, column)
+
+    return check
+
+
+def of_each_alignment(
+    problems: Callable[[_Rule, AlignTable, Policy], Iterable[Problem]],
+) -> Callable[[_Rule, TablePlan, Policy], Iterator[UnsafePlanError]]:
+    """Make the problems of one changed table the check of a rule."""
+
+    @wraps(problems)
+    def check(rule: _Rule, plan: TablePlan, policy: Policy) -> Iterator[UnsafePlanError]:
+        for align in plan.align_tables:
+            for problem in problems(rule, align, policy):
+                yield plan_refusal(align, *problem)
+
+    return check
+
+
+def of_each_action(
+    action_type: type[SomeAction],
+) -> Callable[
+    [Callable[[_Rule, SomeAction], Iterable[Problem]]],
+    Callable[[_Rule, TablePlan, Policy], Iterator[UnsafePlanError]],
+]:
+    """Make the problems of one action on an existing table the check of a rule."""
+
+    def made(
+        problems: Callable[[_Rule, SomeAction], Iterable[Problem]],
+    ) -> Callable[[_Rule, TablePlan, Policy], Iterator[UnsafePlanError]]:
+        @wraps(problems)
+        def check(rule: _Rule, plan: TablePlan, _policy: Policy) -> Iterator[UnsafePlanError]:
+            for align in plan.align_tables:
+                for action in align.of_type(action_type):
+                    for problem in problems(rule, action):
+                        yield plan_refusal(align, *problem)
+
+        return check
+
+    return made
 
 
 def name_problem(name: str, forbidden: re.Pattern[str] = FORBIDDEN_IN_NAMES) -> str:
@@ -90,3 +160,13 @@ def unfit_key_columns(model: Table) -> tuple[list[str], list[str]]:
     missing = [name for name in names if name.lower() not in by_key]
     nullable = [name for name in names if name.lower() in by_key and by_key[name.lower()].is_nullable]
     return missing, nullable
+
+
+def repeated(names: Iterable[str]) -> list[str]:
+    """Return the names that occur more than once without regard to case, in lower case."""
+    return [name for name, count in Counter(map(str.lower, names)).items() if count > 1]
+
+
+def consent(kind: DestructiveKind, table: QualifiedName) -> str:
+    """Return how to allow a kind of change on a table."""
+    return f"--allow {kind.value}:{table} for one run, policy.allow: [{kind.value}] for the target."
