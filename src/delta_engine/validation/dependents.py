@@ -1,12 +1,12 @@
-"""Refuses changes of columns that unmanaged dependents block; plans and rules cover managed dependents."""
+"""Refuses changes that unmanaged parts block; plans and rules cover managed parts."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from enum import Enum
 from functools import partial
 from itertools import product
+from typing import NamedTuple
 
 from delta_engine.actions import Action
 from delta_engine.aspects.check_constraints import CheckAdd, CheckDrop
@@ -26,7 +26,7 @@ from delta_engine.sql.governance import sql_drop_mask, sql_drop_row_filter
 from delta_engine.sql.tables import sql_alter_clustering
 from delta_engine.sql.text import quote_ident
 from delta_engine.state.states import TableState
-from delta_engine.validation.rules import model_refusal
+from delta_engine.validation.rules import model_refusal, table_refusal
 
 
 class _ColumnChange(Enum):
@@ -41,13 +41,12 @@ class _ColumnChange(Enum):
 _ORDER = {change: position for position, change in enumerate(_ColumnChange)}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Dependent:
+class _Dependent(NamedTuple):
     part: Part
     text: str
     depends_on: Callable[[Path], bool]
-    refuses: tuple[_ColumnChange, ...]
     drop: str
+    refuses: tuple[_ColumnChange, ...] = (_ColumnChange.DROPPED,)
 
 
 def blocked_columns(
@@ -65,93 +64,14 @@ def blocked_columns(
     for path, change in sorted(changes, key=lambda found: _ORDER[found[1]]):
         for dependent in dependents:
             if change in dependent.refuses and dependent.depends_on(path):
-                yield InvalidModelError(
+                yield table_refusal(
+                    model,
                     f"it would be {change.value}, which the platform refuses because of {dependent.text}, and the "
                     f"model does not manage {dependent.part.value}",
-                    table=str(model.qualified_name),
-                    column=".".join(path),
-                    location=model.declared_at,
-                    way_out=f"Keep the column as it is, add {dependent.part.value} to manages and declare what "
-                    f"stays, or ask its owner to drop the dependent first: {dependent.drop}.",
+                    f"Keep the column as it is, add {dependent.part.value} to manages and declare what stays, or ask "
+                    f"its owner to drop the dependent first: {dependent.drop}.",
+                    ".".join(path),
                 )
-
-
-def _changes(action: Action) -> Iterator[tuple[Path, _ColumnChange]]:
-    """Yield the place that an action changes, by its observed name, and the change."""
-    match action:
-        case ColumnDrop(column):
-            yield (column.name,), _ColumnChange.DROPPED
-        case FieldDrop(path):
-            yield path, _ColumnChange.DROPPED
-        case ColumnRename(name, _, inside):
-            yield (*inside, name), _ColumnChange.RENAMED
-        case ColumnTypeChange(name, path=path):
-            yield (name, *path), _ColumnChange.RETYPED
-        case ColumnNullabilityChange(name, True, ()):
-            yield (name,), _ColumnChange.LOOSENED
-
-
-def _dependents(model: Table, observed: TableState) -> Iterator[_Dependent]:
-    table = ".".join(map(quote_ident, str(observed.former_name or model.qualified_name).split(".")))
-    yield from _constraints(table, observed)
-    if observed.cluster_by:
-        yield _Dependent(
-            part=Part.CLUSTERING,
-            text=f"the clustering by ({', '.join(observed.cluster_by)})",
-            depends_on=_names(path.split(".")[0] for path in observed.cluster_by),
-            refuses=(_ColumnChange.DROPPED,),
-            drop=sql_alter_clustering(table, ()),
-        )
-    if observed.row_filter is not None:
-        yield _Dependent(
-            part=Part.ROW_FILTERS,
-            text="the row filter",
-            depends_on=_names(observed.row_filter.columns),
-            refuses=(_ColumnChange.DROPPED,),
-            drop=sql_drop_row_filter(table),
-        )
-    for column in observed.columns:
-        if column.mask is not None:
-            yield _Dependent(
-                part=Part.ROW_FILTERS,
-                text=f"the mask of {column.name}",
-                depends_on=_names(column.mask.using_columns),
-                refuses=(_ColumnChange.DROPPED,),
-                drop=sql_drop_mask(table, column.name),
-            )
-
-
-def _constraints(table: str, observed: TableState) -> Iterator[_Dependent]:
-    key = observed.primary_key
-    if key is not None:
-        yield _Dependent(
-            part=Part.CONSTRAINTS,
-            text=f"primary key {key.name}",
-            depends_on=_names(key.columns),
-            refuses=(_ColumnChange.DROPPED, _ColumnChange.LOOSENED),
-            drop=sql_drop_constraint(table, key.name or ""),
-        )
-    for foreign_key in observed.foreign_keys:
-        yield _Dependent(
-            part=Part.CONSTRAINTS,
-            text=f"foreign key {foreign_key.name}",
-            depends_on=_names(foreign_key.columns),
-            refuses=(_ColumnChange.DROPPED,),
-            drop=sql_drop_constraint(table, foreign_key.name or ""),
-        )
-    for check in observed.checks:
-        yield _Dependent(
-            part=Part.CONSTRAINTS,
-            text=f"check {check.name}",
-            depends_on=partial(reads, check.expression),
-            refuses=(_ColumnChange.DROPPED, _ColumnChange.RENAMED, _ColumnChange.RETYPED),
-            drop=sql_drop_constraint(table, check.name),
-        )
-
-
-def _names(columns: Iterable[str]) -> Callable[[Path], bool]:
-    names = {name.lower() for name in columns}
-    return lambda path: len(path) == 1 and path[0].lower() in names
 
 
 def conflicts(model: Table, observed: TableState, actions: Sequence[Action]) -> Iterator[InvalidModelError]:
@@ -174,6 +94,53 @@ def conflicts(model: Table, observed: TableState, actions: Sequence[Action]) -> 
                 f"{drop if is_new else sql_drop_constraint(table, check)}.",
             )
             return
+
+
+def _changes(action: Action) -> Iterator[tuple[Path, _ColumnChange]]:
+    """Yield the place that an action changes, by its observed name, and the change."""
+    match action:
+        case ColumnDrop(column):
+            yield (column.name,), _ColumnChange.DROPPED
+        case FieldDrop(path):
+            yield path, _ColumnChange.DROPPED
+        case ColumnRename(name, _, inside):
+            yield (*inside, name), _ColumnChange.RENAMED
+        case ColumnTypeChange(name, path=path):
+            yield (name, *path), _ColumnChange.RETYPED
+        case ColumnNullabilityChange(name, True, ()):
+            yield (name,), _ColumnChange.LOOSENED
+
+
+def _dependents(model: Table, observed: TableState) -> Iterator[_Dependent]:
+    table = ".".join(map(quote_ident, str(observed.former_name or model.qualified_name).split(".")))
+    key = observed.primary_key
+    if key is not None:
+        refuses: tuple[_ColumnChange, ...] = (_ColumnChange.DROPPED, _ColumnChange.LOOSENED)
+        drop = sql_drop_constraint(table, key.name or "")
+        yield _Dependent(Part.CONSTRAINTS, f"primary key {key.name}", _names(key.columns), drop, refuses)
+    for foreign in observed.foreign_keys:
+        drop = sql_drop_constraint(table, foreign.name or "")
+        yield _Dependent(Part.CONSTRAINTS, f"foreign key {foreign.name}", _names(foreign.columns), drop)
+    for check in observed.checks:
+        reads_it, drop = partial(reads, check.expression), sql_drop_constraint(table, check.name)
+        refuses = (_ColumnChange.DROPPED, _ColumnChange.RENAMED, _ColumnChange.RETYPED)
+        yield _Dependent(Part.CONSTRAINTS, f"check {check.name}", reads_it, drop, refuses)
+    if observed.cluster_by:
+        columns = _names(path.split(".")[0] for path in observed.cluster_by)
+        text, drop = f"the clustering by ({', '.join(observed.cluster_by)})", sql_alter_clustering(table, ())
+        yield _Dependent(Part.CLUSTERING, text, columns, drop)
+    if observed.row_filter is not None:
+        columns = _names(observed.row_filter.columns)
+        yield _Dependent(Part.ROW_FILTERS, "the row filter", columns, sql_drop_row_filter(table))
+    for column in observed.columns:
+        if column.mask is not None:
+            columns, drop = _names(column.mask.using_columns), sql_drop_mask(table, column.name)
+            yield _Dependent(Part.ROW_FILTERS, f"the mask of {column.name}", columns, drop)
+
+
+def _names(columns: Iterable[str]) -> Callable[[Path], bool]:
+    names = {name.lower() for name in columns}
+    return lambda path: len(path) == 1 and path[0].lower() in names
 
 
 def _checks(observed: TableState, actions: Sequence[Action]) -> dict[str, bool]:

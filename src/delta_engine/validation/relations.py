@@ -1,4 +1,4 @@
-"""Refuses models that do not fit the relations that exist under their names."""
+"""Plans models that fit the relations that exist under their names, and refuses the others."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from delta_engine.validation.dependents import blocked_columns, conflicts
 from delta_engine.validation.governance_rules import ColumnMasksFit, RowFiltersFit
 from delta_engine.validation.layout_rules import ClusteringColumnsFit
 from delta_engine.validation.model_rules import PrimaryKeyColumnsNotNull
-from delta_engine.validation.rules import model_refusal
+from delta_engine.validation.rules import Problem, model_refusal, table_refusal
 
 
 def checked_plan(models: Sequence[Table], state: CatalogState, planned: Callable[[], TablePlan]) -> TablePlan:
@@ -105,35 +105,25 @@ def unsupported_relations(model: Table, state: CatalogState) -> Iterator[Invalid
         return
     former = former_name(model)
     if former is not None and any(name.key == former.key for name in state.other_tables):
-        yield model_refusal(
-            model,
-            f"it is renamed from {former}, and both tables exist",
-            "Move or drop one of them by hand, or remove renamed_from.",
-        )
+        way_out = "Move or drop one of them by hand, or remove renamed_from."
+        yield model_refusal(model, f"it is renamed from {former}, and both tables exist", way_out)
     renames = Renames.of(model, observed) if declares_renames(model) else NO_RENAMES
     if renames != NO_RENAMES:
         yield from _clashes(model, renames)
-        yield from _lost_keys(model, observed, renames)
-        yield from _protecting(model, observed, renames)
-    if observed.relation is RelationKind.STREAMING_TABLE and not _is_about_at_most(
-        model, PARTS_OF_STREAMING_TABLES
-    ):
-        yield model_refusal(
-            model,
-            "it is a streaming table, of which the engine manages comments and tags only",
-            "Declare manages: [comments, tags], or one of the two.",
-        )
+        for problem in (*_lost_keys(model, observed, renames), *_protecting(observed, renames)):
+            yield table_refusal(model, *problem)
+    is_within = model.manages is not None and model.manages <= PARTS_OF_STREAMING_TABLES
+    if observed.relation is RelationKind.STREAMING_TABLE and not is_within:
+        reason = "it is a streaming table, of which the engine manages comments and tags only"
+        yield model_refusal(model, reason, "Declare manages: [comments, tags], or one of the two.")
     if model.is_about(Part.COLUMNS):
         return
     present = {column.key for column in observed.columns}
     for column in model.columns:
         if column.key not in present:
-            yield model_refusal(
-                model,
-                "the table has no such column, and the model does not manage its columns",
-                "Correct the name, or ask the owner of the table to add it.",
-                column,
-            )
+            reason = "the table has no such column, and the model does not manage its columns"
+            way_out = "Correct the name, or ask the owner of the table to add it."
+            yield model_refusal(model, reason, way_out, column)
 
 
 def _clashes(model: Table, renames: Renames) -> Iterator[InvalidModelError]:
@@ -155,32 +145,27 @@ def _clashes(model: Table, renames: Renames) -> Iterator[InvalidModelError]:
         )
 
 
-def _protecting(model: Table, observed: TableState, renames: Renames) -> Iterator[InvalidModelError]:
+def _protecting(observed: TableState, renames: Renames) -> Iterator[Problem]:
     """Yield the renames of columns that the row filter or a mask reads.
 
     Databricks refuses them (error conditions `ROW_LEVEL_SECURITY_INCOMPATIBLE_SCHEMA_CHANGE`,
     `COLUMN_MASKS_INCOMPATIBLE_SCHEMA_CHANGE`). The engine never drops the protection, not even temporarily.
     """
-    readers = (
-        {name.lower(): "row filter" for name in observed.row_filter.columns} if observed.row_filter else {}
-    )
+    filtered = observed.row_filter.columns if observed.row_filter else ()
+    readers = dict.fromkeys(map(str.lower, filtered), "row filter")
     for column in observed.columns:
         for name in column.mask.using_columns if column.mask else ():
             readers[name.lower()] = f"mask of {column.name}"
     for former, name in renames.columns:
-        if former.lower() in readers:
-            reader = readers[former.lower()]
-            yield InvalidModelError(
+        if reader := readers.get(former.lower()):
+            yield Problem(
                 f"it is renamed from {former}, which the {reader} reads: Databricks refuses that",
-                table=str(model.qualified_name),
-                column=name,
-                location=model.declared_at,
-                way_out=f"Drop the {reader} in a sync of its own, with consent, and declare it again together "
-                "with the rename.",
+                f"Drop the {reader} in a sync of its own, with consent, and declare it again together with the rename.",
+                name,
             )
 
 
-def _lost_keys(model: Table, observed: TableState, renames: Renames) -> Iterator[InvalidModelError]:
+def _lost_keys(model: Table, observed: TableState, renames: Renames) -> Iterator[Problem]:
     """Yield the renames that would drop an unmanaged key: Databricks drops the keys of renamed columns."""
     if model.is_about(Part.CONSTRAINTS):
         return
@@ -190,18 +175,9 @@ def _lost_keys(model: Table, observed: TableState, renames: Renames) -> Iterator
     for former, name in renames.columns:
         for key in keys:
             if former.lower() in map(str.lower, key.columns):
-                yield InvalidModelError(
-                    f"it is renamed from {former}, which drops the key {key.name}, and the model does not manage "
-                    "constraints",
-                    table=str(model.qualified_name),
-                    column=name,
-                    location=model.declared_at,
-                    way_out="Add constraints to manages and declare the keys, or ask their owner to rename the column.",
-                )
-
-
-def _is_about_at_most(model: Table, parts: frozenset[Part]) -> bool:
-    return model.manages is not None and model.manages <= parts
+                dropped = f"which drops the key {key.name}, and the model does not manage constraints"
+                way_out = "Add constraints to manages and declare the keys, or ask their owner to rename the column."
+                yield Problem(f"it is renamed from {former}, {dropped}", way_out, name)
 
 
 def unfit_parents(
@@ -212,43 +188,28 @@ def unfit_parents(
     added = ((change.table.key, key) for change in changes for key in added_foreign_keys(changes_of(change)))
     for table, key in added:
         parent = state.tables.get(key.references.lower())
-        if parent is None or key.references.lower() in models:
-            continue
-        model = models[table]
-        for reason, column, way_out in _problems(key, parent, _columns(model, state)):
-            yield InvalidModelError(
-                f"foreign key ({', '.join(key.columns)}) {reason}",
-                table=str(model.qualified_name),
-                column=column,
-                location=model.declared_at,
-                way_out=way_out,
-            )
+        if parent is not None and key.references.lower() not in models:
+            model, observed = models[table], state.tables[table]
+            own = {column.key: column for column in (*observed.columns, *model.columns)}
+            for reason, way_out, column in _parent_problems(key, parent, own):
+                named = f"foreign key ({', '.join(key.columns)}) {reason}"
+                yield table_refusal(model, named, way_out, column)
 
 
-def _columns(model: Table, state: CatalogState) -> Mapping[str, Column]:
-    """Return the known columns of a table after the plan."""
-    observed = {column.key: column for column in state.tables[model.qualified_name.key].columns}
-    return observed | {column.key: column for column in model.columns}
-
-
-def _problems(
-    key: ForeignKey, parent: TableState, own: Mapping[str, Column]
-) -> Iterator[tuple[str, str | None, str]]:
-    """Yield the reason, the column and the way out."""
+def _parent_problems(key: ForeignKey, parent: TableState, own: Mapping[str, Column]) -> Iterator[Problem]:
+    """Yield the problems of a key; `own` has the known columns of its table after the plan."""
     if not parent.exists:
-        yield (
+        yield Problem(
             f"references {key.references}, which does not exist (or is not visible to you) and is not in this run",
-            None,
             "Select that table as well, declare it, or create it first.",
         )
         return
     there = parent.primary_key
     if there is None or [*map(str.lower, there.columns)] != [*map(str.lower, key.referenced_columns)]:
         found = f"the primary key ({', '.join(there.columns)})" if there else "no primary key"
-        yield (
+        yield Problem(
             f"references ({', '.join(key.referenced_columns)}) of {key.references}, which is not in this run and has "
             f"{found}",
-            None,
             "Select that table as well if its model has another key, or reference the key that it has.",
         )
         return
@@ -256,9 +217,9 @@ def _problems(
     for name, referenced in zip(key.columns, key.referenced_columns, strict=True):
         column, other = own[name.lower()], others[referenced.lower()]
         if not is_same_type(column.data_type, other.data_type):
-            yield (
+            yield Problem(
                 f"has {name} of type {sql_data_type(column.data_type)}, and {key.references}.{other.name}, which is "
                 f"not in this run, is {sql_data_type(other.data_type)}",
-                name,
                 "Select that table as well if its model has the same type, or give both the same type.",
+                name,
             )

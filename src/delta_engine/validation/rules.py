@@ -57,6 +57,16 @@ def model_refusal(
     )
 
 
+def table_refusal(
+    model: Table, reason: str, way_out: str, column: Column | str | None = None
+) -> InvalidModelError:
+    """Return the refusal of a model, located at its table because the column exists already."""
+    name = column.name if isinstance(column, Column) else column
+    return InvalidModelError(
+        reason, table=str(model.qualified_name), column=name, location=model.declared_at, way_out=way_out
+    )
+
+
 def plan_refusal(
     action: CreateTable | AlignTable, reason: str, way_out: str = "", column: Column | str | None = None
 ) -> UnsafePlanError:
