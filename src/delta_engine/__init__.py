@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     )
     from delta_engine.orchestrate.applying import UnrecordedApplyError
     from delta_engine.orchestrate.orchestrator import Orchestrator
-    from delta_engine.plan_files.errors import StalePlanError
+    from delta_engine.plan_files.staleness import StalePlanError
     from delta_engine.sql.text import sql_data_type
     from delta_engine.state.catalog_reader import CatalogReader
     from delta_engine.state.states import CatalogState, TableState

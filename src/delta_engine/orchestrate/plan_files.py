@@ -23,12 +23,12 @@ from delta_engine.plan_files.document import (
     Options,
     Origin,
     PlanFile,
+    PlanFileError,
     PolicyRecord,
     planned_statements,
 )
-from delta_engine.plan_files.errors import PlanFileError, StalePlanError
 from delta_engine.plan_files.fingerprints import fingerprints, model_checksums, schema_checksums
-from delta_engine.plan_files.staleness import ReviewedPlan, moves
+from delta_engine.plan_files.staleness import ReviewedPlan, StalePlanError, moves
 from delta_engine.report.json_documents import plan_content
 from delta_engine.state.catalog_reader import bare_model
 from delta_engine.state.states import TableState

@@ -8,22 +8,25 @@ import reprlib
 import shlex
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import msgspec
 
 from delta_engine.config.json_schema import described_schema
 from delta_engine.deployment.definitions import checksum_of
 from delta_engine.models import QualifiedName
-from delta_engine.plan_files.document import NO_OPTIONS, SCHEMA_URI, VERSION, Options, PlanFile
-from delta_engine.plan_files.errors import PlanFileError
+from delta_engine.plan_files.document import NO_OPTIONS, SCHEMA_URI, VERSION, Options, PlanFile, PlanFileError
 from delta_engine.telemetry.context import command
 from delta_engine.validation.rules import FORBIDDEN_IN_NAMES
 
 _CHECKSUM = "checksum"
 _MARK = "urn:delta-engine:plan-file:"
 _HEAD = 200  # bytes that contain the mark of a plan file
+_Refusal: TypeAlias = "partial[PlanFileError]"
+"""Makes the refusal of a file with its path and the usual way out."""
+
 _ENGINE_VERSION = re.compile(r"[\w.+!-]{1,50}", re.ASCII)
 
 
@@ -39,19 +42,16 @@ def sealed(file: PlanFile) -> PlanFile:
 
 def read_plan_file(path: Path, *, environment: str, engine_version: str) -> PlanFile:
     """Read a plan file that this engine may apply to an environment; raise `PlanFileError` for others."""
-    again = plan_again(environment, str(path))
+    refusal = partial(PlanFileError, where=str(path), way_out=plan_again(environment, str(path)))
     try:
         data = path.read_bytes()
     except OSError as error:
-        raise PlanFileError(
-            f"there is no plan file to read: {error.strerror}", where=str(path), way_out=again
-        ) from None
-    file = _decoded(data, where=str(path), way_out=again, engine_version=engine_version)
+        raise refusal(f"there is no plan file to read: {error.strerror}") from None
+    file = _decoded(data, engine_version, refusal)
     if file.environment != environment:
         theirs = command(shlex.join(["apply", str(path)]), file.environment)
-        raise PlanFileError(
+        raise refusal(
             f"the plan is for the environment {file.environment!r}, not for {environment!r}",
-            where=str(path),
             way_out=f"Apply it with {theirs}, or make one for {environment}.",
         )
     return file
@@ -85,22 +85,18 @@ def _repeated(option: str, values: Iterable[str]) -> Iterator[str]:
         yield from (option, value)
 
 
-def _decoded(data: bytes, *, where: str, way_out: str, engine_version: str) -> PlanFile:
-    raw = _object(data, where, way_out)
-    _require_version(raw, where, way_out)
-    _require_engine(raw, engine_version, where, way_out)
+def _decoded(data: bytes, engine_version: str, refusal: _Refusal) -> PlanFile:
+    raw = _object(data, refusal)
+    _require_version(raw, refusal)
+    _require_engine(raw, engine_version, refusal)
     if not _has_its_checksum(raw):
-        raise PlanFileError(
-            "the plan file was edited or damaged: it does not match its checksum",
-            where=where,
-            way_out=way_out,
-        )
+        raise refusal("the plan file was edited or damaged: it does not match its checksum")
     try:
         file = msgspec.convert(raw, PlanFile)
         for key in file.fingerprints.tables:
             _require_name(key)
     except (msgspec.ValidationError, ValueError, RecursionError) as error:
-        raise PlanFileError(f"it is no valid plan file: {error}", where=where, way_out=way_out) from None
+        raise refusal(f"it is no valid plan file: {error}") from None
     return file
 
 
@@ -111,25 +107,20 @@ def _require_name(key: str) -> None:
         raise ValueError(f"{key!r} is no name of a table")
 
 
-def _object(data: bytes, where: str, way_out: str) -> dict[str, Any]:
+def _object(data: bytes, refusal: _Refusal) -> dict[str, Any]:
     if not data.strip():
-        raise PlanFileError("the file is empty", where=where, way_out=way_out)
+        raise refusal("the file is empty")
     try:
         raw = msgspec.json.decode(data)
         repeated = _repeated_key(data)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        way_out = way_out if _MARK.encode() in data[:_HEAD] else _another()
-        raise PlanFileError(
-            f"it is no JSON, or not all of it: {error}", where=where, way_out=way_out
-        ) from None
+        refused = refusal if _MARK.encode() in data[:_HEAD] else partial(refusal, way_out=_another())
+        raise refused(f"it is no JSON, or not all of it: {error}") from None
     if not isinstance(raw, dict):
-        raise PlanFileError("it is JSON, but no plan file", where=where, way_out=_another())
+        raise refusal("it is JSON, but no plan file", way_out=_another())
     if repeated is not None:
-        raise PlanFileError(
-            f"the plan file was edited or damaged: it has {reprlib.repr(repeated)} twice in one place",
-            where=where,
-            way_out=way_out,
-        )
+        twice = reprlib.repr(repeated)
+        raise refusal(f"the plan file was edited or damaged: it has {twice} twice in one place")
     return raw
 
 
@@ -144,39 +135,35 @@ def _repeated_key(data: bytes) -> str | None:
     return next(iter(found), None)
 
 
-def _require_version(raw: dict[str, Any], where: str, way_out: str) -> None:
+def _require_version(raw: dict[str, Any], refusal: _Refusal) -> None:
     schema = raw.get("$schema")
     if not isinstance(schema, str) or not schema.startswith(_MARK):
-        raise PlanFileError("it is JSON, but no plan file", where=where, way_out=_another())
+        raise refusal("it is JSON, but no plan file", way_out=_another())
     version = raw.get("version")
     if not isinstance(version, int) or isinstance(version, bool) or version < 0:
-        raise PlanFileError(f"its version is {reprlib.repr(version)}", where=where, way_out=way_out)
+        raise refusal(f"its version is {reprlib.repr(version)}")
     if version > VERSION:
-        raise PlanFileError(
+        raise refusal(
             f"it has format {version} of a newer engine, and this engine knows format {VERSION}",
-            where=where,
             way_out="Upgrade delta-engine.",
         )
     if version < VERSION:
-        raise PlanFileError(
-            f"it has format {version} of an older engine, and this engine applies only format {VERSION}",
-            where=where,
-            way_out=way_out,
+        raise refusal(
+            f"it has format {version} of an older engine, and this engine applies only format {VERSION}"
         )
 
 
-def _require_engine(raw: dict[str, Any], engine_version: str, where: str, way_out: str) -> None:
+def _require_engine(raw: dict[str, Any], ours: str, refusal: _Refusal) -> None:
     """Refuse the plan of another engine version: its statements may differ."""
     theirs = raw.get("engine_version")
-    if theirs == engine_version:
+    if theirs == ours:
         return
     if not isinstance(theirs, str) or not _ENGINE_VERSION.fullmatch(theirs):
-        raise PlanFileError(f"its engine_version is {reprlib.repr(theirs)}", where=where, way_out=way_out)
-    is_newer = _numbers(theirs) > _numbers(engine_version)
-    raise PlanFileError(
-        f"{'a newer' if is_newer else 'another'} engine made it: delta-engine {theirs}, and this is {engine_version}",
-        where=where,
-        way_out=f"Install delta-engine {theirs}, or plan again with this one. {way_out}",
+        raise refusal(f"its engine_version is {reprlib.repr(theirs)}")
+    which = "a newer" if _numbers(theirs) > _numbers(ours) else "another"
+    raise refusal(
+        f"{which} engine made it: delta-engine {theirs}, and this is {ours}",
+        way_out=f"Install delta-engine {theirs}, or plan again with this one. {refusal.keywords['way_out']}",
     )
 
 

@@ -1,4 +1,4 @@
-"""The classes of the plan file, version 1: the source of its published schema.
+"""The classes of the plan file, version 1, the source of its published schema, and its error.
 
 docs/plan-files.md explains the fields. Unknown fields are refused: a file is only for the engine version that wrote it.
 """
@@ -12,9 +12,17 @@ import msgspec
 from delta_engine.compile.compiled_plan import CompiledPlan
 from delta_engine.deployment.document import Checksum
 from delta_engine.deployment.lock_record import Moment
+from delta_engine.errors import RefusedError, SourceLocation
 
 VERSION: Final = 1
 SCHEMA_URI: Final = "urn:delta-engine:plan-file:v1"
+
+
+class PlanFileError(RefusedError):
+    """A plan file that cannot be used, or not in this environment; `where` is the path as the user named it."""
+
+    def __init__(self, reason: str, *, where: str, way_out: str) -> None:
+        super().__init__(reason, location=SourceLocation(where), way_out=way_out)
 
 
 class _Part(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

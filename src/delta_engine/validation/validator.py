@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Protocol, runtime_checkable
+from typing import Any, ClassVar
 
 from delta_engine.actions import TablePlan
 from delta_engine.actions.policy import Policy
@@ -145,8 +145,11 @@ class RuleSet:
         """Yield a description per rule, in check order."""
         for judges, rules in (("models", self.models), ("plans", self.plans)):
             for rule in rules:
-                name, documented = _identity(rule)
-                yield RuleDescription(name=name, judges=judges, text=_first_paragraph(documented))
+                name, kind = type(rule).__name__, type(rule)
+                if isinstance(rule, _UserRule):
+                    name, kind = rule.reference, type(rule.rule)
+                text = " ".join((kind.__doc__ or "").strip().split("\n\n")[0].split())
+                yield RuleDescription(name=name, judges=judges, text=text)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -156,31 +159,6 @@ class RuleDescription:
     name: str
     judges: str
     text: str
-
-
-@runtime_checkable
-class NamedRule(Protocol):
-    """A rule that wraps another object."""
-
-    @property
-    def reference(self) -> str:
-        """The object's reference in the configuration."""
-        ...
-
-    @property
-    def rule(self) -> object:
-        """The object."""
-        ...
-
-
-def _identity(rule: object) -> tuple[str, str | None]:
-    if isinstance(rule, NamedRule):
-        return rule.reference, type(rule.rule).__doc__
-    return type(rule).__name__, type(rule).__doc__
-
-
-def _first_paragraph(documented: str | None) -> str:
-    return " ".join((documented or "").strip().split("\n\n")[0].split())
 
 
 _WAY_OUT = (

@@ -12,7 +12,7 @@ import pytest
 
 from delta_engine.deployment.definitions import checksum_of
 from delta_engine.plan_files.codec import encode_plan_file, read_plan_file
-from delta_engine.plan_files.errors import PlanFileError
+from delta_engine.plan_files.document import PlanFileError
 from tests.builders.broken_documents import broken_copies, nested
 from tests.projects.commandline import CommandLine
 from tests.projects.plan_files import PLAN, PlanProject

@@ -22,8 +22,7 @@ from delta_engine.plan_files.codec import (
     read_plan_file,
     sealed,
 )
-from delta_engine.plan_files.document import PlanFile
-from delta_engine.plan_files.errors import PlanFileError
+from delta_engine.plan_files.document import PlanFile, PlanFileError
 from tests.projects.plan_files import PLAN, SOME
 
 PUBLISHED = Path(__file__).parents[3] / "docs" / "schemas" / "plan-file-v1.json"

@@ -10,8 +10,7 @@ from delta_engine.actions import CreateSchema, CreateTable, TablePlan
 from delta_engine.orchestrate.applying import apply_planned
 from delta_engine.orchestrate.locked_run import open_run, plan_sync
 from delta_engine.plan_files.document import PlannedStatement, planned_statements
-from delta_engine.plan_files.errors import UnreviewedStatementError
-from delta_engine.plan_files.staleness import ReviewedPlan
+from delta_engine.plan_files.staleness import ReviewedPlan, UnreviewedStatementError
 from tests.builders.deployment import deployment_over
 from tests.builders.models import orders
 from tests.fakes.planning import compiled

@@ -14,8 +14,7 @@ from delta_engine.plan_files.document import (
     PlannedStatement,
     TableFingerprint,
 )
-from delta_engine.plan_files.errors import MoveKind
-from delta_engine.plan_files.staleness import moves
+from delta_engine.plan_files.staleness import MoveKind, moves
 from tests.projects.plan_files import PLAN, SOME
 
 OTHER = "sha256:" + "1" * 64
