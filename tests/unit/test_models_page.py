@@ -9,7 +9,7 @@ import pytest
 
 from delta_engine.actions.policy import Policy
 from delta_engine.config.model_fields import COLUMN_FIELDS, TABLE_FIELDS
-from delta_engine.report.reference_pages import column_keys, table_keys
+from scripts.generated_pages import column_keys, table_keys
 from delta_engine.validation.validator import PlanValidator
 from tests.projects.models import load_python, load_yaml, settings_of
 

@@ -24,7 +24,7 @@ from delta_engine.orchestrate.backend import databricks_backend
 from delta_engine.orchestrate.locked_run import open_run, plan_sync
 from delta_engine.orchestrate.orchestrator import Orchestrator
 from delta_engine.orchestrate.planning import plan_unlocked
-from delta_engine.report.reference_pages import rights_table
+from scripts.generated_pages import rights_table
 from delta_engine.state.principals import Permissions, Principal, PrincipalReader
 from delta_engine.validation.needed_rights import (
     REQUIREMENTS,

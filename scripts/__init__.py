@@ -1,0 +1,1 @@
+"""Scripts of this repository, which are no part of the package."""
