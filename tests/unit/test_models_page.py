@@ -9,8 +9,8 @@ import pytest
 
 from delta_engine.actions.policy import Policy
 from delta_engine.config.model_fields import COLUMN_FIELDS, TABLE_FIELDS
-from scripts.generated_pages import column_keys, table_keys
 from delta_engine.validation.validator import PlanValidator
+from scripts.generated_pages import column_keys, table_keys
 from tests.projects.models import load_python, load_yaml, settings_of
 
 DOCS = Path(__file__).parents[2] / "docs"

@@ -19,7 +19,6 @@ from delta_engine.aspects.nullability import ColumnNullabilityChange
 from delta_engine.backends.stored_keys import PROPERTY_PREFIX as KEY_PROPERTY_PREFIX
 from delta_engine.drift.drifted_resources import (
     Attribution,
-    ClassifiedDrift,
     Deviation,
     DriftedResource,
     DriftFacts,
@@ -33,17 +32,25 @@ from delta_engine.state.table_queries import Commit
 _COME_WITH_DATA = (DriftKind.COLUMN_ADDED, DriftKind.COLUMN_TYPE)
 """What a write that merges schemas can do."""
 
+_COLUMN_FIELDS = (" type", " nullability", " comment")
+
 _RECREATIONS = ("CREATE", "REPLACE", "CLONE", "RESTORE")
 
 
 def attribution(deviation: Deviation, commits: Sequence[Commit]) -> Attribution | None:
     """Return the author of a deviation; None if no commit (newest first) since the apply explains it."""
-    traces = set(_traces(deviation))
+    traces = {deviation.field.lower()}
+    match deviation.difference:
+        case aspects.Difference(
+            action=ColumnNullabilityChange(name, path=())
+        ):  # a CHECK may stand for NOT NULL
+            traces.add(f"constraint {build_not_null_check_name(name)}")
     may_have: Commit | None = None
     for commit in commits:
         if not traces.isdisjoint(_touched(commit)):
             return by_commit(commit)
-        if deviation.kind in _COME_WITH_DATA and _may_change_schema(commit):
+        may_change = (commit.parameters.get(key) for key in ("canMergeSchema", "canOverwriteSchema"))
+        if deviation.kind in _COME_WITH_DATA and "true" in may_change:
             may_have = may_have or commit
         if _recreates(commit):
             return by_commit(may_have or commit)
@@ -107,34 +114,19 @@ def _touched(commit: Commit) -> Iterator[str]:
     parameters = commit.parameters
     match commit.operation:
         case "ADD COLUMNS" | "DROP COLUMNS" | "CHANGE COLUMN" | "CHANGE COLUMNS":
-            yield from ("column order", *_fields_of_columns(parameters))
+            yield "column order"
+            for name in _column_names(parameters):
+                yield from (f"column {name}{suffix}".lower() for suffix in ("", *_COLUMN_FIELDS))
         case "RENAME COLUMN":
             yield f"column {_name(parameters.get('oldColumnPath', ''))}".lower()
         case "SET TBLPROPERTIES" | "UNSET TBLPROPERTIES":
             for key in _keys(parameters.get("properties", "")):
                 yield from _fields_of_property(key)
         case "ADD CONSTRAINT" | "DROP CONSTRAINT":
-            yield from _fields_of_constraint(parameters.get("name", "").lower())
+            name = parameters.get("name", "").lower()
+            yield from ("primary key", f"primary key {name}", f"constraint {name}")
         case "CLUSTER BY":
             yield "clustering"
-
-
-def _traces(deviation: Deviation) -> Iterator[str]:
-    """Yield the fields that a deviation leaves in commits: its own, and that of a CHECK that stands for NOT NULL."""
-    yield deviation.field.lower()
-    match deviation.difference:
-        case aspects.Difference(action=ColumnNullabilityChange(name, path=())):
-            yield f"constraint {build_not_null_check_name(name)}"
-
-
-def _fields_of_constraint(name: str) -> Iterator[str]:
-    yield from ("primary key", f"primary key {name}", f"constraint {name}")
-
-
-def _fields_of_columns(parameters: Mapping[str, str]) -> Iterator[str]:
-    for name in _column_names(parameters):
-        for suffix in ("", " type", " nullability", " comment"):
-            yield f"column {name}{suffix}".lower()
 
 
 def _column_names(parameters: Mapping[str, str]) -> Iterator[str]:
@@ -159,11 +151,6 @@ def _keys(text: str) -> Sequence[str]:
     """Return the keys of properties: SET logs them with their values, UNSET as a list."""
     found = _json(text)
     return [str(key) for key in found] if isinstance(found, (dict, list)) else []
-
-
-def _may_change_schema(commit: Commit) -> bool:
-    parameters = commit.parameters
-    return "true" in (parameters.get("canMergeSchema"), parameters.get("canOverwriteSchema"))
 
 
 def _name(path: str) -> str:
@@ -222,8 +209,7 @@ def with_audited_authors(facts: DriftFacts, log: AuditLogReader) -> DriftFacts:
         )
         return replace(facts, notes=(*facts.notes, note))
     found = {change: _author(change, applied_at, events) for change, applied_at in unexplained.items()}
-    authors = {change: author for change, author in found.items() if author is not None}
-    return replace(facts, drifted=[_with_authors(one, authors) for one in facts.drifted])
+    return replace(facts, drifted=[_with_authors(one, found) for one in facts.drifted])
 
 
 def _unexplained(facts: DriftFacts) -> Iterator[tuple[_Change, datetime]]:
@@ -248,14 +234,12 @@ def _author(change: _Change, applied_at: datetime, events: Sequence[AuditEvent])
     return Attribution(who=found[0].who, at=found[0].at, operation=found[0].action)
 
 
-def _with_authors(drifted: DriftedResource, authors: Mapping[_Change, Attribution]) -> DriftedResource:
+def _with_authors(drifted: DriftedResource, authors: Mapping[_Change, Attribution | None]) -> DriftedResource:
     details = tuple(
-        _explained(detail, authors.get((detail.finding.kind, drifted.name.key))) for detail in drifted.details
+        replace(one, finding=replace(one.finding, changed=author, last_written=None))
+        if one.finding.changed is None and author is not None
+        else one
+        for one in drifted.details
+        for author in [authors.get((one.finding.kind, drifted.name.key))]
     )
     return replace(drifted, details=details)
-
-
-def _explained(detail: ClassifiedDrift, author: Attribution | None) -> ClassifiedDrift:
-    if author is None or detail.finding.changed is not None:
-        return detail
-    return replace(detail, finding=replace(detail.finding, changed=author, last_written=None))

@@ -113,7 +113,10 @@ class DriftDetector:
         return tuple(
             (name, classified(self._policy, name, deviation, _created(observed.audits.get(name.key)), now))
             for name in found
-            for deviation in [_unmanaged(NOT_DELTA if name.key in others else "exists")]
+            for actual in [NOT_DELTA if name.key in others else "exists"]
+            for deviation in [
+                Deviation(kind=DriftKind.UNMANAGED, field="table", expected=None, actual=actual)
+            ]
         )
 
     def _not_delta(self, names: Sequence[QualifiedName]) -> set[str]:
@@ -213,7 +216,9 @@ def _with_history(suspect: _Suspect, version: TableVersion | None, commits: tupl
     if renamed:
         found = _deviations(suspect.resource, known, suspect.observed)
     if is_replaced and version is not None:
-        found = (_replaced(metadata.delta_table_id, version), *found)
+        known_id, id_now = f"id {metadata.delta_table_id}", f"id {version.table_id}"
+        kind = DriftKind.TABLE_REPLACED
+        found = (Deviation(kind=kind, field="table", expected=known_id, actual=id_now), *found)
     return replace(
         suspect, known=known, found=found, version=version, commits=news, is_history_whole=is_whole
     )
@@ -237,19 +242,6 @@ def _deleted(resource: Resource, name: QualifiedName | SchemaName) -> Deviation:
     at, by = resource.deployed_at, resource.deployed_by
     expected = f"applied {at:%Y-%m-%d %H:%M:%S} by {by}" if at else "applied"
     return Deviation(kind=kind, field=resource.type.value, expected=expected, actual=None)
-
-
-def _replaced(table_id: str | None, version: TableVersion) -> Deviation:
-    return Deviation(
-        kind=DriftKind.TABLE_REPLACED,
-        field="table",
-        expected=f"id {table_id}",
-        actual=f"id {version.table_id}",
-    )
-
-
-def _unmanaged(actual: str) -> Deviation:
-    return Deviation(kind=DriftKind.UNMANAGED, field="table", expected=None, actual=actual)
 
 
 def _refused(refusal: RefusedError) -> Deviation:

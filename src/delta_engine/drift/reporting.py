@@ -25,9 +25,10 @@ from delta_engine.drift.drifted_resources import (
     ClassifiedDrift,
     Deviation,
     DriftedResource,
+    DriftedSchema,
     DriftedTable,
     DriftFacts,
-    UnmanagedPart,
+    drifted_schemas,
     drifted_tables,
     is_table,
 )
@@ -42,14 +43,14 @@ _CONSTRAINTS = (DriftKind.PRIMARY_KEY, DriftKind.FOREIGN_KEY, DriftKind.CHECK)
 def drift_report(facts: DriftFacts) -> DriftReport:
     """Return the report on the facts."""
     state = facts.state
-    existing = [one for one in facts.drifted if one.drift and is_table(one) and one.observed.exists]
-    gone = [one for one in facts.drifted if one.drift and is_table(one) and _was_deleted(one, facts)]
-    schemas = [
-        one
-        for one in facts.drifted
-        if one.drift and not is_table(one) and (one.observed.exists or _was_deleted(one, facts))
-    ]
+    found = [one for one in facts.drifted if one.drift]
+    tables = drifted_tables(found)
+    existing = [one for one in tables if one.observed.exists]
+    gone = [one for one in tables if _was_deleted(one, facts)]
+    schemas = [one for one in drifted_schemas(found) if one.observed.exists or _was_deleted(one, facts)]
     unreadable, unmanaged = _not_ignored(facts.unreadable), _not_ignored(facts.unmanaged)
+    drifted = {(one.resource, detail.deviation.field) for one in facts.drifted for detail in one.details}
+    resources = state.resources if state else {}
     return DriftReport(
         environment=facts.environment,
         host=state.environment.host if state else "",
@@ -64,12 +65,14 @@ def drift_report(facts: DriftFacts) -> DriftReport:
         schemas=tuple(map(_drift_of, schemas)),
         ignored=tuple(_ignored(facts)),
         policy_notes=tuple(_policy_notes(facts)),
-        pending=tuple(pending_resources(facts)),
-        left_alone=tuple(_unmanaged_parts(facts)),
-        unfinished=tuple(_unfinished(facts)),
-        recommendations=tuple(
-            _recommendations(facts, drifted_tables(existing), schemas, drifted_tables(gone), unmanaged)
+        pending=tuple(_pending_resources(facts)),
+        left_alone=tuple(
+            part
+            for part in listed_parts(facts.readable_models, facts.observed, facts.applied)
+            if (part.resource, part.key) not in drifted
         ),
+        unfinished=tuple(key for key, one in sorted(resources.items()) if is_half_done(one)),
+        recommendations=tuple(_recommendations(facts, existing, schemas, gone, unmanaged)),
         notes=facts.notes,
     )
 
@@ -136,23 +139,10 @@ def _policy_notes(facts: DriftFacts) -> Iterator[PolicyNote]:
         )
 
 
-def _unmanaged_parts(facts: DriftFacts) -> Iterator[UnmanagedPart]:
-    drifted = {(one.resource, detail.deviation.field) for one in facts.drifted for detail in one.details}
-    for part in listed_parts(facts.readable_models, facts.observed, facts.applied):
-        if (part.resource, part.key) not in drifted:
-            yield part
-
-
-def _unfinished(facts: DriftFacts) -> Iterator[str]:
-    for key, resource in sorted(facts.state.resources.items()) if facts.state else ():
-        if is_half_done(resource):
-            yield key
-
-
 def _recommendations(
     facts: DriftFacts,
     existing: Sequence[DriftedTable],
-    schemas: Sequence[DriftedResource],
+    schemas: Sequence[DriftedSchema],
     gone: Sequence[DriftedTable],
     unmanaged: Sequence[ResourceDrift],
 ) -> Iterator[Recommendation]:
@@ -186,18 +176,10 @@ def _recommendations(
 
 
 def _consents(tables: Sequence[DriftedTable]) -> Iterator[DestructiveKind]:
-    if any(
-        detail.deviation.kind is DriftKind.COLUMN_ADDED
-        for table in tables
-        for detail in table.drift
-        if not has_possible_renames(table)
-    ):
+    found = [(table, detail.deviation) for table in tables for detail in table.drift]
+    if any(one.kind is DriftKind.COLUMN_ADDED and not has_possible_renames(table) for table, one in found):
         yield DestructiveKind.DROP_COLUMN
-    if any(
-        detail.deviation.kind in _CONSTRAINTS and detail.deviation.expected is None
-        for table in tables
-        for detail in table.drift
-    ):
+    if any(one.kind in _CONSTRAINTS and one.expected is None for _, one in found):
         yield DestructiveKind.DROP_CONSTRAINT
 
 
@@ -209,7 +191,7 @@ def _can_be_reverted(table: DriftedTable, policy: Policy) -> bool:
     return any(detail.deviation.kind not in beyond for detail in table.drift)
 
 
-def pending_resources(facts: DriftFacts) -> Iterator[PendingResource]:
+def _pending_resources(facts: DriftFacts) -> Iterator[PendingResource]:
     """Yield the declared schemas, then the tables, that the next sync would change."""
     drifted = {one.name.key: one for one in facts.drifted}
     applied: Mapping[str, Securable] = {**facts.applied, **facts.applied_schemas}

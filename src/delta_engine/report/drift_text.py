@@ -32,8 +32,7 @@ def drift_text(report: DriftReport) -> str:
 
 def drift_lines(report: DriftReport) -> Iterator[Line]:
     """Yield the report's lines, with invisible characters spelled out."""
-    for line in _lines(report):
-        yield Line(in_one_line(line.text), line.severity)
+    yield from (Line(in_one_line(line.text), line.severity) for line in _lines(report))
 
 
 def summary(report: DriftReport) -> str:

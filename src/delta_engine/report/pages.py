@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from enum import Enum
@@ -16,8 +16,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
 from delta_engine.actions.drift_policy import DriftKind, Severity
-from delta_engine.drift.drift_report import DriftReport, PastRun, ResourceDrift
-from delta_engine.drift.drifted_resources import Finding
+from delta_engine.drift.drift_report import DriftReport, PastRun
 from delta_engine.report.conformance_report import CheckStatus, ConformanceReport, Holds, RunOutcome
 from delta_engine.telemetry.visible import visible
 
@@ -60,7 +59,7 @@ def drift_html(report: DriftReport, history: Sequence[PastRun] = ()) -> str:
     """Render a drift report and the counts of earlier ones, in any order, as one page; same input, same bytes."""
     earlier = sorted((run for run in history if _aware(run.at) < _aware(report.checked_at)), key=_moment)
     now = _counts(report)
-    return _drift_template().render(
+    return _page_template("drift_report").render(
         report=report,
         now=now,
         before=earlier[-1] if earlier else None,
@@ -80,7 +79,7 @@ def conformance_html(report: ConformanceReport) -> str:
     places = dict.fromkeys(statement.place for statement in report.statements)
     shown = {step.name for group in report.groups for step in group.steps}
     shown |= {probe.name for probe in report.probes}
-    return _conformance_template().render(
+    return _page_template("conformance_report").render(
         report=report,
         statuses=list(CheckStatus),
         refused=[one for one in report.statements if one.error is not None],
@@ -89,26 +88,8 @@ def conformance_html(report: ConformanceReport) -> str:
 
 
 @cache
-def _drift_template() -> Template:
-    filters: dict[str, Callable[..., Any]] = {
-        "by_severity": _by_severity,
-        "diff": diff_values,
-        "in_words": _capitalized_words,
-        "split_name": _split_name,
-        "worst_first": _worst_first,
-    }
-    return _page_template("drift_report", filters, inlined=("css", "js"))
-
-
-@cache
-def _conformance_template() -> Template:
-    return _page_template("conformance_report", {"in_words": _in_words, "tone": _tone}, inlined=("css",))
-
-
-def _page_template(
-    name: str, filters: Mapping[str, Callable[..., Any]], *, inlined: tuple[str, ...]
-) -> Template:
-    """Return a page's template. Files with the `inlined` extensions become globals, with hashes such as `css_hash`."""
+def _page_template(name: str) -> Template:
+    """Return a page's template. Its styles and scripts become globals, with hashes such as `css_hash`."""
     # a late import, because most commands never render a page, and all should start fast
     from jinja2 import Environment, PackageLoader, StrictUndefined
     from markupsafe import Markup
@@ -122,11 +103,12 @@ def _page_template(
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    for kind in inlined:
+    for kind in ("css", "js") if name == "drift_report" else ("css",):
         text = loader.get_source(environment, f"{name}.{kind}")[0]
+        digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode("ascii")
         # a Markup is not escaped: these files are the project's own and take no values
-        environment.globals |= {kind: Markup(text), f"{kind}_hash": _content_hash(text)}
-    environment.filters |= {"utc": _utc, **filters}
+        environment.globals |= {kind: Markup(text), f"{kind}_hash": f"sha256-{digest}"}
+    environment.filters |= _FILTERS
     return environment.get_template(f"{name}.html.j2")
 
 
@@ -135,10 +117,6 @@ def _visible(value: object) -> object:
     if isinstance(value, str) and not hasattr(value, "__html__"):
         return visible(value)
     return value
-
-
-def _content_hash(text: str) -> str:
-    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode("ascii")
 
 
 def _utc(moment: datetime) -> str:
@@ -155,15 +133,11 @@ def _moment(run: PastRun) -> datetime:
     return _aware(run.at)
 
 
-def _in_words(member: Enum) -> str:
+def _words(member: Enum) -> str:
     return _CONFORMANCE_WORDS.get(member, str(member.value).replace("_", " "))
 
 
-def _tone(member: Enum) -> str:
-    return _CONFORMANCE_TONES.get(member, "plain")
-
-
-def _capitalized_words(member: Enum) -> str:
+def _in_words(member: Enum) -> str:
     """Return `column_type` as `Column type`."""
     return str(member.value).replace("_", " ").capitalize()
 
@@ -171,14 +145,6 @@ def _capitalized_words(member: Enum) -> str:
 def _kinds(report: DriftReport) -> list[DriftKind]:
     found = {finding.kind for _, finding in report.findings()} | {one.finding.kind for one in report.ignored}
     return [kind for kind in DriftKind if kind in found]
-
-
-def _by_severity(tables: Iterable[ResourceDrift]) -> list[ResourceDrift]:
-    return sorted(tables, key=lambda table: -table.severity.rank)
-
-
-def _worst_first(findings: Iterable[Finding]) -> list[Finding]:
-    return sorted(findings, key=lambda finding: -finding.severity.rank)
 
 
 def _split_name(resource: str) -> tuple[str, str]:
@@ -362,3 +328,14 @@ def _joined(pieces: Iterator[tuple[str, bool]] | list[tuple[str, bool]]) -> Iter
         collected += text
     if collected:
         yield collected, kind
+
+
+_FILTERS: Final[Mapping[str, Callable[..., Any]]] = {
+    "by_severity": lambda found: sorted(found, key=lambda one: -one.severity.rank),
+    "diff": diff_values,
+    "in_words": _in_words,
+    "split_name": _split_name,
+    "tone": lambda member: _CONFORMANCE_TONES.get(member, "plain"),
+    "utc": _utc,
+    "words": _words,
+}

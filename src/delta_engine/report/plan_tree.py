@@ -1,4 +1,9 @@
-"""A plan as a tree of lines, for terminals and, as HTML, for notebooks."""
+"""A plan as a tree of lines: for terminals, as HTML for notebooks, and as Markdown for pull requests.
+
+In Markdown, secrets are hidden, and foreign text stands in code spans and blocks, where CommonMark, GitHub and GitLab
+render no markup, mentions, mathematics or HTML. Their delimiters must be longer than any inside (CommonMark 0.31, 4.5
+and 6.1).
+"""
 
 from __future__ import annotations
 
@@ -13,6 +18,7 @@ from typing import Final
 from delta_engine import aspects
 from delta_engine.actions import (
     Action,
+    AlignSchema,
     AlignTable,
     CreateTable,
     DropTable,
@@ -77,9 +83,11 @@ def plan_summary(plan: TablePlan) -> str:
     """Return one line with the counts of a plan."""
     if not plan:
         return "no changes"
+    aligned: tuple[AlignSchema | AlignTable, ...] = (*plan.align_schemas, *plan.align_tables)
     hazards = Counter(
         hazard.value
-        for action in _all_actions(plan)
+        for align in aligned
+        for action in align.actions
         for hazard in action.hazards
         if hazard is not Hazard.SAFE
     )
@@ -101,7 +109,10 @@ def plan_summary(plan: TablePlan) -> str:
 def plan_html(plan: TablePlan, *, environment: str) -> str:
     """Return a plan as self-contained HTML for notebooks, with the tree of the terminal."""
     title = f"<p><b>{escape(visible(environment))}</b>: {escape(plan_summary(plan))}</p>"
-    tables = "".join(f"<details open>{''.join(_details(branch))}</details>" for branch in plan_branches(plan))
+    tables = "".join(
+        f"<details open><summary>{_html_line(branch)}</summary>{''.join(_html_leaves(branch))}</details>"
+        for branch in plan_branches(plan)
+    )
     return f'<div style="font:13px/1.6 monospace;white-space:pre-wrap">{title}{tables}</div>'
 
 
@@ -144,18 +155,6 @@ def _changed(actions: tuple[Action, ...]) -> Iterator[Branch]:
     for action in actions:
         for change in aspects.explain([action]):
             yield Branch(change.sign, f"{describe_change(change)}{_hazards(action.hazards)}")
-
-
-def _all_actions(plan: TablePlan) -> Iterator[Action]:
-    for schema in plan.align_schemas:
-        yield from schema.actions
-    for table in plan.align_tables:
-        yield from table.actions
-
-
-def _details(branch: Branch) -> Iterator[str]:
-    yield f"<summary>{_html_line(branch)}</summary>"
-    yield from _html_leaves(branch)
 
 
 def _html_leaves(branch: Branch) -> Iterator[str]:

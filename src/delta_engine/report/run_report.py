@@ -15,8 +15,7 @@ from delta_engine.execute.outcomes import (
     AnyOutcome,
     OutcomeKind,
     RunStatement,
-    SchemaOutcome,
-    TableOutcome,
+    is_of_table,
     of_schemas,
     of_tables,
 )
@@ -212,8 +211,28 @@ def run_report(
 ) -> RunReport:
     """Return the report of a run; `outcomes` covers each schema and table of the plan."""
     actions = {action.table.key: action for action in plan.table_actions()}
-    tables = tuple(_table_run(outcome, actions[outcome.name.key]) for outcome in of_tables(outcomes))
-    schema_runs = tuple(map(_schema_run, of_schemas(outcomes)))
+    tables = tuple(
+        TableRun(
+            table=str(outcome.name),
+            status=_status_of(outcome),
+            seconds=_seconds(outcome),
+            is_verified=outcome.is_verified,
+            actions=_lines(actions[outcome.name.key]),
+            statements=outcome.runs,
+            error=_error(outcome),
+        )
+        for outcome in of_tables(outcomes)
+    )
+    schema_runs = tuple(
+        SchemaRun(
+            schema=str(outcome.name),
+            status=_status_of(outcome),
+            seconds=_seconds(outcome),
+            statements=outcome.runs,
+            error=_error(outcome),
+        )
+        for outcome in of_schemas(outcomes)
+    )
     facts = frame.facts
     return RunReport(
         run_id=frame.run_id,
@@ -249,28 +268,6 @@ def short_run_json(report: RunReport, most_bytes: int = MOST_BYTES_OF_A_NOTEBOOK
     return text
 
 
-def _table_run(outcome: TableOutcome, action: TableAction) -> TableRun:
-    return TableRun(
-        table=str(outcome.name),
-        status=_table_status(outcome),
-        seconds=_seconds(outcome),
-        is_verified=outcome.is_verified,
-        actions=_lines(action),
-        statements=outcome.runs,
-        error=_error(outcome),
-    )
-
-
-def _schema_run(outcome: SchemaOutcome) -> SchemaRun:
-    return SchemaRun(
-        schema=str(outcome.name),
-        status=_schema_status(outcome),
-        seconds=_seconds(outcome),
-        statements=outcome.runs,
-        error=_error(outcome),
-    )
-
-
 def _seconds(outcome: AnyOutcome) -> float:
     return round(sum(run.seconds for run in outcome.runs), 3)
 
@@ -294,17 +291,11 @@ def _error(outcome: AnyOutcome) -> RunError | None:
     )
 
 
-def _table_status(outcome: TableOutcome) -> TableStatus:
-    if outcome.kind is OutcomeKind.STOPPED:
-        return TableStatus.STOPPED if outcome.statements else TableStatus.NOT_STARTED
-    if outcome.failure is not None and not outcome.failure.sql:
-        return TableStatus.SKIPPED
-    return TableStatus(outcome.kind.value)
-
-
-def _schema_status(outcome: SchemaOutcome) -> TableStatus:
+def _status_of(outcome: AnyOutcome) -> TableStatus:
     if outcome.kind is OutcomeKind.STOPPED and not outcome.statements:
         return TableStatus.NOT_STARTED
+    if is_of_table(outcome) and outcome.kind is not OutcomeKind.STOPPED and outcome.failure is not None:
+        return TableStatus.FAILED if outcome.failure.sql else TableStatus.SKIPPED
     return TableStatus(outcome.kind.value)
 
 

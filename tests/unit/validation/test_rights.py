@@ -24,7 +24,6 @@ from delta_engine.orchestrate.backend import databricks_backend
 from delta_engine.orchestrate.locked_run import open_run, plan_sync
 from delta_engine.orchestrate.orchestrator import Orchestrator
 from delta_engine.orchestrate.planning import plan_unlocked
-from scripts.generated_pages import rights_table
 from delta_engine.state.principals import Permissions, Principal, PrincipalReader
 from delta_engine.validation.needed_rights import (
     REQUIREMENTS,
@@ -36,6 +35,7 @@ from delta_engine.validation.needed_rights import (
     rights_at_hand,
     rights_warnings,
 )
+from scripts.generated_pages import rights_table
 from tests.builders.deployment import deployment_over
 from tests.fakes.planning import statements_of
 from tests.fakes.unity_catalog import FakeUnityCatalog

@@ -10,8 +10,8 @@ import pytest
 from delta_engine.backends.capabilities import DATABRICKS, OPEN_SOURCE, Feature
 from delta_engine.errors import InvalidModelError
 from delta_engine.models import AUTO, Column, ColumnMask, Identity, RowFilter, Table
-from scripts.generated_pages import capability_page, hazards_table, rules_table
 from delta_engine.validation.capability_rules import SupportedFeatures, declared_features, without_features
+from scripts.generated_pages import capability_page, hazards_table, rules_table
 from tests.conftest import CONFIG
 from tests.projects.commandline import CommandLine
 
