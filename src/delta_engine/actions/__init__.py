@@ -81,6 +81,10 @@ class Action(Protocol):
 SomeAction = TypeVar("SomeAction", bound=Action)
 
 
+def _in_phase_order(actions: tuple[Action, ...]) -> tuple[Action, ...]:
+    return tuple(sorted(actions, key=lambda action: PHASE_ORDER[action.phase]))
+
+
 @dataclass(frozen=True, slots=True)
 class CreateSchema:
     """Create a missing schema that is declared or that models need; an empty comment means none."""
@@ -106,8 +110,7 @@ class AlignSchema:
     def __post_init__(self) -> None:
         if not self.actions:
             raise ValueError(f"aligning {self} needs at least one action")
-        ordered = sorted(self.actions, key=lambda action: PHASE_ORDER[action.phase])
-        object.__setattr__(self, "actions", tuple(ordered))
+        object.__setattr__(self, "actions", _in_phase_order(self.actions))
 
     def __str__(self) -> str:
         return f"{self.catalog_name}.{self.schema_name}"
@@ -147,8 +150,7 @@ class AlignTable:
     def __post_init__(self) -> None:
         if not self.actions:
             raise ValueError(f"aligning {self.table} needs at least one action")
-        ordered = sorted(self.actions, key=lambda action: PHASE_ORDER[action.phase])
-        object.__setattr__(self, "actions", tuple(ordered))
+        object.__setattr__(self, "actions", _in_phase_order(self.actions))
 
     def of_type(self, action_type: type[SomeAction]) -> tuple[SomeAction, ...]:
         """Return the actions of one type, in order."""
@@ -200,13 +202,8 @@ class TablePlan:
     kept_schemas: tuple[SchemaName, ...] = ()
 
     def __bool__(self) -> bool:
-        return bool(
-            self.create_schemas
-            or self.align_schemas
-            or self.create_tables
-            or self.align_tables
-            or self.drop_tables
-        )
+        schemas, tables = self.create_schemas or self.align_schemas, self.create_tables or self.align_tables
+        return bool(schemas or tables or self.drop_tables)
 
     def changed_schemas(self) -> tuple[SchemaName, ...]:
         """Return the schemas to create or change, each once, sorted by name."""

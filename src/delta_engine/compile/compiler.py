@@ -57,18 +57,19 @@ from delta_engine.sql.tables import (
 )
 
 _TAKING_RIGHTS = (RevokePrivileges, ChangeOwner)
+"""Actions on a schema that may revoke the engine's rights on its tables."""
 
 
 def compile_plan(plan: TablePlan, addressing: Addressing, capabilities: Capabilities) -> CompiledPlan:
     """Return the statements of a plan for one platform, in an order in which they can run one by one."""
-    renderer = Renderer(addressing, capabilities)
+    renderer = _Renderer(addressing, capabilities)
     steps = _Steps()
     handovers = _add_schemas(steps, plan, renderer)
     _add_tables(steps, plan, renderer)
     return CompiledPlan(steps=(*steps.steps, *handovers))
 
 
-def _add_schemas(steps: _Steps, plan: TablePlan, renderer: Renderer) -> list[Step]:
+def _add_schemas(steps: _Steps, plan: TablePlan, renderer: _Renderer) -> list[Step]:
     """Add the first step of each schema; return the steps that come after all tables."""
     creates = {str(create).lower(): create for create in plan.create_schemas}
     aligns = {str(align).lower(): align for align in plan.align_schemas}
@@ -102,7 +103,7 @@ def _split(align: AlignSchema) -> tuple[AlignSchema | None, AlignSchema | None]:
     )
 
 
-def _add_tables(steps: _Steps, plan: TablePlan, renderer: Renderer) -> None:
+def _add_tables(steps: _Steps, plan: TablePlan, renderer: _Renderer) -> None:
     changes: dict[str, TableChange] = {create.table.key: create for create in plan.create_tables}
     changes |= {align.table.key: align for align in plan.align_tables}
     order, deferred = in_order(_needs(changes))
@@ -127,7 +128,7 @@ class _StagedTable:
 
 
 def _table(
-    change: TableChange, deferred: frozenset[str], staging: Staging, renderer: Renderer
+    change: TableChange, deferred: frozenset[str], staging: Staging, renderer: _Renderer
 ) -> _StagedTable:
     """Return a table that stays, created without the `deferred` parents, which need it themselves."""
     match change:
@@ -139,7 +140,7 @@ def _table(
     return _StagedTable(name=change.table, operation=operation, stages=stages)
 
 
-def _created(create: CreateTable, deferred: frozenset[str], renderer: Renderer) -> tuple[Statement, ...]:
+def _created(create: CreateTable, deferred: frozenset[str], renderer: _Renderer) -> tuple[Statement, ...]:
     desired = create.desired
     late = deferred | {create.table.key}  # it does not exist before it is created
     inline = tuple(key for key in desired.foreign_keys if key.references.lower() not in late)
@@ -152,7 +153,7 @@ def _created(create: CreateTable, deferred: frozenset[str], renderer: Renderer) 
     )
 
 
-def _table_before_drop(drop: DropTable, renderer: Renderer) -> _StagedTable:
+def _table_before_drop(drop: DropTable, renderer: _Renderer) -> _StagedTable:
     """Return a dropped table with the drops of its keys that block other tables."""
     statements = renderer.table_alignment(AlignTable(drop.table, drop.keys)) if drop.keys else ()
     stages = divided(statements, frozenset({Stage.DROP_FOREIGN_KEYS, Stage.FREE_KEY_NAMES}))
@@ -260,7 +261,7 @@ _LAST_OF_BMP = 0xFFFF
 
 
 @dataclass(frozen=True, slots=True)
-class Renderer:
+class _Renderer:
     """Renders plan actions as statements of one platform."""
 
     addressing: Addressing
@@ -284,20 +285,16 @@ class Renderer:
         if not clauses.cluster_by or self._takes_clustering(whole):
             yield Statement(sql=whole, actions=(create,))
             return
-        actions = (create,)
         unclustered = _create_table(context.table, replace(clauses, cluster_by=()))
         clustering = sql_alter_clustering(context.table, clauses.cluster_by)
-        yield Statement(sql=unclustered, actions=actions)
-        yield Statement(sql=clustering, actions=actions, phase=Phase.CHANGE_CLUSTERING)
+        yield Statement(sql=unclustered, actions=(create,))
+        yield Statement(sql=clustering, actions=(create,), phase=Phase.CHANGE_CLUSTERING)
 
     def table_alignment(self, align: AlignTable) -> Iterator[Statement]:
         """Yield the statements that change a table, in the order of their phases."""
         context = RenderContext(align.table, self.addressing, self.capabilities, align.is_streaming)
-        for statement in _statements(aspects.render(align, context)):
-            if align.is_streaming:
-                yield replace(statement, sql=sql_on_streaming_table(statement.sql))
-            else:
-                yield statement
+        for one in _statements(aspects.render(align, context)):
+            yield replace(one, sql=sql_on_streaming_table(one.sql)) if align.is_streaming else one
 
     def table_drop(self, drop: DropTable) -> Statement:
         """Return DROP TABLE."""

@@ -169,11 +169,14 @@ class DriftReport:
     format: str = field(default=FORMAT)
     version: int = field(default=VERSION)
 
+    @property
+    def resources(self) -> tuple[ResourceDrift, ...]:
+        """Every table and schema with findings that are not ignored."""
+        return (*self.schemas, *self.drifted, *self.deleted, *self.unmanaged)
+
     def findings(self) -> Iterator[tuple[str, Finding]]:
         """Yield every finding that is not ignored, with the key of its table or schema."""
-        for one in (*self.schemas, *self.drifted, *self.deleted, *self.unmanaged):
-            for finding in one.findings:
-                yield one.resource, finding
+        return ((one.resource, finding) for one in self.resources for finding in one.findings)
 
     def count(self, severity: Severity) -> int:
         """Return the number of findings of a severity."""

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from delta_engine.backends.cancellation import Stop
 from delta_engine.backends.retries import Backoff
 from delta_engine.compile.compiled_plan import SecurableName
+from delta_engine.telemetry.visible import counted
 
 _LONGEST_LINE = 160
 
@@ -46,7 +47,7 @@ class ApplyControl:
     def notify_stopping(self) -> None:
         """Notify the user that the run stops; the second time, list the statements that it waits for."""
         running = tuple(self.running.values())
-        count = f"{len(running)} running statement{'' if len(running) == 1 else 's'}"
+        count = counted(len(running), "running statement")
         if self.stop.requests < 2:
             self.notify(f"stopping: no other statement starts; waiting for {count}. Repeat to list them.")
             return

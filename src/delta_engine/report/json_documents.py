@@ -112,10 +112,7 @@ def drift_summary(report: DriftReport) -> JobSummary:
             "ignored": len(report.ignored),
             "pending": len(report.pending),
         },
-        tables={
-            one.resource: one.severity.value
-            for one in (*report.schemas, *report.drifted, *report.deleted, *report.unmanaged)
-        },
+        tables={one.resource: one.severity.value for one in report.resources},
     )
 
 

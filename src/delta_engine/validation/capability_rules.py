@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from delta_engine.actions import AlignTable, TablePlan
+from delta_engine.actions import AlignTable
 from delta_engine.actions.policy import Policy
 from delta_engine.aspects import COLUMN_FACETS, TABLE_FACETS
 from delta_engine.aspects.column_renames import ColumnRename
 from delta_engine.aspects.table_comment import SetTableComment
 from delta_engine.aspects.table_names import RenameTable
 from delta_engine.backends.capabilities import Capabilities, Feature
-from delta_engine.errors import InvalidModelError, UnsafePlanError
 from delta_engine.models import Column, Table
-from delta_engine.validation.rules import plan_refusal
+from delta_engine.validation.rules import Problem, of_each_alignment, of_each_table
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,20 +22,17 @@ class SupportedFeatures:
 
     capabilities: Capabilities
 
-    def check(self, models: Sequence[Table]) -> Iterator[InvalidModelError]:
+    @of_each_table
+    def check(self, model: Table) -> Iterator[Problem]:
         """Refuse features that the platform refuses, with its reason."""
-        for model in models:
-            for feature, column in declared_features(model):
-                reason = self.capabilities.refused.get(feature)
-                if reason is not None:
-                    yield InvalidModelError(
-                        f"{feature.value} cannot be declared for the backend {self.capabilities.name}: {reason}",
-                        table=str(model.qualified_name),
-                        column=column.name if column else None,
-                        location=(column.declared_at if column else None) or model.declared_at,
-                        way_out=f"Leave it out of the model, or out of this environment: backend.leave_out: "
-                        f"[{feature_name(feature)}].",
-                    )
+        for feature, column in declared_features(model):
+            if (reason := self.capabilities.refused.get(feature)) is not None:
+                yield Problem(
+                    f"{feature.value} cannot be declared for the backend {self.capabilities.name}: {reason}",
+                    "Leave it out of the model, or out of this environment: backend.leave_out: "
+                    f"[{feature_name(feature)}].",
+                    column,
+                )
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,17 +41,14 @@ class SupportedChanges:
 
     capabilities: Capabilities
 
-    def check(self, plan: TablePlan, policy: Policy) -> Iterator[UnsafePlanError]:
+    @of_each_alignment
+    def check(self, align: AlignTable, _policy: Policy) -> Iterator[Problem]:
         """Refuse changes that the platform refuses; a model may declare a feature if the plan does not change it."""
-        for align in plan.align_tables:
-            for feature, column in _changed_features(align):
-                reason = self.capabilities.refusal(feature, align.table.catalog)
-                if reason is not None:
-                    change, way_out = _CHANGES[feature]
-                    backend = self.capabilities.name
-                    yield plan_refusal(
-                        align, f"{change}, which the backend {backend} cannot do: {reason}", way_out, column
-                    )
+        for feature, column in _changed_features(align):
+            if (reason := self.capabilities.refusal(feature, align.table.catalog)) is not None:
+                change, way_out = _CHANGES[feature]
+                backend = self.capabilities.name
+                yield Problem(f"{change}, which the backend {backend} cannot do: {reason}", way_out, column)
 
 
 _CHANGES: Mapping[Feature, tuple[str, str]] = {

@@ -29,6 +29,7 @@ from delta_engine.sql.row_checks import (
 )
 from delta_engine.sql.text import quote_ident, sql_path
 from delta_engine.state.states import CatalogState, TableState
+from delta_engine.telemetry.visible import counted
 from delta_engine.validation.rules import plan_refusal
 
 
@@ -72,7 +73,7 @@ class Preflight:
         ]
         if not conditional:
             return ()
-        self._notify(f"counting rows of {len(conditional)} table{'' if len(conditional) == 1 else 's'} …")
+        self._notify(f"counting rows of {counted(len(conditional), 'table')} …")
         found = query_each(lambda one: tuple(self._violations(*one)), conditional, self._parallelism)
         return tuple(refusal for _, refusals in found for refusal in refusals)
 
@@ -105,7 +106,7 @@ class Preflight:
             return
         for condition, count in zip(conditions, _counts(row), strict=True):
             if count:
-                violated = f"{count:,} row{'' if count == 1 else 's'}"
+                violated = counted(count, "row")
                 if condition.column:
                     name = sql_path(_former_path(condition.column, comparison))
                     yield plan_refusal(
