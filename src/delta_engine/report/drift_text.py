@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
+from typing import TypeVar
 
 from delta_engine.actions.drift_policy import DriftKind, Severity
-from delta_engine.drift.drift_report import DriftReport, IgnoredFinding, PendingResource, ResourceDrift
-from delta_engine.drift.drifted_resources import NOT_DELTA, Attribution, Finding
+from delta_engine.drift.drift_report import (
+    DriftReport,
+    IgnoredFinding,
+    PendingResource,
+    PolicyNote,
+    ResourceDrift,
+)
+from delta_engine.drift.drifted_resources import NOT_DELTA, Attribution, Finding, UnmanagedPart
 from delta_engine.telemetry.visible import counted, in_one_line
+
+_T = TypeVar("_T")
 
 _LONGEST_VALUE = 200
 
@@ -56,29 +66,23 @@ def _lines(report: DriftReport) -> Iterator[Line]:
     if not report.state_id:
         yield Line("Nothing was applied here yet. Without a deployment state there is no drift.")
     if report.schemas:
-        yield from _resources("Drifted Schemas", "~", report.schemas)
-    yield from _resources("Drifted Resources", "~", report.drifted)
-    yield from _resources("Deleted Resources", "-", report.deleted)
-    yield from _unmanaged(report.unmanaged)
-    yield from _ignored(report.ignored)
+        yield from _section("Drifted Schemas", report.schemas, partial(_resource, "~"))
+    yield from _section("Drifted Resources", report.drifted, partial(_resource, "~"))
+    yield from _section("Deleted Resources", report.deleted, partial(_resource, "-"))
+    yield from _section("Unmanaged Resources", report.unmanaged, _unmanaged)
+    if report.ignored:
+        yield from _section("Ignored by the drift policy", report.ignored, _ignored)
     if report.policy_notes:
-        yield from _heading(f"Policy entries without effect: {len(report.policy_notes)}")
-        for note in report.policy_notes:
-            yield Line(f"  ! {_shown(note.resource)} [{', '.join(map(_shown, note.fields))}]: {note.problem}")
-            yield Line(f"      {_shown(note.location)}: {_shown(note.reason)}")
-    yield from _pending(report.pending)
+        yield from _section("Policy entries without effect", report.policy_notes, _policy_note)
+    if report.pending:
+        yield from _section("Pending changes, which are not drift", report.pending, _pending)
     if report.left_alone:
-        yield from _heading(f"Unmanaged parts of tables: {len(report.left_alone)}")
-        for one in report.left_alone:
-            yield Line(f"  · {one.resource}: {_shown(one.key)} = {_shown(repr(one.value))}")
+        yield from _section("Unmanaged parts of tables", report.left_alone, _part)
     if report.unfinished:
-        yield from _heading(
-            f"Not finished by a run of the engine (the next sync finishes them): {len(report.unfinished)}"
-        )
-        for resource in report.unfinished:
-            yield Line(f"  … {resource}")
+        title = "Not finished by a run of the engine (the next sync finishes them)"
+        yield from _section(title, report.unfinished, lambda resource: [Line(f"  … {resource}")])
     if report.recommendations:
-        yield from _heading("Recommendations:")
+        yield from (Line(""), Line("Recommendations:"))
         for number, advice in enumerate(report.recommendations, start=1):
             yield Line(f"  {number}. {_shown(advice.text)}:")
             yield Line(f"       {advice.command}")
@@ -90,6 +94,13 @@ def _lines(report: DriftReport) -> Iterator[Line]:
     yield Line(summary(report), report.max_severity)
 
 
+def _section(title: str, found: Sequence[_T], lines: Callable[[_T], Iterable[Line]]) -> Iterator[Line]:
+    yield Line("")
+    yield Line(f"{title}: {len(found)}")
+    for one in found:
+        yield from lines(one)
+
+
 def _shown(text: str) -> str:
     """Return a value, cut if it is long: comments can have pages."""
     return text if len(text) <= _LONGEST_VALUE else f"{text[:_LONGEST_VALUE]}…"
@@ -99,49 +110,41 @@ def _moment(at: datetime) -> str:
     return f"{at:%Y-%m-%d %H:%M:%S} UTC"
 
 
-def _resources(heading: str, sign: str, resources: tuple[ResourceDrift, ...]) -> Iterator[Line]:
-    yield from _heading(f"{heading}: {len(resources)}")
-    for one in resources:
-        yield Line(f"  {sign} {one.resource}", one.severity)
-        for finding in one.findings:
-            yield from _finding(finding)
+def _resource(sign: str, one: ResourceDrift) -> Iterator[Line]:
+    yield Line(f"  {sign} {one.resource}", one.severity)
+    for finding in one.findings:
+        yield from _finding(finding)
 
 
-def _unmanaged(tables: tuple[ResourceDrift, ...]) -> Iterator[Line]:
-    yield from _heading(f"Unmanaged Resources: {len(tables)}")
-    for table in tables:
-        yield Line(f"  ? {table.resource}", table.severity)
-        for finding in table.findings:
-            if finding.changed:
-                yield Line(f"      created: {_author(finding.changed)}")
-            if finding.actual == NOT_DELTA:
-                yield Line(f"      note: it {NOT_DELTA}")
-        yield Line("      note: in no model")
+def _unmanaged(table: ResourceDrift) -> Iterator[Line]:
+    yield Line(f"  ? {table.resource}", table.severity)
+    for finding in table.findings:
+        if finding.changed:
+            yield Line(f"      created: {_author(finding.changed)}")
+        if finding.actual == NOT_DELTA:
+            yield Line(f"      note: it {NOT_DELTA}")
+    yield Line("      note: in no model")
 
 
-def _ignored(findings: tuple[IgnoredFinding, ...]) -> Iterator[Line]:
-    if not findings:
-        return
-    yield from _heading(f"Ignored by the drift policy: {len(findings)}")
-    for one in findings:
-        until = f" (through {one.expires})" if one.expires else ""
-        yield Line(f"  = {one.resource}: {_shown(one.finding.field)}: {_change(one.finding)}")
-        yield Line(f"      reason: {_shown(one.reason)}{until}")
+def _ignored(one: IgnoredFinding) -> Iterator[Line]:
+    until = f" (through {one.expires})" if one.expires else ""
+    yield Line(f"  = {one.resource}: {_shown(one.finding.field)}: {_change(one.finding)}")
+    yield Line(f"      reason: {_shown(one.reason)}{until}")
 
 
-def _heading(text: str) -> Iterator[Line]:
-    yield Line("")
-    yield Line(text)
+def _policy_note(note: PolicyNote) -> Iterator[Line]:
+    yield Line(f"  ! {_shown(note.resource)} [{', '.join(map(_shown, note.fields))}]: {note.problem}")
+    yield Line(f"      {_shown(note.location)}: {_shown(note.reason)}")
 
 
-def _pending(tables: tuple[PendingResource, ...]) -> Iterator[Line]:
-    if not tables:
-        return
-    yield from _heading(f"Pending changes, which are not drift: {len(tables)}")
-    for table in tables:
-        yield Line(f"  + {table.resource}{'' if table.changes else ': to be created'}")
-        for change in table.changes:
-            yield Line(f"      {_shown(change.field)}: {_sides(change.observed, change.desired)}")
+def _pending(table: PendingResource) -> Iterator[Line]:
+    yield Line(f"  + {table.resource}{'' if table.changes else ': to be created'}")
+    for change in table.changes:
+        yield Line(f"      {_shown(change.field)}: {_sides(change.observed, change.desired)}")
+
+
+def _part(one: UnmanagedPart) -> Iterator[Line]:
+    yield Line(f"  · {one.resource}: {_shown(one.key)} = {_shown(repr(one.value))}")
 
 
 def _finding(finding: Finding) -> Iterator[Line]:

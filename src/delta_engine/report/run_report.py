@@ -170,12 +170,7 @@ class RunReport:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunFrame:
-    """The facts of a run that are known when it starts.
-
-    Args:
-        started_at: when it had the lock, UTC.
-        models: the number of models.
-    """
+    """The facts of a run that are known when it starts; `models` is the number of models."""
 
     run_id: str
     operation: str
@@ -186,14 +181,7 @@ class RunFrame:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunEnd:
-    """The facts of a run that are known when it ends.
-
-    Args:
-        at: when everything was recorded, UTC.
-        is_stopped: whether the user ended it.
-        unsaved: why the deployment state could not be saved; empty if it was.
-        unverified: why no changed table is verified; empty if one is, or none was changed.
-    """
+    """The facts of a run that are known when it ends, with the meanings of `RunReport`."""
 
     at: Moment
     warnings: Sequence[str] = ()

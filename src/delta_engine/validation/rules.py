@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import wraps
 from typing import Final, NamedTuple, Protocol, TypeVar
 
 from delta_engine.actions import AlignTable, CreateTable, SomeAction, TablePlan
@@ -90,7 +89,6 @@ def of_each_table(
 ) -> Callable[[_Rule, Sequence[Table]], Iterator[InvalidModelError]]:
     """Make the problems of one model the check of a rule."""
 
-    @wraps(problems)
     def check(rule: _Rule, models: Sequence[Table]) -> Iterator[InvalidModelError]:
         for model in models:
             for problem in problems(rule, model):
@@ -104,7 +102,6 @@ def of_each_column(
 ) -> Callable[[_Rule, Sequence[Table]], Iterator[InvalidModelError]]:
     """Make the problems of one column the check of a rule."""
 
-    @wraps(problems)
     def check(rule: _Rule, models: Sequence[Table]) -> Iterator[InvalidModelError]:
         for model in models:
             for column in model.columns:
@@ -119,7 +116,6 @@ def of_each_alignment(
 ) -> Callable[[_Rule, TablePlan, Policy], Iterator[UnsafePlanError]]:
     """Make the problems of one changed table the check of a rule."""
 
-    @wraps(problems)
     def check(rule: _Rule, plan: TablePlan, policy: Policy) -> Iterator[UnsafePlanError]:
         for align in plan.align_tables:
             for problem in problems(rule, align, policy):
@@ -139,7 +135,6 @@ def of_each_action(
     def made(
         problems: Callable[[_Rule, SomeAction], Iterable[Problem]],
     ) -> Callable[[_Rule, TablePlan, Policy], Iterator[UnsafePlanError]]:
-        @wraps(problems)
         def check(rule: _Rule, plan: TablePlan, _policy: Policy) -> Iterator[UnsafePlanError]:
             for align in plan.align_tables:
                 for action in align.of_type(action_type):
