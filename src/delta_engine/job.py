@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Final, ParamSpec, TypeVar
 
 from delta_engine.actions import TablePlan
 from delta_engine.deployment.document import AppliedPlan
@@ -30,7 +30,7 @@ from delta_engine.report.doctor_report import described, doctor_html, doctor_sum
 from delta_engine.report.drift_text import summary
 from delta_engine.report.json_documents import JobSummary, drift_summary, pending_summary, report_json
 from delta_engine.report.plan_tree import plan_html
-from delta_engine.report.run_report import RunReport, RunStatus, short_run_json
+from delta_engine.report.run_report import RunReport, RunStatus
 from delta_engine.telemetry.context import in_context
 
 if TYPE_CHECKING:
@@ -52,6 +52,12 @@ __all__ = [
 
 Task = ParamSpec("Task")
 Result = TypeVar("Result")
+
+
+MOST_BYTES_OF_A_NOTEBOOK: Final = 4_000_000
+"""The Jobs API returns the first 5 MB of a notebook's exit value (docs.databricks.com: "NotebookOutput")."""
+
+_LONGEST_MESSAGE: Final = 500
 
 
 def _about_its_environment(task: Callable[Task, Result]) -> Callable[Task, Result]:
@@ -270,3 +276,36 @@ def _opened(project: Project, spark: SparkSession, origin: RunOrigin = UNKNOWN_O
 def words(text: str) -> tuple[str, ...]:
     """Return the parts of a comma-separated widget value; empty for an empty one."""
     return tuple(part.strip() for part in text.split(",") if part.strip())
+
+
+def short_run_json(report: RunReport, most_bytes: int = MOST_BYTES_OF_A_NOTEBOOK) -> str:
+    """Return a run report on one line, shortened to fit; its `left_out` names the omitted parts."""
+    text = ""
+    for candidate in _shorter(report):
+        text = report_json(candidate, indent=None)
+        if len(text.encode("utf-8")) <= most_bytes:
+            break
+    return text
+
+
+def _shorter(report: RunReport) -> Iterator[RunReport]:
+    """Yield a report and then ever shorter ones, in which failures stay longest."""
+    yield report
+    tables = tuple(
+        replace(table, statements=(), actions=()) if table.error is None else table for table in report.tables
+    )
+    yield replace(report, tables=tables, left_out="actions and statements of tables that are done")
+    tables = tuple(
+        replace(
+            table,
+            statements=(),
+            actions=(),
+            error=replace(table.error, message=table.error.message[:_LONGEST_MESSAGE], sql=None),
+        )
+        for table in tables
+        if table.error is not None
+    )
+    yield replace(
+        report, tables=tables, left_out="tables that are done; actions, statements and the ends of messages"
+    )
+    yield replace(report, tables=(), warnings=(), left_out="tables and warnings")

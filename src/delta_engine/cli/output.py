@@ -16,8 +16,9 @@ from delta_engine.actions import TablePlan
 from delta_engine.aspects.aspect import Sign
 from delta_engine.cli.terminal import say, stderr_console
 from delta_engine.drift.drifted_resources import UnmanagedPart
+from delta_engine.report.drift_text import unmanaged_lines
 from delta_engine.report.json_documents import report_json
-from delta_engine.report.plan_tree import Branch, plan_branches, plan_summary, unmanaged_lines
+from delta_engine.report.plan_tree import Branch, plan_branches, plan_summary
 from delta_engine.report.run_report import RunReport, RunStatus
 from delta_engine.telemetry.visible import counted, counted_resources, in_one_line, visible
 

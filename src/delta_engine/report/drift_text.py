@@ -17,11 +17,13 @@ from delta_engine.drift.drift_report import (
     ResourceDrift,
 )
 from delta_engine.drift.drifted_resources import NOT_DELTA, Attribution, Finding, UnmanagedPart
+from delta_engine.telemetry.context import command
 from delta_engine.telemetry.visible import counted, in_one_line
 
 _T = TypeVar("_T")
 
 _LONGEST_VALUE = 200
+_MOST_UNMANAGED = 20
 
 _WITHOUT_TRACE = (DriftKind.TABLE_DELETED, DriftKind.SCHEMA_DELETED)
 """Deleted objects have no history, and the catalog keeps no trace of them."""
@@ -53,6 +55,17 @@ def summary(report: DriftReport) -> str:
         return f"{_shown(report.environment)}: no drift in {checked}"
     total = sum(1 for _ in report.findings())
     return f"{_shown(report.environment)}: {counted(total, 'finding')} ({', '.join(counts)}) in {checked}"
+
+
+def unmanaged_lines(parts: Iterable[UnmanagedPart]) -> Iterator[str]:
+    """Yield a line per table with unmanaged parts; long lists are cut."""
+    keys: dict[str, list[str]] = {}
+    for part in parts:
+        keys.setdefault(part.table, []).append(part.key)
+    for table in [*keys][:_MOST_UNMANAGED]:
+        yield f"unmanaged: {table}: {', '.join(keys[table])}"
+    if len(keys) > _MOST_UNMANAGED:
+        yield f"unmanaged: parts of {len(keys) - _MOST_UNMANAGED} more tables; {command('drift')} lists them"
 
 
 def _lines(report: DriftReport) -> Iterator[Line]:

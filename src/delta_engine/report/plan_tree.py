@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from itertools import accumulate
@@ -28,15 +28,11 @@ from delta_engine.actions import (
 )
 from delta_engine.aspects.aspect import Change, Sign
 from delta_engine.aspects.columns import described, values_clause
-from delta_engine.drift.drifted_resources import UnmanagedPart
 from delta_engine.errors import RefusedError
 from delta_engine.models import Table
 from delta_engine.sql.tables import sql_undrop_table
-from delta_engine.telemetry.context import command
 from delta_engine.telemetry.redaction import redacted
 from delta_engine.telemetry.visible import counted, in_one_line, visible
-
-_MOST_UNMANAGED: Final = 20
 
 _COLOURS: Final[Mapping[Sign, str]] = {
     Sign.ADDED: "#1a7f37",
@@ -114,17 +110,6 @@ def plan_html(plan: TablePlan, *, environment: str) -> str:
         for branch in plan_branches(plan)
     )
     return f'<div style="font:13px/1.6 monospace;white-space:pre-wrap">{title}{tables}</div>'
-
-
-def unmanaged_lines(parts: Iterable[UnmanagedPart]) -> Iterator[str]:
-    """Yield a line per table with unmanaged parts; long lists are cut."""
-    keys: dict[str, list[str]] = {}
-    for part in parts:
-        keys.setdefault(part.table, []).append(part.key)
-    for table in [*keys][:_MOST_UNMANAGED]:
-        yield f"unmanaged: {table}: {', '.join(keys[table])}"
-    if len(keys) > _MOST_UNMANAGED:
-        yield f"unmanaged: parts of {len(keys) - _MOST_UNMANAGED} more tables; {command('drift')} lists them"
 
 
 def describe_change(change: Change) -> str:

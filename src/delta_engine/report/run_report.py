@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import Final
 
@@ -19,18 +19,12 @@ from delta_engine.execute.outcomes import (
     of_schemas,
     of_tables,
 )
-from delta_engine.report.json_documents import report_json
 from delta_engine.report.plan_tree import table_branch
 from delta_engine.telemetry.redaction import redacted
 from delta_engine.telemetry.visible import counted
 
 FORMAT: Final = "delta-engine/run-report"
 VERSION: Final = 1
-
-MOST_BYTES_OF_A_NOTEBOOK: Final = 4_000_000
-"""The Jobs API returns the first 5 MB of a notebook's exit value (docs.databricks.com: "NotebookOutput")."""
-
-_LONGEST_MESSAGE: Final = 500
 
 
 class RunStatus(Enum):
@@ -246,16 +240,6 @@ def run_report(
     )
 
 
-def short_run_json(report: RunReport, most_bytes: int = MOST_BYTES_OF_A_NOTEBOOK) -> str:
-    """Return a run report on one line, shortened to fit; its `left_out` names the omitted parts."""
-    text = ""
-    for candidate in _shorter(report):
-        text = report_json(candidate, indent=None)
-        if len(text.encode("utf-8")) <= most_bytes:
-            break
-    return text
-
-
 def _seconds(outcome: AnyOutcome) -> float:
     return round(sum(run.seconds for run in outcome.runs), 3)
 
@@ -311,26 +295,3 @@ def _counts(tables: Sequence[TableRun], schemas: Sequence[SchemaRun], *, unchang
         "verified": sum(table.is_verified for table in tables),
         "schemas": len(schemas),
     }
-
-
-def _shorter(report: RunReport) -> Iterator[RunReport]:
-    """Yield a report and then ever shorter ones, in which failures stay longest."""
-    yield report
-    tables = tuple(
-        replace(table, statements=(), actions=()) if table.error is None else table for table in report.tables
-    )
-    yield replace(report, tables=tables, left_out="actions and statements of tables that are done")
-    tables = tuple(
-        replace(
-            table,
-            statements=(),
-            actions=(),
-            error=replace(table.error, message=table.error.message[:_LONGEST_MESSAGE], sql=None),
-        )
-        for table in tables
-        if table.error is not None
-    )
-    yield replace(
-        report, tables=tables, left_out="tables that are done; actions, statements and the ends of messages"
-    )
-    yield replace(report, tables=(), warnings=(), left_out="tables and warnings")

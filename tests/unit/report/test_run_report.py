@@ -22,21 +22,14 @@ from delta_engine.errors import ConfigError, StatementError
 from delta_engine.execute.action_runner import ActionRunner
 from delta_engine.execute.apply_control import ApplyControl
 from delta_engine.execute.outcomes import Outcome, OutcomeKind
+from delta_engine.job import short_run_json
 from delta_engine.models import Column, ForeignKey, QualifiedName, Table
 from delta_engine.orchestrate.applying import apply_planned
 from delta_engine.orchestrate.histories import RunHistory
 from delta_engine.orchestrate.locked_run import open_run, plan_sync
 from delta_engine.orchestrate.orchestrator import Orchestrator
 from delta_engine.report.json_documents import report_json, report_schema
-from delta_engine.report.run_report import (
-    RunEnd,
-    RunFrame,
-    RunReport,
-    RunStatus,
-    TableStatus,
-    run_report,
-    short_run_json,
-)
+from delta_engine.report.run_report import RunEnd, RunFrame, RunReport, RunStatus, TableStatus, run_report
 from tests.builders.deployment import FACTS, deployment_over
 from tests.builders.models import orders
 from tests.fakes.platform import FakePlatform, recorded, with_plan
