@@ -7,7 +7,8 @@ Model files, their writer and editors, variables, recorded documents, fingerprin
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
+from operator import attrgetter
 from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 
 from delta_engine.backends.capabilities import Feature
@@ -45,10 +46,6 @@ def _same(value: Any) -> Any:
     return value
 
 
-def _as_read(_place: Place, value: Any) -> Any:
-    return value
-
-
 def _without_variables(value: Value, _names: TextChange, _values: TextChange) -> Value:
     return value
 
@@ -70,7 +67,7 @@ class Form(Generic[Value]):
     encode: Callable[[Value], Any] = _same
     decode: Callable[[Any], Value] = _same
     written_type: object
-    read: Callable[[Place, Any], Any] = _as_read
+    read: Callable[[Place, Any], Any] = lambda _place, value: value
     write: Callable[[Value], Written | None] = _same
     with_texts: Callable[[Value, TextChange, TextChange], Value] = _without_variables
     words: str
@@ -87,6 +84,7 @@ class Facet(Generic[Model, State, Value]):
 
     Args:
         argument: the model's field; None if it has the name of the key.
+        declared: returns the value of a model.
         absent: the value of a model that does not declare it.
         meaning: one line of documentation; None for a fact without a key in model files.
         default: the documentation's term for the default; None for `absent`.
@@ -106,7 +104,7 @@ class Facet(Generic[Model, State, Value]):
 
     key: str
     argument: str | None = None
-    declared: Callable[[Model], Value]
+    declared: Callable[[Model], Value] = field(init=False)
     absent: Value
     form: Form[Value]
     meaning: str | None = None
@@ -124,6 +122,9 @@ class Facet(Generic[Model, State, Value]):
     part: Part | None = None
     title: str = ""
     feature: Feature | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "declared", attrgetter(self.attribute))
 
     @property
     def attribute(self) -> str:

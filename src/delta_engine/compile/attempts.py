@@ -8,7 +8,7 @@ from types import MappingProxyType
 
 from delta_engine.actions import AlignTable
 from delta_engine.aspects.column_renames import renamed_columns
-from delta_engine.aspects.renames import with_renames
+from delta_engine.aspects.comparison import with_renames
 from delta_engine.models import Schema, Table
 
 

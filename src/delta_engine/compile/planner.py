@@ -9,7 +9,7 @@ from types import MappingProxyType
 from delta_engine import aspects
 from delta_engine.actions import Action, AlignSchema, AlignTable, CreateSchema, CreateTable, TablePlan
 from delta_engine.actions.policy import NO_POLICY, Ownership, Policy, RemovedTables
-from delta_engine.aspects.aspect import Comparison
+from delta_engine.aspects.comparison import Comparison
 from delta_engine.compile.attempts import NO_ATTEMPTS, Attempts
 from delta_engine.compile.dropped_tables import dropped_tables
 from delta_engine.compile.referenced_keys import with_referencing_keys

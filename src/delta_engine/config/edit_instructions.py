@@ -8,15 +8,17 @@ from delta_engine.config.model_fields import (
     COLUMN_FIELDS,
     SCHEMA_FIELDS,
     TABLE_FIELDS,
+    Code,
     Declared,
     ModelField,
+    Value,
     as_code,
     column_call,
+    literal,
+    on_one_line,
     said,
 )
-from delta_engine.config.python_text import Code, literal, on_one_line
 from delta_engine.config.yaml_edits import sources_of_items
-from delta_engine.config.yaml_emitter import Value
 from delta_engine.models import Schema, Table
 
 

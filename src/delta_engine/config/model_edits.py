@@ -20,13 +20,15 @@ from delta_engine.config.model_fields import SCHEMA_FIELDS, TABLE_FIELDS, said
 from delta_engine.config.model_files import models_of_text
 from delta_engine.config.settings import Settings
 from delta_engine.config.variables import escaped, spelled
-from delta_engine.config.yaml_edits import EntryEditor, Values, rearranged
-from delta_engine.config.yaml_source import (
+from delta_engine.config.yaml_edits import (
+    EntryEditor,
     Node,
     Splice,
     UnusualLayoutError,
+    Values,
     comments,
     read_source,
+    rearranged,
     spliced,
 )
 from delta_engine.errors import ConfigError, RefusalGroup, RefusedError, SourceLocation, raise_all

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import io
+import re
+import sys
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeAlias, TypeVar, cast
+
+from ruamel.yaml import YAML
+from ruamel.yaml.comments import CommentedMap, CommentedSeq
+from ruamel.yaml.emitter import Emitter
+from ruamel.yaml.scalarstring import DoubleQuotedScalarString, SingleQuotedScalarString
 
 from delta_engine.aspects import COLUMN_FACETS, SCHEMA_FACETS, TABLE_FACETS
 from delta_engine.aspects.facet import Facet
-from delta_engine.config.python_text import Call, Code, literal
-from delta_engine.config.yaml_emitter import Value
 from delta_engine.models import Column, Part, Schema, Table
 from delta_engine.sql.text import sql_data_type
 
@@ -158,3 +164,138 @@ BLOCKS = frozenset(("columns", *(facet.key for facet in _BLOCK_FACETS)))
 _FACETS: tuple[Facet[Any, Any, Any], ...] = (*TABLE_FACETS, *COLUMN_FACETS)
 LONG_FORMS = {facet.key: facet.short for facet in _FACETS if facet.short is not None}
 """The key that a mapping's short form stands for, by the mapping's own key."""
+
+
+MAX_LINE_LENGTH = 100
+
+Code: TypeAlias = "str | Call | Sequence[Code] | Mapping[str, Code]"
+"""An expression: verbatim text, a call, a list, or a dict with verbatim keys."""
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A call; `(name, value)` is a keyword argument, and `is_spread` forces a line per argument."""
+
+    function: str
+    arguments: Sequence[Code | tuple[str, Code]]
+    is_spread: bool = False
+
+
+def literal(text: str) -> str:
+    """Return text as a string literal, in double quotes unless single quotes need fewer escapes."""
+    if '"' in text:
+        return repr(text)
+    return '"' + repr("'" + text)[2:]
+
+
+def python_text(code: Code, *, indent: int = 0, reserved: int = 0) -> str:
+    """Return an expression on one line if it fits, else an item per line; `reserved` counts its other characters."""
+    if isinstance(code, str):
+        return code
+    line = on_one_line(code)
+    if line is not None and indent + reserved + len(line) <= MAX_LINE_LENGTH:
+        return line
+    opening, items, closing = _parts(code)
+    if not items:
+        return opening + closing
+    margin = " " * (indent + 4)
+    lines = [f"{margin}{prefix}{_nested(item, prefix, indent + 4)},\n" for prefix, item in items]
+    return f"{opening}\n{''.join(lines)}{' ' * indent}{closing}"
+
+
+def on_one_line(code: Code) -> str | None:
+    """Return an expression on one line, or None if it needs line breaks."""
+    if isinstance(code, str):
+        return code
+    if isinstance(code, Call) and code.is_spread and code.arguments:
+        return None
+    opening, items, closing = _parts(code)
+    texts = [(prefix, on_one_line(item)) for prefix, item in items]
+    if any(text is None for _, text in texts):
+        return None
+    return f"{opening}{', '.join(f'{prefix}{text}' for prefix, text in texts)}{closing}"
+
+
+def _parts(code: Call | Sequence[Code] | Mapping[str, Code]) -> tuple[str, list[tuple[str, Code]], str]:
+    """Return the opening, the items with their prefixes, and the closing of an expression."""
+    if isinstance(code, Call):
+        return f"{code.function}(", [_argument(argument) for argument in code.arguments], ")"
+    if isinstance(code, Mapping):
+        return "{", [(f"{key}: ", value) for key, value in code.items()], "}"
+    return "[", [("", item) for item in code], "]"
+
+
+def _nested(item: Code, prefix: str, indent: int) -> str:
+    return python_text(item, indent=indent, reserved=len(prefix) + len(","))
+
+
+def _argument(argument: Code | tuple[str, Code]) -> tuple[str, Code]:
+    if isinstance(argument, tuple):
+        name, value = argument
+        return f"{name}=", value
+    return "", argument
+
+
+Value: TypeAlias = "str | int | Sequence[Value] | Mapping[str, Value]"
+"""A value of a model file: a text, a number, true or false, a list or a mapping."""
+
+_BOOLEANS_ELSEWHERE = frozenset({"yes", "no", "on", "off"})
+"""Plain texts of YAML 1.2 that YAML 1.1 readers parse as booleans."""
+
+_NUMBER = re.compile(r"-?[0-9]+").fullmatch
+"""Matches plain numbers; texts that look like numbers are quoted first."""
+
+_QUOTED = {"'": SingleQuotedScalarString, '"': DoubleQuotedScalarString}
+
+
+class _Emitter(Emitter):
+    """Prefers double quotes, and forces them where ruamel.yaml's choice does not round-trip."""
+
+    def choose_scalar_style(self) -> str:
+        style = str(super().choose_scalar_style() or "")
+        text = self.event.value
+        # Plain and single quotes lose U+0085 and friends; `{k: ? a}` and `{"k": v, :a: b}` are not read back.
+        is_misread = style == "" and (
+            (text.startswith(("?", ":", "-")) and not _NUMBER(text)) or text.lower() in _BOOLEANS_ELSEWHERE
+        )
+        is_unsafe = is_misread or not text.isprintable()
+        is_unwanted = style == "'" and self.event.style != "'"
+        return '"' if is_unsafe or is_unwanted else style
+
+
+def emit_block(value: Mapping[str, object]) -> str:
+    """Return a document with mappings and lists in blocks, except those that `flow` returned."""
+    yaml = YAML()
+    yaml.Emitter = _Emitter
+    yaml.width = sys.maxsize
+    yaml.indent(mapping=2, sequence=4, offset=2)
+    stream = io.StringIO()
+    yaml.dump(value, stream)
+    return stream.getvalue()
+
+
+def flow(value: Value) -> object:
+    """Return a value that `emit_block` writes on one line, such as `{name: id, type: bigint}`."""
+    if isinstance(value, (str, int)):
+        return value
+    collection: CommentedMap | CommentedSeq
+    if isinstance(value, Mapping):
+        collection = CommentedMap((key, flow(item)) for key, item in value.items())
+    else:
+        collection = CommentedSeq([flow(item) for item in value])
+    collection.fa.set_flow_style()
+    return collection
+
+
+def emit_pair(key: str, value: Value, *, in_flow: bool) -> str:
+    """Return `key: value` on one line, with flow collections; `in_flow` quotes for use in braces."""
+    if in_flow:
+        return emit_block(cast("Mapping[str, object]", flow({key: value})))[1:-2]
+    return emit_block({key: flow(value)})[:-1]
+
+
+def emit_value(value: Value, *, in_flow: bool, style: str | None = None) -> str:
+    """Return a value on one line; `style` is the preferred quote of a text, None for as few quotes as possible."""
+    if isinstance(value, str) and style in _QUOTED:
+        value = _QUOTED[style](value)
+    return emit_pair("k", value, in_flow=in_flow).removeprefix("k: ")

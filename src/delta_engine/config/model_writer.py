@@ -11,15 +11,21 @@ from collections.abc import Iterator, Mapping, Sequence
 from delta_engine import models
 from delta_engine.config.model_fields import (
     BLOCKS,
+    MAX_LINE_LENGTH,
     SCHEMA_FIELDS,
     TABLE_FIELDS,
+    Call,
+    Code,
+    Value,
     arguments,
     column_call,
+    emit_block,
+    flow,
+    literal,
+    python_text,
     said,
 )
-from delta_engine.config.python_text import MAX_LINE_LENGTH, Call, Code, literal, python_text
 from delta_engine.config.variables import escaped, spelled
-from delta_engine.config.yaml_emitter import Value, emit_block, flow
 from delta_engine.models import Schema, Table
 
 

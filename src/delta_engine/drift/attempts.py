@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 
 from delta_engine.actions import AlignTable, TablePlan
 from delta_engine.aspects.column_renames import renamed_columns
-from delta_engine.aspects.renames import with_renames
+from delta_engine.aspects.comparison import with_renames
 from delta_engine.compile.attempts import Attempts
 from delta_engine.deployment.definitions import (
     TableDefinition,

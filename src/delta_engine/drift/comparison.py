@@ -9,8 +9,14 @@ from typing import Generic, TypeVar
 from delta_engine import aspects
 from delta_engine.actions.drift_policy import DriftKind
 from delta_engine.actions.policy import AS_APPLIED, Policy
-from delta_engine.aspects.aspect import Comparison, Model_co, Securable, SecurableState
-from delta_engine.aspects.renames import with_renames, without_declared_renames
+from delta_engine.aspects.comparison import (
+    Comparison,
+    Model_co,
+    Securable,
+    SecurableState,
+    with_renames,
+    without_declared_renames,
+)
 from delta_engine.deployment.definitions import as_schema, as_table
 from delta_engine.deployment.document import ResourceMetadata
 from delta_engine.deployment.recorded_models import table_with_unmanaged_parts

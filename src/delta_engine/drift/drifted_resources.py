@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Generic, TypeAlias, TypeGuard
 
 from delta_engine.actions.drift_policy import DriftPolicy, IgnoreEntry
-from delta_engine.aspects.aspect import Model_co, Securable, SecurableState, State_co
+from delta_engine.aspects.comparison import Model_co, Securable, SecurableState, State_co
 from delta_engine.deployment.resources import resource_key
 from delta_engine.drift.comparison import Deviation, Recorded
 from delta_engine.drift.drift_report import Attribution, Finding

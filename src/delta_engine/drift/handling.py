@@ -9,8 +9,8 @@ from typing import Any
 from delta_engine import aspects
 from delta_engine.actions.drift_policy import DriftKind, Severity
 from delta_engine.actions.policy import NO_POLICY, Policy
-from delta_engine.aspects.aspect import Comparison, Securable
 from delta_engine.aspects.columns import ColumnAdd, ColumnDrop
+from delta_engine.aspects.comparison import Comparison, Securable
 from delta_engine.aspects.foreign_keys import as_declared
 from delta_engine.drift.comparison import Deviation, Model, accepted
 from delta_engine.drift.drifted_resources import (

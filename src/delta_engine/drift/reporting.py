@@ -10,7 +10,7 @@ from datetime import datetime
 from delta_engine import aspects
 from delta_engine.actions.drift_policy import NO_DRIFT_POLICY, DriftKind, DriftPolicy
 from delta_engine.actions.policy import NO_POLICY, ColumnOrder, DestructiveKind, Policy
-from delta_engine.aspects.aspect import Comparison, Securable, SecurableState
+from delta_engine.aspects.comparison import Comparison, Securable, SecurableState
 from delta_engine.deployment.document import DeploymentState
 from delta_engine.deployment.resources import is_half_done, resource_key
 from delta_engine.drift.comparison import Deviation

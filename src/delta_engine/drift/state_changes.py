@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from delta_engine import aspects
-from delta_engine.aspects.aspect import Change, Comparison, Sign
+from delta_engine.aspects.aspect import Change, Sign
+from delta_engine.aspects.comparison import Comparison
 from delta_engine.deployment.definitions import TableDefinition, as_table
 from delta_engine.deployment.document import DeploymentState, Resource
 from delta_engine.state.states import state_of
@@ -56,4 +57,4 @@ def _redefined(earlier: TableDefinition, later: TableDefinition) -> Iterator[Cha
 
 
 def _changed(subject: str, observed: str, desired: str) -> Change:
-    return Change(sign=Sign.CHANGED, subject=subject, observed=observed, desired=desired)
+    return Change(subject, observed, desired)

@@ -9,7 +9,7 @@ import msgspec
 
 from delta_engine import aspects
 from delta_engine.actions.policy import NO_POLICY, Ownership, Policy, as_applied
-from delta_engine.aspects.aspect import Comparison
+from delta_engine.aspects.comparison import Comparison
 from delta_engine.deployment.definitions import define_columns, schema_checksum
 from delta_engine.deployment.document import DeploymentState, Difference, Resource, ResourceType, Status
 from delta_engine.deployment.resources import (

@@ -9,7 +9,7 @@ from delta_engine.actions import Action
 from delta_engine.aspects.check_constraints import CheckAdd, CheckDrop
 from delta_engine.aspects.column_masks import DropColumnMask, SetColumnMask
 from delta_engine.aspects.columns import ColumnAdd, ColumnDrop
-from delta_engine.aspects.renames import Renames
+from delta_engine.aspects.comparison import Renames
 from delta_engine.aspects.row_filters import DropRowFilter, SetRowFilter
 from delta_engine.errors import InvalidModelError
 from delta_engine.models import Table

@@ -8,11 +8,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from delta_engine.actions import AlignTable, TablePlan
 from delta_engine.actions.policy import DestructiveKind, Policy
 from delta_engine.aspects.column_masks import DropColumnMask
-from delta_engine.aspects.functions import function_parts
 from delta_engine.aspects.row_filters import DropRowFilter
 from delta_engine.errors import InvalidModelError, UnsafePlanError
 from delta_engine.models import Column, ColumnMask, Grants, Part, RowFilter, Table
 from delta_engine.sql.expressions import referenced_columns
+from delta_engine.sql.governance import function_parts
 from delta_engine.validation.model_rules import forbidden_in_names
 from delta_engine.validation.refusals import model_refusal, plan_refusal
 

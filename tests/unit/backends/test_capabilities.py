@@ -16,12 +16,10 @@ from delta_engine.actions.policy import Policy
 from delta_engine.aspects.aspect import RenderContext
 from delta_engine.aspects.column_comments import ColumnComment, SetColumnComments
 from delta_engine.aspects.column_renames import ColumnRename
-from delta_engine.aspects.column_tags import SetColumnTags
 from delta_engine.aspects.table_comment import SetTableComment
 from delta_engine.aspects.table_names import ASPECT as TABLE_NAME
 from delta_engine.aspects.table_names import RenameTable
-from delta_engine.aspects.table_tags import SetTableTags
-from delta_engine.aspects.tags import TagChange
+from delta_engine.aspects.tags import SetColumnTags, SetTableTags, TagChange
 from delta_engine.backends.addressing import CatalogAddressing
 from delta_engine.backends.capabilities import (
     DATABRICKS,

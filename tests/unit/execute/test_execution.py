@@ -23,8 +23,7 @@ from delta_engine.aspects.column_types import ColumnTypeChange
 from delta_engine.aspects.grants import GrantPrivileges, RevokePrivileges
 from delta_engine.aspects.owner import ChangeOwner
 from delta_engine.aspects.primary_key import PrimaryKeyAdd, PrimaryKeyDrop
-from delta_engine.aspects.schema_comment import SetSchemaComment
-from delta_engine.aspects.table_comment import SetTableComment
+from delta_engine.aspects.table_comment import SetSchemaComment, SetTableComment
 from delta_engine.aspects.table_features import EnableTableFeature
 from delta_engine.aspects.table_properties import PropertyChange, SetTableProperties
 from delta_engine.backends.addressing import CatalogAddressing, PathAddressing

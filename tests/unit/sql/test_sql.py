@@ -48,7 +48,7 @@ from delta_engine.sql.tables import (
     sql_create_table,
     sql_location,
     sql_partitioned_by,
-    sql_set_table_comment,
+    sql_set_comment,
     sql_set_table_properties,
     sql_unset_table_properties,
 )
@@ -158,7 +158,7 @@ def test_create_table_leaves_out_empty_clauses() -> None:
             sql_change_column_types(T, [(("a",), parse_data_type("bigint"))]),
             f"ALTER TABLE {T} ALTER COLUMN `a` TYPE bigint",
         ),
-        (sql_set_table_comment(T, "it's"), f"COMMENT ON TABLE {T} IS 'it\\'s'"),
+        (sql_set_comment(f"TABLE {T}", "it's"), f"COMMENT ON TABLE {T} IS 'it\\'s'"),
         (
             sql_set_table_properties(T, {"b": "2", "a": "1"}),
             f"ALTER TABLE {T} SET TBLPROPERTIES ('a' = '1', 'b' = '2')",
@@ -237,6 +237,6 @@ def test_statements(statement: str, expected: str) -> None:
 
 
 def test_an_awkward_comment_stays_one_literal() -> None:
-    assert sql_set_table_comment(T, AWKWARD) == (
+    assert sql_set_comment(f"TABLE {T}", AWKWARD) == (
         f"COMMENT ON TABLE {T} IS 'it\\'s a \\\\ back\\\\nslash\\nnew $\\{{x}} line 🎉 \"q\" -- /* */ ;\\t\\r'"
     )
