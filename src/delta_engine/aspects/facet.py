@@ -91,7 +91,6 @@ class Facet(Generic[Model, State, Value]):
         written: returns the value for a model file; None for the form's own `write`.
         entry: the term of messages for one entry of a mapping or list.
         constructor: the class that Python models call for a mapping.
-        short: the constructor's argument that may stand alone in a model file.
         constants: the written values with a constant in `delta_engine`.
         observed: returns the catalog's value; None for an instruction to the engine, which is not recorded.
         recorded: returns the value for documents; None for the declared one.
@@ -112,7 +111,6 @@ class Facet(Generic[Model, State, Value]):
     written: Callable[[Model], Written | None] | None = None
     entry: str | None = None
     constructor: str | None = None
-    short: str | None = None
     constants: tuple[str, ...] = ()
     observed: Callable[[State], Value] | None = None
     recorded: Callable[[Model], Value] | None = None

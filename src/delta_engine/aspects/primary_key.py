@@ -242,7 +242,6 @@ FACET: Facet[Table, TableState, PrimaryKey | None] = Facet(
     ),
     meaning="the [primary key](#primary-key)",
     constructor="PrimaryKey",
-    short="columns",
     observed=lambda table: table.primary_key,
     recorded=named_primary_key,
     is_always_recorded=True,

@@ -9,11 +9,11 @@ from dataclasses import dataclass, is_dataclass
 from enum import Enum
 from functools import cache
 from pathlib import Path
-from typing import Any, TypeAlias, TypeGuard, TypeVar, get_args, get_origin, get_type_hints
+from typing import Any, TypeGuard, TypeVar, get_args, get_origin, get_type_hints
 
 import msgspec
 
-from delta_engine.errors import ConfigError, SourceLocation
+from delta_engine.errors import ConfigError, SourceLocation, unknown
 from delta_engine.models.parts import has_half_a_character
 
 DocumentPath = tuple[str | int, ...]
@@ -25,8 +25,6 @@ MAX_NODES = 1_000_000
 """A document with more nodes is an alias bomb, not a configuration."""
 
 MAX_DEPTH = 64
-
-_MOST_CHOICES = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,16 +123,6 @@ def parse_document(text: str, file: str) -> Document:
     return Document(file, value, lines, scalars)
 
 
-def unknown(what: str, name: str, known: Iterable[str]) -> tuple[str, str]:
-    """Return the reason and the way out for an unknown name."""
-    choices = sorted(known)
-    close = difflib.get_close_matches(name, choices, n=1)
-    shown = ", ".join(choices[:_MOST_CHOICES]) + (", …" if len(choices) > _MOST_CHOICES else "")
-    way_out = f"Known: {shown}." if choices else "None is known."
-    way_out = f"Did you mean {close[0]!r}?" if close else way_out
-    return f"unknown {what} {name!r}", way_out
-
-
 def _index(root: Any, file: str) -> tuple[dict[DocumentPath, int], dict[DocumentPath, str]]:
     """Return the lines and the scalars of a node tree by path."""
     lines: dict[DocumentPath, int] = {}
@@ -202,9 +190,6 @@ def _unknown_key(value: Mapping[str, object], shapes: Sequence[Any]) -> tuple[st
     return str(key), reason, way_out
 
 
-Steps: TypeAlias = tuple[str | int, ...]
-"""A path into a document: keys and list positions."""
-
 _MISMATCH = re.compile(
     r"Expected `(?P<wanted>[^`]+)`(?P<bound>(?: of length)? [<>=]+ \S+)?(?:, got `(?P<found>[^`]+)`)?"
 )
@@ -266,7 +251,7 @@ def _way_out(wanted: list[str], found: str | None) -> str:
     return ""
 
 
-def parse_path(text: str) -> Steps:
+def parse_path(text: str) -> DocumentPath:
     """Parse a msgspec path such as `.columns[2].name`, up to the first unspecified position."""
     steps: list[str | int] = []
     for key, position in _STEP(text):
@@ -276,7 +261,7 @@ def parse_path(text: str) -> Steps:
     return tuple(steps)
 
 
-def types_at(annotation: object, steps: Steps) -> list[object]:
+def types_at(annotation: object, steps: DocumentPath) -> list[object]:
     """Return the types that an annotation such as `list[str] | Key | None` allows at a path."""
     if get_origin(annotation) in (list, dict):
         return types_at(get_args(annotation)[-1], steps[1:]) if steps else [annotation]
@@ -310,7 +295,7 @@ def tag_of(shape: type[Any]) -> tuple[str | None, str | int | None]:
     return shape.__struct_config__.tag_field, shape.__struct_config__.tag
 
 
-def choices_at(annotation: object, steps: Steps) -> list[str]:
+def choices_at(annotation: object, steps: DocumentPath) -> list[str]:
     """Return the values that an annotation allows at a path, if they are a few words."""
     found = types_at(annotation, steps)
     literals = [kind for kind in found if isinstance(kind, str)]

@@ -9,18 +9,20 @@ import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 from msgspec.structs import asdict
 
 from delta_engine.aspects import COLUMN_FACETS, SCHEMA_FACETS, TABLE_FACETS
 from delta_engine.aspects.facet import Facet
-from delta_engine.config.documents import Document, DocumentPath, parse_document, read_document, unknown
-from delta_engine.config.settings import Settings
+from delta_engine.config.documents import Document, DocumentPath, parse_document, read_document
 from delta_engine.config.variables import fill_in
-from delta_engine.errors import ConfigError, RefusalGroup, RefusedError, SourceLocation, raise_all
+from delta_engine.errors import ConfigError, RefusalGroup, RefusedError, SourceLocation, raise_all, unknown
 from delta_engine.models import Column, Part, Schema, Table
+
+if TYPE_CHECKING:
+    from delta_engine.config.settings import Settings
 
 
 def load_declared(settings: Settings) -> tuple[tuple[Table, ...], tuple[Schema, ...]]:

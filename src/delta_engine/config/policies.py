@@ -17,8 +17,9 @@ from delta_engine.actions.drift_policy import (
     SeverityRule,
 )
 from delta_engine.actions.policy import Allowance, ColumnOrder, Ownership, Policy, RemovedTables
-from delta_engine.config.documents import Document, DocumentPath, read_document, unknown
+from delta_engine.config.documents import Document, DocumentPath, read_document
 from delta_engine.config.variables import substitute
+from delta_engine.errors import unknown
 
 DRIFT_POLICY_FILE: Final = "drift-policy.yml"
 """The file with ignored drift, beside the environments' configurations."""

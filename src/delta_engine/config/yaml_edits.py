@@ -8,15 +8,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeAlias
+from typing import Any
 
 from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
 
-from delta_engine.config.model_fields import BLOCKS, Value, emit_pair, emit_value
+from delta_engine.aspects.facet import Written
+from delta_engine.config.model_fields import BLOCKS, Values, emit_pair, emit_value, sources_of_items
 from delta_engine.errors import DeltaEngineError
-
-Values: TypeAlias = Mapping[str, Value]
 
 _VARIABLE = re.compile(r"\$\{[^}]*\}")
 
@@ -60,7 +59,7 @@ class EntryEditor:
         return Splice(start, end, "".join(f"{margin}{comment}\n" for comment in kept))
 
     def _changed(
-        self, pair: tuple[Node, Node], before: Value | None, after: Value, margin: str
+        self, pair: tuple[Node, Node], before: Written | None, after: Written, margin: str
     ) -> Iterator[Splice]:
         key, node = pair
         if isinstance(before, Mapping) and isinstance(after, Mapping) and node.kind == "mapping":
@@ -97,7 +96,7 @@ class EntryEditor:
         ]
         yield from rearranged(self.text, key, node, wanted, changes)
 
-    def _on_one_line(self, node: Node, before: Value | None, after: Value | None) -> str:
+    def _on_one_line(self, node: Node, before: Written | None, after: Written | None) -> str:
         source = self.text[node.start : node.end]
         if before == after:
             return source
@@ -131,7 +130,7 @@ class EntryEditor:
                 yield start + self._on_one_line(value_node, before.get(key), after.get(key))
             yield from added.get(place, ())
 
-    def _replacement(self, node: Node, after: Value, text: str) -> str:
+    def _replacement(self, node: Node, after: Written, text: str) -> str:
         """Return the text of a new value; refuse to replace a source that contains more than its value."""
         if node.kind == "alias":
             raise UnusualLayoutError("what changes is shared by an alias")
@@ -175,27 +174,6 @@ def rearranged(
     yield Splice(begin, ends[-1], lines + orphans)
 
 
-def sources_of_items(
-    before: Sequence[Values], after: Sequence[Values], renames: Mapping[str, str]
-) -> list[int | None]:
-    """Return each item's position in `before`, None if new; foreign keys match by columns and table, others by name."""
-    renamed = {old.lower(): new.lower() for old, new in renames.items()}
-    places: dict[tuple[str, ...], int] = {}
-    for is_renamed in (False, True):  # a renamed column takes the name of one that is removed
-        for place, item in enumerate(before):
-            old = _identity(item)
-            new = tuple(renamed.get(name, name) for name in old)
-            if (new != old) == is_renamed:
-                places[new] = place
-    return [places.pop(_identity(item), None) for item in after]
-
-
-def _identity(item: Values) -> tuple[str, ...]:
-    columns = item.get("columns")
-    names = (*columns, item["references"]) if isinstance(columns, list) else (item["name"],)
-    return tuple(str(name).lower() for name in names)
-
-
 def _removed(node: Node, before: Values, after: Values) -> list[str]:
     removed = [key for key in before if key not in after]
     for key in removed:
@@ -210,7 +188,7 @@ def _place(node: Node, key: str, after: Values) -> int:
     return max(places, default=len(node.pairs) - 1)
 
 
-def _pair(key: str, value: Value, margin: str, *, in_block: bool) -> str:
+def _pair(key: str, value: Written, margin: str, *, in_block: bool) -> str:
     if in_block and value and isinstance(value, Mapping):
         entries = [emit_pair(name, item, in_flow=False) for name, item in value.items()]
     elif in_block and value and isinstance(value, list):
@@ -242,14 +220,14 @@ def _indented(lines: str, margin: str) -> str:
     return "".join(f"{margin}{line}\n" for line in lines.split("\n"))
 
 
-def _are_mappings(before: Value | None, after: Value) -> bool:
+def _are_mappings(before: Written | None, after: Written) -> bool:
     """Whether both values are lists, and at least one contains mappings."""
     if not isinstance(before, list) or not isinstance(after, list):
         return False
     return any(isinstance(item, Mapping) for item in (*before, *after))
 
 
-def _items(value: Value | None) -> list[Values]:
+def _items(value: Written | None) -> list[Values]:
     assert isinstance(value, list)
     return value
 

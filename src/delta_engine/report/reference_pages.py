@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from delta_engine.actions import Hazard
@@ -19,7 +19,7 @@ from delta_engine.backends.capabilities import (
     Capabilities,
     Feature,
 )
-from delta_engine.config.model_fields import COLUMN_FIELDS, TABLE_FIELDS, ModelField
+from delta_engine.config.model_fields import COLUMN_FIELDS, TABLE_FIELDS, Fields
 from delta_engine.validation.needed_rights import REFERENCED_TABLE, REQUIREMENTS
 from delta_engine.validation.validator import PlanValidator
 
@@ -88,7 +88,7 @@ def column_keys() -> str:
 
 
 def _keys(
-    fields: Sequence[ModelField[Any]],
+    fields: Fields,
     facets: Iterable[Facet[Any, Any, Any]],
     others: Mapping[str, tuple[str, str, str]],
 ) -> str:
