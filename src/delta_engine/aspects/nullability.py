@@ -28,7 +28,7 @@ from delta_engine.models import Column, Part, Table
 from delta_engine.models.constraints import build_not_null_check_name
 from delta_engine.models.nested_types import Path, apart
 from delta_engine.sql.columns import sql_drop_not_null, sql_set_not_null
-from delta_engine.sql.constraints import sql_add_not_null_check, sql_drop_constraint
+from delta_engine.sql.constraints import sql_add_check, sql_drop_constraint, sql_not_null_condition
 from delta_engine.state.states import TableState
 
 
@@ -91,7 +91,7 @@ def _render(actions: Sequence[ColumnNullabilityChange], context: RenderContext) 
             yield sql_drop_constraint(context.table, build_not_null_check_name(name), if_exists=True)
     for name, *inside in tightened:
         if not inside:  # a rule refuses fields: nothing could be read back
-            yield sql_add_not_null_check(context.table, build_not_null_check_name(name), name)
+            yield _added_check(name, context)
 
 
 def _explain(action: ColumnNullabilityChange) -> Iterable[Change]:
@@ -127,11 +127,16 @@ def _changed_columns(comparison: Comparison) -> Iterator[str]:
 
 def _render_checks(actions: Sequence[_Check], context: RenderContext) -> Iterable[str]:
     for action in actions:
-        name = build_not_null_check_name(action.column)
         if isinstance(action, DropNotNullCheck):
+            name = build_not_null_check_name(action.column)
             yield sql_drop_constraint(context.table, name, if_exists=True)
         else:
-            yield sql_add_not_null_check(context.table, name, action.column)
+            yield _added_check(action.column, context)
+
+
+def _added_check(column: str, context: RenderContext) -> str:
+    name = build_not_null_check_name(column)
+    return sql_add_check(context.table, name, sql_not_null_condition(column))
 
 
 def _explain_check(action: _Check) -> Iterable[Change]:

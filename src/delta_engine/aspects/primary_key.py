@@ -20,7 +20,7 @@ from delta_engine.backends.stored_keys import PROPERTY_PREFIX, primary_key_prope
 from delta_engine.models import Part, PrimaryKey, QualifiedName, Reference, Table
 from delta_engine.models.constraints import build_primary_key_name
 from delta_engine.models.open_struct import OpenStruct
-from delta_engine.sql.constraints import sql_add_primary_key, sql_drop_constraint, sql_primary_key
+from delta_engine.sql.constraints import sql_add_constraint, sql_drop_constraint, sql_primary_key
 from delta_engine.sql.tables import sql_set_table_properties, sql_unset_table_properties
 from delta_engine.state.states import TableState
 
@@ -117,7 +117,8 @@ def _render(actions: Sequence[_Action], context: RenderContext) -> Iterable[str]
         name = action.name
         match action:
             case PrimaryKeyAdd() if is_constraint:
-                yield sql_add_primary_key(context.table, name, action.columns, rely=action.rely)
+                clause = sql_primary_key(name, action.columns, rely=action.rely)
+                yield sql_add_constraint(context.table, clause)
             case PrimaryKeyAdd():
                 stored = dict([primary_key_property(name, PrimaryKey(action.columns))])
                 yield sql_set_table_properties(context.table, stored)

@@ -74,15 +74,11 @@ def _collected(
 def _filled_in(
     models: Sequence[Table | Schema], settings: Settings
 ) -> Iterator[Table | Schema | RefusedError]:
-    for model in models:
+    defaults = settings.default_table_properties
+    for one in models:
+        model = replace(one, default_table_properties=defaults) if isinstance(one, Table) else one
         try:
-            if isinstance(model, Schema):
-                yield fill_in(model, settings.variables)
-            else:
-                yield fill_in(
-                    replace(model, default_table_properties=settings.default_table_properties),
-                    settings.variables,
-                )
+            yield fill_in(model, settings.variables)
         except RefusedError as refusal:
             yield refusal
 
@@ -111,10 +107,8 @@ def _declared(document: Document) -> Iterator[Table | Schema | RefusedError]:
         or not lists.keys() <= {"schemas", "tables"}
         or not all(isinstance(value, list) for value in lists.values())
     ):
-        raise document.error(
-            (),
-            "a model file contains the keys tables and schemas, or one of them, each with a list",
-        )
+        reason = "a model file contains the keys tables and schemas, or one of them, each with a list"
+        raise document.error((), reason)
     for key, model_of in (("schemas", schema_of), ("tables", table_of)):
         for position, value in enumerate(lists.get(key, ())):
             try:
@@ -132,31 +126,22 @@ def _declared_name(value: object) -> str | None:
 
 
 def _python_models(reference: str, settings: Settings) -> Iterator[Table | Schema | RefusedError]:
-    tables = load_reference(
+    found = load_reference(
         reference,
         lambda declared: declared(settings.variables) if callable(declared) else declared,
         what="models",
         project_dir=settings.project_dir,
         named_at=settings.location,
     )
-    yield from _checked(tables, reference, settings)
-
-
-def _checked(tables: object, reference: str, settings: Settings) -> Iterable[Table | Schema]:
-    if not isinstance(tables, Iterable):
-        tables = [tables]
-    for table in tables:
-        if not isinstance(table, (Table, Schema)):
+    for model in found if isinstance(found, Iterable) else [found]:
+        if not isinstance(model, (Table, Schema)):
             raise ConfigError(
-                f"{reference!r} gives a {type(table).__name__}, not a Table or Schema",
+                f"{reference!r} gives a {type(model).__name__}, not a Table or Schema",
                 location=settings.location,
             )
-        location = table.declared_at
-        if location is None:
-            yield table
-        else:
-            shown = _shown(Path(location.file), settings.project_dir)
-            yield replace(table, declared_at=SourceLocation(shown, location.line))
+        place = model.declared_at
+        shown = place and SourceLocation(_shown(Path(place.file), settings.project_dir), place.line)
+        yield replace(model, declared_at=shown) if shown else model
 
 
 def _shown(path: Path, project_dir: Path) -> str:

@@ -13,7 +13,6 @@ from delta_engine.actions.drift_policy import (
     DriftHandling,
     DriftPolicy,
     IgnoreEntry,
-    Severity,
     SeverityRule,
 )
 from delta_engine.actions.policy import Allowance, ColumnOrder, Ownership, Policy, RemovedTables
@@ -23,12 +22,6 @@ from delta_engine.errors import unknown
 
 DRIFT_POLICY_FILE: Final = "drift-policy.yml"
 """The file with ignored drift, beside the environments' configurations."""
-
-
-class _SeverityRule(msgspec.Struct):
-    severity: Severity
-    fields: list[str] = msgspec.field(default_factory=lambda: ["*"])
-    tables: list[str] = msgspec.field(default_factory=lambda: ["*"])
 
 
 class PolicyDocument(msgspec.Struct):
@@ -42,7 +35,7 @@ class PolicyDocument(msgspec.Struct):
     removed_tables: RemovedTables = RemovedTables.KEEP
     rules: list[str] = msgspec.field(default_factory=list)
     drift: DriftHandling = DriftHandling.REFUSE
-    drift_severities: list[_SeverityRule] = msgspec.field(default_factory=list)
+    drift_severities: tuple[SeverityRule, ...] = ()
 
 
 class _IgnoredDrift(msgspec.Struct):
@@ -78,11 +71,7 @@ def plan_policy(document: Document, policy: PolicyDocument) -> Policy:
 
 def drift_policy(policy: PolicyDocument, ignores: tuple[IgnoreEntry, ...]) -> DriftPolicy:
     """Return the drift policy: handling, severities and ignored drift."""
-    severities = tuple(
-        SeverityRule(severity=rule.severity, fields=tuple(rule.fields), tables=tuple(rule.tables))
-        for rule in policy.drift_severities
-    )
-    return DriftPolicy(handling=policy.drift, severities=severities, ignores=ignores)
+    return DriftPolicy(handling=policy.drift, severities=policy.drift_severities, ignores=ignores)
 
 
 def load_ignored_drift(

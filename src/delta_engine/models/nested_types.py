@@ -96,18 +96,9 @@ def field_renames(
 
 def with_field_renamed(whole: DataType, rename: FieldRename) -> DataType:
     """Return a type in which a field has its new name."""
-
-    def renamed(struct: DataType) -> DataType:
-        if not isinstance(struct, StructType):
-            return struct
-        return StructType(
-            tuple(
-                replace(field, name=rename.desired) if _is(field, rename.observed) else field
-                for field in struct.fields
-            )
-        )
-
-    return changed_at(whole, rename.path, renamed)
+    return with_field_at(
+        whole, (*rename.path, rename.observed), lambda field: replace(field, name=rename.desired)
+    )
 
 
 def place_of(whole: DataType, steps: Sequence[str]) -> Path | None:
@@ -154,37 +145,35 @@ def with_type_at(whole: DataType, path: Path, desired: DataType) -> DataType:
 
 def with_field_at(whole: DataType, path: Path, change: Callable[[StructField], StructField]) -> DataType:
     """Return a type with a field changed; unchanged if it has no such field."""
-
-    def changed(struct: DataType) -> DataType:
-        if not isinstance(struct, StructType):
-            return struct
-        return StructType(tuple(change(one) if _is(one, path[-1]) else one for one in struct.fields))
-
-    return changed_at(whole, path[:-1], changed)
+    return _with_fields(
+        whole, path, lambda fields: [change(one) if _is(one, path[-1]) else one for one in fields]
+    )
 
 
 def without_field(whole: DataType, path: Path) -> DataType:
     """Return a type without a field."""
-
-    def less(struct: DataType) -> DataType:
-        if not isinstance(struct, StructType):
-            return struct
-        return StructType(tuple(one for one in struct.fields if not _is(one, path[-1])))
-
-    return changed_at(whole, path[:-1], less)
+    return _with_fields(whole, path, lambda fields: [one for one in fields if not _is(one, path[-1])])
 
 
 def with_field(whole: DataType, path: Path, field: StructField) -> DataType:
     """Return a type with a field appended to its struct, or replaced if the name exists."""
 
-    def more(struct: DataType) -> DataType:
-        if not isinstance(struct, StructType):
-            return struct
-        if any(_is(one, field.name) for one in struct.fields):
-            return StructType(tuple(field if _is(one, field.name) else one for one in struct.fields))
-        return StructType((*struct.fields, field))
+    def more(fields: tuple[StructField, ...]) -> Iterable[StructField]:
+        is_new = not any(_is(one, field.name) for one in fields)
+        return (*(field if _is(one, field.name) else one for one in fields), *([field] if is_new else []))
 
-    return changed_at(whole, path[:-1], more)
+    return _with_fields(whole, path, more)
+
+
+def _with_fields(
+    whole: DataType, path: Path, change: Callable[[tuple[StructField, ...]], Iterable[StructField]]
+) -> DataType:
+    """Return a type with the fields of the struct around the field at `path` changed; unchanged without a struct."""
+
+    def changed(struct: DataType) -> DataType:
+        return StructType(tuple(change(struct.fields))) if isinstance(struct, StructType) else struct
+
+    return changed_at(whole, path[:-1], changed)
 
 
 def apart(paths: Iterable[Path]) -> list[list[Path]]:
@@ -243,7 +232,7 @@ def forgotten_clause(data_type: DataType) -> tuple[str, str] | None:
     Delta refuses NOT NULL within arrays and maps (`DELTA_NESTED_NOT_NULL_CONSTRAINT`). Spark loses NOT NULL and
     comments of nested fields in a column that has CHAR or VARCHAR inside (measured on 4.1.1).
     """
-    has_lengths = any(isinstance(part, CharacterType) for part in parts(data_type))
+    has_lengths = _has_lengths(data_type)
     return _forgotten(data_type, not_null=has_lengths, comments=has_lengths)
 
 

@@ -22,10 +22,9 @@ from delta_engine.sql.columns import (
 from delta_engine.sql.constraints import (
     sql_add_check,
     sql_add_constraint,
-    sql_add_not_null_check,
-    sql_add_primary_key,
     sql_drop_constraint,
     sql_foreign_key,
+    sql_not_null_condition,
     sql_primary_key,
 )
 from delta_engine.sql.governance import (
@@ -168,7 +167,7 @@ def test_create_table_leaves_out_empty_clauses() -> None:
             f"ALTER TABLE {T} UNSET TBLPROPERTIES IF EXISTS ('a', 'b')",
         ),
         (
-            sql_add_primary_key(T, "pk", ["a", "b"], rely=True),
+            sql_add_constraint(T, sql_primary_key("pk", ["a", "b"], rely=True)),
             f"ALTER TABLE {T} ADD CONSTRAINT `pk` PRIMARY KEY (`a`, `b`) NOT ENFORCED RELY",
         ),
         (
@@ -184,7 +183,7 @@ def test_create_table_leaves_out_empty_clauses() -> None:
             f"ALTER TABLE {T} ADD CONSTRAINT `c``k` CHECK (a > 0)",
         ),
         (
-            sql_add_not_null_check(T, "nn", "a b"),
+            sql_add_check(T, "nn", sql_not_null_condition("a b")),
             f"ALTER TABLE {T} ADD CONSTRAINT `nn` CHECK (`a b` IS NOT NULL)",
         ),
         (sql_drop_constraint(T, "pk"), f"ALTER TABLE {T} DROP CONSTRAINT `pk`"),
