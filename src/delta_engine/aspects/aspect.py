@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
+from operator import eq
 from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, TypeAlias, TypeVar
 
 from typing_extensions import TypeVar as DefaultTypeVar
@@ -22,6 +23,7 @@ from delta_engine.state.states import SchemaState, TableState
 
 if TYPE_CHECKING:
     from delta_engine.aspects.comparison import Comparison, Securable, SecurableState
+    from delta_engine.aspects.facet import Facet
 
 _T = TypeVar("_T")
 _Model = DefaultTypeVar("_Model", bound="Securable", default=Table)
@@ -176,6 +178,8 @@ SchemaAspect: TypeAlias = Aspect[SomeAction, Schema, SchemaState, SchemaContext]
 class ValueAction(Action, Protocol):
     """An action that changes one value."""
 
+    def __init__(self, desired: Any, observed: Any) -> None: ...
+
     @property
     def desired(self) -> Any:
         """The model's value."""
@@ -190,38 +194,44 @@ SomeValueAction = TypeVar("SomeValueAction", bound=ValueAction)
 
 def value_aspect(
     action: type[SomeValueAction],
+    facet: Facet[_Model, _State, Any],
     requirement: Requirement | None,
     *,
     name: str,
-    attribute: str,
-    part: Part,
-    diff: Callable[[Comparison[_Model, _State]], Iterable[SomeValueAction]],
+    is_same: Callable[[Any, Any], bool] = eq,
+    diff: Callable[[Comparison[_Model, _State]], Iterable[SomeValueAction]] | None = None,
     statement: Callable[[str, Any], str] | None = None,
     described: Callable[[Any], str | None] = repr,
     drift_kind: DriftKind,
     create: Callable[[Table], CreateClauses] = lambda _desired: CreateClauses(),
     completes_create: bool = False,
 ) -> Aspect[SomeValueAction, _Model, _State, _Context]:
-    """Return the aspect of one value of a table or schema, with one action.
+    """Return the aspect of one value of a table or schema, with one action, made from the desired and observed values.
 
     Args:
-        attribute: the field of the model.
+        diff: the default leaves the value of a model without one unmanaged.
         statement: returns the statement for the SQL that names the securable, and the desired value; None if a rule
             refuses the action.
         described: returns the text of a value for reports.
     """
+
+    def changed(comparison: Comparison[_Model, _State]) -> Iterable[SomeValueAction]:
+        assert facet.observed is not None
+        desired, observed = facet.declared(comparison.desired), facet.observed(comparison.observed)
+        if desired is not None and not is_same(desired, observed):
+            yield action(desired, observed)
 
     def render(actions: Sequence[SomeValueAction], context: _Context) -> Iterable[str]:
         return [statement(context.securable, one.desired) for one in actions] if statement else ()
 
     return Aspect(
         name=name,
-        part=part,
+        part=facet.part,
         actions={action: requirement},
-        diff=diff,
+        diff=diff or changed,
         render=render,
         explain=lambda one: [Change(name, described(one.observed), described(one.desired))],
-        accept=lambda model, _observed, one: replace(model, **{attribute: one.observed}),
+        accept=lambda model, _observed, one: replace(model, **{facet.attribute: one.observed}),
         drift_kind=lambda _action: drift_kind,
         create=lambda desired, _context: create(desired),
         completes_create=completes_create,

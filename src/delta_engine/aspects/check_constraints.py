@@ -58,12 +58,12 @@ def _diff(comparison: Comparison) -> Iterable[_Action]:
     touched = (*lost_places(comparison), *retyped_places(comparison))
     for observed, desired in _pairs(comparison):
         is_different = _differ(observed, desired)
-        is_in_the_way = observed is not None and _reads_any(observed, touched)
-        if observed and (is_different or is_in_the_way):
+        is_blocking = observed is not None and _reads_any(observed, touched)
+        if observed and (is_different or is_blocking):
             yield _drop(comparison, observed, is_remade=desired is not None)
-        if desired and (is_different or is_in_the_way):
+        if desired and (is_different or is_blocking):
             yield CheckAdd(desired)
-    yield from _others_in_the_way(comparison, touched)
+    yield from _blocking_others(comparison, touched)
 
 
 def _differences(comparison: Comparison) -> Iterable[_Action]:
@@ -107,7 +107,7 @@ def _pairs(comparison: Comparison) -> Iterator[tuple[CheckConstraint | None, Che
             yield observed.get(name), desired.get(name)
 
 
-def _others_in_the_way(comparison: Comparison, touched: Iterable[Path]) -> Iterator[_Action]:
+def _blocking_others(comparison: Comparison, touched: Iterable[Path]) -> Iterator[_Action]:
     handled = {observed.name.lower() for observed, _ in _pairs(comparison) if observed}
     lost = tuple(lost_places(comparison))
     for check in comparison.observed.checks:
@@ -157,7 +157,6 @@ FACET: Facet[Table, TableState, tuple[CheckConstraint, ...]] = Facet(
     meaning="[conditions](#checks) that every row has to meet, by name",
     entry="check",
     constructor="CheckConstraint",
-    observed=lambda table: table.checks,
     part=Part.CONSTRAINTS,
     title="checks",
 )

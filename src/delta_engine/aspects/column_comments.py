@@ -107,7 +107,6 @@ FACET: Facet[Column, Column, str] = Facet(
     absent="",
     form=TEXT,
     meaning="the column's comment; empty means none",
-    observed=lambda column: column.comment,
     is_always_recorded=True,
     part=Part.COMMENTS,
     title="comments",

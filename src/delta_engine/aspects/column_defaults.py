@@ -104,7 +104,6 @@ FACET: Facet[Column, Column, str | None] = Facet(
     form=replace(OPTIONAL_TEXT, written_type=Any, read=_read),
     meaning='the SQL expression for rows without a value; `"NULL"` in quotes for that one, dates as '
     "`DATE'2024-01-01'`",
-    observed=lambda column: column.default,
     part=Part.COLUMNS,
     title="defaults",
 )

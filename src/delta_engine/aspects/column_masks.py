@@ -145,7 +145,6 @@ FACET: Facet[Column, Column, ColumnMask | None] = Facet(
     ),
     meaning="the [function](#row-filters-and-column-masks) through which readers see the column",
     constructor="ColumnMask",
-    observed=lambda column: column.mask,
     part=Part.ROW_FILTERS,
     title="column masks",
     feature=Feature.COLUMN_MASKS,

@@ -92,7 +92,8 @@ class Facet(Generic[Model, State, Value]):
         entry: the term of messages for one entry of a mapping or list.
         constructor: the class that Python models call for a mapping.
         constants: the written values with a constant in `delta_engine`.
-        observed: returns the catalog's value; None for an instruction to the engine, which is not recorded.
+        observed: returns the catalog's value; by default the field of the same name; None for an instruction.
+        is_instruction: whether it is an instruction to the engine, which is neither observed nor recorded.
         recorded: returns the value for documents; None for the declared one.
         is_always_recorded: whether documents have the key even for an absent value.
         imported: returns the value that `import` declares for an existing object; None for the observed one.
@@ -113,6 +114,7 @@ class Facet(Generic[Model, State, Value]):
     constructor: str | None = None
     constants: tuple[str, ...] = ()
     observed: Callable[[State], Value] | None = None
+    is_instruction: bool = False
     recorded: Callable[[Model], Value] | None = None
     is_always_recorded: bool = False
     imported: Callable[[Any, State], Value] | None = None
@@ -123,6 +125,8 @@ class Facet(Generic[Model, State, Value]):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "declared", attrgetter(self.attribute))
+        if self.observed is None and not self.is_instruction:
+            object.__setattr__(self, "observed", attrgetter(self.attribute))
 
     @property
     def attribute(self) -> str:

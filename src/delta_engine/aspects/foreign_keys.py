@@ -60,7 +60,7 @@ def _diff(comparison: Comparison) -> Iterable[_Action]:
     if not comparison.desired.foreign_keys and not comparison.observed.foreign_keys:
         return
     pairs = tuple(_pairs(comparison))
-    for observed, desired in (*pairs, *_others_in_the_way(comparison)):
+    for observed, desired in (*pairs, *_blocking_others(comparison)):
         if observed:
             yield _drop(comparison, observed, is_remade=desired is not None)
     yield from (ForeignKeyAdd(desired) for _, desired in pairs if desired)
@@ -153,7 +153,7 @@ def _pairs(comparison: Comparison) -> Iterator[tuple[ForeignKey | None, ForeignK
             yield there, wanted
 
 
-def _others_in_the_way(comparison: Comparison) -> Iterator[tuple[ForeignKey, None]]:
+def _blocking_others(comparison: Comparison) -> Iterator[tuple[ForeignKey, None]]:
     gone = {old.lower() for old, _ in comparison.renames.columns}
     gone |= {column.key for column in comparison.dropped}
     for key in comparison.observed.foreign_keys:
@@ -245,7 +245,6 @@ FACET: Facet[Table, TableState, tuple[ForeignKey, ...]] = Facet(
     meaning="the [keys](#foreign-keys) that reference other tables, or this one",
     entry="foreign key",
     constructor="ForeignKey",
-    observed=lambda table: table.foreign_keys,
     recorded=lambda table: resolved_keys(table, {table.key: table}),
     imported=lambda name, table: tuple(as_declared(name, key) for key in table.foreign_keys),
     part=Part.CONSTRAINTS,

@@ -155,7 +155,6 @@ GENERATED_FACET: Facet[Column, Column, str | None] = Facet(
     absent=None,
     form=OPTIONAL_TEXT,
     meaning="the SQL expression that computes the values; at creation only",
-    observed=lambda column: column.generated_as,
     part=Part.COLUMNS,
     title="generated columns",
     feature=Feature.GENERATED_COLUMNS,
@@ -177,7 +176,6 @@ IDENTITY_FACET: Facet[Column, Column, Identity | None] = Facet(
     "disables [concurrent transactions](https://docs.databricks.com/aws/en/sql/language-manual/"
     "sql-ref-syntax-ddl-create-table-using) on the table",
     constructor="Identity",
-    observed=lambda column: column.identity,
     part=Part.COLUMNS,
     title="generated columns",
     feature=Feature.IDENTITY_COLUMNS,

@@ -141,7 +141,6 @@ FACET: Facet[Table | Schema, TableState | SchemaState, Grants] = Facet(
     form=GRANTS,
     meaning="lists of [privileges](#tags-owner-and-grants) by principal",
     entry="grant",
-    observed=lambda state: state.grants,
     is_imported=False,
     part=Part.GRANTS,
     title="grants",

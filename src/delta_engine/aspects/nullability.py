@@ -153,7 +153,6 @@ FACET: Facet[Column, Column, bool] = Facet(
     absent=True,
     form=FLAG,
     meaning="`false` makes the column NOT NULL",
-    observed=lambda column: column.is_nullable,
     is_always_recorded=True,
     part=Part.COLUMNS,
 )

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import ClassVar
 
 from delta_engine.actions import Hazard, Phase
 from delta_engine.actions.drift_policy import DriftKind
 from delta_engine.aspects.aspect import ALTER_TABLE, SharedAspect, takes_manage, value_aspect
-from delta_engine.aspects.comparison import AnyComparison
 from delta_engine.aspects.facet import FILLED_TEXT, Facet
 from delta_engine.backends.capabilities import Feature
 from delta_engine.models import Part, Schema, Table
@@ -31,19 +29,12 @@ class ChangeOwner:
             raise ValueError(f"{self.desired} is the owner already")
 
 
-def _diff(comparison: AnyComparison) -> Iterable[ChangeOwner]:
-    desired, observed = comparison.desired.owner, comparison.observed.owner
-    if desired is not None and desired.lower() != (observed or "").lower():  # principals compare without case
-        yield ChangeOwner(desired, observed)
-
-
 FACET: Facet[Table | Schema, TableState | SchemaState, str | None] = Facet(
     key="owner",
     absent=None,
     form=FILLED_TEXT,
     meaning="the principal that [owns](#tags-owner-and-grants) the table",
     default="unmanaged",
-    observed=lambda state: state.owner,
     is_imported=False,
     part=Part.OWNER,
     title="an owner",
@@ -52,11 +43,10 @@ FACET: Facet[Table | Schema, TableState | SchemaState, str | None] = Facet(
 
 ASPECT: SharedAspect[ChangeOwner] = value_aspect(
     ChangeOwner,
+    FACET,
     takes_manage("OWNER TO", ALTER_TABLE),
     name="owner",
-    attribute="owner",
-    part=Part.OWNER,
-    diff=_diff,
+    is_same=lambda one, other: one.lower() == (other or "").lower(),  # principals compare without case
     statement=sql_set_owner,
     described=lambda owner: owner,
     drift_kind=DriftKind.OWNER,

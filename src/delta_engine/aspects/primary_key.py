@@ -63,8 +63,8 @@ def _diff(comparison: Comparison) -> Iterable[_Action]:
     if _is_same(comparison.desired, observed) and _rely(comparison.desired.primary_key) == _rely(observed):
         return
     desired = named_primary_key(comparison.desired)
-    is_left_alone = desired is None and not comparison.may_remove(_names_one)
-    if observed is not None and is_left_alone and not _is_in_the_way(observed, comparison):
+    is_unmanaged = desired is None and not comparison.may_remove(_names_one)
+    if observed is not None and is_unmanaged and not _is_blocking(observed, comparison):
         return
     if observed is not None:
         is_remade = desired is not None and _name(desired) == _name(observed)
@@ -193,7 +193,7 @@ def _names_one(model: Table) -> bool:
     return model.primary_key is not None
 
 
-def _is_in_the_way(key: PrimaryKey, comparison: Comparison) -> bool:
+def _is_blocking(key: PrimaryKey, comparison: Comparison) -> bool:
     changed = {old.lower() for old, _ in comparison.renames.columns}
     changed |= {column.key for column in comparison.dropped}
     changed |= {
@@ -243,7 +243,6 @@ FACET: Facet[Table, TableState, PrimaryKey | None] = Facet(
     ),
     meaning="the [primary key](#primary-key)",
     constructor="PrimaryKey",
-    observed=lambda table: table.primary_key,
     recorded=named_primary_key,
     is_always_recorded=True,
     imported=lambda name, table: _imported(name, table.primary_key),

@@ -132,7 +132,6 @@ FACET: Facet[Table, TableState, RowFilter | None] = Facet(
     ),
     meaning="the [function](#row-filters-and-column-masks) that decides who sees which rows",
     constructor="RowFilter",
-    observed=lambda table: table.row_filter,
     part=Part.ROW_FILTERS,
     title="a row filter",
     feature=Feature.ROW_FILTERS,

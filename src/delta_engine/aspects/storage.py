@@ -74,12 +74,6 @@ def _diff_locations(comparison: Comparison) -> Iterable[ChangeLocation]:
         yield ChangeLocation(desired, observed)
 
 
-def _diff_partitioning(comparison: Comparison) -> Iterable[ChangePartitioning]:
-    desired, observed = comparison.desired.partitioned_by, comparison.observed.partitioned_by
-    if desired != observed and _keys(desired) != _keys(observed):
-        yield ChangePartitioning(desired, observed)
-
-
 def _normal_form(location: str) -> tuple[str, str]:
     scheme, colon, path = location.partition(":")
     if not colon or "/" in scheme:
@@ -97,7 +91,6 @@ LOCATION_FACET: Facet[Table, TableState, str | None] = Facet(
     absent=None,
     form=FILLED_TEXT,
     meaning="the folder of an external table's files; at creation only",
-    observed=lambda table: table.location,
     part=Part.COLUMNS,
     title="a location",
     feature=Feature.EXTERNAL_TABLES,
@@ -108,17 +101,15 @@ PARTITIONING_FACET: Facet[Table, TableState, tuple[str, ...]] = Facet(
     absent=(),
     form=NAMES,
     meaning="the columns of Hive-style partitioning; at creation only",
-    observed=lambda table: table.partitioned_by,
     part=Part.COLUMNS,
     title="partitioned_by",
 )
 
 LOCATION: Aspect[ChangeLocation] = value_aspect(
     ChangeLocation,
+    LOCATION_FACET,
     None,
     name="location",
-    attribute="location",
-    part=Part.COLUMNS,
     diff=_diff_locations,
     described=described_location,
     drift_kind=DriftKind.LOCATION,
@@ -129,11 +120,10 @@ LOCATION: Aspect[ChangeLocation] = value_aspect(
 
 PARTITIONING: Aspect[ChangePartitioning] = value_aspect(
     ChangePartitioning,
+    PARTITIONING_FACET,
     None,
     name="partitioning",
-    attribute="partitioned_by",
-    part=Part.COLUMNS,
-    diff=_diff_partitioning,
+    is_same=lambda one, other: _keys(one) == _keys(other),
     described=described_partitioning,
     drift_kind=DriftKind.PARTITIONING,
     create=lambda desired: CreateClauses(

@@ -53,12 +53,6 @@ def _diff(comparison: Comparison) -> Iterable[SetTableComment]:
         yield SetTableComment(desired, observed)
 
 
-def _diff_schema(comparison: Comparison[Schema, SchemaState]) -> Iterable[SetSchemaComment]:
-    desired, observed = comparison.desired.comment, comparison.observed.comment
-    if desired is not None and desired != observed:
-        yield SetSchemaComment(desired, observed)
-
-
 FACET: Facet[Table, TableState, str] = Facet(
     key="comment",
     absent="",
@@ -76,16 +70,14 @@ SCHEMA_FACET: Facet[Schema, SchemaState, str | None] = Facet(
     form=OPTIONAL_TEXT,
     meaning="the schema's comment; empty clears it",
     default="unmanaged",
-    observed=lambda schema: schema.comment,
     imported=lambda _name, schema: schema.comment or None,
 )
 
 ASPECT: Aspect[SetTableComment] = value_aspect(
     SetTableComment,
+    FACET,
     takes_modify("COMMENT ON TABLE", "COMMENT ON"),
     name="table comment",
-    attribute="comment",
-    part=Part.COMMENTS,
     diff=_diff,
     statement=sql_set_comment,
     drift_kind=DriftKind.TABLE_COMMENT,
@@ -94,11 +86,9 @@ ASPECT: Aspect[SetTableComment] = value_aspect(
 
 SCHEMA_ASPECT: Aspect[SetSchemaComment, Schema, SchemaState] = value_aspect(
     SetSchemaComment,
+    SCHEMA_FACET,
     takes_manage("COMMENT ON SCHEMA", "COMMENT ON"),
     name="schema comment",
-    attribute="comment",
-    part=Part.COMMENTS,
-    diff=_diff_schema,
     statement=sql_set_comment,
     drift_kind=DriftKind.SCHEMA_COMMENT,
 )

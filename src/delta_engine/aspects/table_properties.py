@@ -159,7 +159,6 @@ FACET: Facet[Table, TableState, Mapping[str, str]] = Facet(
     form=TEXTS,
     meaning="[table properties](#properties)",
     entry="property",
-    observed=lambda table: table.table_properties,
     recorded=lambda table: table.effective_table_properties,
     is_always_recorded=True,
     imported=lambda _name, table: {
