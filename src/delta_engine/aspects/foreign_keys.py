@@ -1,8 +1,8 @@
 """Foreign keys. Equal keys have the same name, columns, referenced table and referenced columns, in the same order.
 
-Models of a plan are resolved (`models.resolution`): every key has its name, the full name of the referenced table, and
-its columns. A key that no model ever named is unmanaged. The plan drops it, with consent, if its columns are renamed
-or dropped.
+Models of a plan are resolved (`models.constraints.resolved`): every key has its name, its columns, and the full name of
+the referenced table. A key that no model ever named is unmanaged. The plan drops it, with consent, if its columns are
+renamed or dropped.
 """
 
 from __future__ import annotations

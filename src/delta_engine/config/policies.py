@@ -35,7 +35,7 @@ class PolicyDocument(msgspec.Struct):
     removed_tables: RemovedTables = RemovedTables.KEEP
     rules: list[str] = msgspec.field(default_factory=list)
     drift: DriftHandling = DriftHandling.REFUSE
-    drift_severities: tuple[SeverityRule, ...] = ()
+    drift_severities: list[SeverityRule] = msgspec.field(default_factory=list)
 
 
 class _IgnoredDrift(msgspec.Struct):
@@ -71,7 +71,7 @@ def plan_policy(document: Document, policy: PolicyDocument) -> Policy:
 
 def drift_policy(policy: PolicyDocument, ignores: tuple[IgnoreEntry, ...]) -> DriftPolicy:
     """Return the drift policy: handling, severities and ignored drift."""
-    return DriftPolicy(handling=policy.drift, severities=policy.drift_severities, ignores=ignores)
+    return DriftPolicy(handling=policy.drift, severities=tuple(policy.drift_severities), ignores=ignores)
 
 
 def load_ignored_drift(
