@@ -86,13 +86,11 @@ def load_ignored_drift(
         raise document.error((), "a drift policy is a mapping with the key ignore_drift")
     entries = document.convert((), document.value, _DriftPolicyFile).ignore_drift
     ignores = [
-        _ignore_entry(document, ("ignore_drift", position), entry, variables, environments)
+        (entry, _ignore_entry(document, ("ignore_drift", position), entry, variables, environments))
         for position, entry in enumerate(entries)
     ]
     return tuple(
-        ignore
-        for entry, ignore in zip(entries, ignores, strict=True)
-        if entry.environments is None or environment in entry.environments
+        ignore for entry, ignore in ignores if entry.environments is None or environment in entry.environments
     )
 
 
