@@ -11,7 +11,14 @@ from typing import ClassVar
 
 from delta_engine.actions import SAFE, Hazard, Phase
 from delta_engine.actions.drift_policy import DriftKind
-from delta_engine.aspects.aspect import Aspect, CreateClauses, takes_manage, takes_modify, value_aspect
+from delta_engine.aspects.aspect import (
+    Aspect,
+    CreateClauses,
+    SchemaAspect,
+    takes_manage,
+    takes_modify,
+    value_aspect,
+)
 from delta_engine.aspects.comparison import Comparison
 from delta_engine.aspects.facet import OPTIONAL_TEXT, TEXT, Facet
 from delta_engine.models import Part, Schema, Table
@@ -84,7 +91,7 @@ ASPECT: Aspect[SetTableComment] = value_aspect(
     create=lambda desired: CreateClauses(comment=desired.comment),
 )
 
-SCHEMA_ASPECT: Aspect[SetSchemaComment, Schema, SchemaState] = value_aspect(
+SCHEMA_ASPECT: SchemaAspect[SetSchemaComment] = value_aspect(
     SetSchemaComment,
     SCHEMA_FACET,
     takes_manage("COMMENT ON SCHEMA", "COMMENT ON"),
