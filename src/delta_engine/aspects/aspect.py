@@ -112,6 +112,34 @@ class Change:
         return Sign.REMOVED if self.desired is None else Sign.CHANGED
 
 
+@dataclass(frozen=True, slots=True)
+class EntryChange:
+    """One tag or property, both sides. None marks an absent key."""
+
+    key: str
+    desired: str
+    observed: str | None
+
+    def __post_init__(self) -> None:
+        if self.desired == self.observed:
+            raise ValueError(f"{self.key} already has this value")
+
+
+def explain_entries(what: str, entries: Iterable[EntryChange | tuple[str, str]]) -> Iterator[Change]:
+    """Yield a line per tag or property; a removed one is a pair of key and observed value."""
+    for one in entries:
+        if isinstance(one, EntryChange):
+            observed = None if one.observed is None else repr(one.observed)
+            yield Change(f"{what} {one.key}", observed, repr(one.desired))
+        else:
+            yield Change(f"{what} {one[0]}", observed=repr(one[1]))
+
+
+def entry_keys(entries: Iterable[EntryChange | tuple[str, str]]) -> list[str]:
+    """Return the keys of changed and removed entries."""
+    return [one.key if isinstance(one, EntryChange) else one[0] for one in entries]
+
+
 def with_column(model: Table, name: str, change: Callable[[Column], Column]) -> Table:
     """Return a model with one column changed; the model itself if it lacks the column."""
     columns = (change(column) if column.key == name.lower() else column for column in model.columns)

@@ -6,7 +6,7 @@ feature belong to `table_features`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, TypeAlias
 
@@ -16,7 +16,10 @@ from delta_engine.aspects.aspect import (
     Aspect,
     Change,
     CreateClauses,
+    EntryChange,
     RenderContext,
+    entry_keys,
+    explain_entries,
     takes_modify,
     with_property,
 )
@@ -35,25 +38,12 @@ from delta_engine.state.states import REDACTED, TableState
 
 
 @dataclass(frozen=True, slots=True)
-class PropertyChange:
-    """One property, both sides. None marks an absent key."""
-
-    key: str
-    desired: str
-    observed: str | None
-
-    def __post_init__(self) -> None:
-        if self.desired == self.observed:
-            raise ValueError(f"property {self.key} already has this value")
-
-
-@dataclass(frozen=True, slots=True)
 class SetTableProperties:
     """Set or overwrite properties, sorted by key."""
 
     phase: ClassVar[Phase] = Phase.SET_TABLE_PROPERTIES
     hazards: ClassVar[tuple[Hazard, ...]] = SAFE
-    properties: tuple[PropertyChange, ...]
+    properties: tuple[EntryChange, ...]
 
     def __post_init__(self) -> None:
         if not self.properties:
@@ -100,34 +90,27 @@ def _render(actions: Sequence[_Action], context: RenderContext) -> Iterable[str]
             values = {change.key: change.desired for change in action.properties}
             yield sql_set_table_properties(context.table, values)
         else:
-            yield sql_unset_table_properties(context.table, [key for key, _ in action.properties])
+            yield sql_unset_table_properties(context.table, entry_keys(action.properties))
 
 
-def _explain(action: _Action) -> Iterable[Change]:
-    if isinstance(action, SetTableProperties):
-        for change in action.properties:
-            observed = None if change.observed is None else repr(change.observed)
-            yield Change(f"property {change.key}", observed, repr(change.desired))
-    else:
-        for key, value in action.properties:
-            yield Change(f"property {key}", observed=repr(value))
+def _explain(action: _Action) -> Iterator[Change]:
+    return explain_entries("property", action.properties)
 
 
 def _accept(model: Table, observed: TableState, action: _Action) -> Table:
-    for one in action.properties:
-        key = one.key if isinstance(one, PropertyChange) else one[0]
+    for key in entry_keys(action.properties):
         model = with_property(model, key, observed.table_properties.get(key))
     return model
 
 
-def _differing(comparison: Comparison) -> Iterable[PropertyChange]:
+def _differing(comparison: Comparison) -> Iterable[EntryChange]:
     properties = comparison.observed.table_properties
     for key, value in comparison.desired.effective_table_properties.items():
         if properties.get(key) == value:
             continue
         observed = _value(properties, key)
         if observed != value and not is_upgrade(key, value) and not is_same_value(key, value, observed):
-            yield PropertyChange(key, value, observed)
+            yield EntryChange(key, value, observed)
 
 
 def _value(properties: Mapping[str, str], key: str) -> str | None:

@@ -20,10 +20,13 @@ from delta_engine.aspects.aspect import (
     AnyContext,
     Aspect,
     Change,
+    EntryChange,
     RenderContext,
     Requirement,
     Right,
     SharedAspect,
+    entry_keys,
+    explain_entries,
     with_column,
 )
 from delta_engine.aspects.comparison import AnyComparison, Comparison, Securable, SecurableState
@@ -39,25 +42,12 @@ Tags: TypeAlias = Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True)
-class TagChange:
-    """One tag, both sides. None marks an absent key."""
-
-    key: str
-    desired: str
-    observed: str | None
-
-    def __post_init__(self) -> None:
-        if self.desired == self.observed:
-            raise ValueError(f"tag {self.key} already has this value")
-
-
-@dataclass(frozen=True, slots=True)
 class SetTableTags:
     """Set tags, sorted by key."""
 
     phase: ClassVar[Phase] = Phase.SET_TAGS
     hazards: ClassVar[tuple[Hazard, ...]] = SAFE
-    tags: tuple[TagChange, ...]
+    tags: tuple[EntryChange, ...]
 
     def __post_init__(self) -> None:
         if not self.tags:
@@ -84,7 +74,7 @@ class SetColumnTags:
     phase: ClassVar[Phase] = Phase.SET_TAGS
     hazards: ClassVar[tuple[Hazard, ...]] = SAFE
     column: str
-    tags: tuple[TagChange, ...]
+    tags: tuple[EntryChange, ...]
 
     def __post_init__(self) -> None:
         if not self.tags:
@@ -123,7 +113,7 @@ def _differences(comparison: AnyComparison) -> Iterable[TableTags]:
     yield from (UnsetTableTags((tag,)) for tag in _unwanted(comparison))
 
 
-def _changes(comparison: AnyComparison) -> tuple[TagChange, ...]:
+def _changes(comparison: AnyComparison) -> tuple[EntryChange, ...]:
     return _changed_tags(comparison.desired.tags, comparison.observed.tags)
 
 
@@ -158,7 +148,7 @@ def _column_differences(comparison: Comparison) -> Iterable[ColumnTags]:
         yield from (UnsetColumnTags(name, (tag,)) for tag in unwanted)
 
 
-def _column_changes(comparison: Comparison) -> Iterable[tuple[str, tuple[TagChange, ...]]]:
+def _column_changes(comparison: Comparison) -> Iterable[tuple[str, tuple[EntryChange, ...]]]:
     if not comparison.desired.is_about(Part.TAGS):
         return
     for desired, observed in comparison.differing_or_new:
@@ -194,10 +184,10 @@ def _accept_column(model: Table, observed: TableState, action: ColumnTags) -> Ta
     )
 
 
-def _changed_tags(desired: Tags, observed: Tags) -> tuple[TagChange, ...]:
+def _changed_tags(desired: Tags, observed: Tags) -> tuple[EntryChange, ...]:
     """Return the model's tags that are missing or have another value, sorted by key."""
     return tuple(
-        TagChange(key, value, observed.get(key))
+        EntryChange(key, value, observed.get(key))
         for key, value in sorted(desired.items())
         if observed.get(key) != value
     )
@@ -217,22 +207,17 @@ def _unwanted_tags(
 def _statement(action: TableTags | ColumnTags, securable: str, column: str | None = None) -> str:
     if isinstance(action, (SetTableTags, SetColumnTags)):
         return sql_set_tags(securable, {change.key: change.desired for change in action.tags}, column)
-    return sql_unset_tags(securable, [key for key, _ in action.tags], column)
+    return sql_unset_tags(securable, entry_keys(action.tags), column)
 
 
 def _explain(action: TableTags | ColumnTags) -> Iterator[Change]:
-    of = f"column {action.column} " if isinstance(action, (SetColumnTags, UnsetColumnTags)) else ""
-    if isinstance(action, (SetTableTags, SetColumnTags)):
-        for change in action.tags:
-            observed = None if change.observed is None else repr(change.observed)
-            yield Change(f"{of}tag {change.key}", observed, repr(change.desired))
-    else:
-        yield from (Change(f"{of}tag {key}", observed=repr(value)) for key, value in action.tags)
+    of = "" if isinstance(action, (SetTableTags, UnsetTableTags)) else f"column {action.column} "
+    return explain_entries(f"{of}tag", action.tags)
 
 
 def _with_observed(tags: Tags, observed: Tags, action: TableTags | ColumnTags) -> dict[str, str]:
     """Return a model's tags with the observed side of those of an action."""
-    taken = {tag.key if isinstance(tag, TagChange) else tag[0] for tag in action.tags}
+    taken = entry_keys(action.tags)
     kept = {key: value for key, value in tags.items() if key not in taken}
     return kept | {key: value for key, value in observed.items() if key in taken}
 
